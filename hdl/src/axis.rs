@@ -1,11 +1,11 @@
-//! What travels on the 256-bit AXI4-Stream of a NetFPGA-SUME: byte 0 of a frame is `tdata[7:0]`.
+//! Data types of the NetFPGA-SUME's 256-bit AXI4-Stream; byte 0 of a frame is `tdata[7:0]`.
 //!
-//! A structure's first field has the lowest bits. Halves are 16 bits as they lie on the stream: a field that the
-//! network sends big-endian has its bytes swapped in them.
+//! The first field of a structure occupies the lowest bits. Halves are 16-bit words in stream order, so the bytes of
+//! a field in network byte order are swapped.
 
 use rust_hdl::prelude::*;
 
-/// One beat as 16 halves: a header of 50 bytes leaves floats at odd halves.
+/// One beat as 16 halves. After the 50-byte header, floats start at odd halves.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Halves {
     pub h0: Bits<16>,
@@ -39,20 +39,20 @@ pub struct Lanes {
     pub l7: Bits<32>,
 }
 
-/// `tuser` of a frame's first beat, as the reference switch lays it out.
+/// `tuser` of a frame's first beat in the layout of the reference switch.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Tuser {
-    /// Bytes of the frame.
+    /// Length of the frame, in bytes.
     pub len: Bits<16>,
-    /// One-hot port that it came from.
+    /// Source port, one-hot.
     pub source: Bits<8>,
-    /// One-hot ports that it goes to.
+    /// Destination ports, one bit each.
     pub destination: Bits<8>,
-    /// Of other modules; passed on as it is.
+    /// Bits of other modules, passed on unchanged.
     pub rest: Bits<96>,
 }
 
-/// One beat with its side bands.
+/// One beat with its sideband signals.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Flit {
     pub data: Halves,
@@ -61,11 +61,11 @@ pub struct Flit {
     pub last: Bit,
 }
 
-/// Bytes of a beat.
+/// Size of a beat, in bytes.
 pub const BEAT_LEN_BYTES: usize = 32;
 
 impl Halves {
-    /// The beat with these bytes.
+    /// Creates a beat from its bytes.
     pub fn from_bytes(bytes: &[u8; BEAT_LEN_BYTES]) -> Self {
         let half = |i: usize| u64::from(u16::from_le_bytes([bytes[2 * i], bytes[2 * i + 1]])).into();
         Self {
@@ -88,7 +88,7 @@ impl Halves {
         }
     }
 
-    /// The 16 halves in order.
+    /// Returns the 16 halves in order.
     pub fn to_array(self) -> [Bits<16>; 16] {
         [
             self.h0, self.h1, self.h2, self.h3, self.h4, self.h5, self.h6, self.h7, self.h8, self.h9,
@@ -96,7 +96,7 @@ impl Halves {
         ]
     }
 
-    /// The bytes of the beat.
+    /// Returns the bytes of the beat.
     pub fn to_bytes(self) -> [u8; BEAT_LEN_BYTES] {
         let mut bytes = [0; BEAT_LEN_BYTES];
         for (pair, half) in bytes.chunks_exact_mut(2).zip(self.to_array()) {
@@ -107,13 +107,13 @@ impl Halves {
 }
 
 impl Lanes {
-    /// The eight floats in order.
+    /// Returns the eight floats in order.
     pub fn to_array(self) -> [Bits<32>; 8] {
         [self.l0, self.l1, self.l2, self.l3, self.l4, self.l5, self.l6, self.l7]
     }
 }
 
-/// Another view of the same 256 bits: halves as floats. Wires, no logic.
+/// Converts halves to floats, as another view of the same 256 bits. It consists of wires without logic.
 #[derive(LogicBlock, Default)]
 pub struct HalvesToLanes {
     pub halves: Signal<In, Halves>,
@@ -148,7 +148,7 @@ impl Logic for HalvesToLanes {
     }
 }
 
-/// Floats as halves. Wires, no logic.
+/// Converts floats to halves. It consists of wires without logic.
 #[derive(LogicBlock, Default)]
 pub struct LanesToHalves {
     pub lanes: Signal<In, Lanes>,

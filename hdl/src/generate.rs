@@ -1,4 +1,4 @@
-//! The Verilog of the crate's modules.
+//! Generation of the Verilog of the crate's modules.
 
 use rust_hdl::core::check_error::check_all;
 use rust_hdl::core::module_defines::ModuleDefines;
@@ -8,15 +8,15 @@ use crate::accelerator::{Build, IswitchAccel};
 
 const NOTICE: &str = "// Written by `cargo run --release -p hdl -- generate` from hdl/src; do not edit.\n";
 
-/// The accelerator of a build.
+/// Returns the Verilog of the accelerator for a build.
 pub fn accelerator(build: Build) -> String {
     module("iswitch_accel", &IswitchAccel::new(build))
 }
 
-/// A module whose signals are connected, under that name.
+/// Returns the Verilog of a module with connected signals, under the given name.
 ///
 /// # Panics
-/// If a signal of it is driven by nobody or by two.
+/// If one of its signals has no driver or two.
 pub fn module(name: &str, block: &dyn Block) -> String {
     if let Err(error) = check_all(block) {
         panic!("{name}: {error:?}");

@@ -1,4 +1,4 @@
-//! The host's side of the registers: what it writes to begin a job.
+//! Host side of the registers: the writes that start a job.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -9,42 +9,42 @@ use iswitch_protocol::{Round, Seg, VectorLayout};
 use crate::accelerator::records::{MAX_FLOATS, MEMBERS};
 use crate::accelerator::registers::offset;
 
-/// One of the job's workers, or a switch below this one.
+/// A worker of the job, or a switch below this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Where its contributions come from.
+    /// Address from which its contributions arrive.
     pub address: SocketAddrV4,
-    /// A switch's contributions stand for several workers.
+    /// Whether the member is a switch, whose contributions may contain the gradients of several workers.
     pub is_switch: bool,
 }
 
-/// A job as the registers hold it.
+/// Configuration of a job in the registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobSetup {
-    /// Its number.
+    /// Number of the job.
     pub id: u32,
-    /// How its vectors are cut.
+    /// Segmentation of the job's vectors.
     pub layout: VectorLayout,
-    /// Its first round.
+    /// First round of the job.
     pub base: Round,
-    /// H.
+    /// Threshold H.
     pub threshold: u8,
-    /// At most eight.
+    /// Members of the job, at most eight.
     pub members: Vec<Member>,
 }
 
-/// Why a job cannot be done in hardware.
+/// Reason why the hardware cannot run a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// The member table has eight rows.
+    /// The member table has only eight rows.
     #[error("the job has {0} members, expected at most {MEMBERS}")]
     TooManyMembers(usize),
-    /// A slot of the buffer holds no more.
+    /// A slot of the buffer cannot hold the segment.
     #[error("the segments have {0} floats, expected at most {MAX_FLOATS}")]
     SegmentTooLong(u16),
 }
 
-/// Addresses in results, and the port mask that they leave by: a broadcast, which the switch floods.
+/// Addresses in results. The destination is a broadcast, which the switch floods.
 pub const RESULT_ADDRESSES: FrameAddresses = FrameAddresses {
     source_mac: [0x02, 0, 0, 0, 0, 0x53],
     destination_mac: [0xff; 6],
@@ -53,13 +53,13 @@ pub const RESULT_ADDRESSES: FrameAddresses = FrameAddresses {
 };
 /// `tuser` destination of results: the four network ports.
 pub const RESULT_PORTS: u8 = 0x55;
-/// Bytes before the floats.
+/// Size of the headers before the floats, in bytes.
 pub const HEADER_LEN_BYTES: usize = 50;
-/// The shortest Ethernet frame, without its checksum.
+/// Size of the shortest Ethernet frame without its checksum, in bytes.
 pub const MIN_FRAME_LEN_BYTES: usize = 60;
 
 impl JobSetup {
-    /// The registers to write, in order; the last ones clear old sums and start the job.
+    /// Returns the register writes in order; the last ones clear old sums and start the job.
     pub fn writes(&self) -> Result<Vec<(u16, u32)>, SetupError> {
         if self.members.len() > MEMBERS {
             return Err(SetupError::TooManyMembers(self.members.len()));
@@ -96,12 +96,13 @@ impl JobSetup {
     }
 }
 
-/// What all results have in common.
+/// Returns the register writes for the header fields that all results share.
 fn template_writes() -> [(u16, u32); 7] {
     let headers = result_headers(0);
     let word = |at: usize| u32::from_le_bytes(headers[at..at + 4].try_into().expect("four bytes"));
     let half = |at: usize| u32::from(u16::from_le_bytes([headers[at], headers[at + 1]]));
-    // The halves of the IPv4 header without total length and checksum, which end-around carries do not reorder.
+    // This sums the half words of the IPv4 header except total length and checksum; the order does not affect
+    // end-around carries.
     let sum: u32 = (14..34).step_by(2).filter(|at| ![16, 24].contains(at)).map(half).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     let folded = (folded & 0xffff) + (folded >> 16);
@@ -120,18 +121,18 @@ fn template_writes() -> [(u16, u32); 7] {
 fn result_headers(payload_len: usize) -> Vec<u8> {
     let mut headers =
         Classifier::default().emit_headers(Class::Data, &RESULT_ADDRESSES, payload_len).to_vec();
-    // No UDP checksum: the header leaves before the sums are known.
+    // There is no UDP checksum, because the header is sent before the sums are known.
     let at = headers.len() - UDP_HEADER_LEN_BYTES + 6;
     headers[at..at + 2].fill(0);
     headers
 }
 
-/// The frame that carries a result: Seg and floats as they come from the software switch.
+/// Returns the frame that carries a result; `payload` contains Seg and floats as the software switch sends them.
 pub fn result_frame(payload: &[u8]) -> Vec<u8> {
     padded([&result_headers(payload.len()), payload].concat())
 }
 
-/// A member's frame.
+/// Returns a frame sent by a member.
 pub fn member_frame(from: SocketAddrV4, class: Class, payload: &[u8]) -> Vec<u8> {
     let addresses = FrameAddresses {
         source_mac: [0x02, 0, 0, 0, 1, from.ip().octets()[3]],
@@ -143,7 +144,7 @@ pub fn member_frame(from: SocketAddrV4, class: Class, payload: &[u8]) -> Vec<u8>
     padded([&headers, payload].concat())
 }
 
-/// A contribution as a UDP payload.
+/// Returns a contribution as a UDP payload.
 pub fn contribution(seg: Seg, floats: &[u32]) -> Vec<u8> {
     seg.to_bytes().into_iter().chain(floats.iter().flat_map(|bits| bits.to_le_bytes())).collect()
 }

@@ -1,12 +1,12 @@
 //! The accelerator of figure 7 as RTL for a NetFPGA-SUME, written in rust-hdl.
 //!
-//! Rules for hardware in this crate, because rust-hdl simulates some constructs otherwise than the Verilog that it
-//! writes behaves: one operator for each local signal of exact width; no arithmetic and no complement inside a cast or
-//! beside a comparison; a field of a structure is copied before it is sliced; a signal is read only after its last
+//! The hardware in this crate follows rules, because rust-hdl simulates some constructs differently from the Verilog
+//! that it generates: use one operator per local signal of exact width; use no arithmetic and no complement inside a
+//! cast or beside a comparison; copy a field of a structure before slicing it; read a signal only after its last
 //! assignment.
 
-// Ports with their usual names (clock, reset, valid, ready, push, pop) need no comment, and the derives write accessors
-// without one.
+// Ports with conventional names (clock, reset, valid, ready, push, pop) need no comment, and the derives generate
+// accessors without one.
 #![allow(missing_docs)]
 
 pub mod accelerator;

@@ -1,4 +1,4 @@
-//! Writes the Verilog, shows what it does and what it takes, and checks it.
+//! Command-line tool that generates the Verilog, simulates it, reports its resources and timing, and verifies it.
 
 mod report_command;
 mod simulate;

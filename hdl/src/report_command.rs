@@ -1,4 +1,4 @@
-//! `hdl report`: the figures of synthesis, and the estimate of the critical path.
+//! `hdl report`: reports resource use after synthesis and an estimate of the critical path.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `hdl simulate`: one segment on its way through.
+//! `hdl simulate`: traces one segment through the accelerator.
 
 use std::path::PathBuf;
 

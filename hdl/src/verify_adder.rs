@@ -1,4 +1,4 @@
-//! `hdl verify-adder`: the adder's Verilog against the machine's own sums.
+//! `hdl verify-adder`: compares the adder's Verilog with the host CPU's sums.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -24,7 +24,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// Compiles the adder with Verilator, and compares its sums.
+/// Compiles the adder with Verilator and compares its sums.
 pub(crate) fn run(options: &Options) -> ExitCode {
     let Options { random, seed, corner_step, json } = *options;
     let plan = Plan { random, seed, corner_step };

@@ -1,15 +1,16 @@
-//! What tools say of the generated Verilog that is no fault of it, each with its reason. Everything else is an error.
+//! Tool messages about the generated Verilog that indicate no error, each with a reason. Any other message is an
+//! error.
 
-/// A kind of message that is let pass.
+/// A kind of message that is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiver {
-    /// Verilator: the name of the warning. Icarus: what the message contains.
+    /// For Verilator, the name of the warning; for Icarus, a text that the message contains.
     pub code: &'static str,
-    /// Why it is none.
+    /// Reason why the message indicates no error.
     pub reason: &'static str,
 }
 
-/// Of `verilator --lint-only -Wall`.
+/// Waivers for `verilator --lint-only -Wall`.
 pub const VERILATOR: [Waiver; 6] = [
     Waiver {
         code: "WIDTH",
@@ -32,7 +33,7 @@ pub const VERILATOR: [Waiver; 6] = [
     },
 ];
 
-/// Of `iverilog -g2001 -Wall`.
+/// Waivers for `iverilog -g2001 -Wall`.
 pub const ICARUS: [Waiver; 1] = [Waiver {
     code: "sensitive to all",
     reason: "memories in LUTs are read without a clock: what is read changes with any of their words",

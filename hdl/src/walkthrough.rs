@@ -1,4 +1,4 @@
-//! One segment on its way through the accelerator: what `simulate` shows.
+//! Trace of one segment through the accelerator, which `simulate` shows.
 
 use std::fmt;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::adder::add;
 use crate::host::{JobSetup, Member, SetupError, contribution, member_frame, result_frame};
 use crate::simulation::{BoardError, CYCLE_PS, Command, Device as _, Frame, Passage, RustDevice};
 
-/// What the pictures show, from the input to the output.
+/// Signals shown in the picture, from the input to the output.
 const SHOWN: [&str; 14] = [
     "uut.axis_aclk",
     "uut.s_axis_tvalid",
@@ -37,77 +37,77 @@ const SHOWN: [&str; 14] = [
 ];
 const ORDINARY_LEN_BYTES: usize = 96;
 
-/// What is sent.
+/// Configuration of a walkthrough.
 #[derive(Clone, Debug)]
 pub struct Walkthrough {
-    /// Which accelerator.
+    /// Build of the accelerator.
     pub build: Build,
-    /// Members that contribute, 1 to 8.
+    /// Number of members that contribute, 1 to 8.
     pub workers: u8,
-    /// Floats in the segment, 1 to 366.
+    /// Number of floats in the segment, 1 to 366.
     pub floats: u16,
-    /// Decides about the floats.
+    /// Seed for the floats.
     pub seed: u64,
-    /// Where the waveforms go: a Value Change Dump, and a picture of the streams and the stages between them.
+    /// File for the waveforms, as a Value Change Dump.
     pub vcd: Option<PathBuf>,
-    /// Needs `vcd`.
+    /// File for a picture of the streams and the stages between them. Requires `vcd`.
     pub svg: Option<PathBuf>,
 }
 
-/// When what went in and came out.
+/// Times at which frames entered and left the accelerator.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Sight {
-    /// One for each worker.
+    /// Passages of the contributions, one per worker.
     pub contributions: Vec<Passage>,
-    /// A frame of somebody else, sent right before the last contribution.
+    /// An ordinary frame, sent immediately before the last contribution.
     pub ordinary_in: Passage,
     /// The same frame at the output.
     pub ordinary_out: Passage,
-    /// The sum.
+    /// The result.
     pub result: Passage,
     /// Cycles from the last beat of the last contribution to the last beat of the result.
     pub latency_cycles: u64,
 }
 
-/// Why nothing was shown.
+/// Error of a walkthrough.
 #[derive(Debug, thiserror::Error)]
 pub enum WalkthroughError {
-    /// No job.
+    /// The hardware cannot run the job.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The simulated board fails.
+    /// The simulated board failed.
     #[error(transparent)]
     Board(#[from] BoardError),
     /// The waveforms cannot be written.
     #[error("{}: {source}", path.display())]
     Write {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause of the failure.
         source: io::Error,
     },
     /// The picture cannot be drawn.
     #[error("{}: {reason}", path.display())]
     Draw {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause of the failure.
         reason: String,
     },
-    /// The simulated board is wrong.
+    /// The output of the simulated board is wrong.
     #[error("the board gave {0:?}, expected the ordinary frame and the sum of the contributions")]
     Wrong(Vec<Frame>),
 }
 
 impl Walkthrough {
-    /// Sends one contribution of each worker, all right behind each other and an ordinary frame before the last, and
-    /// compares what comes out with the sum that [`add`] makes.
+    /// Sends one contribution of each worker back to back, with an ordinary frame before the last one, and compares
+    /// the output with the sum that [`add`] computes.
     ///
     /// # Errors
-    /// If files cannot be written, or if something else came out.
+    /// If a file cannot be written or the output is wrong.
     ///
     /// # Panics
-    /// If workers or floats are out of range.
+    /// If the number of workers or floats is out of range.
     pub fn run(&self) -> Result<Sight, WalkthroughError> {
         assert!(
             (1..=MEMBERS).contains(&usize::from(self.workers)) && (1..=MAX_FLOATS).contains(&self.floats)
@@ -158,7 +158,7 @@ impl Walkthrough {
         }
     }
 
-    /// What goes in, and what has to come out.
+    /// Returns the input commands and the two expected output frames.
     fn frames(&self) -> (Vec<Command>, [Vec<u8>; 2]) {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         let seg = |contributions| Seg {
@@ -176,7 +176,7 @@ impl Walkthrough {
         }
         let mut ordinary = vec![0; ORDINARY_LEN_BYTES];
         random.fill_bytes(&mut ordinary);
-        // IPv6.
+        // This is the EtherType of IPv6.
         ordinary[12..14].copy_from_slice(&[0x86, 0xdd]);
         let frame = Frame { bytes: ordinary.clone(), source: 1, destination: 0 };
         commands.insert(commands.len() - 1, Command::Send(frame));

@@ -1,4 +1,4 @@
-//! Proof that a packet comes from somebody who has the job's key (SPEC, section 8).
+//! Authentication of packets with the key of a job (SPEC, section 8).
 //!
 //! ```text
 //!  0                        n         n + 8             n + 24
@@ -12,8 +12,8 @@
 //! +-------+-------------------+--------------+
 //! ```
 //!
-//! A [`Key`] signs and verifies. A [`Conversation`] is a member's share: its session and the counters. What the
-//! switch demands of whom is its own affair.
+//! A [`Key`] signs and verifies packets. A [`Conversation`] holds a member's state: its session and counters. The
+//! switch decides which packets must be authentic.
 
 use core::fmt;
 use core::hash::Hasher;
@@ -28,38 +28,38 @@ use crate::wire::control::announce_trailer;
 use crate::wire::{Action, ControlPacket};
 
 const COUNTER_LEN_BYTES: usize = 8;
-/// Bytes that remain of HMAC-SHA256: 128 bits.
+/// Length of the truncated HMAC-SHA256, in bytes: 128 bits.
 const TAG_LEN_BYTES: usize = TRAILER_LEN_BYTES - COUNTER_LEN_BYTES;
-/// Separates the keys of data packets from the tags of control packets.
+/// Label that separates the keys of data packets from the tags of control packets.
 const DATA_KEY_LABEL: &[u8] = b"iswitch data";
 const TAG_KEY_LEN_BYTES: usize = 16;
 
-/// The context of a packet that belongs to no membership (requirement A-3).
+/// Context of a packet that belongs to no membership (requirement A-3).
 pub const NO_SESSION: u64 = 0;
 
-/// Which way a packet goes: one that is sent back to its sender proves nothing.
+/// Direction of a packet. The tag covers it, so a packet that is reflected to its sender is not authentic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Direction {
-    /// From a member.
+    /// From a member to the switch.
     ToSwitch = 1,
-    /// From the switch.
+    /// From the switch to a member.
     ToMember = 2,
 }
 
-/// A key that the members of a job and its switch share. It is erased when dropped.
+/// Key that the members of a job share with its switches. It is erased from memory when dropped.
 #[derive(Clone)]
 pub struct Key {
     bytes: [u8; MAX_KEY_LEN_BYTES],
     len: usize,
 }
 
-/// Why something is no key. It never shows the key.
+/// Reason why a key is invalid. The error never contains the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyError {
-    /// Too short or too long.
+    /// The key is too short or too long; the value is its length in bytes.
     Length(usize),
-    /// Something that is no hexadecimal digit, or half a byte.
+    /// The text contains a character that is not a hexadecimal digit, or an odd number of digits.
     NotHex,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for KeyError {
 impl core::error::Error for KeyError {}
 
 impl Key {
-    /// A key of 16 to 64 bytes.
+    /// Returns a key of 16 to 64 bytes.
     pub fn new(bytes: &[u8]) -> Result<Self, KeyError> {
         if !(MIN_KEY_LEN_BYTES..=MAX_KEY_LEN_BYTES).contains(&bytes.len()) {
             return Err(KeyError::Length(bytes.len()));
@@ -87,7 +87,7 @@ impl Key {
         Ok(key)
     }
 
-    /// A key from hexadecimal digits, with or without white space around them.
+    /// Parses a key from hexadecimal digits, which whitespace may surround.
     pub fn from_hex(text: &[u8]) -> Result<Self, KeyError> {
         let digits = text.trim_ascii();
         let (pairs, rest) = digits.as_chunks::<2>();
@@ -104,7 +104,7 @@ impl Key {
         Ok(key)
     }
 
-    /// Completes a control packet: its last [`TRAILER_LEN_BYTES`] become the trailer (requirements A-1 and A-2).
+    /// Signs a control packet: writes the trailer into its last [`TRAILER_LEN_BYTES`] (requirements A-1 and A-2).
     ///
     /// # Panics
     /// If the packet is shorter than its header and a trailer.
@@ -117,7 +117,7 @@ impl Key {
         tag.copy_from_slice(&full[..TAG_LEN_BYTES]);
     }
 
-    /// The counter of a control packet whose trailer is right; `None` if it has none, or a wrong one.
+    /// Returns the counter of a control packet with a valid trailer, or `None` if the trailer is missing or invalid.
     #[inline]
     pub fn verify(&self, direction: Direction, context: u64, packet: &ControlPacket<'_>) -> Option<u64> {
         let (content, trailer) = packet.split_trailer()?;
@@ -126,13 +126,13 @@ impl Key {
         mac.verify_truncated_left(tag).ok().map(|()| u64::from_le_bytes(*counter))
     }
 
-    /// The key of the contributions of one membership (requirement A-9).
+    /// Returns the key that tags the contributions of one membership (requirement A-9).
     #[inline]
     pub fn contribution_key(&self, session: u64) -> TagKey {
         self.tag_key(Direction::ToSwitch, session, 0)
     }
 
-    /// The key of the results of a job, in one run of the switch (requirement A-9).
+    /// Returns the key that tags the results of a job in one incarnation, whose epoch is `boot` (requirement A-9).
     #[inline]
     pub fn result_key(&self, boot: u64, job: u32) -> TagKey {
         self.tag_key(Direction::ToMember, boot, job)
@@ -165,34 +165,34 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What a member knows of its conversation with the switch, a worker as well as a switch below another.
+/// State of a member's authenticated conversation with its switch. The member is a worker or a child switch.
 #[derive(Clone, Copy, Debug)]
 pub struct Conversation {
     session: u64,
     /// Counter of the next packet.
     next: u64,
-    /// Highest counter of the switch in this session.
+    /// Highest counter received from the switch in this session.
     heard: u64,
-    /// Highest of the member's own counters that an answer without session has repeated.
+    /// Highest of the member's own counters that an answer without a session has repeated.
     answered: u64,
 }
 
 impl Conversation {
-    /// Begins without a session. `first_counter`, at least 1, must be above all counters that a process of the same
-    /// address and instance has used, and not to be guessed.
+    /// Returns a conversation without a session. `first_counter` must be at least 1, unpredictable, and greater than
+    /// all counters that a process with the same address and instance has used.
     #[inline]
     pub const fn new(first_counter: u64) -> Self {
         let next = if first_counter == 0 { 1 } else { first_counter };
         Self { session: NO_SESSION, next, heard: 0, answered: next - 1 }
     }
 
-    /// The session, which a Join repeats as its nonce; zero before the first challenge.
+    /// Returns the session, which a Join repeats as its nonce; zero before the first challenge.
     #[inline]
     pub const fn session(&self) -> u64 {
         self.session
     }
 
-    /// Takes up the nonce of a challenge.
+    /// Adopts the nonce of a challenge as the session.
     #[inline]
     pub fn open_session(&mut self, nonce: u64) {
         if nonce != self.session {
@@ -201,8 +201,8 @@ impl Conversation {
         }
     }
 
-    /// Context and counter of the next packet. A Join opens a session, everything else is part of one (requirement
-    /// A-3).
+    /// Returns the context and the counter of the next packet. A Join has no session yet; all other packets belong to
+    /// one (requirement A-3).
     #[inline]
     pub fn next(&mut self, action: Action) -> (u64, u64) {
         let counter = self.next;
@@ -210,7 +210,7 @@ impl Conversation {
         (if action == Action::Join { NO_SESSION } else { self.session }, counter)
     }
 
-    /// Whether a control packet comes from the switch and is new (requirements A-4 and A-7).
+    /// Returns whether a control packet comes from the switch and is not a replay (requirements A-4 and A-7).
     pub fn accept(&mut self, key: &Key, packet: &ControlPacket<'_>) -> bool {
         let verify = |context| key.verify(Direction::ToMember, context, packet);
         if self.session != NO_SESSION
@@ -220,7 +220,7 @@ impl Conversation {
             self.heard = self.heard.max(counter);
             return is_new;
         }
-        // An answer to one that is no member repeats the counter of what it answers.
+        // An answer outside a session repeats the counter of the packet that it answers.
         let own = self.answered + 1..self.next;
         let Some(counter) = verify(NO_SESSION).filter(|counter| own.contains(counter)) else { return false };
         self.answered = counter;
@@ -232,7 +232,7 @@ fn nibble(digit: u8) -> u8 {
     char::from(digit).to_digit(16).map_or(0, |value| value as u8)
 }
 
-/// The key of data packets in one direction: SipHash-1-3 of Seg and floats.
+/// Key of the data packets in one direction. The tag is SipHash-1-3 of Seg and floats.
 #[derive(Clone, Copy)]
 pub struct TagKey([u8; TAG_KEY_LEN_BYTES]);
 
@@ -240,18 +240,19 @@ impl TagKey {
     /// Writes the tag into the last [`DATA_TAG_LEN_BYTES`] of a data packet.
     ///
     /// # Panics
-    /// If the packet is shorter than that.
+    /// If the packet is shorter than its tag.
     #[inline]
     pub fn sign(&self, packet: &mut [u8]) {
         let (content, tag) = packet.split_last_chunk_mut().expect("the packet has room for its tag");
         *tag = self.tag(content);
     }
 
-    /// The data packet without its tag; `None` if the tag is wrong.
+    /// Returns the data packet without its tag, or `None` if the tag is wrong.
     #[inline]
     pub fn verify<'a>(&self, packet: &'a [u8]) -> Option<&'a [u8]> {
         let (content, tag) = packet.split_last_chunk::<DATA_TAG_LEN_BYTES>()?;
-        // Compared as one number: there is no first byte that differs.
+        // Both tags are compared as one number, so that the duration does not reveal the position of the first
+        // difference.
         (u64::from_le_bytes(self.tag(content)) == u64::from_le_bytes(*tag)).then_some(content)
     }
 

@@ -1,18 +1,18 @@
-//! The history of a job: one number that stands for the exact sequence of sums that a member has.
+//! The history of a job: one number that identifies the exact sequence of sums that a member has applied.
 //!
-//! Two members with the same history have the same sums, and so the same weights. A switch that was restarted
-//! has forgotten its jobs; from the histories of those who come back it sees who is up to date, who lacks the
-//! last sum, and who cannot be helped (requirements M-8 to M-10).
+//! Two members with the same history have the same sums, and therefore the same weights. A restarted switch has
+//! forgotten its jobs. From the histories of the members that rejoin, it determines which of them are up to date,
+//! which lack only the last sum, and which cannot catch up (requirements M-8 to M-10).
 
 use crate::segment::Round;
 
-/// The history of a job that begins at a round of a run of the switch. Never zero.
+/// Returns the initial history of a job whose incarnation has the epoch `boot` and begins at `round`. Never zero.
 #[inline]
 pub fn begin(boot: u64, job: u32, round: Round) -> u64 {
     non_zero(mix(mix(boot) ^ u64::from(job) << 32 ^ u64::from(round.get())))
 }
 
-/// The history after one more sum. Never zero.
+/// Returns the history after the sum of `round` was added to `history`. Never zero.
 #[inline]
 pub fn after(history: u64, boot: u64, round: Round) -> u64 {
     non_zero(mix(mix(history ^ boot) ^ u64::from(round.get())))
@@ -26,7 +26,7 @@ fn mix(x: u64) -> u64 {
     x ^ x >> 31
 }
 
-/// Zero means that there is none.
+/// Replaces zero, which stands for "no history", by 1.
 fn non_zero(x: u64) -> u64 {
     if x == 0 { 1 } else { x }
 }
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn the_function_is_fixed() {
-        // Members and switch may be of different versions.
+        // Members and the switch may run different versions.
         assert_eq!(begin(0x0123_4567_89ab_cdef, 1, Round::new(0)), 8_874_051_391_050_643_150);
         assert_eq!(after(1, 0x0123_4567_89ab_cdef, Round::new(9)), 10_185_778_304_968_672_382);
     }

@@ -1,4 +1,4 @@
-//! Keys in files: one line of hexadecimal digits, two for each of 16 to 64 bytes.
+//! Key files: one line of hexadecimal digits, two for each of 16 to 64 bytes.
 
 use core::fmt;
 use std::error::Error;
@@ -18,19 +18,19 @@ mod create;
 #[cfg(feature = "key-creation")]
 pub use create::create;
 
-/// Bytes of the longest file: the digits of the longest key, and some white space.
+/// Maximum length of a key file, in bytes: the digits of the longest key and some whitespace.
 const MAX_FILE_LEN_BYTES: usize = 2 * MAX_KEY_LEN_BYTES + 64;
 /// Permission bits of users who are neither the file's owner nor in its group.
 const OTHERS: u32 = 0o007;
 
-/// Why a key could not be read or made.
+/// Reason why a key file could not be read or created.
 #[derive(Debug)]
 pub enum KeyFileError {
-    /// The file cannot be opened, read or written.
+    /// The file could not be opened, read or written.
     Io(io::Error),
-    /// Everybody may read or write it.
+    /// Users other than the owner and the group have access to the file; the value is its mode.
     Exposed(u32),
-    /// There is no key in it.
+    /// The file does not contain a valid key.
     Key(KeyError),
 }
 
@@ -68,14 +68,15 @@ impl From<KeyError> for KeyFileError {
     }
 }
 
-/// Reads a key. A file that is open to others is refused: whoever could read it has the key.
+/// Reads a key from a file. A file to which other users have access is refused, since any of them may have read the
+/// key.
 pub fn read(path: &Path) -> Result<Key, KeyFileError> {
     let file = File::open(path)?;
     let mode = file.metadata()?.mode() & 0o7777;
     if mode & OTHERS != 0 {
         return Err(KeyFileError::Exposed(mode));
     }
-    // Of one size from the start: growing would leave copies behind.
+    // The buffer has a fixed size, because growing it would leave copies of the key in memory.
     let mut text = Zeroizing::new([0; MAX_FILE_LEN_BYTES + 1]);
     let mut len = 0;
     let mut file = file.take(text.len() as u64);

@@ -1,11 +1,12 @@
-//! The iSwitch wire format, written once: daemon, worker, simulator, RTL fixtures and dissector read this.
+//! The iSwitch wire format, shared by the daemon, the worker, the simulator, the RTL fixtures and the dissector.
 //!
-//! [`wire`] turns bytes into values and back; [`segment`] says how a gradient vector is cut into segments and
-//! how rounds compare; [`limits`] holds every limit. `SPEC.md` beside this crate is the specification; its
-//! requirements (`W-1`, `D-3`, ...) are cited where they are enforced.
+//! [`wire`] parses and emits packets; [`segment`] defines how a gradient vector is divided into segments and how
+//! rounds compare; [`limits`] holds every limit. `SPEC.md` beside this crate is the specification; the code cites its
+//! requirements (`W-1`, `D-3`, ...) where it enforces them.
 //!
-//! The crate does no I/O, allocates nothing and has no unsafe code; only `key_file`, behind the features
-//! `key-file` and `key-creation`, reads and writes files. The feature `frame` adds Ethernet, IPv4 and UDP headers.
+//! The crate does no I/O, allocates nothing and contains no unsafe code. The exception is `key_file`, which reads and
+//! writes files and requires the feature `key-file` or `key-creation`. The feature `frame` adds Ethernet, IPv4 and
+//! UDP headers.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Segments and rounds: how a gradient vector is cut up, and which aggregation a packet belongs to.
+//! Segments and rounds: how a gradient vector is divided, and which aggregation a packet belongs to.
 
 use core::fmt;
 use core::ops::Range;
@@ -11,90 +11,90 @@ use crate::limits::{
 const ROUND_MASK: u32 = (1 << ROUND_BITS) - 1;
 const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
 
-/// Spatial offset of a segment in the gradient vector, counted in segments. 24 bits.
+/// Spatial offset of a segment in the gradient vector, counted in segments; a 24-bit number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SegmentIndex(u32);
 
 impl SegmentIndex {
-    /// The index `value`; `None` from 2^24 on.
+    /// Returns the index `value`, or `None` if it is 2^24 or more.
     #[inline]
     pub const fn new(value: u32) -> Option<Self> {
         if value < MAX_SEGMENTS { Some(Self(value)) } else { None }
     }
 
-    /// The index as a number.
+    /// Returns the index as a number.
     #[inline]
     pub const fn get(self) -> u32 {
         self.0
     }
 }
 
-/// Number of an aggregation: 24 bits that wrap and compare by serial-number arithmetic (RFC 1982).
+/// Number of an aggregation: 24 bits that wrap and are compared by serial-number arithmetic (RFC 1982).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Round(u32);
 
 impl Round {
-    /// The round `value` modulo 2^24.
+    /// Returns the round `value` modulo 2^24.
     #[inline]
     pub const fn new(value: u32) -> Self {
         Self(value & ROUND_MASK)
     }
 
-    /// The number of a member's first vector in an asynchronous job: it depends on the incarnation of the job too,
-    /// which may have admitted the same instance as the one before it (requirement V-2).
+    /// Returns the number of a member's first vector in an asynchronous job. It depends on the epoch as well, because
+    /// two consecutive incarnations of a job may admit the same instance (requirement V-2).
     #[inline]
     pub const fn first_vector(instance: u32, epoch: u64) -> Self {
         Self::new(instance.wrapping_add(epoch as u32))
     }
 
-    /// The round as a number below 2^24.
+    /// Returns the round as a number below 2^24.
     #[inline]
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// The round `distance` after this one.
+    /// Returns the round `distance` after this one.
     #[must_use]
     #[inline]
     pub const fn plus(self, distance: u32) -> Self {
         Self::new(self.0.wrapping_add(distance))
     }
 
-    /// The round `distance` before this one.
+    /// Returns the round `distance` before this one.
     #[must_use]
     #[inline]
     pub const fn minus(self, distance: u32) -> Self {
         Self::new(self.0.wrapping_sub(distance))
     }
 
-    /// The next round.
+    /// Returns the next round.
     #[must_use]
     #[inline]
     pub const fn next(self) -> Self {
         self.plus(1)
     }
 
-    /// The round before.
+    /// Returns the previous round.
     #[must_use]
     #[inline]
     pub const fn previous(self) -> Self {
         self.minus(1)
     }
 
-    /// Whether this round comes before `other`: by less than half of the number range.
+    /// Returns whether this round precedes `other`, that is, by less than half of the number range.
     #[inline]
     pub const fn is_before(self, other: Self) -> bool {
         let distance = other.0.wrapping_sub(self.0) & ROUND_MASK;
         distance != 0 && distance < 1 << (ROUND_BITS - 1)
     }
 
-    /// How far this round lies after `first`, modulo 2^24.
+    /// Returns the distance from `first` to this round, modulo 2^24.
     #[inline]
     pub const fn distance_from(self, first: Self) -> u32 {
         self.0.wrapping_sub(first.0) & ROUND_MASK
     }
 
-    /// Which of the two generations of slots the round uses.
+    /// Returns which of the two generations of slots the round uses, 0 or 1.
     #[inline]
     pub const fn parity(self) -> usize {
         (self.0 & 1) as usize
@@ -117,21 +117,21 @@ impl fmt::Display for Round {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seg {
-    /// Offset of the segment in the vector.
+    /// Offset of the segment in the vector, in segments.
     pub index: SegmentIndex,
-    /// The aggregation that the segment belongs to.
+    /// Aggregation that the segment belongs to.
     pub round: Round,
-    /// Worker gradients inside the packet, at most [`MAX_CONTRIBUTIONS`]; zero only from a switch whose members have
-    /// all left the round (H-8).
+    /// Number of worker gradients in the packet, at most [`MAX_CONTRIBUTIONS`]. Zero only from a switch whose members
+    /// have all left the round (H-8).
     pub contributions: u16,
 }
 
-/// Zero means something else on the wire.
+/// Encoding of zero contributions: a zero on the wire means one contribution.
 const NO_CONTRIBUTIONS: u16 = MAX_CONTRIBUTIONS + 1;
 
 impl Seg {
-    /// Reads the field. On the wire zero contributions, from a sender that sets the index alone, mean 1, and 65,535
-    /// mean none (D-3).
+    /// Decodes the field. On the wire, zero contributions mean 1, because some senders set only the index, and 65,535
+    /// means none (D-3).
     pub const fn from_bytes(bytes: [u8; SEG_LEN_BYTES]) -> Self {
         let bits = u64::from_le_bytes(bytes);
         let contributions = (bits >> (INDEX_BITS + ROUND_BITS)) as u16;
@@ -146,7 +146,7 @@ impl Seg {
         }
     }
 
-    /// Writes the field.
+    /// Encodes the field.
     pub const fn to_bytes(self) -> [u8; SEG_LEN_BYTES] {
         let contributions = if self.contributions == 0 { NO_CONTRIBUTIONS } else { self.contributions };
         let bits = self.index.0 as u64
@@ -156,23 +156,23 @@ impl Seg {
     }
 }
 
-/// How a gradient vector is cut into segments: all of the same size but the last, which takes the rest.
+/// Division of a gradient vector into segments of equal size, of which only the last may be shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VectorLayout {
     gradient_len: u32,
     segment_floats: u16,
-    /// Kept, because each packet is compared with it and a division takes as long as 40 additions.
+    /// Stored because every packet is checked against it, and a division costs as much as 40 additions.
     segment_count: u32,
 }
 
-/// What is wrong with a layout.
+/// Reason why a layout is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutError {
-    /// A vector has at least one float.
+    /// The vector is empty; it needs at least one float.
     EmptyVector,
-    /// A segment has 1 to [`MAX_SEGMENT_FLOATS`] floats.
+    /// The segment size is not in the range 1 to [`MAX_SEGMENT_FLOATS`] floats.
     SegmentSize(u16),
-    /// The index of a segment has 24 bits.
+    /// The vector has more segments than a 24-bit index can number.
     TooManySegments(u32),
 }
 
@@ -193,7 +193,7 @@ impl fmt::Display for LayoutError {
 impl core::error::Error for LayoutError {}
 
 impl VectorLayout {
-    /// A vector of `gradient_len` floats in segments of `segment_floats`.
+    /// Returns the layout of a vector of `gradient_len` floats in segments of `segment_floats`.
     pub const fn new(gradient_len: u32, segment_floats: u16) -> Result<Self, LayoutError> {
         if gradient_len == 0 {
             return Err(LayoutError::EmptyVector);
@@ -208,31 +208,31 @@ impl VectorLayout {
         Ok(Self { gradient_len, segment_floats, segment_count })
     }
 
-    /// Floats in the vector.
+    /// Returns the number of floats in the vector.
     #[inline]
     pub const fn gradient_len(&self) -> u32 {
         self.gradient_len
     }
 
-    /// Floats in each segment but perhaps the last.
+    /// Returns the number of floats in each segment; the last segment may have fewer.
     #[inline]
     pub const fn segment_floats(&self) -> u16 {
         self.segment_floats
     }
 
-    /// Segments in the vector.
+    /// Returns the number of segments in the vector.
     #[inline]
     pub const fn segment_count(&self) -> u32 {
         self.segment_count
     }
 
-    /// Whether the vector has a segment of that index.
+    /// Returns whether the vector has a segment with this index.
     #[inline]
     pub const fn contains(&self, index: SegmentIndex) -> bool {
         index.0 < self.segment_count()
     }
 
-    /// Floats in a segment. None beyond the last.
+    /// Returns the number of floats in a segment, or zero beyond the last segment.
     pub const fn float_count(&self, index: SegmentIndex) -> usize {
         let after = self.segment_count.saturating_sub(index.0);
         match after {
@@ -242,7 +242,7 @@ impl VectorLayout {
         }
     }
 
-    /// Position of a segment's floats in the vector. Empty beyond the last segment.
+    /// Returns the range of a segment's floats in the vector. The range is empty beyond the last segment.
     #[inline]
     pub fn range(&self, index: SegmentIndex) -> Range<usize> {
         let size = u64::from(self.segment_floats);
@@ -251,13 +251,13 @@ impl VectorLayout {
         start as usize..(start + size).min(end) as usize
     }
 
-    /// Bytes of the data packet that carries a segment, Seg included.
+    /// Returns the length of the data packet that carries a segment, including Seg, in bytes.
     #[inline]
     pub fn packet_len(&self, index: SegmentIndex) -> usize {
         SEG_LEN_BYTES + self.range(index).len() * FLOAT_LEN_BYTES
     }
 
-    /// Bytes of the data packet of a full segment.
+    /// Returns the length of the data packet of a full segment, in bytes.
     #[inline]
     pub const fn full_packet_len(&self) -> usize {
         SEG_LEN_BYTES + self.segment_floats as usize * FLOAT_LEN_BYTES

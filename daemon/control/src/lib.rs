@@ -1,4 +1,5 @@
-//! What an operator's tool asks a running daemon, and how: one line over a Unix socket, one line of JSON back.
+//! Client side of the control socket: an operator's tool sends a daemon one line over a Unix socket, and receives one
+//! line of JSON.
 
 mod table;
 
@@ -10,10 +11,11 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::Value;
 
-/// How long a client may take to ask, and to read the answer.
+/// Time limit for a client to send its request and to read the answer.
 pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Where iswitchctl looks, and where the daemon listens unless told otherwise.
+/// Returns the default path of the control socket: the daemon listens there, and iswitchctl connects to it. As an
+/// ordinary user, the path lies in `XDG_RUNTIME_DIR`; `None` if that is not set.
 pub fn default_control_socket() -> Option<PathBuf> {
     use std::os::unix::fs::MetadataExt;
 
@@ -38,10 +40,10 @@ pub enum Request {
 }
 
 impl Request {
-    /// The request that a line asks for.
+    /// Parses a request line.
     ///
     /// # Errors
-    /// If there is none. The text lists the lines that ask for one.
+    /// Fails if the line is not a request. The text lists the valid requests.
     pub fn parse(line: &str) -> Result<Self, String> {
         <Self as ValueEnum>::from_str(line, false).map_err(|_| {
             let names: Vec<_> = Self::value_variants().iter().copied().map(Self::name).collect();
@@ -49,13 +51,13 @@ impl Request {
         })
     }
 
-    /// The line that asks it.
+    /// Returns the line that sends this request.
     fn name(self) -> String {
         let value = self.to_possible_value().expect("every request can be asked");
         value.get_name().to_owned()
     }
 
-    /// The answer for people.
+    /// Renders the answer to this request as text for people.
     pub fn text(self, answer: Value) -> String {
         match (self, answer) {
             (Self::Status, Value::Object(mut status)) => {
@@ -71,7 +73,7 @@ impl Request {
     }
 }
 
-/// One value a line.
+/// Renders the values as JSON, one value per line.
 pub fn lines_of(values: &[Value]) -> String {
     values.iter().fold(String::new(), |text, value| text + &value.to_string() + "\n")
 }
@@ -80,7 +82,7 @@ fn items(list: Option<&Value>) -> impl Iterator<Item = &Value> {
     list.and_then(Value::as_array).into_iter().flatten()
 }
 
-/// What is wrong with a parent, if anything is.
+/// Returns a line that describes the problem with a parent, if there is one.
 fn parent_line(parent: &Value) -> Option<String> {
     let (job, address) = (&parent["job"], parent["address"].as_str().unwrap_or("-"));
     if parent["lost"] == true {
@@ -102,10 +104,10 @@ fn waiting_line(member: &Value) -> String {
     )
 }
 
-/// Asks the daemon that listens at `path`, as iswitchctl does.
+/// Sends a request to the daemon that listens at `path`, and returns its answer.
 pub fn ask(path: &Path, request: Request) -> io::Result<Value> {
     let mut stream = UnixStream::connect(path)?;
-    // The daemon may serve others first.
+    // The daemon serves one client at a time, so others may be served first.
     stream.set_read_timeout(Some(10 * CLIENT_TIMEOUT))?;
     stream.write_all(format!("{}\n", request.name()).as_bytes())?;
     let mut answer = String::new();

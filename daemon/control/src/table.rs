@@ -1,10 +1,10 @@
-//! JSON as text for people: what iswitchctl prints.
+//! Renders JSON as text for people, which iswitchctl prints.
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-/// Renders a value: an object as aligned lines, a list of objects as a table, what is nested indented below.
+/// Renders a value: an object as aligned lines, a list of objects as a table, and nested values indented below.
 pub(crate) fn render(value: &Value) -> String {
     let mut text = String::new();
     put(&mut text, value, 0);

@@ -1,4 +1,4 @@
-//! Questions to the control socket of a daemon.
+//! Requests to the control socket of a daemon.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -22,21 +22,21 @@ pub(crate) struct AskArgs {
     json: bool,
 }
 
-/// Where the daemon of the systemd unit listens.
+/// Control socket of a daemon that runs as the systemd unit.
 const SERVICE_SOCKET: &str = "/run/iswitchd/control";
 
 impl AskArgs {
-    /// Whether to answer in JSON.
+    /// Returns whether to print JSON.
     pub(crate) fn json(&self) -> bool {
         self.json
     }
 
-    /// Whether a control socket was named.
+    /// Returns whether a control socket was given on the command line.
     pub(crate) fn is_given(&self) -> bool {
         self.socket.is_some()
     }
 
-    /// The control socket that is meant: of the usual ones the first that exists.
+    /// Returns the control socket: the given one, otherwise the first default path that exists.
     pub(crate) fn path(&self) -> anyhow::Result<PathBuf> {
         if let Some(path) = &self.socket {
             return Ok(path.clone());
@@ -46,13 +46,13 @@ impl AskArgs {
         Ok(if !usual.exists() && service.exists() { service } else { usual })
     }
 
-    /// The daemon's answer.
+    /// Sends a request to the daemon and returns its answer.
     pub(crate) fn ask(&self, request: Request) -> anyhow::Result<Value> {
         let path = self.path()?;
         ask(&path, request).with_context(|| format!("cannot ask the daemon at {}", path.display()))
     }
 
-    /// Prints the daemon's answer.
+    /// Sends a request to the daemon and prints its answer.
     pub(crate) fn show(&self, request: Request) -> anyhow::Result<ExitCode> {
         let answer = self.ask(request)?;
         print(&if self.json { format!("{answer}\n") } else { request.text(answer) });
@@ -60,7 +60,7 @@ impl AskArgs {
     }
 }
 
-/// Writes to standard output. Whoever closed the pipe has read enough.
+/// Writes to standard output. Ignores errors, because a reader that closes the pipe needs no more output.
 pub(crate) fn print(text: &str) {
     let _ = io::stdout().write_all(text.as_bytes());
 }

@@ -1,4 +1,4 @@
-//! `iswitchctl`: asks a running iswitchd, looks for what is wrong with a set-up, captures traffic, and makes keys.
+//! `iswitchctl`: shows the state of a running iswitchd, diagnoses a set-up, captures traffic, and creates keys.
 
 mod ask;
 mod capture;

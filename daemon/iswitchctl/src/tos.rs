@@ -1,8 +1,9 @@
-//! ToS values on the command line.
+//! Parser for ToS values on the command line.
 
 use iswitch_protocol::limits::TOS_MASK;
 
-/// A byte in decimal, or in hexadecimal with 0x, whose low two bits are left to ECN.
+/// Parses a byte in decimal, or in hexadecimal with the prefix 0x. The low two bits, which belong to ECN, must be
+/// zero.
 pub(crate) fn parse_tos(text: &str) -> Result<u8, String> {
     let parsed = match text.strip_prefix("0x") {
         Some(digits) => u8::from_str_radix(digits, 16),

@@ -1,21 +1,21 @@
-//! The state of a daemon as its control socket tells it: what `snapshot` answers.
+//! State of a daemon as its control socket reports it in the answer to `snapshot`.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// Names and values of counters.
+/// Counters: names and values.
 pub(crate) type Counters = BTreeMap<String, u64>;
 
-/// The daemon at one moment.
+/// State of the daemon at one moment.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct View {
-    /// Of this run of the switch.
+    /// Boot id of the switch.
     pub(crate) boot: u64,
-    /// Time since the start, in milliseconds.
+    /// Time since the daemon started, in milliseconds.
     pub(crate) uptime_ms: u64,
     pub(crate) traffic: Counters,
-    /// Datagrams that changed nothing, by reason.
+    /// Number of datagrams that were dropped, by reason.
     pub(crate) drops: Counters,
     pub(crate) ports: Vec<PortView>,
     pub(crate) jobs: Vec<JobView>,
@@ -32,10 +32,10 @@ pub(crate) struct PortView {
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct JobView {
     pub(crate) job: u32,
-    /// Floats of the vector.
+    /// Number of floats in the vector.
     pub(crate) gradient_len: u32,
     pub(crate) mode: String,
-    /// Workers that it was declared with, zero if it waits for none.
+    /// Number of workers that the first Join declared; zero if the job does not wait for workers.
     pub(crate) workers: u16,
     pub(crate) formed: bool,
     pub(crate) threshold: u16,
@@ -53,16 +53,16 @@ pub(crate) struct MemberView {
     pub(crate) address: String,
     pub(crate) kind: String,
     pub(crate) silent_ms: u64,
-    /// Segments that it has contributed since it joined.
+    /// Number of segments that the member has contributed since it joined.
     pub(crate) contributions: u64,
-    /// Round of the last of these.
+    /// Round of its last contribution.
     pub(crate) last_round: Option<u32>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct WaitingView {
     pub(crate) waited_ms: u64,
-    /// Segments of the vector.
+    /// Number of segments in the vector.
     pub(crate) segments: u32,
     pub(crate) members: Vec<AwaitedView>,
 }
@@ -74,13 +74,13 @@ pub(crate) struct AwaitedView {
 }
 
 impl View {
-    /// Sum of one counter over all ports.
+    /// Returns the sum of one counter over all ports.
     pub(crate) fn of_ports(&self, counter: &str) -> u64 {
         self.ports.iter().map(|port| value(&port.counters, counter)).sum()
     }
 }
 
-/// A counter; zero if the daemon does not have it.
+/// Returns the value of a counter; zero if the daemon does not have it.
 pub(crate) fn value(counters: &Counters, name: &str) -> u64 {
     counters.get(name).copied().unwrap_or(0)
 }

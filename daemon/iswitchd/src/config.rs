@@ -1,4 +1,5 @@
-//! Configuration: command line and TOML file, one meaning. What the command line says wins.
+//! Configuration from the command line and a TOML file. Both have the same options; the command line takes
+//! precedence.
 
 use std::fmt::Display;
 use std::net::{SocketAddr, SocketAddrV4};
@@ -26,7 +27,7 @@ const DEFAULT_MEMORY_MIB: u32 = 256;
 const DEFAULT_RECV_BUFFER_BYTES: usize = 16 << 20;
 const DEFAULT_UPLINK_PORT: u16 = 7721;
 const DEFAULT_UPLINK_JOBS: u8 = 8;
-/// Ports are numbered with 8 bits.
+/// Maximum number of ports; a port id has 8 bits.
 const MAX_PORTS: usize = 256;
 
 const LEASE_MS: RangeInclusive<u64> = 100..=3_600_000;
@@ -167,7 +168,7 @@ struct Settings {
     sandbox: Option<bool>,
 }
 
-/// A file with a key, and the job that it is for; without one all that have no other.
+/// Key file and the job that it is for. Without a job, the key applies to all jobs that have no key of their own.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(try_from = "String")]
 struct KeyFile {
@@ -239,91 +240,92 @@ pub enum LogLevel {
     Trace,
 }
 
-/// Everything that the daemon needs to know.
+/// The complete configuration of the daemon.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// UDP addresses to serve.
     pub udp: Vec<SocketAddrV4>,
-    /// Interfaces to serve with frames.
+    /// Interfaces to serve with raw frames.
     pub interfaces: Vec<PortSpec>,
-    /// Switches above this one, of which one is the parent.
+    /// Parent candidates: switches above this one. One of them is the parent.
     pub parents: Vec<SocketAddrV4>,
-    /// UDP ports from which it is reached: the first, and how many. None without parents.
+    /// UDP ports from which the parent is reached: the first port and the number of ports. Both are zero without
+    /// parents.
     pub uplink_ports: (u16, u8),
-    /// ToS values, and the UDP port of raw frames.
+    /// ToS values, and the UDP port of iSwitch frames on raw ports.
     pub classifier: Classifier,
-    /// The core. The boot id is zero: the daemon draws it.
+    /// Configuration of the aggregation core. The boot id is zero, because the daemon draws it.
     pub switch: iswitch_switch::Config,
-    /// Receive and send buffer to ask for on each port, in bytes.
+    /// Size of the receive buffer and of the send buffer to request on each port, in bytes.
     pub buffer_bytes: usize,
-    /// Whether to use super-frames and unfinished checksums.
+    /// Whether to use super-frames and checksum offload.
     pub offload: bool,
     /// Whether to install the ingress rule on raw ports.
     pub ingress_rule: bool,
-    /// How long to look for packets before blocking.
+    /// How long to poll for packets before blocking.
     pub spin: Duration,
-    /// Keys of jobs, and of all that have no other.
+    /// Keys of jobs. The key without a job applies to all jobs that have no key of their own.
     job_keys: Vec<(Option<u32>, Key)>,
-    /// Socket for iswitchctl, if any.
+    /// Path of the control socket for iswitchctl, if any.
     pub control_socket: Option<PathBuf>,
-    /// Where to serve metrics, if anywhere.
+    /// Address to serve metrics at, if any.
     pub metrics: Option<SocketAddr>,
-    /// Where the flight recorder is dumped when a job stalls.
+    /// File that the flight recorder is dumped to when a job stalls, if any.
     pub flight_recorder: Option<PathBuf>,
-    /// Whether to give up what is no longer needed once everything is open.
+    /// Whether to give up privileges once all resources are open.
     pub sandbox: bool,
-    /// User to become, if another one than usual.
+    /// User to switch to, if not the default one.
     pub user: Option<String>,
     /// Format of the log.
     pub log_format: LogFormat,
-    /// Least important messages to log.
+    /// Log level: the least severe messages that are logged.
     pub log_level: LogLevel,
 }
 
-/// What is wrong with a configuration: the place, the value, what was expected.
+/// Configuration error: names the option, the value and what was expected.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The file is not TOML, has an unknown key, or a value of the wrong type.
     #[error("{}: {source}", path.display())]
     Parse {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Where and why.
+        /// Position and reason.
         source: toml::de::Error,
     },
-    /// A value that is not allowed.
+    /// A value is not allowed.
     #[error("{key} is {value}, expected {expected}")]
     Value {
         /// The option, or the file and its key.
         key: String,
-        /// The value given.
+        /// Value that was given.
         value: String,
-        /// What it should be.
+        /// The values that are allowed.
         expected: String,
     },
-    /// A key cannot be read.
+    /// A key file cannot be used.
     #[error("cannot use key file {}: {source}", path.display())]
     KeyFile {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Reason why the key file cannot be used.
         source: KeyFileError,
     },
-    /// Nothing to serve.
+    /// No port is configured.
     #[error("there is nothing to serve: give at least one --udp ADDR:PORT or --port IFACE")]
     NoPorts,
 }
 
 impl Cli {
-    /// Reads the file, if any, and checks everything.
+    /// Reads the configuration file, if any, and validates all settings.
     pub fn resolve(self) -> Result<Config, ConfigError> {
         let mut settings = self.settings;
         settings.check(|key| format!("--{}", key.replace('_', "-")))?;
@@ -346,7 +348,7 @@ impl Cli {
 }
 
 impl Config {
-    /// The keys of the jobs; `secret` is that of [`iswitch_switch::Keys::new`].
+    /// Returns the keys of the jobs. `secret` is the one that [`iswitch_switch::Keys::new`] takes.
     pub fn keys(&self, secret: [u8; iswitch_switch::SECRET_LEN_BYTES]) -> iswitch_switch::Keys {
         let mut keys = iswitch_switch::Keys::new(secret);
         for (job, key) in &self.job_keys {
@@ -363,7 +365,7 @@ impl Settings {
         toml::from_str(&text).map_err(|source| ConfigError::Parse { path: path.to_owned(), source })
     }
 
-    /// Checks each value on its own; `place` tells where a key stands.
+    /// Checks each value separately. `place` returns the name under which a key appears in an error.
     fn check(&self, place: impl Fn(&str) -> String) -> Result<(), ConfigError> {
         let range = |key, value: Option<u64>, range: RangeInclusive<u64>| match value {
             Some(value) if !range.contains(&value) => {
@@ -398,7 +400,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The interfaces to serve; `bad` makes an error of a value and what was expected.
+    /// Parses the interfaces to serve. `bad` makes an error from a value and what was expected.
     fn ports(&self, bad: impl Fn(String, String) -> ConfigError) -> Result<Vec<PortSpec>, ConfigError> {
         let mut ports: Vec<PortSpec> = Vec::new();
         for text in &self.port {
@@ -411,7 +413,7 @@ impl Settings {
         Ok(ports)
     }
 
-    /// These settings where given, otherwise the others. Lists are not mixed.
+    /// Merges two sets of settings. Values of `self` take precedence; lists are replaced, not merged.
     fn or(self, other: Self) -> Self {
         Self {
             udp: if self.udp.is_empty() { other.udp } else { self.udp },
@@ -446,7 +448,7 @@ impl Settings {
         }
     }
 
-    /// The UDP ports towards the parents, if there are any.
+    /// Returns the UDP ports to the parent: the first port and the number of ports. Both are zero without parents.
     fn uplink_ports(&self) -> Result<(u16, u8), ConfigError> {
         if self.parent.is_empty() {
             return Ok((0, 0));
@@ -467,7 +469,7 @@ impl Settings {
         Ok((first, count))
     }
 
-    /// Fills in the defaults and checks what values mean together.
+    /// Fills in the defaults and checks constraints between settings.
     fn resolve(self) -> Result<Config, ConfigError> {
         let uplink_ports = self.uplink_ports()?;
         let ports = self.udp.len() + self.port.len();
@@ -548,7 +550,7 @@ impl Settings {
     }
 }
 
-/// A byte in decimal, or in hexadecimal with 0x.
+/// Parses a byte in decimal, or in hexadecimal with the prefix 0x.
 fn parse_byte(text: &str) -> Result<u8, String> {
     let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => u8::from_str_radix(digits, 16),
@@ -567,7 +569,7 @@ mod tests {
 
     use super::*;
 
-    /// Resolves a command line, in which `FILE` stands for a file with the text given.
+    /// Resolves a command line. The path `FILE` stands for a file with the given text.
     fn resolve(arguments: &[&str], file: &str) -> Result<Config, String> {
         let mut temporary = tempfile::NamedTempFile::new().unwrap();
         temporary.write_all(file.as_bytes()).unwrap();
@@ -722,7 +724,7 @@ mod tests {
         let config = resolve(&["--config", "FILE"], text).unwrap();
         assert_eq!(config.switch.lease_ms, DEFAULT_LEASE_MS);
         assert_eq!(config.switch.slow_ms, DEFAULT_SLOW_MS);
-        // Without its comment signs every line is a setting that holds its default.
+        // With its comment sign removed, each such line is a setting with its default value.
         let all: String = text.lines().map(|line| line.strip_prefix("#= ").unwrap_or(line)).fold(
             String::new(),
             |mut all, line| {

@@ -1,8 +1,8 @@
-//! The control socket: questions of an operator, answered beside the packet path.
+//! Control socket: answers an operator's requests outside the packet path.
 //!
-//! A client connects, sends one line (`status`, `counters`, `jobs`, `snapshot` or `flight`) and gets one line of JSON.
-//! Clients are served one after the other, in a thread of their own, each within [`CLIENT_TIMEOUT`]; the packet loop
-//! only makes the snapshot.
+//! A client connects, sends one line (`status`, `counters`, `jobs`, `snapshot` or `flight`) and receives one line of
+//! JSON. A separate thread serves clients one after the other, each within [`CLIENT_TIMEOUT`]; the packet loop only
+//! takes the snapshot.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -22,24 +22,24 @@ use iswitch_runtime::runtime::Handle;
 use iswitch_runtime::snapshot::Snapshot;
 use iswitch_switch::JobStatus;
 
-/// Longest line that a client may send, in bytes.
+/// Maximum length of a request line, in bytes.
 const REQUEST_LEN_MAX_BYTES: u64 = 64;
 
-/// Why there can be no control socket.
+/// Reason why the control socket cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlSocketError {
-    /// Another daemon answers there.
+    /// Another daemon is listening at the path.
     #[error("control socket {}: another iswitchd has it; give this one --control-socket PATH", .0.display())]
     Live(PathBuf),
-    /// There is a file that is no socket.
+    /// The path exists and is not a socket.
     #[error("control socket {}: the file exists and is not a socket", .0.display())]
     NotASocket(PathBuf),
     /// A system call failed.
     #[error("control socket {}: {source}", path.display())]
     System {
-        /// The path.
+        /// Path of the socket.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: io::Error,
     },
 }
@@ -90,7 +90,8 @@ fn status(snapshot: &Snapshot) -> Value {
     })
 }
 
-/// The parent that a job goes up to, or tries to.
+/// Returns the state of the parent of a job, also while the switch tries to join it. Returns `None` for a job without
+/// one.
 fn parent(job: &JobStatus) -> Option<Value> {
     let silent_ms = job.parent_silent_ms?;
     Some(json!({
@@ -102,7 +103,7 @@ fn parent(job: &JobStatus) -> Option<Value> {
     }))
 }
 
-/// The members that the oldest unfinished round of a job waits for.
+/// Returns the members that the oldest unfinished round of a job waits for.
 fn waiting(job: &JobStatus) -> impl Iterator<Item = Value> {
     let round = job.waiting.iter();
     let members = round.flat_map(|round| round.members.iter().map(move |member| (round, member)));
@@ -119,7 +120,7 @@ fn waiting(job: &JobStatus) -> impl Iterator<Item = Value> {
     })
 }
 
-/// The socket's file. Dropping it removes it, unless somebody else does.
+/// The file of the socket. Dropping it removes the file, unless its removal is entrusted to the monitor.
 #[derive(Debug)]
 struct SocketFile {
     path: PathBuf,
@@ -136,7 +137,7 @@ impl Drop for SocketFile {
     }
 }
 
-/// A control socket that takes connections, but does not yet answer.
+/// A bound control socket that does not answer yet.
 #[derive(Debug)]
 pub struct ControlListener {
     listener: UnixListener,
@@ -144,24 +145,24 @@ pub struct ControlListener {
 }
 
 impl ControlListener {
-    /// Listens at `path`. Replaces the file of a dead daemon.
+    /// Listens at `path`. Replaces the socket file that a dead daemon left behind.
     pub fn bind(path: &Path) -> Result<Self, ControlSocketError> {
         let system = |source| ControlSocketError::System { path: path.to_owned(), source };
         remove_stale(path)?;
         let listener = UnixListener::bind(path).map_err(system)?;
         let file = SocketFile { path: path.to_owned(), is_entrusted: false };
-        // Counters and addresses are for the owner.
+        // Only the owner may read counters and addresses.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(system)?;
         listener.set_nonblocking(true).map_err(system)?;
         Ok(Self { listener, file })
     }
 
-    /// From now on it is for somebody else to remove the file in the end.
+    /// Leaves the removal of the file to the monitor.
     pub fn entrust_file(&mut self) {
         self.file.is_entrusted = true;
     }
 
-    /// Answers questions to the loop of `handle`.
+    /// Starts the thread that answers requests with the state of the packet loop of `handle`.
     pub fn serve(self, handle: Handle) -> io::Result<ControlSocket> {
         let Self { listener, file } = self;
         let thread = SideThread::spawn("control", move |stopped| serve(&listener, stopped, &handle))?;
@@ -172,12 +173,12 @@ impl ControlListener {
 /// A control socket that answers. Dropping it ends its thread, then removes its file.
 #[derive(Debug)]
 pub struct ControlSocket {
-    // In this order: the thread ends first.
+    // Drop order: the thread must end before the file is removed.
     _thread: SideThread,
     _file: SocketFile,
 }
 
-/// Removes the socket file of a daemon that has died: nobody accepts connections there.
+/// Removes the socket file of a dead daemon, recognized by refused connections.
 pub(crate) fn remove_stale(path: &Path) -> Result<(), ControlSocketError> {
     let system = |source| ControlSocketError::System { path: path.to_owned(), source };
     match fs::symlink_metadata(path) {
@@ -244,7 +245,7 @@ mod tests {
     use iswitch_runtime::runtime::Runtime;
     use iswitch_switch::Config;
 
-    /// Runs a loop without ports while `test` talks to its control socket.
+    /// Runs a packet loop without ports while `test` talks to its control socket.
     fn with_socket(test: impl FnOnce(&Path, &Handle)) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
@@ -278,7 +279,7 @@ mod tests {
         with_socket(|path, _| {
             let silent = UnixStream::connect(path).unwrap();
             let mut long = UnixStream::connect(path).unwrap();
-            // The answer may come, and the connection be closed, before all is written.
+            // The daemon may answer and close the connection before everything is written.
             let _ = long.write_all(&vec![b'x'; 100_000]);
             let mut odd = UnixStream::connect(path).unwrap();
             odd.write_all(b"reboot\n").unwrap();

@@ -1,4 +1,4 @@
-//! From a configuration to a running daemon and back to nothing.
+//! Start-up, operation and shutdown of the daemon.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -25,21 +25,23 @@ use iswitch_runtime::runtime::{Handle, Runtime};
 use iswitch_runtime::snapshot::Snapshot;
 use iswitch_switch::{PortId, StrangerLimits, Uplinks};
 
-/// Runs until SIGTERM or SIGINT. On return ingress rules and control socket are removed.
+/// Runs the daemon until SIGTERM or SIGINT arrives. On return, the ingress rules and the control socket have been
+/// removed.
 pub fn run(config: &Config) -> anyhow::Result<()> {
-    // Before anything that has to be removed again: a signal from now on is not lost, but waits.
+    // Installed before anything that must be removed on shutdown, so that a signal stays pending instead of killing
+    // the process.
     let signals = Signals::new([SIGTERM, SIGINT, SIGUSR1]).context("cannot handle signals")?;
     let account = if config.sandbox { Account::choose(config.user.as_deref())? } else { None };
     let mut opened = Opened::open(config)?;
     let monitor = if config.sandbox { opened.entrust(config)? } else { None };
     let outcome = opened.serve(config, account.as_ref(), signals);
-    // Whatever it removes is closed by now, also after an error.
+    // Waits for the monitor only now, after an error too: everything that the monitor removes is closed.
     drop(monitor);
     log_summary(&outcome?);
     Ok(())
 }
 
-/// A port that is an interface.
+/// A port on a network interface.
 enum InterfacePort {
     Raw(PacketPort),
     Xdp(XdpPort),
@@ -54,7 +56,7 @@ impl InterfacePort {
     }
 }
 
-/// Everything that takes privilege to open.
+/// All resources that need privileges to open.
 struct Opened {
     udp: Vec<UdpPort>,
     interfaces: Vec<InterfacePort>,
@@ -75,7 +77,7 @@ impl Opened {
         Ok(Self { udp, interfaces, uplinks, control, metrics, flight })
     }
 
-    /// Starts the monitor, if anything will have to be removed or made again.
+    /// Starts the monitor if there is anything to remove on shutdown or to restore when an interface is recreated.
     fn entrust(&mut self, config: &Config) -> anyhow::Result<Option<Monitor>> {
         let (mut rules, mut xdp) = (Vec::new(), Vec::new());
         for port in &mut self.interfaces {
@@ -102,7 +104,7 @@ impl Opened {
         Ok(Some(monitor))
     }
 
-    /// Gives up what is no longer needed and sums packets until a signal comes.
+    /// Gives up the privileges that are no longer needed and runs the packet loop until a signal stops it.
     fn serve(self, config: &Config, account: Option<&Account>, signals: Signals) -> anyhow::Result<Snapshot> {
         let Self { udp, interfaces, uplinks, control, metrics, flight } = self;
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
@@ -149,8 +151,8 @@ fn socket_options(config: &Config) -> Options {
     }
 }
 
-/// Opens the ports towards the parent. Their numbers are always the same, so that the parent knows a switch
-/// again that was restarted.
+/// Opens the ports to the parent. Their UDP port numbers are fixed, so that the parent recognizes this switch after a
+/// restart.
 fn open_uplinks(config: &Config, ports_before: usize) -> anyhow::Result<Vec<UdpPort>> {
     let (first, count) = config.uplink_ports;
     let open = |at: u8| {
@@ -227,7 +229,7 @@ fn check_buffer(port: &dyn Port, config: &Config) {
     }
 }
 
-/// Removes the rules that crashed daemons left behind, on whatever interface.
+/// Removes the ingress rules that crashed daemons left behind, on all interfaces.
 fn clean_up(must_work: bool) -> anyhow::Result<()> {
     match remove_orphans() {
         Ok(tables) => {
@@ -236,7 +238,7 @@ fn clean_up(must_work: bool) -> anyhow::Result<()> {
             }
             Ok(())
         }
-        // Who asks for no rule may have no nft, or no right to use it.
+        // If no rule is requested, nft may be missing or not permitted.
         Err(error) if !must_work => {
             tracing::debug!(%error, "cannot look for ingress rules of daemons that have died");
             Ok(())
@@ -245,7 +247,7 @@ fn clean_up(must_work: bool) -> anyhow::Result<()> {
     }
 }
 
-/// SIGUSR1 dumps the flight recorder, every other signal stops the daemon.
+/// Starts the thread that handles signals: SIGUSR1 dumps the flight recorder, every other signal stops the daemon.
 fn obey_signals(mut signals: Signals, handle: Handle, dumps: FlightDumps) -> anyhow::Result<()> {
     let wait = move || {
         for signal in signals.forever() {
@@ -271,14 +273,14 @@ fn dump_flights(handle: &Handle, dumps: &FlightDumps) {
     }
 }
 
-/// One line on standard output: whoever started the daemon may go on.
+/// Announces on standard output, in one line, that the daemon is ready and which addresses it serves.
 fn announce(config: &Config, names: &[String]) {
     let (udp, raw) = names.split_at(config.udp.len());
     let udp = udp.iter().map(|address| format!("udp {address}"));
     let raw = raw.iter().map(|name| format!("port {name} (udp port {})", config.classifier.udp_port));
     let parents = config.parents.iter().map(|parent| format!("parent {parent}"));
     let all: Vec<_> = udp.chain(raw).chain(parents).collect();
-    // A closed standard output is no reason to stop.
+    // The daemon keeps running if standard output is closed.
     let _ = writeln!(std::io::stdout(), "iswitchd {} ready: {}", env!("CARGO_PKG_VERSION"), all.join(", "));
 }
 

@@ -1,10 +1,11 @@
-//! Dumps of the flight recorder as lines of JSON: to a file when a job stalls, and there or to standard error on
-//! SIGUSR1.
+//! Dumps of the flight recorder as lines of JSON. If a job stalls, the dump goes to a file; on SIGUSR1 it goes to the
+//! file or, without one, to standard error.
 //!
-//! The file is opened before the daemon gives up files. Once it is full its content replaces that of a second one,
-//! `.1`, and it begins anew: the newest dumps are always there. It is copied and not renamed, because the running
-//! daemon can neither rename nor create files. A thread of its own writes, so that a slow disk delays no packet; a
-//! dump that comes while 64 others wait is left out and logged.
+//! The file is opened before the daemon gives up access to files. Once it is full, its content replaces that of a
+//! second file, `.1`, and it is truncated, so that the newest dumps are always in the main file. The content is
+//! copied rather than the file renamed, because the running daemon can neither rename nor create files. A separate
+//! thread writes, so that a slow disk delays no packet. A dump that arrives while 64 others are pending is dropped,
+//! and the drop is logged.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -21,18 +22,18 @@ use serde_json::{Value, json};
 use iswitch_runtime::flight::JobFlight;
 use iswitch_switch::{FlightRecord, JobStatus};
 
-/// Dumps that wait to be written.
+/// Maximum number of pending dumps.
 const DUMPS_PENDING: usize = 64;
-/// Length of the file after which it begins anew.
+/// Maximum length of the file, in bytes; a dump that would exceed it triggers rotation.
 const FILE_LEN_MAX_BYTES: u64 = 32 << 20;
-/// Bytes that are copied at once when it does.
+/// Buffer size of the copy during rotation, in bytes.
 const COPY_LEN_BYTES: usize = 64 << 10;
-/// Longest time that the end of the daemon waits for what is still to be written.
+/// Maximum time that shutdown waits for pending dumps.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time between two looks at whether it is.
+/// Polling interval during that wait.
 const END_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The first line of a dump: why it was made, and how the job stands.
+/// First line of a dump: why it was made, and the state of the job.
 #[derive(Serialize)]
 struct Head<'a> {
     dump: &'a str,
@@ -44,7 +45,7 @@ struct Head<'a> {
     status: Option<&'a JobStatus>,
 }
 
-/// Each other line of a dump. Times count from the start of the daemon.
+/// Any further line of a dump. Times count from the start of the daemon.
 #[derive(Serialize)]
 struct Line {
     job: u32,
@@ -82,7 +83,7 @@ fn ms(instant: Instant) -> f64 {
     (instant.as_nanos() / 1000) as f64 / 1000.0
 }
 
-/// A dump, one value a line.
+/// Returns the lines of a dump as JSON values.
 pub(crate) fn lines(cause: &str, flight: &JobFlight) -> Vec<Value> {
     let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let head = Head {
@@ -98,11 +99,11 @@ pub(crate) fn lines(cause: &str, flight: &JobFlight) -> Vec<Value> {
     std::iter::once(json!(head)).chain(records).collect()
 }
 
-/// Where dumps go.
+/// Destination of dumps.
 #[derive(Debug)]
 enum Sink {
     Files(Files),
-    /// A pipe or a device, which keeps nothing.
+    /// A pipe or a device, which is not rotated.
     Stream(File),
     StandardError,
 }
@@ -117,7 +118,7 @@ impl Sink {
     }
 }
 
-/// The newest dumps, and those before them.
+/// File with the newest dumps and file with the dumps before them.
 #[derive(Debug)]
 struct Files {
     newest: File,
@@ -130,7 +131,7 @@ impl Files {
         if self.len_bytes > 0 && self.len_bytes + text.len() as u64 > FILE_LEN_MAX_BYTES {
             self.rotate()?;
         }
-        // Counted before: a part of it may be written.
+        // Counted before the write, because a failed write may still write a part of the text.
         self.len_bytes += text.len() as u64;
         self.newest.write_all(text)
     }
@@ -153,35 +154,36 @@ impl Files {
     }
 }
 
-/// The name of the file with the older dumps.
+/// Returns the path of the file with the older dumps.
 fn older_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".1");
     name.into()
 }
 
-/// Opens a file of which only the owner sees the addresses.
+/// Opens a file that only its owner can read, because dumps contain addresses.
 fn open_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)
 }
 
-/// An open file for dumps, or standard error.
+/// Open destination for dumps: a file or standard error.
 #[derive(Debug)]
 pub struct FlightFile {
     sink: Sink,
 }
 
 impl FlightFile {
-    /// Opens `path`, and `path` with `.1` at its end, to append to them; without one dumps that are asked for go to
+    /// Opens `path`, and `path` with `.1` appended, for appending. Without a path, dumps requested with SIGUSR1 go to
     /// standard error.
     ///
     /// # Errors
-    /// Those of `open(2)`.
+    /// Returns the errors of `open(2)`.
     pub fn open(path: Option<&Path>) -> io::Result<Self> {
         let Some(path) = path else { return Ok(Self { sink: Sink::StandardError }) };
         let is_stream = path.metadata().is_ok_and(|existing| !existing.is_file());
         if is_stream {
-            // Not for reading as well: the end of a pipe would have no other reader than this one.
+            // Opened for writing only: otherwise the daemon would itself be a reader of the pipe, and would not
+            // notice when the other reader goes away.
             let stream = OpenOptions::new().append(true).open(path)?;
             return Ok(Self { sink: Sink::Stream(stream) });
         }
@@ -190,10 +192,10 @@ impl FlightFile {
         Ok(Self { sink: Sink::Files(Files { newest, len_bytes, older }) })
     }
 
-    /// Writes from now on whatever is handed over.
+    /// Starts the thread that writes the dumps.
     ///
     /// # Errors
-    /// If there can be no further thread.
+    /// Fails if the thread cannot be started.
     pub fn start(self) -> io::Result<FlightWriter> {
         let has_file = !matches!(self.sink, Sink::StandardError);
         let (orders, pending) = sync_channel(DUMPS_PENDING);
@@ -203,10 +205,10 @@ impl FlightFile {
     }
 }
 
-/// What the thread that writes is told.
+/// Message to the writer thread.
 #[derive(Debug)]
 enum Order {
-    /// Write a dump; why it was made.
+    /// A dump to write; the first field is the reason why it was made.
     Write(&'static str, Box<JobFlight>),
     End,
 }
@@ -222,7 +224,7 @@ fn write_all(mut sink: Sink, pending: &Receiver<Order>) {
     }
 }
 
-/// The thread that writes. Dropping it waits until all is written, for five seconds at most.
+/// Handle of the writer thread. When dropped, it waits until all dumps are written, for at most five seconds.
 #[derive(Debug)]
 pub struct FlightWriter {
     dumps: FlightDumps,
@@ -230,7 +232,7 @@ pub struct FlightWriter {
 }
 
 impl FlightWriter {
-    /// Takes dumps, in any thread.
+    /// Returns a handle for submitting dumps, usable in any thread.
     pub fn dumps(&self) -> FlightDumps {
         self.dumps.clone()
     }
@@ -241,10 +243,10 @@ impl Drop for FlightWriter {
         let Some(thread) = self.thread.take() else { return };
         let begin = std::time::Instant::now();
         let mut is_told = false;
-        // Standard error, or a pipe, may have a reader that has stalled.
+        // Waits for a limited time, because the reader of standard error or of a pipe may have stalled.
         while !thread.is_finished() && begin.elapsed() < END_TIMEOUT {
             is_told = is_told || self.dumps.orders.try_send(Order::End).is_ok();
-            // Unlike a sleep this is a system call that the sandbox lets pass.
+            // Unlike a sleep, `park_timeout` uses a system call that the sandbox allows.
             std::thread::park_timeout(END_INTERVAL);
         }
         if !thread.is_finished() {
@@ -254,7 +256,7 @@ impl Drop for FlightWriter {
     }
 }
 
-/// Hands dumps to the thread that writes them.
+/// Handle for submitting dumps to the writer thread.
 #[derive(Clone, Debug)]
 pub struct FlightDumps {
     has_file: bool,
@@ -262,12 +264,12 @@ pub struct FlightDumps {
 }
 
 impl FlightDumps {
-    /// Whether there is a file: stalls are dumped to one only.
+    /// Returns whether dumps go to a file. Stalls are dumped only to a file.
     pub fn has_file(&self) -> bool {
         self.has_file
     }
 
-    /// Has a dump written soon.
+    /// Queues a dump for writing.
     pub fn push(&self, cause: &'static str, flight: JobFlight) {
         let job = flight.job;
         if self.orders.try_send(Order::Write(cause, Box::new(flight))).is_err() {
@@ -318,7 +320,7 @@ mod tests {
         dump(&path);
         let two = std::fs::read_to_string(&path).unwrap();
         assert_eq!((two.lines().count(), std::fs::read_to_string(&older).unwrap().len()), (6, 0));
-        // Full: the next dump is alone in the file, and what was in it is in the other one.
+        // The file is full: the next dump is alone in it, and its previous content is in the other file.
         File::options().write(true).open(&path).unwrap().set_len(FILE_LEN_MAX_BYTES).unwrap();
         dump(&path);
         dump(&path);
@@ -326,7 +328,7 @@ mod tests {
         let moved = std::fs::read(&older).unwrap();
         assert_eq!(moved.len() as u64, FILE_LEN_MAX_BYTES);
         assert!(moved.starts_with(two.as_bytes()));
-        // Once more: of the older ones only the latest stay.
+        // Second rotation: only the content that was moved last is kept.
         let two = std::fs::read_to_string(&path).unwrap();
         File::options().write(true).open(&path).unwrap().set_len(FILE_LEN_MAX_BYTES - 1).unwrap();
         dump(&path);

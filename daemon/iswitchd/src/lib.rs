@@ -1,5 +1,5 @@
-//! The switch daemon: what `iswitchd` adds to the loop of `iswitch_runtime`. Ports of raw frames, configuration,
-//! control socket, metrics, sandbox.
+//! The switch daemon: everything that `iswitchd` adds to the packet loop of `iswitch_runtime`, namely ports for raw
+//! frames, the configuration, the control socket, the metrics and the sandbox.
 
 pub mod config;
 pub mod control_socket;

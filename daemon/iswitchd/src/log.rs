@@ -1,10 +1,10 @@
-//! The log, on standard error.
+//! Logging to standard error.
 //!
-//! Until [`detach`] the calling thread writes. From then on a thread of its own does, because standard error may be a
-//! pipe whose reader has stalled: a write would then block the packet loop. Lines that find the queue full are dropped
-//! and counted, and the log itself says how many are missing where they are. The non-blocking writer of
-//! `tracing-appender` says no such thing, and starts its thread together with the log, before the daemon gives up its
-//! privileges.
+//! Until [`detach`] is called, the calling thread writes each line. Afterwards a separate thread does, because
+//! standard error may be a pipe whose reader has stalled, and a write would block the packet loop. If the queue is
+//! full, lines are dropped and counted, and the log states at that point how many are missing. The non-blocking
+//! writer of `tracing-appender` does not report dropped lines, and it starts its thread together with the log, before
+//! the daemon gives up its privileges.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
@@ -17,22 +17,22 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::config::{LogFormat, LogLevel};
 
-/// Lines that may wait for the thread that writes: more than the packet loop logs in two seconds.
+/// Capacity of the queue to the writer thread, in lines: more than the packet loop logs in two seconds.
 const LINES_PENDING: usize = 256;
-/// Longest time that [`flush`] waits for a reader of standard error.
+/// Maximum time that [`flush`] waits for the reader of standard error.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time between two looks of [`flush`].
+/// Polling interval of [`flush`].
 const FLUSH_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Lines on their way to the thread that writes, once there is one.
+/// Queue to the writer thread, once that thread has started.
 static QUEUE: OnceLock<Queue> = OnceLock::new();
 
 thread_local! {
-    /// Whether this is the thread that writes: its own lines must not wait for itself.
+    /// Whether this is the writer thread, which must not queue its own lines.
     static IS_WRITER: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Logs from now on.
+/// Starts logging.
 pub fn start(format: LogFormat, level: LogLevel) {
     let level = match level {
         LogLevel::Error => LevelFilter::ERROR,
@@ -49,11 +49,11 @@ pub fn start(format: LogFormat, level: LogLevel) {
     }
 }
 
-/// Lets a thread of its own write from now on, so that logging blocks no other. To be called once privileges are given
-/// up, which the thread inherits. A second call does nothing.
+/// Starts the writer thread, so that logging blocks no other thread. Call it after privileges have been given up,
+/// because the thread inherits them. A second call has no effect.
 ///
 /// # Errors
-/// If there can be no further thread.
+/// Fails if the thread cannot be started.
 pub fn detach() -> io::Result<()> {
     if QUEUE.get().is_some() {
         return Ok(());
@@ -66,26 +66,26 @@ pub fn detach() -> io::Result<()> {
         write_all(&lines, &mut io::stderr(), say_lost);
     };
     std::thread::Builder::new().name("log".to_owned()).spawn(write)?;
-    // Of two that race, one queue loses its only sender, and its thread ends.
+    // If two calls race, the losing queue drops its only sender, and its thread ends.
     let _ = QUEUE.set(queue);
     Ok(())
 }
 
-/// Waits until all is written, for a second at most.
+/// Waits until all queued lines are written, for at most one second.
 pub fn flush() {
     let begin = Instant::now();
     while QUEUE.get().is_some_and(|queue| !queue.is_empty()) && begin.elapsed() < FLUSH_TIMEOUT {
-        // Unlike a sleep this is a system call that the sandbox lets pass.
+        // Unlike a sleep, `park_timeout` uses a system call that the sandbox allows.
         std::thread::park_timeout(FLUSH_INTERVAL);
     }
 }
 
-/// Lines that were dropped because standard error was not read in time, since the start.
+/// Returns the number of lines dropped since start-up because standard error was not read in time.
 pub fn dropped_lines() -> u64 {
     QUEUE.get().map_or(0, Queue::dropped)
 }
 
-/// Writes lines of the log, each in one call.
+/// Writer that passes each line of the log on in one call.
 struct Output;
 
 impl Write for Output {
@@ -102,26 +102,26 @@ impl Write for Output {
     }
 }
 
-/// A line that waits.
+/// A queued line.
 struct Line {
     text: Vec<u8>,
-    /// Lines dropped before this one, since the start.
+    /// Number of lines dropped before this one since start-up.
     dropped_before: u64,
 }
 
-/// The end of the queue that lines go in at.
+/// Sending end of the queue.
 struct Queue {
     lines: SyncSender<Line>,
     counts: &'static Counts,
 }
 
-/// The other end.
+/// Receiving end of the queue.
 struct Lines {
     lines: Receiver<Line>,
     counts: &'static Counts,
 }
 
-/// What both ends count.
+/// Counters shared by both ends of the queue.
 #[derive(Default)]
 struct Counts {
     queued: AtomicU64,
@@ -130,18 +130,18 @@ struct Counts {
 }
 
 impl Queue {
-    /// Both ends of a queue, which lasts as long as the process.
+    /// Creates a queue and returns both ends. Its counters live as long as the process.
     fn new() -> (Self, Lines) {
         let counts = Box::leak(Box::default());
         let (sender, lines) = sync_channel(LINES_PENDING);
         (Self { lines: sender, counts }, Lines { lines, counts })
     }
 
-    /// Queues a line, or drops it. Never blocks.
+    /// Queues a line, or drops it if the queue is full. Never blocks.
     fn push(&self, text: &[u8]) {
         let Counts { queued, dropped, .. } = self.counts;
         let line = Line { text: text.to_owned(), dropped_before: dropped.load(Ordering::Relaxed) };
-        // Counted before: what is written must not exceed it.
+        // Counted before it is sent, because `written` must not exceed `queued`.
         queued.fetch_add(1, Ordering::SeqCst);
         if self.lines.try_send(line).is_err() {
             queued.fetch_sub(1, Ordering::SeqCst);
@@ -158,7 +158,7 @@ impl Queue {
     }
 }
 
-/// Writes lines until there is no sender; `say_lost` logs how many are missing at that place.
+/// Writes lines until all senders are gone. At each gap it calls `say_lost` with the number of missing lines.
 fn write_all(queue: &Lines, output: &mut impl Write, say_lost: impl Fn(u64)) {
     let Lines { lines, counts } = queue;
     let mut said = 0;
@@ -179,7 +179,7 @@ fn write_all(queue: &Lines, output: &mut impl Write, say_lost: impl Fn(u64)) {
             Err(TryRecvError::Disconnected) => return,
         };
         say(line.dropped_before);
-        // A standard error that is closed is nobody's loss.
+        // A closed standard error is not reported: there is nowhere to report it.
         let _ = output.write_all(&line.text);
         counts.written.fetch_add(1, Ordering::SeqCst);
     }
@@ -194,7 +194,7 @@ mod tests {
 
     const LONG_LINE_LEN_BYTES: usize = 4096;
 
-    /// Longer than the kernel's buffer between `say` and the reader could hide.
+    /// Returns a line that is long enough for a few of them to fill the buffer of the socket.
     fn long_line(number: usize) -> Vec<u8> {
         format!("{number:0LONG_LINE_LEN_BYTES$}\n").into_bytes()
     }
@@ -208,7 +208,8 @@ mod tests {
         let writer = std::thread::spawn(move || {
             write_all(&lines, &mut output, |lost| writeln!(&notices, "lost {lost}").unwrap());
         });
-        // Nobody reads: the socket takes some 50 of these, the queue as many as it has room for.
+        // The reader has stalled: the socket takes about 50 of these lines, and the queue takes as many as it has
+        // room for.
         for number in 0..LINES {
             queue.push(&long_line(number));
         }

@@ -1,46 +1,46 @@
-//! Whether the machine can give the memory that a configuration asks for. The core takes it all at its start, where a
-//! failure would abort the daemon without a word about the setting.
+//! Check that the machine can provide the memory that the configuration requests. The core allocates all of it at
+//! start-up, where a failure would abort the daemon without naming the setting.
 
 use std::fs;
 
 const MIB: u64 = 1 << 20;
 const MEMINFO: &str = "/proc/meminfo";
 
-/// Why there is not as much memory as `memory_mib` asks for.
+/// Reason why the memory requested with `memory_mib` is not available.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
-    /// More than the machine has.
+    /// The request exceeds the memory of the machine.
     #[error(
         "memory_mib is {value_mib}, expected at most {most_mib}: the switch takes {needed_mib} MiB for so much, and \
          this machine has {total_mib} MiB of memory and swap"
     )]
     Machine {
-        /// The value of the setting.
+        /// Value of the setting.
         value_mib: u64,
-        /// The largest for which there would be enough.
+        /// Largest value for which the machine has enough memory.
         most_mib: u64,
-        /// What the switch would take in all.
+        /// Total memory that the switch would allocate.
         needed_mib: u64,
-        /// What there is.
+        /// Memory and swap of the machine.
         total_mib: u64,
     },
-    /// More than the system lets this process have.
+    /// The system does not let this process allocate the memory.
     #[error(
         "memory_mib is {value_mib}: the system does not let this process have the {needed_mib} MiB that the switch \
          takes for so much; give a smaller --memory-mib, or raise the limit (ulimit -v, vm.overcommit_memory)"
     )]
     Process {
-        /// The value of the setting.
+        /// Value of the setting.
         value_mib: u64,
-        /// What the switch would take in all.
+        /// Total memory that the switch would allocate.
         needed_mib: u64,
     },
 }
 
-/// Tries whether there is as much memory as the core will take.
+/// Checks that the memory that the core will allocate is available.
 ///
 /// # Errors
-/// If the machine has less, or the process may not have so much.
+/// Fails if the machine has less memory, or if the process may not allocate it.
 pub fn check(config: &iswitch_switch::Config) -> Result<(), MemoryError> {
     let total_bytes = fs::read_to_string(MEMINFO).ok().and_then(|text| total_bytes(&text));
     check_with(config.memory_bytes, total_bytes.unwrap_or(u64::MAX))
@@ -51,17 +51,17 @@ fn check_with(memory_bytes: usize, total_bytes: u64) -> Result<(), MemoryError> 
     let value_mib = memory_bytes as u64 / MIB;
     let needed_mib = needed_bytes as u64 / MIB;
     if needed_bytes as u64 > total_bytes {
-        // What is needed grows with the value.
+        // The memory needed is proportional to the value.
         let most_mib = u128::from(value_mib) * u128::from(total_bytes) / needed_bytes as u128;
         let (most_mib, total_mib) = (most_mib as u64, total_bytes / MIB);
         return Err(MemoryError::Machine { value_mib, most_mib, needed_mib, total_mib });
     }
-    // Given back at once, and untouched: it costs nothing.
+    // The allocation is freed at once and its pages are never touched, so it costs nothing.
     let outcome = Vec::<u8>::new().try_reserve_exact(needed_bytes);
     outcome.map_err(|_| MemoryError::Process { value_mib, needed_mib })
 }
 
-/// Memory and swap, from the text of `/proc/meminfo`.
+/// Returns the total of memory and swap, in bytes, from the text of `/proc/meminfo`.
 fn total_bytes(meminfo: &str) -> Option<u64> {
     let kib = |field: &str| {
         let line = meminfo.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!((value_mib, total_mib), (1 << 20, 1 << 10));
         assert!(needed_mib > value_mib && most_mib < total_mib, "{error}");
         assert!(error.to_string().starts_with("memory_mib is 1048576, expected at most "), "{error}");
-        // What is said to fit does.
+        // The value that the error suggests is accepted.
         assert_eq!(check_with((most_mib * MIB) as usize, 1 << 30), Ok(()));
     }
 

@@ -1,11 +1,12 @@
-//! The monitor: a process that keeps the privileges that the daemon gives up, for the little that needs them.
+//! The monitor: a process that retains the privileges that the daemon gives up, for the few operations that need
+//! them.
 //!
 //! It is the privileged monitor of privilege separation (Provos, Friedl and Honeyman, "Preventing Privilege
-//! Escalation", USENIX Security 2003) with next to nothing to do: it removes ingress rules and control socket
-//! when the daemon has ended, however that ended; and when an interface was made anew it installs its rule again, or
-//! attaches its XDP program and opens sockets that it hands over. It learns at its start, before the daemon has
-//! received a packet, what that is; all that it accepts afterwards is the number of a rule or of an interface, and the
-//! end of its input.
+//! Escalation", USENIX Security 2003), reduced to two duties. When the daemon has terminated, normally or not, the
+//! monitor removes the ingress rules and the control socket. When an interface is recreated, it reinstalls the
+//! ingress rule, or attaches the XDP program and opens the sockets that it passes to the daemon. It receives the
+//! description of these resources at start-up, before the daemon has received a packet. Afterwards it accepts only
+//! the number of a rule or an interface, and the end of its input.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,17 +26,17 @@ use crate::control_socket;
 use crate::log;
 use crate::port::{RuleKeeper, RuleScript, XdpKeeper, XdpScript};
 
-/// The program's name for itself (`argv[0]`) when it is to be the monitor.
+/// Value of `argv[0]` that makes the program run as the monitor.
 const MONITOR_NAME: &str = "iswitchd-monitor";
-/// What the monitor prints once no signal can keep it from its work.
+/// Line that the monitor prints once it ignores the signals that are meant for the daemon.
 const READY: &str = "ready\n";
-/// Longest description of a daemon, in bytes.
+/// Maximum length of the description of a daemon, in bytes.
 const ESTATE_LEN_MAX_BYTES: u64 = 1 << 20;
 
-/// What a daemon leaves behind.
+/// Resources of a daemon that the monitor removes or recreates.
 #[derive(Debug, Deserialize, Serialize)]
 struct Estate {
-    /// Requests are numbered: first the rules, then these.
+    /// Ingress rules. Requests are numbered: the rules first, then the AF_XDP ports.
     rules: Vec<RuleScript>,
     xdp: Vec<XdpScript>,
     control_socket: Option<PathBuf>,
@@ -43,7 +44,8 @@ struct Estate {
     log_level: LogLevel,
 }
 
-/// A running monitor. Dropping it, once everything that it removes is closed, waits until it has done so.
+/// A running monitor. When dropped, it waits until the monitor has removed the daemon's resources, which must be
+/// closed by then.
 #[derive(Debug)]
 pub struct Monitor {
     child: Child,
@@ -52,7 +54,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Starts the monitor of a daemon with these ingress rules, these AF_XDP ports and this control socket.
+    /// Starts the monitor of a daemon with the given ingress rules, AF_XDP ports and control socket.
     pub fn start(
         rules: Vec<RuleScript>,
         xdp: Vec<XdpScript>,
@@ -65,7 +67,7 @@ impl Monitor {
         let estate = Estate { rules, xdp, control_socket, log_format, log_level };
         let (mut requests, input) = UnixStream::pair()?;
         let path = std::env::var_os("PATH").unwrap_or_default();
-        // The running program, even if its file was replaced by another version.
+        // Executes the running program, even if its file has been replaced by another version.
         let mut child = Command::new("/proc/self/exe")
             .arg0(MONITOR_NAME)
             .env_clear()
@@ -83,13 +85,13 @@ impl Monitor {
         Ok(Self { child, requests, rule_count })
     }
 
-    /// What prepares the interface of the AF_XDP port of that position again.
+    /// Returns the keeper that has the monitor prepare the interface of the AF_XDP port at this position again.
     pub fn xdp_keeper(&self, port: usize) -> io::Result<XdpKeeper> {
         let number = u8::try_from(self.rule_count + port).map_err(io::Error::other)?;
         XdpKeeper::new(self.requests.try_clone()?, number)
     }
 
-    /// What installs the rule of that position again.
+    /// Returns the keeper that has the monitor reinstall the rule at this position.
     pub fn keeper(&self, rule: usize) -> io::Result<RuleKeeper> {
         Ok(RuleKeeper::new(self.requests.try_clone()?, u8::try_from(rule).map_err(io::Error::other)?))
     }
@@ -97,7 +99,7 @@ impl Monitor {
 
 impl Drop for Monitor {
     fn drop(&mut self) {
-        // Closing would not do: the keepers of rules hold it too.
+        // Dropping the stream would not close it, because the keepers hold duplicates of it.
         let _ = self.requests.shutdown(std::net::Shutdown::Both);
         match self.child.wait() {
             Ok(status) if status.success() => {}
@@ -106,12 +108,12 @@ impl Drop for Monitor {
     }
 }
 
-/// Whether this process was started by [`Monitor::start`].
+/// Returns whether this process was started by [`Monitor::start`].
 pub fn is_called() -> bool {
     std::env::args_os().next().is_some_and(|name| name == MONITOR_NAME)
 }
 
-/// The monitor's program.
+/// Runs the monitor.
 pub fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
@@ -123,7 +125,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run() -> anyhow::Result<()> {
-    // Sent to the whole group by a terminal or a service manager: they are the daemon's to obey.
+    // A terminal or a service manager sends these signals to the whole process group; only the daemon acts on them.
     for signal in [SIGHUP, SIGINT, SIGTERM, SIGUSR1] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
@@ -142,9 +144,9 @@ fn run() -> anyhow::Result<()> {
 }
 
 impl Estate {
-    /// Carries out requests until the daemon closes its end, or ends.
+    /// Carries out requests until the daemon closes its end of the stream or terminates.
     fn serve(&self, requests: impl BufRead) {
-        // An error is an end like another.
+        // A read error is treated as the end of the stream.
         for request in requests.bytes().map_while(Result::ok) {
             let at = usize::from(request);
             let outcome = match (self.rules.get(at), self.xdp.get(at.wrapping_sub(self.rules.len()))) {
@@ -172,7 +174,7 @@ impl Estate {
         }
         let Some(path) = &self.control_socket else { return };
         match control_socket::remove_stale(path) {
-            // Another daemon has its socket there now.
+            // `Live`: another daemon has bound its socket at this path.
             Ok(()) | Err(control_socket::ControlSocketError::Live(_)) => {}
             Err(error) => tracing::error!(%error, "cannot remove the control socket"),
         }

@@ -1,32 +1,33 @@
-//! What a running daemon gives up, once everything that needs it is open: a bug in the packet path is then a
-//! bug of a process that may do next to nothing.
+//! Privileges that the running daemon gives up once all resources are open, so that a bug in the packet path can do
+//! little harm.
 //!
-//! In this order: root, capabilities and the hope to get any back ([`give_up_privileges`]); files and TCP
-//! (Landlock), both while there is one thread, because threads inherit these and keep them apart; then, for
-//! all threads, the system calls that the daemon does not make ([`filter_system_calls`]). Descriptors that
-//! are open stay usable: a packet socket goes on without capabilities. What still needs privilege is done by
-//! the [monitor](crate::monitor).
+//! The order is as follows. First the daemon gives up root and all capabilities, with no way to regain them
+//! ([`give_up_privileges`]), then access to files and TCP (Landlock). Both happen while the process has a single
+//! thread, because they apply to the calling thread and to the threads that it starts later. Finally it blocks, for
+//! all threads, the system calls that the daemon does not make ([`filter_system_calls`]). Open descriptors stay
+//! usable: a packet socket keeps working without capabilities. Operations that still need privileges are left to the
+//! [monitor](crate::monitor).
 
 mod system_calls;
 
 use iswitch_sandbox::{FileRules, Landlock};
 use nix::unistd::{Gid, Uid, User, setgroups, setresgid, setresuid};
 
-/// Whom a daemon becomes that is started as root: the first of these users that there is.
+/// Users to switch to when the daemon is started as root; the first that exists is used.
 const USUAL_USERS: [&str; 2] = ["iswitchd", "nobody"];
-/// Where systemd wants to be told that the daemon is ready; a path, or an abstract name after `@`.
+/// Environment variable with the socket for systemd notifications: a path, or an abstract name after `@`.
 const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
 
-/// Why the daemon cannot give up what it should.
+/// Reason why the daemon cannot give up its privileges.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// There is no such user.
+    /// The user does not exist.
     #[error("user is {0:?}, expected a user of this system")]
     NoUser(String),
-    /// Only root can become another user.
+    /// The daemon was not started as root, so it cannot change to the given user.
     #[error("user is {0:?}, expected the user that the daemon is started by, or to be started as root")]
     NotRoot(String),
-    /// There is nobody to become.
+    /// None of the default users exists.
     #[error("there is no user {}: give one with --user", USUAL_USERS.join(" or "))]
     Nobody,
     /// A system call failed.
@@ -38,7 +39,7 @@ fn system(call: &'static str) -> impl FnOnce(nix::Error) -> SandboxError {
     move |error| iswitch_sandbox::SandboxError::of(call)(error).into()
 }
 
-/// Whom to become.
+/// User that the daemon switches to.
 #[derive(Clone, Debug)]
 pub struct Account {
     name: String,
@@ -47,7 +48,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// The user of that name, or the usual one. `None` for a daemon that is nobody special already.
+    /// Returns the user of this name or, without a name, the first default user that exists. Returns `None` if the
+    /// daemon need not change its user.
     pub fn choose(name: Option<&str>) -> Result<Option<Self>, SandboxError> {
         let find = |name: &str| User::from_name(name).map_err(system("look up the user"));
         let is_root = Uid::effective().is_root();
@@ -79,10 +81,10 @@ impl From<User> for Account {
     }
 }
 
-/// Gives up root, all capabilities, files and TCP. The process has one thread.
+/// Gives up root, all capabilities, and access to files and TCP. The process must have a single thread.
 ///
 /// # Errors
-/// If the process would keep privileges. A kernel without Landlock is only warned about.
+/// Fails if the process would keep privileges. A kernel without Landlock only causes a warning.
 pub fn give_up_privileges(account: Option<&Account>) -> Result<(), SandboxError> {
     iswitch_sandbox::give_up_privileges(|| {
         let Some(Account { uid, gid, .. }) = account else { return Ok(()) };
@@ -109,9 +111,10 @@ fn give_up_files() {
     }
 }
 
-/// Ends the process, and says why, if any of its threads makes a system call that the daemon has no use for.
+/// Installs the filter that ends the process, with a message, if any thread makes a system call that the daemon does
+/// not need.
 ///
-/// A kernel without seccomp is only warned about.
+/// A kernel without seccomp only causes a warning.
 pub fn filter_system_calls() {
     let notifies = std::env::var_os(NOTIFY_SOCKET).is_some();
     match system_calls::list(notifies).filter("iswitchd") {

@@ -1,4 +1,4 @@
-//! What systemd is told: that the daemon is ready, and that its packet loop is alive.
+//! Notifications to systemd that the daemon is ready and that its packet loop is alive.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use sd_notify::NotifyState;
 
 use iswitch_runtime::runtime::MAINTENANCE_INTERVAL;
 
-/// Beats that must fit into the watchdog's patience.
+/// Minimum number of heartbeats within the watchdog timeout.
 const BEATS_PER_TIMEOUT: u32 = 2;
 
-/// Tells systemd, if it wants to know.
+/// Notifies systemd, if the daemon runs under it.
 pub fn tell(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         tracing::warn!(%error, "cannot notify the service manager");
     }
 }
 
-/// What the loop has to call to be taken for alive.
+/// Returns the function that the packet loop calls to report that it is alive.
 pub fn watchdog() -> impl FnMut() + Send {
     let timeout = sd_notify::watchdog_enabled();
     if let Some(timeout) = timeout.filter(|timeout| too_short(*timeout)) {

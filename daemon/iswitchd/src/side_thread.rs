@@ -1,22 +1,22 @@
-//! A thread beside the packet path, which ends when nobody needs it any more.
+//! A thread outside the packet path that ends when its handle is dropped.
 
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 
-/// A thread that waits for others to ask something. Dropping this ends it.
+/// Handle of a thread that answers requests. When dropped, it stops the thread and waits for its end.
 #[derive(Debug)]
 pub(crate) struct SideThread {
-    /// Closing it wakes the thread up to end.
+    /// Closing this stream wakes the thread up and makes it end.
     stop: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl SideThread {
-    /// Runs `serve`, which must end when its argument becomes readable.
+    /// Starts a thread that runs `serve`, which must return when its argument becomes readable.
     ///
     /// # Errors
-    /// If there can be no further thread.
+    /// Fails if the thread cannot be started.
     pub(crate) fn spawn(name: &str, serve: impl FnOnce(&UnixStream) + Send + 'static) -> io::Result<Self> {
         let (stop, stopped) = UnixStream::pair()?;
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || serve(&stopped))?;

@@ -1,20 +1,20 @@
-//! The clock that the drivers hand to the core.
+//! Clock whose time the drivers pass to the core.
 
 use iswitch_protocol::Instant;
 
-/// Nanoseconds since it was made. It neither steps with the wall clock nor runs backwards.
+/// Clock that counts nanoseconds since its creation. It neither follows steps of the wall clock nor runs backwards.
 #[derive(Clone, Copy, Debug)]
 pub struct MonotonicClock {
     start: std::time::Instant,
 }
 
 impl MonotonicClock {
-    /// A clock that shows zero now.
+    /// Returns a clock that starts at zero now.
     pub fn start() -> Self {
         Self { start: std::time::Instant::now() }
     }
 
-    /// The time now. 64 bits of nanoseconds last for 584 years.
+    /// Returns the current time. 64 bits of nanoseconds last for 584 years.
     pub fn now(&self) -> Instant {
         Instant::from_nanos(self.start.elapsed().as_nanos() as u64)
     }

@@ -1,4 +1,4 @@
-//! A switch inside another program: a UDP port and the loop, in a thread.
+//! A switch inside another program: a UDP port and the loop, in one thread.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -16,21 +16,21 @@ use crate::runtime::{Handle, Runtime};
 use crate::snapshot::Snapshot;
 use iswitch_switch::{Config, Keys, PortId, SECRET_LEN_BYTES};
 
-/// What an embedded switch is to be like.
+/// Options of an embedded switch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EmbeddedOptions {
-    /// The core. A boot id and a key of zero are replaced by random ones, `recv_buffer_bytes` by what the kernel
-    /// gives.
+    /// Configuration of the core. A boot id or a key of zero is replaced by a random one, and `recv_buffer_bytes` by
+    /// the size that the kernel grants.
     pub config: Config,
-    /// The socket.
+    /// Options of the socket.
     pub socket: Options,
-    /// The ToS values.
+    /// ToS values of packets.
     pub classifier: Classifier,
-    /// How long to look for packets before blocking: shortens a round trip and costs a core.
+    /// Maximum time to poll for packets before blocking. Polling shortens a round trip and costs a core.
     pub spin: Duration,
 }
 
-/// A switch that runs in a thread of this process until it is dropped.
+/// Switch that runs in a thread of this process until it is dropped.
 #[derive(Debug)]
 pub struct EmbeddedSwitch {
     address: SocketAddrV4,
@@ -39,18 +39,18 @@ pub struct EmbeddedSwitch {
 }
 
 impl EmbeddedSwitch {
-    /// Starts a switch on a local address; port 0 takes a free one.
+    /// Starts a switch on a local address; port 0 selects a free port.
     ///
     /// # Errors
-    /// Those of `bind(2)`, and of starting a thread.
+    /// The errors of `bind(2)`, and of starting a thread.
     pub fn start(address: SocketAddrV4, options: &EmbeddedOptions) -> io::Result<Self> {
         Self::start_with_keys(address, options, Keys::default())
     }
 
-    /// The same with the keys of the jobs that have one, see [`random_secret`].
+    /// Starts a switch like [`Self::start`], with the keys of the jobs that have one; see [`random_secret`].
     ///
     /// # Errors
-    /// As for [`Self::start`].
+    /// The errors of [`Self::start`].
     pub fn start_with_keys(address: SocketAddrV4, options: &EmbeddedOptions, keys: Keys) -> io::Result<Self> {
         let port = UdpPort::bind(PortId(0), address, options.classifier, &options.socket)?;
         let address = port.address();
@@ -71,16 +71,16 @@ impl EmbeddedSwitch {
         Ok(Self { address, handle, thread: Some(thread) })
     }
 
-    /// Where workers reach the switch.
+    /// Returns the address at which workers reach the switch.
     pub fn address(&self) -> SocketAddrV4 {
         self.address
     }
 
-    /// The state of the switch: its counters, its port and its jobs. Not made more often than 50 times a second:
-    /// a second call waits.
+    /// Returns the state of the switch: its counters, its port and its jobs. The switch makes at most 50 snapshots a
+    /// second; a call that comes sooner waits.
     ///
     /// # Errors
-    /// See [`Handle::snapshot`].
+    /// The errors of [`Handle::snapshot`].
     pub fn snapshot(&self) -> io::Result<Arc<Snapshot>> {
         self.handle.snapshot()
     }
@@ -90,25 +90,25 @@ impl Drop for EmbeddedSwitch {
     fn drop(&mut self) {
         self.handle.stop();
         if let Some(thread) = self.thread.take() {
-            // A panic of the switch's thread has been printed; dropping must not raise another.
+            // The panic message of the switch's thread has already been printed, and a drop must not panic again.
             let _ = thread.join();
         }
     }
 }
 
-/// The secret of [`Keys`], of this run.
+/// Returns a random secret for [`Keys`], for this run of the switch.
 ///
 /// # Errors
-/// If the system has no random numbers.
+/// If the system cannot provide random numbers.
 pub fn random_secret() -> io::Result<[u8; SECRET_LEN_BYTES]> {
     let mut secret = [0; SECRET_LEN_BYTES];
     getrandom::fill(&mut secret)?;
     Ok(secret)
 }
 
-/// A number that differs from one run to the next, not zero.
+/// Returns a random boot id that differs from one run to the next. Never zero.
 pub fn random_boot() -> u64 {
-    // The standard library's hasher is seeded by the system's random numbers, but perhaps not for each
-    // process: the time makes sure of it.
+    // The standard library seeds its hasher with the system's random numbers, but perhaps not anew for each process.
+    // The time and the process id make the number unique.
     RandomState::new().hash_one((SystemTime::now(), std::process::id())).max(1)
 }

@@ -1,4 +1,4 @@
-//! What the flight recorder has of a job, taken out of the packet loop.
+//! Flight records of a job, copied out of the packet loop.
 
 use std::collections::BTreeMap;
 
@@ -6,31 +6,32 @@ use iswitch_protocol::Instant;
 
 use iswitch_switch::{FlightRecord, JobStatus, Switch};
 
-/// The records of one job, and how it stands.
+/// Flight records and status of one job.
 #[derive(Clone, Debug)]
 pub struct JobFlight {
-    /// The run of the switch.
+    /// Boot id of the switch.
     pub boot: u64,
-    /// When this was taken; records have times of the same clock, which starts with the switch.
+    /// Time at which this copy was made. The records use the same clock, which starts with the switch.
     pub taken: Instant,
-    /// The job.
+    /// Number of the job.
     pub job: u32,
-    /// How it stands; none if it has ended.
+    /// Status of the job; `None` if the job has ended.
     pub status: Option<JobStatus>,
-    /// What happened, the oldest first.
+    /// Records of what happened, oldest first.
     pub records: Vec<FlightRecord>,
 }
 
 impl JobFlight {
-    /// Those of all jobs that are or were.
+    /// Returns the flight records of all present and past jobs that the switch knows.
     pub(crate) fn all(switch: &Switch, boot: u64, taken: Instant) -> Vec<Self> {
-        // Described once, all together: to look each up would describe those before it as well.
+        // The jobs are described in one pass: each single look-up would also describe all jobs before the one
+        // requested.
         let mut statuses: BTreeMap<_, _> = switch.jobs().map(|status| (status.job, status)).collect();
         let jobs = switch.flight_records();
         jobs.map(|(job, records)| Self { boot, taken, job, status: statuses.remove(&job), records }).collect()
     }
 
-    /// That of one job, if it is known.
+    /// Returns the flight records of one job, if the switch knows it.
     pub(crate) fn of(switch: &Switch, boot: u64, taken: Instant, job: u32) -> Option<Self> {
         let records = switch.flight_records_of(job)?;
         Some(Self { boot, taken, job, status: switch.job_status(job), records })

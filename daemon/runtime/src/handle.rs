@@ -1,8 +1,8 @@
-//! Questions to a running loop, from any thread, and the pace at which the loop answers them.
+//! Questions to a running loop from any thread, and the rate at which the loop answers them.
 //!
-//! An answer is made inside the packet loop, and describing a large job takes milliseconds. The loop therefore answers
-//! all questions that wait with one snapshot, and then rests: for `ANSWER_INTERVAL` at least, and for `REST_FACTOR`
-//! times as long as the answer has taken. An answer is never older than its question.
+//! The packet loop itself makes the answers, and describing a large job takes milliseconds. The loop therefore
+//! answers all pending questions with one snapshot and then answers nothing for at least `ANSWER_INTERVAL`, and for
+//! `REST_FACTOR` times as long as the answer took. An answer is never older than its question.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -17,21 +17,21 @@ use iswitch_protocol::Instant;
 use crate::flight::JobFlight;
 use crate::snapshot::Snapshot;
 
-/// Shortest time between two answers of the loop, whatever is asked.
+/// Minimum time between two answers of the loop, whatever the questions are.
 const ANSWER_INTERVAL: Duration = Duration::from_millis(20);
-/// How many times as long as it has taken to answer the loop answers nothing: answers take at most 2 % of its time.
+/// Ratio of a pause to the duration of the answer before it: answers take at most 2 % of the loop's time.
 const REST_FACTOR: u32 = 50;
-/// Longest rest, so that a question is answered before [`ANSWER_TIMEOUT`].
+/// Maximum pause, so that a question is answered before [`ANSWER_TIMEOUT`].
 const REST_MAX: Duration = Duration::from_secs(1);
-/// How long a question to the loop may wait for its answer.
+/// Maximum time that a question waits for its answer.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-/// Questions that may wait for the loop to look at them.
+/// Maximum number of questions that may be queued for the loop.
 const QUESTIONS_PENDING: usize = 64;
 
 const _: () = assert!(ANSWER_INTERVAL.as_nanos() <= REST_MAX.as_nanos());
 const _: () = assert!(REST_MAX.as_nanos() < ANSWER_TIMEOUT.as_nanos());
 
-/// Talks to a running loop, from any thread.
+/// Handle to a running loop, for use from any thread.
 #[derive(Clone, Debug)]
 pub struct Handle {
     questions: SyncSender<Question>,
@@ -39,40 +39,41 @@ pub struct Handle {
     wake: Arc<UnixStream>,
 }
 
-/// What the loop is asked, and where the answer goes.
+/// Question to the loop, and the channel for its answer.
 enum Question {
     Snapshot(SyncSender<Arc<Snapshot>>),
     Flights(SyncSender<Arc<Vec<JobFlight>>>),
 }
 
 impl Handle {
-    /// Asks the loop to end after what it is doing now.
+    /// Asks the loop to end after its current turn.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
         let _ = self.wake();
     }
 
-    /// The state of switch and ports. Waits until the loop has rested from its last answer: up to one second.
+    /// Returns the state of the switch and its ports. Waits up to one second for the pause after the loop's last
+    /// answer.
     ///
     /// # Errors
     /// `BrokenPipe` if the loop has ended, `TimedOut` if it does not answer within two seconds, `WouldBlock` if 64
-    /// questions wait.
+    /// questions are already queued.
     pub fn snapshot(&self) -> io::Result<Arc<Snapshot>> {
         answer(&self.ask_snapshot()?)
     }
 
-    /// What the flight recorder has of each job.
+    /// Returns the flight records of each job.
     ///
     /// # Errors
-    /// As [`Self::snapshot`].
+    /// The errors of [`Self::snapshot`].
     pub fn flights(&self) -> io::Result<Arc<Vec<JobFlight>>> {
         answer(&self.ask(Question::Flights)?)
     }
 
-    /// Asks for the state of switch and ports without waiting for it.
+    /// Requests the state of the switch and its ports without waiting for the answer.
     ///
     /// # Errors
-    /// `BrokenPipe` if the loop has ended, `WouldBlock` if 64 questions wait.
+    /// `BrokenPipe` if the loop has ended, `WouldBlock` if 64 questions are already queued.
     pub fn ask_snapshot(&self) -> io::Result<Receiver<Arc<Snapshot>>> {
         self.ask(Question::Snapshot)
     }
@@ -89,7 +90,7 @@ impl Handle {
 
     fn wake(&self) -> io::Result<()> {
         match (&*self.wake).write(&[0]) {
-            // Full: so many wake-ups are pending that one more tells nothing.
+            // The socket is full of pending wake-ups, so another one is unnecessary.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
             outcome => outcome.map(|_| ()),
         }
@@ -103,21 +104,21 @@ fn answer<T>(receiver: &Receiver<T>) -> io::Result<T> {
     })
 }
 
-/// The loop's end of its [`Handle`]s.
+/// The loop's side of its [`Handle`]s.
 pub(crate) struct Inquiries {
     questions: Receiver<Question>,
     stop: Arc<AtomicBool>,
     wake: UnixStream,
-    /// Questions that the next answer is for.
+    /// Questions that the next answer covers.
     waiting: Vec<Question>,
     next_answer: Instant,
 }
 
 impl Inquiries {
-    /// Both ends.
+    /// Returns both sides.
     ///
     /// # Errors
-    /// If there can be no further descriptor.
+    /// If the process cannot open another descriptor.
     pub(crate) fn new() -> io::Result<(Self, Handle)> {
         let (wake, waker) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
@@ -129,18 +130,18 @@ impl Inquiries {
         Ok((Self { questions, stop, wake, waiting, next_answer: Instant::default() }, handle))
     }
 
-    /// Readable once [`Self::take`] has something to do.
+    /// Returns a descriptor that is readable once [`Self::take`] has work to do.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
 
-    /// Takes in what is asked, and tells whether to stop.
+    /// Collects new questions, and returns whether the loop must stop.
     pub(crate) fn take(&mut self) -> bool {
-        // Emptied first: a question that comes after is one more wake-up.
+        // The wake-ups are consumed before the questions, so that a later question causes another wake-up.
         let mut is_abandoned = false;
         while let Ok(len) = self.wake.read(&mut [0; 64]) {
             if len == 0 {
-                // Every handle is gone, and nobody else could ever stop the loop.
+                // Every handle has been dropped, so nothing else could stop the loop.
                 is_abandoned = true;
                 break;
             }
@@ -157,12 +158,12 @@ impl Inquiries {
         }
     }
 
-    /// When the questions that wait are to be answered; none if none waits.
+    /// Returns the time at which the pending questions are to be answered, or `None` if there are none.
     pub(crate) fn due(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then_some(self.next_answer)
     }
 
-    /// Answers all questions that wait; `clock` is that of the loop.
+    /// Answers all pending questions. `clock` reads the clock of the loop.
     pub(crate) fn answer(
         &mut self,
         clock: impl Fn() -> Instant,
@@ -174,20 +175,20 @@ impl Inquiries {
         let snapshot = self.waiting.iter().any(wants_snapshot).then(|| Arc::new(snapshot()));
         let flights = self.waiting.iter().any(|it| !wants_snapshot(it)).then(|| Arc::new(flights()));
         for question in self.waiting.drain(..) {
-            // The asker may have given up.
+            // A failed send is ignored: the caller may have given up.
             match question {
                 Question::Snapshot(to) => drop(snapshot.clone().map(|snapshot| to.try_send(snapshot))),
                 Question::Flights(to) => drop(flights.clone().map(|flights| to.try_send(flights))),
             }
         }
-        // Those for which there was no room, and whose wake-up is spent.
+        // Questions that did not fit before remain in the channel, and their wake-up is already consumed.
         self.collect();
         let end = clock();
         self.next_answer = end.plus(rest_after(end.since(begin)));
     }
 }
 
-/// How long the loop answers nothing after an answer that has taken so long.
+/// Returns how long the loop pauses after an answer that took `answer`.
 fn rest_after(answer: Duration) -> Duration {
     (answer * REST_FACTOR).clamp(ANSWER_INTERVAL, REST_MAX)
 }
@@ -221,7 +222,7 @@ mod tests {
         let first: Vec<_> = (0..QUESTIONS_PENDING).map(|_| handle.ask_snapshot().unwrap()).collect();
         assert_eq!(handle.ask_snapshot().unwrap_err().kind(), io::ErrorKind::WouldBlock);
         assert!(!inquiries.take());
-        // The loop has taken them in, so that there is room again.
+        // The loop has collected the first questions, so the channel has room again.
         let second = handle.ask_snapshot().unwrap();
         assert!(inquiries.due().is_some_and(|due| due <= at(5)));
         answer(&mut inquiries, 5);

@@ -1,6 +1,7 @@
-//! What runs the aggregation core (`iswitch_switch`): ports that bring it packets, and the loop between them and it.
+//! The runtime of the aggregation core (`iswitch_switch`): ports, which receive and send packets, and the loop that
+//! connects them to the core.
 //!
-//! [`embedded`] is a switch in a thread of the calling process, with a UDP port. The daemon adds ports of raw frames.
+//! [`embedded`] runs a switch with a UDP port in a thread of the calling process. The daemon adds ports for raw frames.
 
 pub mod clock;
 pub mod embedded;

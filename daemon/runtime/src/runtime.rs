@@ -1,4 +1,4 @@
-//! The loop between ports and core: one thread that waits, receives, lets the core work, and sends.
+//! The loop between ports and core: one thread that waits, receives, drives the core, and sends.
 
 use std::io;
 use std::time::Duration;
@@ -15,19 +15,20 @@ use crate::snapshot::{PortSnapshot, Snapshot};
 use crate::stalls::Stalls;
 use iswitch_switch::{Config, Event, Keys, Switch};
 
-/// Receive calls on one port before the others have their turn.
+/// Maximum number of receive calls on one port before the next port gets its turn.
 const RECEIVES_PER_TURN: usize = 64;
-/// Turns between two looks at what is asked from outside, as long as packets keep coming.
+/// Maximum number of consecutive turns without checking for requests from other threads, while packets keep arriving.
 const TURNS_WITHOUT_POLL: u32 = 64;
-/// How often ports are looked after, and drops and faults logged.
+/// Interval at which ports are maintained, and drops and faults are logged.
 pub const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
-/// Events logged between two maintenances: whoever can send us packets must not fill the disk.
+/// Maximum number of events logged per maintenance interval. Without a limit, anyone who can send packets to the
+/// switch could fill the disk.
 const EVENTS_PER_INTERVAL: u32 = 100;
 
-/// What is done with the history of a job that stalls.
+/// Callback for a stalled job, with the job's flight records.
 type OnStall = Box<dyn FnMut(&Event, JobFlight) + Send>;
 
-/// A switch with its ports, ready to run.
+/// Switch with its ports, ready to run.
 pub struct Runtime {
     switch: Switch,
     boot: u64,
@@ -37,9 +38,9 @@ pub struct Runtime {
     poll: PollSet,
     inquiries: Inquiries,
     next_maintenance: Instant,
-    /// Called at each maintenance.
+    /// Callback that runs at each maintenance.
     heartbeat: Option<Box<dyn FnMut() + Send>>,
-    /// Called with the event that shows that a job does not go on, and what led to it.
+    /// Callback that receives the event that reveals a stall, and the job's flight records.
     on_stall: Option<OnStall>,
     stalls: Stalls,
     events_left: u32,
@@ -47,15 +48,16 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// A switch that serves `ports`; the port of [`PortId`](iswitch_switch::PortId) i is the i-th.
+    /// Returns a runtime whose switch serves `ports`, and a handle to it. The port with
+    /// [`PortId`](iswitch_switch::PortId) i is the i-th.
     ///
-    /// `config.recv_buffer_bytes` is replaced by the smallest that a port really has. Before it blocks, the
-    /// loop looks for packets again and again for `spin` at most, as long as that pays: see [`Spin`].
+    /// The smallest receive buffer that a port really has replaces `config.recv_buffer_bytes`. Before the loop
+    /// blocks, it polls for packets for up to `spin`, as long as that pays off; see [`Spin`].
     pub fn new(config: Config, ports: Vec<Box<dyn Port>>, spin: Duration) -> io::Result<(Self, Handle)> {
         Self::with_keys(config, Keys::default(), ports, spin)
     }
 
-    /// The same with the keys of the jobs that have one.
+    /// Returns a runtime like [`Self::new`], with the keys of the jobs that have one.
     pub fn with_keys(
         mut config: Config,
         keys: Keys,
@@ -84,20 +86,20 @@ impl Runtime {
         Ok((runtime, handle))
     }
 
-    /// Has `heartbeat` called about once a second, as long as the loop gets round.
+    /// Sets a callback that runs about once a second as long as the loop makes progress.
     pub fn on_heartbeat(&mut self, heartbeat: impl FnMut() + Send + 'static) {
         self.heartbeat = Some(Box::new(heartbeat));
     }
 
-    /// Has `dump` called with what led to it when a job stalls: see [`Event::is_stall`].
+    /// Sets a callback that receives the flight records of a job when the job stalls; see [`Event::is_stall`].
     pub fn on_stall(&mut self, dump: impl FnMut(&Event, JobFlight) + Send + 'static) {
         self.on_stall = Some(Box::new(dump));
     }
 
-    /// Runs until [`Handle::stop`], or until every handle is gone. Returns the state at the end.
+    /// Runs until [`Handle::stop`] is called or every handle is dropped. Returns the final state.
     ///
     /// # Errors
-    /// Only if waiting itself fails: what goes wrong on a port is counted and logged.
+    /// If waiting fails. Errors of a port are counted and logged instead.
     pub fn run(mut self) -> io::Result<Snapshot> {
         let mut last_packet = Instant::default();
         let mut turns_since_poll = 0;
@@ -107,7 +109,7 @@ impl Runtime {
                 self.maintain(now);
             }
             let spins = self.spin.goes_on(now.since(last_packet));
-            // Whoever spins tries its ports at once: asking first which of them are ready is one call more.
+            // While spinning, try all ports at once: asking first which of them are ready costs another system call.
             let tries_all = spins && turns_since_poll < TURNS_WITHOUT_POLL;
             turns_since_poll = if tries_all { turns_since_poll + 1 } else { 0 };
             if !tries_all {
@@ -122,7 +124,7 @@ impl Runtime {
                 self.spin.note(begin.since(last_packet));
                 last_packet = self.clock.now();
             } else if tries_all {
-                // Those that are to send the next packet may wait for this core.
+                // The processes that send the next packet may be waiting for this core.
                 std::thread::yield_now();
             }
             let now = self.clock.now();
@@ -142,7 +144,7 @@ impl Runtime {
         deadlines.fold(self.next_maintenance, Instant::min).since(now)
     }
 
-    /// Waits for ports and questions.
+    /// Waits for packets and questions. Returns whether anything is ready.
     fn wait(&mut self, timeout: Duration) -> io::Result<bool> {
         self.poll.clear();
         for port in &self.ports {
@@ -156,7 +158,7 @@ impl Runtime {
         self.poll.is_ready(self.ports.len())
     }
 
-    /// Answers the questions that wait.
+    /// Answers all pending questions.
     fn answer(&mut self) {
         let Self { inquiries, switch, boot, ports, clock, .. } = self;
         inquiries.answer(
@@ -166,7 +168,7 @@ impl Runtime {
         );
     }
 
-    /// Takes a turn on each port, or only on those that are known to be ready, and tells whether there was anything.
+    /// Receives from each port, or only from those that are known to be ready. Returns whether anything arrived.
     fn receive(&mut self, from_all: bool) -> bool {
         let mut any = false;
         for index in 0..self.ports.len() {
@@ -242,13 +244,13 @@ impl Runtime {
     }
 }
 
-/// State of switch and ports.
+/// Returns the state of the switch and its ports.
 fn snapshot(switch: &Switch, boot: u64, ports: &[Box<dyn Port>], clock: MonotonicClock) -> Snapshot {
     let ports = ports.iter().map(|port| PortSnapshot::of(port.as_ref())).collect();
     Snapshot::of(switch, boot, Duration::from_nanos(clock.now().as_nanos()), ports)
 }
 
-/// Sends all that the core has to send.
+/// Sends everything that the core has queued.
 fn transmit(switch: &mut Switch, ports: &mut [Box<dyn Port>]) {
     while let Some(transmit) = switch.poll_transmit() {
         for to in transmit.recipients() {

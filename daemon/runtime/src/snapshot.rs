@@ -7,52 +7,52 @@ use serde::{Serialize, Serializer};
 use crate::port::Port;
 use iswitch_switch::{JobStatus, Switch};
 
-/// State of switch and ports.
+/// State of the switch and its ports.
 #[derive(Clone, Debug, Serialize)]
 pub struct Snapshot {
-    /// Drawn at random for each run of the switch.
+    /// Boot id: a random number for each run of the switch.
     pub boot: u64,
-    /// Time since the start, in milliseconds.
+    /// Time since the switch started, in milliseconds.
     pub uptime_ms: u64,
-    /// What the core counted.
+    /// Traffic counters of the core.
     pub traffic: CounterList,
-    /// Datagrams that changed nothing, by reason.
+    /// Number of dropped datagrams, by reason.
     pub drops: CounterList,
-    /// The ports, by number.
+    /// Ports, ordered by number.
     pub ports: Vec<PortSnapshot>,
-    /// The jobs.
+    /// Jobs of the switch.
     pub jobs: Vec<JobStatus>,
 }
 
 /// State of one port.
 #[derive(Clone, Debug, Serialize)]
 pub struct PortSnapshot {
-    /// Address or interface.
+    /// Address or interface of the port.
     pub name: String,
-    /// How datagrams pass it: `udp`, `raw`, or `xdp` with its modes and queues.
+    /// Mode of the port: `udp`, `raw`, or `xdp` with its modes and queues.
     pub mode: String,
-    /// Receive buffer that the kernel gave, in the kernel's own bytes.
+    /// Receive buffer that the kernel granted, in the kernel's own accounting of bytes.
     pub recv_buffer_bytes: usize,
-    /// What the port counted.
+    /// Counters of the port.
     pub counters: CounterList,
 }
 
-/// Names and values, in a fixed order. A map when serialized.
+/// List of counter names and values in a fixed order, serialized as a map.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CounterList(Vec<(&'static str, u64)>);
 
 impl CounterList {
-    /// The value of a counter; zero for a name that does not exist.
+    /// Returns the value of a counter, or zero if there is no counter with this name.
     pub fn get(&self, name: &str) -> u64 {
         self.iter().find(|(other, _)| *other == name).map_or(0, |(_, value)| value)
     }
 
-    /// Names and values.
+    /// Returns an iterator over names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         self.0.iter().copied()
     }
 
-    /// Sum of all values.
+    /// Returns the sum of all values.
     pub fn total(&self) -> u64 {
         self.iter().map(|(_, value)| value).sum()
     }

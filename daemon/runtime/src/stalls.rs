@@ -1,7 +1,7 @@
-//! Which stalls have their history dumped.
+//! Selection of the stalls whose flight records are dumped.
 //!
-//! A stall that lasts, or that a member brings about again and again, is dumped ever more rarely: a dump that says the
-//! same would take the place of others in the file.
+//! A stall that persists, or that a member provokes repeatedly, is dumped at ever longer intervals, because repeated
+//! dumps would displace other dumps in the file.
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ use iswitch_protocol::limits::MAX_JOBS;
 
 use iswitch_switch::Event;
 
-/// Stalls that are dumped between two calls of [`Stalls::refill`].
+/// Maximum number of dumps between two calls of [`Stalls::refill`].
 const DUMPS_PER_INTERVAL: u32 = 4;
-/// Time after a dump in which the same kind of stall of the same job is not dumped.
+/// Pause after the first dump, during which the same kind of stall of the same job is not dumped.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The same after several dumps: each doubles the pause.
+/// Maximum pause between dumps of the same kind of stall of the same job; each dump doubles the pause up to this limit.
 const LAST_PAUSE: Duration = Duration::from_secs(1024);
-/// Pauses that are remembered: one for each job that there can be, and for each kind of [stall](Event::is_stall).
+/// Maximum number of pauses that are stored: one for each possible job and each kind of [stall](Event::is_stall).
 const PAUSES: usize = MAX_JOBS * 5;
 
-/// The stalls that were dumped lately.
+/// Record of the recently dumped stalls.
 pub(crate) struct Stalls {
     left: u32,
     pauses: Vec<Pause>,
 }
 
-/// After a dump.
+/// Pause after a dump.
 struct Pause {
     job: u32,
     kind: &'static str,
@@ -34,24 +34,24 @@ struct Pause {
 }
 
 impl Stalls {
-    /// No dump yet.
+    /// Returns a record without any dumps.
     pub(crate) fn new() -> Self {
         Self { left: DUMPS_PER_INTERVAL, pauses: Vec::with_capacity(PAUSES) }
     }
 
-    /// To be called about once a second.
+    /// Allows new dumps. Call this about once a second.
     pub(crate) fn refill(&mut self) {
         self.left = DUMPS_PER_INTERVAL;
     }
 
-    /// The job of an event that is to be dumped now: that of a stall, unless dumps of its kind pause.
+    /// Returns the job of an event that must be dumped now: a stall, unless dumps of its kind are paused.
     pub(crate) fn admit(&mut self, now: Instant, event: &Event) -> Option<u32> {
         let job = event.job().filter(|_| event.is_stall() && self.left > 0)?;
         let kind = event.name();
         let known = self.pauses.iter().position(|pause| (pause.job, pause.kind) == (job, kind));
         let len = match known.map(|at| &self.pauses[at]) {
             Some(pause) if now < pause.end => return None,
-            // After twice the pause without such a stall it is a new one.
+            // A stall that has not recurred for twice the pause counts as new.
             Some(pause) if now < pause.end.plus(pause.len) => (pause.len * 2).min(LAST_PAUSE),
             _ => FIRST_PAUSE,
         };
@@ -65,7 +65,7 @@ impl Stalls {
         Some(job)
     }
 
-    /// Where there is room for another pause, if not at the end.
+    /// Returns the index of the oldest pause, to be replaced, if the list is full.
     fn place_of_oldest(&self) -> Option<usize> {
         let is_full = self.pauses.len() == PAUSES;
         let oldest = || (0..self.pauses.len()).min_by_key(|at| self.pauses[*at].end);
@@ -92,12 +92,13 @@ mod tests {
         let dumped: Vec<u64> = (0..100)
             .filter(|second| {
                 stalls.refill();
-                // Several a second.
+                // Several stalls per second.
                 (0..9).filter(|_| stalls.admit(at(*second), &diverged(7)).is_some()).count() == 1
             })
             .collect();
         assert_eq!(dumped, [0, 1, 3, 7, 15, 31, 63]);
-        // Another kind, and another job, are dumped at once; the same once it has been quiet for long.
+        // Another kind of stall and another job are dumped at once; the same stall is dumped once it has been quiet
+        // for long enough.
         stalls.refill();
         assert_eq!(stalls.admit(at(100), &Event::JobForgotten { job: 7 }), Some(7));
         assert_eq!(stalls.admit(at(100), &diverged(8)), Some(8));

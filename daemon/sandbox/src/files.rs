@@ -1,4 +1,4 @@
-//! Access to files and TCP ports, restricted by Landlock.
+//! Landlock restrictions on access to files and TCP ports.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,12 @@ use landlock::{
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
-/// The newest version of Landlock whose restrictions are requested. A kernel with an older version enforces those that
-/// it knows.
+/// Newest version of Landlock whose restrictions are requested. A kernel with an older version enforces those that it
+/// supports.
 const LANDLOCK_ABI: ABI = ABI::V6;
 
-/// The files and TCP ports that a process may still open. By default it may open none, bind and connect no TCP socket,
-/// connect to no abstract Unix socket of another process, and send no signal to another process.
+/// Files and TCP ports that a process may still use. By default it may open no files, bind and connect no TCP
+/// sockets, connect to no abstract Unix sockets of other processes, and send no signals to other processes.
 #[derive(Clone, Debug, Default)]
 pub struct FileRules {
     paths: Vec<(PathBuf, BitFlags<AccessFs>)>,
@@ -20,23 +20,23 @@ pub struct FileRules {
     uses_abstract_sockets: bool,
 }
 
-/// The outcome of [`FileRules::restrict`].
+/// Outcome of [`FileRules::restrict`].
 #[derive(Clone, Debug)]
 pub enum Landlock {
     /// The restrictions are in force.
     Enforced {
-        /// The state of Landlock in the kernel.
+        /// State of Landlock in the kernel.
         kernel: landlock::LandlockStatus,
     },
-    /// The process can open files as before.
+    /// Landlock is not available: the process can open files as before.
     Missing {
-        /// The reason.
+        /// Reason why the restrictions are not in force.
         reason: String,
     },
 }
 
 impl FileRules {
-    /// Allows reading a file, or all files in a directory. A path that does not exist is left out.
+    /// Allows reading a file, or all files in a directory. A path that does not exist is ignored.
     #[must_use]
     pub fn read(mut self, path: &Path) -> Self {
         if path.is_dir() {
@@ -56,7 +56,7 @@ impl FileRules {
         self
     }
 
-    /// Allows making Unix sockets in the directory of `path`, and removing files from it.
+    /// Allows creating Unix sockets in the directory of `path`, and removing files from it.
     #[must_use]
     pub fn socket(mut self, path: &Path) -> Self {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -78,8 +78,8 @@ impl FileRules {
         self
     }
 
-    /// Restricts the calling thread and the threads that it starts later. A kernel without Landlock changes nothing,
-    /// which the outcome says.
+    /// Restricts the calling thread and the threads that it starts later. On a kernel without Landlock nothing
+    /// changes, and the outcome says so.
     pub fn restrict(&self) -> Landlock {
         match self.try_restrict() {
             Ok(status) if status.ruleset == RulesetStatus::NotEnforced => {

@@ -9,22 +9,22 @@ use rustix::thread::{
 
 use crate::SandboxError;
 
-/// Drops all capabilities of the process for good. The process must have one thread.
+/// Permanently drops all capabilities of the process, which must have only one thread.
 ///
-/// `change_user` runs while the process still has its capabilities, after the bounding set has been emptied. The signal
-/// that ends the process with its parent stays as it was.
+/// `change_user` runs while the process still has its capabilities, after the bounding set has been emptied. The
+/// parent-death signal of the process is preserved.
 ///
 /// # Errors
 /// If the process would keep a capability, or `change_user` fails.
 pub fn give_up_privileges<E: From<SandboxError>>(
     change_user: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), E> {
-    // The kernel clears the death signal when the user changes.
+    // The kernel clears the parent-death signal when the user changes.
     let death_signal = parent_process_death_signal().map_err(failed("read the parent's death signal"))?;
     empty_bounding_set();
     clear_ambient_capability_set().map_err(failed("clear the ambient capabilities"))?;
     change_user()?;
-    // systemd's filters may forbid the call, which is not needed by a process without capabilities.
+    // A filter of systemd may forbid this call, and a process without capabilities does not need it.
     if has_capabilities()? {
         let none = CapabilitySet::empty();
         let no_capabilities = CapabilitySets { effective: none, permitted: none, inheritable: none };
@@ -48,8 +48,8 @@ fn failed(call: &'static str) -> impl FnOnce(Errno) -> SandboxError {
     SandboxError::of(call)
 }
 
-/// Empties the bounding set. Without `CAP_SETPCAP` the set stays, but has no effect: `no_new_privs` keeps programs that
-/// the process starts from gaining capabilities.
+/// Empties the bounding set. Without `CAP_SETPCAP` the set remains but has no effect, because `no_new_privs` prevents
+/// programs that the process starts from gaining capabilities.
 fn empty_bounding_set() {
     for capability in CapabilitySet::all().iter() {
         if capability_is_in_bounding_set(capability).unwrap_or(false)

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{FileRules, Landlock, SandboxError, SystemCalls, give_up_privileges};
 
-/// A server that has given up its privileges and its access to files, and has still to filter its system calls.
+/// Sandboxed server that has dropped its privileges and its access to files, but does not filter its system calls yet.
 #[derive(Debug)]
 pub struct ServerSandbox {
     program: &'static str,
@@ -12,25 +12,25 @@ pub struct ServerSandbox {
 }
 
 impl ServerSandbox {
-    /// Gives up all capabilities and, but for `files`, access to files and TCP ports. The process must have one thread:
-    /// call this before the tokio runtime is built.
+    /// Drops all capabilities, and all access to files and TCP ports except that in `files`. The process must have
+    /// only one thread: call this before building the tokio runtime.
     ///
     /// # Errors
-    /// If the process would keep a capability. A kernel without Landlock is no error.
+    /// If the process would keep a capability. A kernel without Landlock causes no error.
     pub fn enter(program: &'static str, files: &FileRules) -> Result<Self, SandboxError> {
         give_up_privileges(|| Ok::<_, SandboxError>(()))?;
         Ok(Self { program, landlock: files.restrict() })
     }
 
-    /// Ends the process from now on if it makes a system call that is not on the list. Call this once the runtime and
-    /// all listeners exist. A kernel without seccomp is no error.
+    /// Installs a filter that ends the process if it makes a system call that is not on the list. Call this once the
+    /// runtime and all listeners exist. A kernel without seccomp causes no error.
     pub fn filter(self, calls: &SystemCalls) -> InForce {
         let Self { program, landlock } = self;
         InForce { landlock, calls: calls.filter(program).map_err(|error| error.to_string()) }
     }
 }
 
-/// What is in force of the sandbox.
+/// Parts of the sandbox that are in force.
 #[derive(Clone, Debug)]
 pub struct InForce {
     landlock: Landlock,
@@ -38,7 +38,7 @@ pub struct InForce {
 }
 
 impl InForce {
-    /// One line for each part of the sandbox that the kernel lacks.
+    /// Returns one warning line for each part of the sandbox that the kernel lacks.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Landlock::Missing { reason } = &self.landlock {
@@ -51,7 +51,7 @@ impl InForce {
     }
 }
 
-/// One line that names the parts that are in force.
+/// Writes one line that names the parts that are in force.
 impl fmt::Display for InForce {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("sandbox: no capabilities")?;
@@ -65,7 +65,7 @@ impl fmt::Display for InForce {
     }
 }
 
-/// The calls of a server with any arguments.
+/// System calls of a server that are allowed with any arguments.
 const SERVER_CALLS: &[libc::c_long] = &[
     // connections, and wake-ups
     libc::SYS_epoll_ctl,
@@ -123,13 +123,14 @@ const SERVER_CALLS: &[libc::c_long] = &[
     libc::SYS_statx,
 ];
 
-/// The system calls of a server on tokio that listens already, makes no connections and opens no files.
+/// Returns the system calls of a tokio server that is already listening, makes no connections and opens no files.
 pub fn server_calls() -> SystemCalls {
     SystemCalls::default()
         .allow(SERVER_CALLS)
         .allow(OLD_SERVER_CALLS)
         .allow_memory_without_code()
-        // Threads, but no processes. glibc falls back to clone, whose flags can be compared, if clone3 is missing.
+        // Allow new threads but no new processes. If clone3 is missing, glibc falls back to clone, whose flags the
+        // filter can check.
         .allow_with_bits(libc::SYS_clone, 0, libc::CLONE_THREAD as u64)
         .refuse(&[libc::SYS_clone3], libc::ENOSYS)
         .allow_requests(&[libc::FIONBIO])
@@ -139,7 +140,7 @@ pub fn server_calls() -> SystemCalls {
             1,
             &[libc::F_GETFD as u64, libc::F_GETFL as u64, libc::F_SETFD as u64, libc::F_SETFL as u64],
         )
-        // Libraries try these in passing, to read limits or to find the symbols of a backtrace.
+        // Libraries make these calls incidentally, to read limits or to find the symbols for a backtrace.
         .refuse(
             &[libc::SYS_readlinkat, libc::SYS_faccessat, libc::SYS_getcwd, libc::SYS_prlimit64],
             libc::EACCES,
@@ -147,10 +148,10 @@ pub fn server_calls() -> SystemCalls {
         .refuse(OLD_PROBES, libc::EACCES)
 }
 
-/// The name of a mapping, which glibc sets since version 2.39; from `linux/prctl.h`.
+/// `prctl(2)` option that names a mapping, from `linux/prctl.h`. glibc uses it since version 2.39.
 const PR_SET_VMA: u64 = 0x5356_4d41;
 
-/// Calls of this architecture for which newer ones have the same effect.
+/// Older system calls of this architecture that have newer equivalents.
 #[cfg(target_arch = "x86_64")]
 const OLD_SERVER_CALLS: &[libc::c_long] = &[
     libc::SYS_epoll_wait,
@@ -163,13 +164,13 @@ const OLD_SERVER_CALLS: &[libc::c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_SERVER_CALLS: &[libc::c_long] = &[libc::SYS_fstat];
 
-/// The same for calls that fail.
+/// Older equivalents of the refused calls.
 #[cfg(target_arch = "x86_64")]
 const OLD_PROBES: &[libc::c_long] = &[libc::SYS_readlink, libc::SYS_access];
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_PROBES: &[libc::c_long] = &[];
 
-/// The system calls of files that are created, read, written, renamed and removed.
+/// Adds the system calls for creating, reading, writing, renaming and removing files.
 pub fn file_calls(calls: SystemCalls) -> SystemCalls {
     let calls = calls.allow(&[
         libc::SYS_openat,

@@ -1,4 +1,4 @@
-//! A list of system calls, and the seccomp filters made from it.
+//! List of allowed system calls, and the seccomp filters that enforce it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,18 +11,19 @@ use seccompiler::{
 
 use crate::violation;
 
-/// The system calls that a process may make.
+/// System calls that a process may make.
 ///
-/// Arguments are compared in their lower 32 bits.
+/// Only the lower 32 bits of arguments are compared.
 #[derive(Clone, Debug, Default)]
 pub struct SystemCalls {
-    /// Calls without conditions may be made with any arguments; others if one of their conditions holds.
+    /// Allowed calls. A call without conditions may have any arguments; any other call must satisfy one of its
+    /// conditions.
     allowed: BTreeMap<c_long, Vec<Condition>>,
     /// Calls that fail, by the error number that they return.
     refused: BTreeMap<c_int, BTreeMap<c_long, Vec<Condition>>>,
 }
 
-/// A condition on one argument.
+/// Condition on one argument.
 #[derive(Clone, Copy, Debug)]
 struct Condition {
     argument: u8,
@@ -32,7 +33,7 @@ struct Condition {
 #[derive(Clone, Copy, Debug)]
 enum Comparison {
     Equal(u64),
-    /// The bits of the mask, and their value.
+    /// Mask of the compared bits, and their expected value.
     Masked(u64, u64),
 }
 
@@ -44,7 +45,7 @@ impl SystemCalls {
         self
     }
 
-    /// Allows a call if the argument at this index, which counts from 0, is one of the values.
+    /// Allows a call if the argument at this index, counted from 0, has one of these values.
     #[must_use]
     pub fn allow_values(mut self, call: c_long, argument: u8, values: &[u64]) -> Self {
         let condition = |value: &u64| Condition { argument, comparison: Comparison::Equal(*value) };
@@ -55,7 +56,7 @@ impl SystemCalls {
     /// Allows `ioctl(2)` with one of these requests.
     #[must_use]
     pub fn allow_requests(self, requests: &[libc::Ioctl]) -> Self {
-        // The type is the platform's: 64 bits with glibc, 32 with musl.
+        // The type depends on the C library: 64 bits with glibc, 32 bits with musl.
         #[allow(clippy::unnecessary_cast)]
         let requests: Vec<_> = requests.iter().map(|request| *request as u64).collect();
         self.allow_values(libc::SYS_ioctl, 1, &requests)
@@ -69,7 +70,7 @@ impl SystemCalls {
         self
     }
 
-    /// Allows memory to be mapped, but never as code: a call for executable memory ends the process.
+    /// Allows mapping memory, but not as executable: a call that requests executable memory ends the process.
     #[must_use]
     pub fn allow_memory_without_code(mut self) -> Self {
         for call in [libc::SYS_mmap, libc::SYS_mprotect] {
@@ -79,8 +80,8 @@ impl SystemCalls {
         self
     }
 
-    /// Allows memory to be mapped, but never as code: a call for executable memory fails. With this, loading a shared
-    /// library fails without harm.
+    /// Allows mapping memory, but not as executable: a call that requests executable memory fails. An attempt to load
+    /// a shared library then fails without ending the process.
     #[must_use]
     pub fn refuse_memory_with_code(mut self) -> Self {
         for call in [libc::SYS_mmap, libc::SYS_mprotect] {
@@ -92,7 +93,8 @@ impl SystemCalls {
         self
     }
 
-    /// Makes calls fail with this error number instead of ending the process. A call that is also allowed fails.
+    /// Makes calls fail with this error number instead of ending the process. This takes precedence over allowing the
+    /// call.
     #[must_use]
     pub fn refuse(mut self, calls: &[c_long], error: c_int) -> Self {
         let refused = self.refused.entry(error).or_default();
@@ -100,11 +102,12 @@ impl SystemCalls {
         self
     }
 
-    /// Ends the process from now on if any of its threads makes another system call. The process then prints one line
-    /// with the name of the program and the number of the call. Returns the number of allowed calls.
+    /// Installs filters that end the process if any of its threads makes a system call that is neither allowed nor
+    /// refused. Before it ends, the process prints one line with the name of the program and the number of the call.
+    /// Returns the number of allowed calls.
     ///
     /// # Errors
-    /// If the kernel has no seccomp.
+    /// If the kernel does not support seccomp.
     pub fn filter(&self, program: &'static str) -> io::Result<usize> {
         let filters = self.compile().map_err(io::Error::other)?;
         violation::report_before_death(program)?;
@@ -114,8 +117,9 @@ impl SystemCalls {
         Ok(self.allowed.len())
     }
 
-    /// Returns the filters in the order of their installation: the last one does not allow to install another one. Of
-    /// several filters the kernel obeys the strictest, so the last one also lets refused calls pass.
+    /// Returns the filters in their order of installation; the last one must come last because it forbids installing
+    /// filters. If several filters apply, the kernel obeys the strictest, so the last one also lets refused calls
+    /// pass.
     fn compile(&self) -> Result<Vec<BpfProgram>, BackendError> {
         let arch = std::env::consts::ARCH.try_into()?;
         let mut filters = Vec::new();

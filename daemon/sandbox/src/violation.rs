@@ -1,6 +1,7 @@
-//! The error message of a process that made a system call which is not on its list.
+//! The error message of a process that made a system call that is not on its list.
 //!
-//! If the thread has blocked SIGSYS, the kernel ends the process without the message, and its log names the call.
+//! If the thread has blocked SIGSYS, the kernel ends the process without the message, and the kernel log names the
+//! call.
 #![allow(unsafe_code)]
 
 use std::io::{self, Write};
@@ -9,14 +10,14 @@ use std::{mem, ptr};
 
 use libc::{c_int, c_uint, c_void, siginfo_t};
 
-/// Exit status of a program that died of SIGSYS, as shells give it.
+/// Exit status of a program that SIGSYS ended, by the convention of shells.
 const STATUS: c_int = 128 + libc::SIGSYS;
-/// Room for the message, in bytes.
+/// Maximum length of the message, in bytes.
 const MESSAGE_LEN_BYTES: usize = 240;
 /// The name of the program in the message. Reading it in a signal handler is one atomic load.
 static PROGRAM: OnceLock<&'static str> = OnceLock::new();
 
-/// What `siginfo_t` holds for SIGSYS, from `asm-generic/siginfo.h`.
+/// Layout of `siginfo_t` for SIGSYS, from `asm-generic/siginfo.h`.
 #[repr(C)]
 struct SigsysInfo {
     signal: c_int,
@@ -29,8 +30,8 @@ struct SigsysInfo {
 
 const _: () = assert!(size_of::<SigsysInfo>() <= size_of::<siginfo_t>());
 
-/// Installs a handler for SIGSYS, which the kernel sends for a system call that is trapped. The handler prints the name
-/// of the program and the number of the call, and ends the process.
+/// Installs a handler for SIGSYS, which the kernel sends for a trapped system call. The handler prints the name of
+/// the program and the number of the call, and ends the process.
 pub(crate) fn report_before_death(program: &'static str) -> io::Result<()> {
     // A second call keeps the first name.
     let _ = PROGRAM.set(program);
@@ -39,26 +40,26 @@ pub(crate) fn report_before_death(program: &'static str) -> io::Result<()> {
     let handler: extern "C" fn(c_int, *const siginfo_t, *const c_void) = report;
     action.sa_sigaction = handler as libc::sighandler_t;
     action.sa_flags = libc::SA_SIGINFO;
-    // SAFETY: the action is a live sigaction whose handler has the signature that SA_SIGINFO asks for, and calls
-    // only what is async-signal-safe.
+    // SAFETY: the action is a live sigaction. Its handler has the signature that SA_SIGINFO requires, and calls only
+    // async-signal-safe functions.
     let outcome = unsafe { libc::sigaction(libc::SIGSYS, &raw const action, ptr::null_mut()) };
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 extern "C" fn report(_signal: c_int, info: *const siginfo_t, _context: *const c_void) {
-    // SAFETY: the kernel gives a handler with SA_SIGINFO a siginfo_t, and that of SIGSYS has this form.
+    // SAFETY: the kernel passes a siginfo_t to a handler with SA_SIGINFO, and for SIGSYS it has this layout.
     let system_call = unsafe { (*info.cast::<SigsysInfo>()).system_call };
     let program = PROGRAM.get().copied().unwrap_or("iswitch");
     let mut message = [0; MESSAGE_LEN_BYTES];
     let mut room = &mut message[..];
-    // Formatting an integer into an array neither allocates nor locks; what does not fit is cut off.
+    // Formatting an integer into an array neither allocates nor locks; a message that is too long is truncated.
     let _ = writeln!(
         room,
         "{program}: stopped by its sandbox: system call {system_call} is not on its list (ausyscall {system_call} \
          names it); please report this; --no-sandbox runs without"
     );
     let len = MESSAGE_LEN_BYTES - room.len();
-    // SAFETY: the message has that many bytes. Both calls are async-signal-safe and on the list; _exit ends all
+    // SAFETY: the message has at least `len` bytes. Both calls are async-signal-safe and on the list; _exit ends all
     // threads.
     unsafe {
         libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), len);

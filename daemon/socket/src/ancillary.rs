@@ -1,4 +1,4 @@
-//! Ancillary data (`cmsg`) of one message: what is said about a datagram beside its bytes.
+//! Ancillary data (`cmsg`) of one message: the metadata of a datagram.
 #![allow(unsafe_code)]
 
 use std::mem::size_of;
@@ -7,36 +7,36 @@ use std::ptr;
 
 use libc::{c_int, cmsghdr, in_addr, in_pktinfo};
 
-/// Room for all ancillary data that is sent or received with one message, with some to spare.
+/// Capacity for the ancillary data that is sent or received with one message, with some to spare, in bytes.
 const CAPACITY_BYTES: usize = 128;
 
-/// Types that may be copied from and to ancillary data.
+/// Types that may be copied to and from ancillary data.
 ///
 /// # Safety
-/// The type holds plain numbers without padding: any bytes are a value of it.
+/// The type consists of integers without padding, so that any bytes are a valid value.
 unsafe trait Plain: Copy {}
 // SAFETY: one integer.
 unsafe impl Plain for u16 {}
 // SAFETY: one integer.
 unsafe impl Plain for c_int {}
-// SAFETY: three 32-bit integers, `c_int` and twice `in_addr`.
+// SAFETY: three 32-bit integers: one `c_int` and two `in_addr`.
 unsafe impl Plain for in_pktinfo {}
 
-/// A buffer of ancillary data, aligned as its headers are.
+/// Buffer of ancillary data, with the alignment of its headers.
 #[repr(C, align(8))]
 pub(crate) struct Ancillary {
     bytes: [u8; CAPACITY_BYTES],
     len: usize,
 }
 
-/// What the kernel told about a received message.
+/// Metadata that the kernel reported about a received message.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Told {
     /// ToS byte of the IPv4 header.
     pub(crate) tos: Option<u8>,
-    /// Bytes of each datagram of a super-frame but the last.
+    /// Length of each datagram of a super-frame except the last, in bytes.
     pub(crate) stride: Option<usize>,
-    /// Our address that the datagram was sent to.
+    /// Local address that the datagram was sent to.
     pub(crate) destination: Option<Ipv4Addr>,
 }
 
@@ -45,17 +45,17 @@ impl Ancillary {
         Self { bytes: [0; CAPACITY_BYTES], len: 0 }
     }
 
-    /// The ToS to send with.
+    /// Adds the ToS to send with.
     pub(crate) fn push_tos(&mut self, tos: u8) {
         self.push(libc::IPPROTO_IP, libc::IP_TOS, c_int::from(tos));
     }
 
-    /// Datagrams of `stride` bytes are to be cut from the message.
+    /// Adds the length of the datagrams into which the kernel divides the message.
     pub(crate) fn push_stride(&mut self, stride: u16) {
         self.push(libc::SOL_UDP, libc::UDP_SEGMENT, stride);
     }
 
-    /// The local address to send from.
+    /// Adds the local address to send from.
     pub(crate) fn push_source(&mut self, source: Ipv4Addr) {
         let address = in_addr { s_addr: u32::from_ne_bytes(source.octets()) };
         let info = in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: address, ipi_addr: in_addr { s_addr: 0 } };
@@ -71,8 +71,8 @@ impl Ancillary {
         header.cmsg_len = (header_space() + size_of::<T>()) as _;
         header.cmsg_level = level;
         header.cmsg_type = kind;
-        // SAFETY: header and data lie within `bytes` (asserted: end >= data_at + size of T), and
-        // `write_unaligned` asks for no alignment.
+        // SAFETY: header and data lie within `bytes` (asserted: end >= data_at + size of T), and `write_unaligned`
+        // requires no alignment.
         unsafe {
             ptr::write_unaligned(self.bytes.as_mut_ptr().add(self.len).cast(), header);
             ptr::write_unaligned(self.bytes.as_mut_ptr().add(data_at).cast(), value);
@@ -80,27 +80,27 @@ impl Ancillary {
         self.len = end;
     }
 
-    /// Where the kernel finds the data to send.
+    /// Returns the pointer from which the kernel reads the data to send.
     pub(crate) fn as_ptr(&self) -> *const u8 {
         self.bytes.as_ptr()
     }
 
-    /// Where the kernel puts received data: [`Self::capacity`] bytes.
+    /// Returns the pointer to which the kernel writes up to [`Self::capacity`] bytes of received data.
     pub(crate) fn as_mut_ptr(&mut self) -> *mut u8 {
         self.bytes.as_mut_ptr()
     }
 
-    /// Bytes of the data to send.
+    /// Returns the length of the data to send, in bytes.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes that can be received.
+    /// Returns the number of bytes that can be received.
     pub(crate) const fn capacity() -> usize {
         CAPACITY_BYTES
     }
 
-    /// Reads what the kernel wrote into the first `len` bytes.
+    /// Parses the data that the kernel wrote into the first `len` bytes.
     pub(crate) fn parse(&self, len: usize) -> Told {
         let mut told = Told::default();
         let mut rest = &self.bytes[..len.min(CAPACITY_BYTES)];
@@ -111,7 +111,7 @@ impl Ancillary {
                     told.stride = read::<c_int>(data).and_then(|stride| usize::try_from(stride).ok());
                 }
                 (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
-                    // The specified destination is an address of ours also where the packet was a broadcast.
+                    // `ipi_spec_dst` is a local address even if the packet was a broadcast.
                     told.destination = read::<in_pktinfo>(data)
                         .map(|info| Ipv4Addr::from(info.ipi_spec_dst.s_addr.to_ne_bytes()));
                 }
@@ -123,30 +123,32 @@ impl Ancillary {
     }
 }
 
-/// The first header and its data, if whole.
+/// Returns the first header and its data, if both are complete.
 fn first(bytes: &[u8]) -> Option<(cmsghdr, &[u8])> {
     if bytes.len() < size_of::<cmsghdr>() {
         return None;
     }
-    // SAFETY: the slice is as long as a cmsghdr (checked), which is integers only; no alignment is asked for.
+    // SAFETY: the slice is at least as long as a cmsghdr (checked), which is integers only; `read_unaligned` requires
+    // no alignment.
     let header: cmsghdr = unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) };
-    // The type of the length is the platform's: 64 bits with glibc, 32 with musl.
+    // The type of the length depends on the C library: 64 bits with glibc, 32 bits with musl.
     #[allow(clippy::unnecessary_cast)]
     let data = bytes.get(header_space()..header.cmsg_len as usize)?;
     Some((header, data))
 }
 
 fn read<T: Plain>(data: &[u8]) -> Option<T> {
-    // SAFETY: the data are as long as T (checked) and any bytes are a T; no alignment is asked for.
+    // SAFETY: the data is at least as long as T (checked), and any bytes are a valid T; `read_unaligned` requires no
+    // alignment.
     (data.len() >= size_of::<T>()).then(|| unsafe { ptr::read_unaligned(data.as_ptr().cast()) })
 }
 
-/// Bytes from the start of a header to its data.
+/// Returns the distance from the start of a header to its data, in bytes.
 fn header_space() -> usize {
     space(0)
 }
 
-/// Bytes of a header and `data_len` bytes of data, padded.
+/// Returns the length of a header and `data_len` bytes of data, including padding, in bytes.
 fn space(data_len: usize) -> usize {
     // SAFETY: pure arithmetic on its argument.
     unsafe { libc::CMSG_SPACE(data_len as u32) as usize }

@@ -1,4 +1,4 @@
-//! A packet socket that listens to an interface without taking anything from it.
+//! Packet socket that observes the frames of an interface without consuming them.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -11,51 +11,50 @@ use libc::{c_int, sockaddr_ll, socklen_t};
 
 use crate::option;
 
-/// From `linux/sockios.h`: when the last packet came.
+/// Request for the arrival time of the last packet, from `linux/sockios.h`.
 const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
 
-/// One instruction of classic BPF: code, instructions to skip if true and if false, operand.
+/// Instruction of classic BPF: code, number of instructions to skip if true and if false, operand.
 pub type Instruction = (u16, u8, u8, u32);
 
-/// A frame that passed.
+/// Captured frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Captured {
-    /// Bytes of it in the buffer.
+    /// Number of bytes of the frame in the buffer.
     pub len: usize,
-    /// Bytes that it has.
+    /// Full length of the frame, in bytes.
     pub full_len: usize,
-    /// Whether this machine has sent it.
+    /// Whether this machine sent the frame.
     pub is_outgoing: bool,
-    /// When it passed, since 1970.
+    /// Time at which the frame passed, since 1970.
     pub since_1970: Duration,
 }
 
-/// Frames of an interface that a filter takes.
+/// Socket that receives the frames of an interface that match a filter.
 #[derive(Debug)]
 pub struct CaptureSocket {
     fd: OwnedFd,
 }
 
 impl CaptureSocket {
-    /// Listens to the interface with that index (`if_nametoindex(3)`). Never blocks.
+    /// Opens a non-blocking socket on the interface with this index (`if_nametoindex(3)`).
     ///
     /// # Errors
-    /// Those of `socket(2)` and `bind(2)`: without `CAP_NET_RAW` permission is denied.
+    /// The errors of `socket(2)` and `bind(2)`; without `CAP_NET_RAW`, permission is denied.
     pub fn open(interface: u32, filter: &[Instruction], recv_buffer_bytes: usize) -> io::Result<Self> {
-        // No frame before the filter is there: a socket without protocol receives nothing.
-        // SAFETY: no pointers are involved.
+        // Protocol 0 receives nothing, so no frame arrives before the filter is attached.
         let raw = unsafe {
             libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0)
         };
         if raw < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just given us this descriptor, and nobody else has it.
+        // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
         let socket = Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } };
         option::set_recv_buffer(socket.as_fd(), recv_buffer_bytes)?;
         socket.attach(filter)?;
         socket.bind(interface)?;
-        // The kernel notes times from the first question on.
+        // The kernel records timestamps only after the first request for one.
         let _ = socket.stamp();
         Ok(socket)
     }
@@ -86,7 +85,7 @@ impl CaptureSocket {
         if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// The next frame, as much of it as there is room for.
+    /// Receives the next frame, truncated to the length of the buffer.
     ///
     /// # Errors
     /// `WouldBlock` if there is none; `NetworkDown` if the interface was taken down.
@@ -124,10 +123,11 @@ impl CaptureSocket {
         Ok(Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0)))
     }
 
-    /// Frames that the filter took but for which there was no room, since the socket was opened.
+    /// Returns the number of frames that matched the filter but were lost since the socket was opened, because the
+    /// receive buffer was full.
     ///
     /// # Errors
-    /// Those of `getsockopt(2)`.
+    /// The errors of `getsockopt(2)`.
     pub fn drops(&self) -> io::Result<u32> {
         option::recv_drops(self.as_fd())
     }

@@ -1,44 +1,44 @@
-//! What an interface's driver does for the kernel, as `ethtool -k` shows it.
+//! Offload features of a network interface, as shown by `ethtool -k`.
 #![allow(unsafe_code)]
 
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 
-/// From `linux/ethtool.h`: the old requests of one feature each, which every kernel still answers.
+/// Old ethtool requests for one feature each, which every kernel still supports; from `linux/ethtool.h`.
 const ETHTOOL_GRXCSUM: u32 = 0x14;
 const ETHTOOL_GTXCSUM: u32 = 0x16;
 const ETHTOOL_GGSO: u32 = 0x23;
 const ETHTOOL_GGRO: u32 = 0x2b;
-/// From `linux/sockios.h`.
+/// `ioctl(2)` request for ethtool commands, from `linux/sockios.h`.
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
 
-/// Features that make super-frames and checksums cheap.
+/// Offload features that make super-frames and checksums cheap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offloads {
-    /// Received datagrams are joined (`generic-receive-offload`).
+    /// Whether received datagrams are merged into super-frames (`generic-receive-offload`).
     pub gro: bool,
-    /// Super-frames are cut up as late as possible (`generic-segmentation-offload`).
+    /// Whether super-frames are divided as late as possible (`generic-segmentation-offload`).
     pub gso: bool,
-    /// Checksums are verified by the device (`rx-checksumming`).
+    /// Whether the device verifies checksums (`rx-checksumming`).
     pub rx_checksum: bool,
-    /// Checksums are made by the device (`tx-checksumming`).
+    /// Whether the device computes checksums (`tx-checksumming`).
     pub tx_checksum: bool,
 }
 
-/// `struct ethtool_value`.
+/// Layout of `struct ethtool_value`.
 #[repr(C)]
 struct Value {
     command: u32,
     data: u32,
 }
 
-/// The features of an interface.
+/// Returns the offload features of an interface.
 ///
 /// # Errors
-/// Those of `ioctl(2)`, such as for an interface that does not exist.
+/// The errors of `ioctl(2)`, for example if the interface does not exist.
 pub fn offloads(interface: &str) -> io::Result<Offloads> {
-    // Any socket will do; this one is never bound.
+    // Any socket works for the ioctl.
     let socket = UdpSocket::bind("127.0.0.1:0")?;
     let is_on = |command| feature(&socket, interface, command);
     Ok(Offloads {
@@ -60,7 +60,7 @@ fn feature(socket: &UdpSocket, interface: &str, command: u32) -> io::Result<bool
         *to = from as libc::c_char;
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: the request has a name that ends with a zero and points to a live ethtool_value, as SIOCETHTOOL wants.
+    // SAFETY: the request has a name that ends with a zero and points to a live ethtool_value, as SIOCETHTOOL requires.
     let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
     if outcome == 0 { Ok(value.data != 0) } else { Err(io::Error::last_os_error()) }
 }

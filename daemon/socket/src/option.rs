@@ -1,4 +1,4 @@
-//! Socket options, for this crate's socket and for those that the switch opens itself.
+//! Socket options, for this crate's socket and for sockets that the switch opens itself.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -8,12 +8,12 @@ use std::ptr;
 
 use libc::{c_int, socklen_t};
 
-/// `SO_MEMINFO` and its length, counted in numbers, from `linux/sock_diag.h`.
+/// Number of 32-bit values that `SO_MEMINFO` returns, followed by the indices of two of them; from `linux/sock_diag.h`.
 const SK_MEMINFO_VARS: usize = 9;
 const SK_MEMINFO_RMEM_ALLOC: usize = 0;
 const SK_MEMINFO_DROPS: usize = 8;
 
-/// Sets an option that is a number; `level` and `name` as in `setsockopt(2)`.
+/// Sets an integer option; `level` and `name` are those of `setsockopt(2)`.
 pub fn set(socket: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
     let value = ptr::from_ref(&value).cast();
     // SAFETY: the pointer is to a live c_int, and its length is given.
@@ -22,23 +22,23 @@ pub fn set(socket: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> i
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Reads an option that is one or more numbers into `values`.
+/// Reads an option that consists of one or more integers into `values`.
 fn get(socket: BorrowedFd<'_>, level: c_int, name: c_int, values: &mut [u32]) -> io::Result<()> {
     let mut len = size_of_val(values) as socklen_t;
-    // SAFETY: the pointer is to `len` writable bytes of numbers, for which all bytes are valid.
+    // SAFETY: the pointer is to `len` writable bytes of integers, for which all bytes are valid.
     let outcome = unsafe {
         libc::getsockopt(socket.as_raw_fd(), level, name, values.as_mut_ptr().cast(), &raw mut len)
     };
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Asks for a receive buffer of `len_bytes`, beyond the system's limit with `CAP_NET_ADMIN`; 0 changes
+/// Requests a receive buffer of `len_bytes`, which may exceed the system's limit with `CAP_NET_ADMIN`; 0 changes
 /// nothing.
 pub fn set_recv_buffer(socket: BorrowedFd<'_>, len_bytes: usize) -> io::Result<()> {
     set_buffer(socket, libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, len_bytes)
 }
 
-/// Asks for a send buffer of `len_bytes`, beyond the system's limit with `CAP_NET_ADMIN`; 0 changes nothing.
+/// Requests a send buffer of `len_bytes`, which may exceed the system's limit with `CAP_NET_ADMIN`; 0 changes nothing.
 pub fn set_send_buffer(socket: BorrowedFd<'_>, len_bytes: usize) -> io::Result<()> {
     set_buffer(socket, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, len_bytes)
 }
@@ -51,26 +51,28 @@ fn set_buffer(socket: BorrowedFd<'_>, force: c_int, plain: c_int, len_bytes: usi
     set(socket, libc::SOL_SOCKET, force, len).or_else(|_| set(socket, libc::SOL_SOCKET, plain, len))
 }
 
-/// The receive buffer that the kernel really gave, in the kernel's own bytes (`SO_RCVBUF`).
+/// Returns the size of the receive buffer that the kernel granted, in the kernel's own accounting of bytes
+/// (`SO_RCVBUF`).
 pub fn recv_buffer_bytes(socket: BorrowedFd<'_>) -> io::Result<usize> {
     let mut value = [0];
     get(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &mut value)?;
     Ok(value[0] as usize)
 }
 
-/// MTU of the path of a connected socket, as far as the kernel knows it (`IP_MTU`).
+/// Returns the path MTU of a connected socket, as far as the kernel knows it (`IP_MTU`), in bytes.
 pub fn path_mtu_bytes(socket: BorrowedFd<'_>) -> io::Result<usize> {
     let mut value = [0];
     get(socket, libc::IPPROTO_IP, libc::IP_MTU, &mut value)?;
     Ok(value[0] as usize)
 }
 
-/// Datagrams that the socket has lost since it was opened because its receive buffer was full. Wraps at 2^32.
+/// Returns the number of datagrams that the socket has lost since it was opened because its receive buffer was full.
+/// Wraps at 2^32.
 pub fn recv_drops(socket: BorrowedFd<'_>) -> io::Result<u32> {
     memory_info(socket).map(|values| values[SK_MEMINFO_DROPS])
 }
 
-/// Bytes of its receive buffer that the kernel charges the socket for what waits in it.
+/// Returns the bytes of receive buffer that the kernel charges the socket for the data waiting in it.
 pub fn recv_charged_bytes(socket: BorrowedFd<'_>) -> io::Result<usize> {
     memory_info(socket).map(|values| values[SK_MEMINFO_RMEM_ALLOC] as usize)
 }

@@ -1,4 +1,4 @@
-//! Waiting for several sockets at once.
+//! Waiting for several descriptors at once.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -6,14 +6,14 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 use std::time::Duration;
 
-/// File descriptors to wait for. Refilled before each wait; allocates only when it grows.
+/// Set of file descriptors to wait for. It is refilled before each wait, and allocates only when it grows.
 #[derive(Debug, Default)]
 pub struct PollSet {
     fds: Vec<libc::pollfd>,
 }
 
 impl PollSet {
-    /// An empty set.
+    /// Returns an empty set.
     pub fn new() -> Self {
         Self::default()
     }
@@ -23,33 +23,34 @@ impl PollSet {
         self.fds.clear();
     }
 
-    /// Adds a descriptor to be read, and returns its index. It has to stay open until after the next wait.
+    /// Adds a descriptor to wait for until it is readable, and returns its index. The descriptor must stay open until
+    /// after the next wait.
     pub fn push(&mut self, fd: BorrowedFd<'_>) -> usize {
         self.push_for(fd, true, false)
     }
 
-    /// Adds a descriptor to be read, written, or both, and returns its index. It has to stay open until after the next
-    /// wait.
+    /// Adds a descriptor to wait for until it is readable, writable, or either, and returns its index. The descriptor
+    /// must stay open until after the next wait.
     pub fn push_for(&mut self, fd: BorrowedFd<'_>, to_read: bool, to_write: bool) -> usize {
         let events = if to_read { libc::POLLIN } else { 0 } | if to_write { libc::POLLOUT } else { 0 };
         self.fds.push(libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 });
         self.fds.len() - 1
     }
 
-    /// Waits until something can be done or has failed; `false` after `timeout` or a signal.
+    /// Waits until a descriptor is ready or has failed. Returns `false` after `timeout` or a signal.
     ///
-    /// The resolution is that of the kernel's timers (about 50 us), not a millisecond. `None` waits for ever.
+    /// The resolution is that of the kernel's timers (about 50 us), not a millisecond. `None` waits forever.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
         wait(&mut self.fds, timeout)
     }
 
-    /// Whether the descriptor of that index was ready, had an error or its end in the last wait.
+    /// Returns whether the descriptor with this index was ready, failed, or reached its end in the last wait.
     pub fn is_ready(&self, index: usize) -> bool {
         self.fds.get(index).is_some_and(|fd| fd.revents != 0)
     }
 }
 
-/// As [`PollSet::wait`], for one descriptor.
+/// Waits like [`PollSet::wait`], for one descriptor.
 pub(crate) fn wait_one(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> io::Result<bool> {
     wait(&mut [libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }], timeout)
 }
@@ -60,11 +61,13 @@ fn wait(fds: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<bool>
         tv_nsec: timeout.subsec_nanos().into(),
     });
     let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: as many live pollfds as said, a live timespec or null, and no signal mask.
+    // SAFETY: the first pointer is to as many live pollfds as stated, the timeout is a live timespec or null, and
+    // there is no signal mask.
     match unsafe { libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout, ptr::null()) } {
         -1 => {
             let error = io::Error::last_os_error();
-            // The kernel leaves `revents` alone when it fails: what it said last time is not news.
+            // When the call fails, the kernel leaves `revents` unchanged, so it still holds the results of the
+            // previous wait.
             for fd in fds.iter_mut() {
                 fd.revents = 0;
             }
@@ -105,7 +108,7 @@ mod tests {
             set.wait(Some(Duration::ZERO)).unwrap()
         };
         assert!(!wait());
-        // The kernel asks for more room than a byte.
+        // The kernel reports a socket as writable only once much more than one byte is free.
         reader.set_nonblocking(true).unwrap();
         while reader.read(&mut [0; 4096]).is_ok() {}
         assert!(wait());

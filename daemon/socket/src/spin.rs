@@ -1,33 +1,34 @@
-//! Looking for packets again and again before sleeping.
+//! Polling for packets before blocking.
 
 use std::time::Duration;
 
-/// Decides whether to look again or to sleep until something arrives.
+/// Policy that decides whether to poll again or to block until a packet arrives.
 ///
-/// Waking a sleeping core takes tens of microseconds, about as long as a round trip between two machines. Whoever
-/// looks again saves that if something comes soon, and otherwise only takes the core from others; so it is done as
-/// long as it pays: not after a wait that was so long that nothing would have come of it.
+/// Waking a sleeping core takes tens of microseconds, about as long as a round trip between two machines. Polling
+/// saves that time if a packet arrives soon; otherwise it only takes the core from other processes. The policy
+/// therefore polls as long as it pays off, and stops after a wait so long that polling would have found nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Spin {
     limit: Duration,
     pays: bool,
 }
 
-/// A wait that ends so many limits later may have been within the limit but for the waking up.
+/// Multiple of the limit up to which a wait still counts as short. Such a wait includes the wake-up latency, without
+/// which the packet might have arrived within the limit.
 const SLEPT: u32 = 3;
 
 impl Spin {
-    /// Looks for that long at most; zero never does.
+    /// Returns a policy that polls for at most `limit`; with zero it never polls.
     pub const fn new(limit: Duration) -> Self {
         Self { limit, pays: true }
     }
 
-    /// Whether to look again, having waited for so long.
+    /// Returns whether to poll again after having waited for `waited`.
     pub fn goes_on(&self, waited: Duration) -> bool {
         self.pays && waited < self.limit
     }
 
-    /// Something has arrived after such a wait.
+    /// Records that a packet arrived after a wait of this length.
     pub fn note(&mut self, waited: Duration) {
         self.pays = waited < self.limit * SLEPT;
     }

@@ -1,4 +1,4 @@
-//! The socket.
+//! The UDP socket.
 #![allow(unsafe_code)]
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -16,56 +16,55 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::ancillary::Ancillary;
 use crate::{option, poll};
 
-/// What a socket is to be like.
+/// Options of a socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Receive buffer to ask for, in bytes; 0 keeps the system's default. See
-    /// [`UdpSocket::recv_buffer_bytes`].
+    /// Receive buffer to request, in bytes; 0 keeps the system's default. See [`UdpSocket::recv_buffer_bytes`].
     pub recv_buffer_bytes: usize,
-    /// Send buffer to ask for, in bytes; 0 keeps the system's default.
+    /// Send buffer to request, in bytes; 0 keeps the system's default.
     pub send_buffer_bytes: usize,
-    /// Whether to move super-frames. Without, each datagram costs a system call.
+    /// Whether to use super-frames. Without them, each datagram costs a system call.
     pub offload: bool,
 }
 
 impl Default for Options {
-    /// 4 MiB each way, with super-frames.
+    /// Returns options with buffers of 4 MiB in each direction, and super-frames.
     fn default() -> Self {
         Self { recv_buffer_bytes: 4 << 20, send_buffer_bytes: 4 << 20, offload: true }
     }
 }
 
-/// What [`UdpSocket::recv`] put into the buffer: one datagram, or several of one sender.
+/// Result of [`UdpSocket::recv`]: one datagram in the buffer, or several of one sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Bytes in the buffer.
+    /// Number of bytes in the buffer.
     pub len: usize,
-    /// Bytes of each datagram but the last, which may be shorter. At least 1; at least `len` for one
-    /// datagram.
+    /// Length of each datagram in bytes, at least 1; the last datagram may be shorter. For a single datagram, at
+    /// least `len`.
     pub stride: usize,
-    /// The ToS byte, ECN bits included, if the kernel told it.
+    /// ToS byte, including the ECN bits, if the kernel reported it.
     pub tos: Option<u8>,
-    /// Who sent it.
+    /// Address of the sender.
     pub source: SocketAddrV4,
-    /// Our address that it was sent to, also where the socket is bound to 0.0.0.0.
+    /// Local address that the datagram was sent to, even if the socket is bound to 0.0.0.0.
     pub destination: Ipv4Addr,
-    /// Whether the buffer was too small: the end is cut off.
+    /// Whether the datagram was truncated because the buffer was too small.
     pub truncated: bool,
 }
 
-/// A UDP socket for tagged datagrams. See the crate's documentation.
+/// UDP socket for tagged datagrams. See the documentation of the crate.
 #[derive(Debug)]
 pub struct UdpSocket {
     socket: Socket,
-    /// Whether the kernel still accepts super-frames. Shared by the threads that send.
+    /// Whether the kernel still accepts super-frames. The sending threads share this flag.
     sends_superframes: AtomicBool,
 }
 
 impl UdpSocket {
-    /// Opens a blocking socket on a local address; port 0 takes a free one.
+    /// Opens a blocking socket on a local address; port 0 selects a free port.
     ///
     /// # Errors
-    /// Those of `bind(2)`. A kernel that lacks an optional feature (`UDP_GRO`) is no error.
+    /// The errors of `bind(2)`. A kernel without the optional feature `UDP_GRO` causes no error.
     pub fn bind(address: SocketAddrV4, options: &Options) -> io::Result<Self> {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
         let fd = socket.as_fd();
@@ -75,65 +74,68 @@ impl UdpSocket {
         option::set(fd, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
         option::set(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)?;
         if options.offload {
-            // Before Linux 5.0 there is none; datagrams then come one by one.
+            // Kernels before Linux 5.0 have no UDP_GRO; they deliver datagrams one by one.
             let _ = option::set(fd, libc::SOL_UDP, libc::UDP_GRO, 1);
         }
         socket.bind(&SocketAddr::V4(address).into())?;
         Ok(Self { socket, sends_superframes: AtomicBool::new(options.offload) })
     }
 
-    /// Fixes the peer: datagrams from elsewhere are not received, and ICMP errors come out of the next call.
+    /// Connects the socket to a peer: it no longer receives datagrams from other addresses, and the next call returns
+    /// a pending ICMP error.
     pub fn connect(&self, peer: SocketAddrV4) -> io::Result<()> {
         self.socket.connect(&SocketAddr::V4(peer).into())
     }
 
-    /// The address that the socket is bound to.
+    /// Returns the address that the socket is bound to.
     pub fn local_addr(&self) -> io::Result<SocketAddrV4> {
         self.socket.local_addr()?.as_socket_ipv4().ok_or_else(|| io::Error::other("not an IPv4 socket"))
     }
 
-    /// Whether calls return `WouldBlock` instead of waiting.
+    /// Sets whether calls return `WouldBlock` instead of blocking.
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         self.socket.set_nonblocking(nonblocking)
     }
 
-    /// The receive buffer that the kernel really gave, in the kernel's own bytes (`SO_RCVBUF`).
+    /// Returns the size of the receive buffer that the kernel granted, in the kernel's own accounting of bytes
+    /// (`SO_RCVBUF`).
     ///
-    /// It is twice what was asked for, and pays for bookkeeping too: a datagram of 1,472 bytes that arrived
-    /// alone takes 2,304 of it. Without `CAP_NET_ADMIN` it is limited by `net.core.rmem_max`.
+    /// The size is twice the requested one and includes bookkeeping: a single datagram of 1,472 bytes uses 2,304
+    /// bytes of it. Without `CAP_NET_ADMIN`, `net.core.rmem_max` limits it.
     pub fn recv_buffer_bytes(&self) -> io::Result<usize> {
         option::recv_buffer_bytes(self.as_fd())
     }
 
-    /// The largest packet that the path to the connected peer carries, as far as the kernel knows, in bytes.
+    /// Returns the path MTU to the connected peer, as far as the kernel knows it, in bytes.
     ///
     /// # Errors
-    /// `NotConnected` for a socket that is not connected.
+    /// `NotConnected` if the socket is not connected.
     pub fn path_mtu_bytes(&self) -> io::Result<usize> {
         option::path_mtu_bytes(self.as_fd())
     }
 
-    /// Datagrams lost since the socket was opened because the receive buffer was full. Wraps at 2^32.
+    /// Returns the number of datagrams lost since the socket was opened because the receive buffer was full. Wraps at
+    /// 2^32.
     pub fn recv_drops(&self) -> io::Result<u32> {
         option::recv_drops(self.as_fd())
     }
 
-    /// Bytes of the receive buffer that the kernel charges for the datagrams that wait in it.
+    /// Returns the bytes of receive buffer that the kernel charges for the datagrams waiting in it.
     pub fn recv_charged_bytes(&self) -> io::Result<usize> {
         option::recv_charged_bytes(self.as_fd())
     }
 
     /// Sends `payload` as datagrams of `stride` bytes (the last may be shorter) and returns the bytes sent.
     ///
-    /// `to` is the peer unless the socket is connected; `source` the local address to send from, for sockets
-    /// bound to 0.0.0.0. An empty payload is one empty datagram.
+    /// `to` is the peer, or `None` if the socket is connected. `source` is the local address to send from, for a
+    /// socket bound to 0.0.0.0. An empty payload is sent as one empty datagram.
     ///
-    /// On a non-blocking socket whose send buffer is full, fewer bytes than given are sent, perhaps none,
-    /// always whole datagrams: the caller decides whether the rest is lost, as on any wire, or kept.
+    /// If the send buffer of a non-blocking socket is full, fewer bytes are sent, possibly none, but always whole
+    /// datagrams. The caller decides whether to drop the rest, as any network may, or to keep it.
     ///
     /// # Errors
-    /// `InvalidInput` for a stride of 0; `EMSGSIZE` where a datagram exceeds the path's MTU; a pending error
-    /// of a connected socket, such as `ConnectionRefused`. Datagrams before the one that failed may be sent.
+    /// `InvalidInput` if the stride is 0; `EMSGSIZE` if a datagram exceeds the path MTU; a pending error of a
+    /// connected socket, such as `ConnectionRefused`. The datagrams before the failed one may have been sent.
     pub fn send(
         &self,
         tos: u8,
@@ -165,13 +167,13 @@ impl UdpSocket {
         }
     }
 
-    /// Sends datagrams whose heads and bodies lie in different places, and returns how many were sent. All but the
-    /// last have the same length.
+    /// Sends datagrams whose head and body lie in separate buffers, and returns the number of datagrams sent. All
+    /// datagrams except the last must have the same length.
     ///
-    /// As [`Self::send`] of their bytes one after the other on a connected socket, but without putting them there.
+    /// Equivalent to [`Self::send`] of the concatenated bytes on a connected socket, without copying them together.
     ///
     /// # Errors
-    /// Those of [`Self::send`].
+    /// The errors of [`Self::send`].
     pub fn send_gathered(&self, tos: u8, datagrams: &[[IoSlice<'_>; 2]]) -> io::Result<usize> {
         let Some([head, body]) = datagrams.first() else { return Ok(0) };
         let stride = head.len() + body.len();
@@ -195,14 +197,15 @@ impl UdpSocket {
         Ok(sent)
     }
 
-    /// Sends as many datagrams of `stride` bytes as one call takes.
+    /// Sends as many datagrams of `stride` bytes as fit in one call.
     fn send_superframe(&self, envelope: &Envelope, payload: &[u8], stride: usize) -> io::Result<usize> {
         let chunk = &payload[..payload.len().min(superframe_datagrams(stride) * stride)];
         let first = [IoSlice::new(&payload[..stride])];
         self.offload_message(envelope, &[IoSlice::new(chunk)], &first, stride)
     }
 
-    /// Sends a message as datagrams of `stride` bytes, or only the `first` of them if the kernel refuses that.
+    /// Sends a message as datagrams of `stride` bytes, or only the `first` of them if the kernel refuses the
+    /// super-frame.
     fn offload_message(
         &self,
         envelope: &Envelope,
@@ -213,8 +216,8 @@ impl UdpSocket {
         let segment = u16::try_from(stride).ok().filter(|_| superframe_datagrams(stride) > 1);
         match self.send_message(envelope, message, segment) {
             Err(error) if refuses_offload(&error) => {
-                // EINVAL may also mean a datagram beyond the MTU: super-frames are to blame, and given up,
-                // only if the same datagram is accepted alone.
+                // EINVAL may also mean that a datagram exceeds the MTU. The socket gives up super-frames only if the
+                // same datagram is accepted alone.
                 let len = self.send_message(envelope, first, None)?;
                 self.sends_superframes.store(false, Ordering::Relaxed);
                 Ok(len)
@@ -244,7 +247,7 @@ impl UdpSocket {
             message.msg_name = ptr::from_mut(name).cast();
             message.msg_namelen = size_of::<sockaddr_in>() as socklen_t;
         }
-        // An IoSlice has the layout of an iovec, says its documentation.
+        // IoSlice is documented to have the layout of iovec.
         message.msg_iov = parts.as_ptr().cast_mut().cast::<iovec>();
         message.msg_iovlen = parts.len() as _;
         message.msg_control = ancillary.as_ptr().cast_mut().cast();
@@ -256,18 +259,18 @@ impl UdpSocket {
         })
     }
 
-    /// Receives one datagram, or one super-frame: several datagrams of one sender and ToS.
+    /// Receives one datagram or one super-frame: several datagrams with the same sender and ToS.
     ///
-    /// The buffer should hold `MAX_SUPERFRAME_LEN_BYTES` of the protocol's limits if offload is on.
+    /// If offload is enabled, the buffer should hold `MAX_SUPERFRAME_LEN_BYTES` (a limit of the protocol crate).
     ///
     /// # Errors
-    /// `WouldBlock` on a non-blocking socket; a pending error of a connected socket, such as
-    /// `ConnectionRefused`: the next call may succeed.
+    /// `WouldBlock` on a non-blocking socket without data; a pending error of a connected socket, such as
+    /// `ConnectionRefused`, after which the next call may succeed.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<Received> {
         self.recv_scattered(&mut [IoSliceMut::new(buffer)])
     }
 
-    /// As [`Self::recv`] into several buffers, each filled before the next one. At most 1,024 of them.
+    /// Receives like [`Self::recv`], into up to 1,024 buffers that are filled in order.
     pub fn recv_scattered(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<Received> {
         let mut ancillary = Ancillary::new();
         let mut name = to_sockaddr(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
@@ -275,7 +278,7 @@ impl UdpSocket {
         let mut message: msghdr = unsafe { std::mem::zeroed() };
         message.msg_name = ptr::from_mut(&mut name).cast();
         message.msg_namelen = size_of::<sockaddr_in>() as socklen_t;
-        // An IoSliceMut has the layout of an iovec, says its documentation.
+        // IoSliceMut is documented to have the layout of iovec.
         message.msg_iov = buffers.as_mut_ptr().cast::<iovec>();
         message.msg_iovlen = buffers.len() as _;
         message.msg_control = ancillary.as_mut_ptr().cast();
@@ -285,7 +288,7 @@ impl UdpSocket {
             // length beside it.
             unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, 0) }
         })?;
-        // The type of the length is the platform's: 64 bits with glibc, 32 with musl.
+        // The type of the length depends on the C library: 64 bits with glibc, 32 bits with musl.
         #[allow(clippy::unnecessary_cast)]
         let told = ancillary.parse(message.msg_controllen as usize);
         Ok(Received {
@@ -298,9 +301,9 @@ impl UdpSocket {
         })
     }
 
-    /// Waits until a datagram or an error can be received; `false` after `timeout` or a signal.
+    /// Waits until a datagram or an error can be received. Returns `false` after `timeout` or a signal.
     ///
-    /// The resolution is that of the kernel's timers (about 50 us), not a millisecond. `None` waits for ever.
+    /// The resolution is that of the kernel's timers (about 50 us), not a millisecond. `None` waits forever.
     pub fn wait_readable(&self, timeout: Option<Duration>) -> io::Result<bool> {
         poll::wait_one(self.as_fd(), timeout)
     }
@@ -312,7 +315,7 @@ impl AsFd for UdpSocket {
     }
 }
 
-/// What is the same for all datagrams of a payload.
+/// Properties that all datagrams of a payload share.
 struct Envelope {
     tos: u8,
     to: Option<SocketAddrV4>,
@@ -332,12 +335,12 @@ fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     }
 }
 
-/// Whether there is no room to send now, in the socket or in the device's queue.
+/// Returns whether the socket's send buffer or the device's queue is full.
 fn is_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
-/// Whether the kernel (EINVAL, EOPNOTSUPP) or the device (EIO) may have refused a super-frame as such.
+/// Returns whether the kernel (EINVAL, EOPNOTSUPP) or the device (EIO) may have refused a super-frame as such.
 fn refuses_offload(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EOPNOTSUPP))
 }

@@ -1,4 +1,4 @@
-//! Memory of the jobs: one block taken at start, handed out in regions.
+//! Memory of the jobs: one block allocated at start and handed out in regions.
 
 use core::ops::Range;
 
@@ -16,17 +16,17 @@ pub(crate) struct Arena<T> {
 }
 
 impl<T: Copy> Arena<T> {
-    /// A block of `len` items. The memory is taken now, but pages are touched only when used.
+    /// Creates a block of `len` items. The memory is allocated now, but pages are touched only when they are used.
     pub(crate) fn new(len: usize, empty: T) -> Self {
         Self { items: vec![empty; len], used: Vec::with_capacity(MAX_JOBS) }
     }
 
-    /// All of its items.
+    /// Returns the number of items in the block.
     pub(crate) fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// A region of `len` items at or behind `from`, with the content that they were given back with.
+    /// Takes a region of `len` items that begins at or after `from`. It has the content with which it was given back.
     pub(crate) fn take(&mut self, len: usize, from: usize) -> Option<Range<usize>> {
         if self.used.len() == MAX_JOBS {
             return None;
@@ -42,7 +42,7 @@ impl<T: Copy> Arena<T> {
         self.used.retain(|used| used != region);
     }
 
-    /// Items of the largest region that [`Self::take`] would grant.
+    /// Returns the number of items in the largest region that [`Self::take`] would grant.
     pub(crate) fn largest_gap(&self, from: usize) -> usize {
         self.gaps(from).map(|gap| gap.len()).max().unwrap_or(0)
     }
@@ -55,7 +55,7 @@ impl<T: Copy> Arena<T> {
         &mut self.items[region.clone()]
     }
 
-    /// The gap before each used region, and the one after the last: the part of each that is not before `from`.
+    /// Returns the gap before each used region and the one after the last, each without the part before `from`.
     fn gaps(&self, from: usize) -> impl Iterator<Item = Range<usize>> {
         let starts = core::iter::once(0).chain(self.used.iter().map(|region| region.end));
         let ends = self.used.iter().map(|region| region.start).chain(core::iter::once(self.items.len()));

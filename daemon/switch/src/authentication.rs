@@ -1,8 +1,8 @@
-//! Which control packets may change a job: trailers, sessions, counters and nonces (SPEC, section 8).
+//! Authentication of control packets: trailers, sessions, counters and nonces (SPEC, section 8).
 //!
-//! A job with a key accepts only packets whose trailer was made with it. A recorded packet is useless later: the tags
-//! of a membership are bound to its session, the nonce with which the member was admitted, and counters rise within
-//! the session. A challenge gives a nonce to one address, and the nonce admits once.
+//! A job with a key accepts only packets whose trailer was made with that key. A recorded packet is useless later:
+//! the tags of a membership are bound to its session, that is, to the nonce with which the member was admitted, and
+//! the counters rise within the session. A challenge gives a nonce to one address, and that nonce admits only once.
 
 use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::PROTOCOL_VERSION;
@@ -17,25 +17,25 @@ use crate::reason::DropReason;
 use crate::reply::{self, Request};
 use crate::state::State;
 
-/// Why a control packet is not processed.
+/// Reason why a control packet is not processed.
 enum Denial {
-    /// It has no trailer, or a wrong one, or one that the job does not ask for.
+    /// The trailer is missing or invalid, or the job has no key and expects none.
     NotAuthentic { has_key: bool },
-    /// No older packet of its sender may follow a newer one.
+    /// The counter is not above that of an earlier packet of the sender.
     Replayed,
-    /// Its session is not known, and so it cannot be verified.
+    /// The session is not known, so the packet cannot be verified.
     UnknownMember { counter: u64 },
 }
 
-/// What a Join with a valid trailer is.
+/// Freshness of a Join with a valid trailer, or of one without a key.
 pub(crate) enum Freshness {
-    /// One of a member, or one that needs no proof, or has shown it and opens no session.
+    /// The Join repeats that of a member, or needs no proof, or has proved its return path without opening a session.
     Repeated,
-    /// It shows the right nonce, which has not been used: the session that this opens.
+    /// The Join shows the current, unused nonce and so opens a session.
     Proven { counter: u64 },
-    /// Perhaps a recorded one: with this nonce it will be accepted.
+    /// The Join may be a recorded one. With this nonce, it will be accepted.
     Unproven { nonce: u64 },
-    /// A recorded one.
+    /// The Join is a recorded one.
     Replayed,
 }
 
@@ -43,7 +43,8 @@ pub(crate) fn is_join(packet: &ControlPacket<'_>) -> bool {
     packet.action_code() == Action::Join as u8
 }
 
-/// Whether a control packet may be processed, and how it is answered. If not, it has been answered.
+/// Authenticates a control packet. Returns how its answer is authenticated, or `None` if the packet must not be
+/// processed; in that case, it was already counted and, if required, refused.
 pub(crate) fn authenticate(state: &mut State, from: &Endpoint, packet: &ControlPacket<'_>) -> Option<Seal> {
     match check_authentic(state, from, packet) {
         Ok(seal) => Some(seal),
@@ -56,7 +57,8 @@ pub(crate) fn authenticate(state: &mut State, from: &Endpoint, packet: &ControlP
 
 fn check_authentic(state: &mut State, from: &Endpoint, packet: &ControlPacket<'_>) -> Result<Seal, Denial> {
     if packet.version() != PROTOCOL_VERSION {
-        // It will be refused for that; another version may authenticate its packets otherwise.
+        // The caller refuses the packet because of its version. Another version may authenticate its packets
+        // differently.
         return Ok(Seal::Bare);
     }
     // A Join opens a session; everything else is part of one.
@@ -81,7 +83,7 @@ fn check_authentic(state: &mut State, from: &Endpoint, packet: &ControlPacket<'_
     }
 }
 
-/// Records a member's counter. Returns false if it is not above the last one (requirement A-4).
+/// Records a member's counter. Returns false if the counter is not above the last one (requirement A-4).
 fn advance_counter(state: &mut State, at: MemberAt, counter: u64) -> bool {
     state.jobs.member_mut(at).is_some_and(|member| member.session.advance(counter))
 }
@@ -106,8 +108,8 @@ fn deny(state: &mut State, from: &Endpoint, packet: &ControlPacket<'_>, denial: 
     }
 }
 
-/// Whether a Join may be a recorded one (requirement A-6). This uses a nonce up. `is_proven`: whether the Join has used
-/// one up already.
+/// Checks whether a Join may be a recorded one (requirement A-6), which uses up a nonce. `is_proven` states whether
+/// the Join has already used one up.
 pub(crate) fn check_fresh(
     state: &mut State,
     from: &Endpoint,
@@ -129,7 +131,8 @@ pub(crate) fn check_fresh(
         if session_of(state, at) == join.nonce {
             return Freshness::Repeated;
         }
-        // It has answered a late challenge of an earlier run, and understands no answer in its session.
+        // The member has answered a late challenge of an earlier run, and does not accept answers in its present
+        // session.
     }
     if is_proven || state.nonces.redeem(from, join.nonce) {
         return Freshness::Proven { counter };
@@ -137,14 +140,14 @@ pub(crate) fn check_fresh(
     Freshness::Unproven { nonce: state.nonces.of(from) }
 }
 
-/// Whether a Join repeats the nonce of its address, which is then used up, whatever else the Join holds: a challenge
-/// exempts one packet from the limit on strangers.
+/// Returns whether a Join repeats the nonce of its address. If so, the nonce is used up, whatever else the Join
+/// contains, so that a challenge exempts only one packet from the rate limit on non-members.
 pub(crate) fn redeem_nonce(state: &mut State, from: &Endpoint, bytes: &[u8]) -> bool {
     let nonce = ControlPacket::new_checked(bytes).ok().and_then(|packet| packet.join_nonce());
     nonce.is_some_and(|nonce| state.nonces.redeem(from, nonce))
 }
 
-/// As [`check_fresh`], for a Join without a key: the nonce proves the return path and nothing else.
+/// Does the same as [`check_fresh`] for a Join without a key: the nonce proves only the return path.
 fn check_return_path(
     state: &mut State,
     from: &Endpoint,
@@ -163,7 +166,7 @@ fn session_of(state: &State, at: MemberAt) -> u64 {
     state.jobs.member(at).map_or(NO_SESSION, |own| own.session.nonce())
 }
 
-/// Makes the nonce that a member has shown its session.
+/// Opens the session of a member, identified by the nonce that the member has shown.
 pub(crate) fn open_session(state: &mut State, at: MemberAt, nonce: u64, counter: u64) {
     let Some(job) = state.jobs.get_mut(at.job) else { return };
     let (key, is_tagged) = (state.keys.of(job.id()), job.is_tagged());

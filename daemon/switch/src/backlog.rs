@@ -1,9 +1,9 @@
-//! Queued work on ranges of segments: results sent again, segments closed, vectors added.
+//! Queued work on ranges of segments: results to resend, segments to close, vectors to add.
 //!
-//! A range may be as long as a vector, so it is processed in steps of bounded cost. Each job has its own queue, and the
-//! jobs that have work take turns, a step each: the work of one job neither displaces the work of another nor delays it
-//! by more than one step in each of its turns. The closing of rounds is not an entry of a queue but part of the job's
-//! state, so that it is never lost.
+//! A range may be as long as a vector, so it is processed in steps of bounded cost. Each job has its own queue, and
+//! the jobs with work take turns of one step each. The work of one job therefore neither displaces the work of
+//! another nor delays it by more than one step per turn. Closing the segments of a round is not a queue entry but
+//! part of the job's state, so that it is never dropped.
 
 use core::ops::Range;
 
@@ -21,14 +21,14 @@ use crate::ids::{JobIndex, MemberAt};
 use crate::job::{Addition, Aggregation};
 use crate::ring::Ring;
 
-/// A range of segments to process when there is room to send: a range may be longer than a super-frame.
+/// A range of segments to process when there is room to send; it may be longer than a super-frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// Send a member the results that it asked for.
+    /// Send a member the results that it requested.
     Repeat { at: MemberAt, wanted: Wanted, next: u32, end: u32 },
-    /// Send the parent the partial sums that it misses.
+    /// Send the parent the partial sums that it is missing.
     Resend { job: JobIndex, wanted: Wanted, next: u32, end: u32 },
-    /// Close the segments that have contributions, whatever they wait for.
+    /// Close the segments that have contributions, even if they still wait for members.
     Close { job: JobIndex, round: Round, next: u32, end: u32 },
     /// Add a vector of an asynchronous job to its aggregate.
     Add { job: JobIndex, addition: Addition, next: u32, end: u32 },
@@ -57,12 +57,12 @@ impl Work {
         }
     }
 
-    /// Whether a member requested it, which repeats the request if the work is dropped.
+    /// Returns whether a member or the parent requested the work and will repeat the request if the work is dropped.
     pub(crate) fn is_request(&self) -> bool {
         matches!(self, Self::Repeat { .. } | Self::Resend { .. } | Self::Close { .. })
     }
 
-    /// Continues at a segment, or ends. Returns true if nothing is left.
+    /// Advances to the segment `stopped_at`, or to the end if it is `None`. Returns true if nothing is left.
     fn advance(&mut self, stopped_at: Option<u32>) -> bool {
         let (Self::Repeat { next, end, .. }
         | Self::Resend { next, end, .. }
@@ -74,7 +74,7 @@ impl Work {
     }
 }
 
-/// The segments of a Help, kept until they are sent.
+/// Segments requested by a Help, kept until they are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     range: RangeRepr,
@@ -88,8 +88,8 @@ impl Wanted {
         Self { range: wanted.range, bitmap }
     }
 
-    /// Lets `push` put the segments from `next` on into a batch. Returns the segment at which it stopped for lack of
-    /// room.
+    /// Calls `push` to put the segments from `next` on into a batch. Returns the segment at which it stopped for lack
+    /// of room or budget, or `None` if all are processed.
     pub(crate) fn fill<'a>(
         &self,
         aggregation: &mut Aggregation<'a>,
@@ -114,14 +114,14 @@ impl Wanted {
     }
 }
 
-/// Cost of a step of work.
+/// Cost meter of one step of work.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Meter {
     spent: u32,
 }
 
 impl Meter {
-    /// Whether the step may continue.
+    /// Returns whether the step may continue.
     pub(crate) fn has_left(&self) -> bool {
         self.spent < MAX_WORK_COST
     }
@@ -148,11 +148,11 @@ impl Meter {
 pub(crate) enum Purpose {
     /// Ask the parent for results that only it can have.
     Ask,
-    /// Close segments that wait for no member any more.
+    /// Close segments that no longer wait for any member.
     Close,
 }
 
-/// One sweep to ask for results, and one to close each of the two rounds that can be alive.
+/// Number of sweeps of a job: one to ask for results, and one to close each of the two rounds that can be alive.
 const SWEEPS: usize = 3;
 
 /// A pass over all segments of a round, one after the other.
@@ -162,12 +162,12 @@ pub(crate) struct Sweep {
     pub(crate) round: Round,
     segments: u32,
     next: u32,
-    /// Segments that are left, from `next` on and then from the first one on.
+    /// Number of segments that are left, from `next` to the end and then from the first segment on.
     left: u32,
 }
 
 impl Sweep {
-    /// Position of a sweep in the table of its job.
+    /// Returns the position of a sweep in the table of its job.
     fn position(purpose: Purpose, round: Round) -> usize {
         match purpose {
             Purpose::Ask => 0,
@@ -175,12 +175,12 @@ impl Sweep {
         }
     }
 
-    /// The next contiguous segments.
+    /// Returns the next contiguous range of segments.
     pub(crate) fn range(&self) -> Range<u32> {
         self.next..self.segments.min(self.next.saturating_add(self.left))
     }
 
-    /// The rest of the sweep after a step that stopped at a segment, or that found nothing left to do.
+    /// Returns the rest of the sweep after a step that stopped at a segment, or `None` if nothing is left to do.
     fn after(self, stopped_at: Option<u32>) -> Option<Self> {
         let stopped_at = stopped_at?;
         let left = self.left.saturating_sub(stopped_at - self.next);
@@ -193,11 +193,11 @@ impl Sweep {
 #[derive(Debug)]
 struct JobWork {
     sweeps: [Option<Sweep>; SWEEPS],
-    /// In order of arrival: vectors are added and sent in this order.
+    /// Work in order of arrival, the order in which vectors are added and sent.
     queue: Ring<Work>,
     /// Number of requests in the queue.
     requests: usize,
-    /// Whether a sweep had the last turn: sweeps and queue take turns.
+    /// Whether the last turn was a sweep's: sweeps and the queue alternate.
     swept: bool,
 }
 
@@ -230,7 +230,7 @@ impl JobWork {
         sweep.or(queued)
     }
 
-    /// The earlier round is closed first: segments of the next one may wait for it.
+    /// Returns the next sweep. The earlier round is closed first, because segments of the later one may wait for it.
     fn next_sweep(&self) -> Option<Sweep> {
         let precedes = |next: &Sweep, first: &Sweep| {
             (first.purpose, next.purpose) == (Purpose::Close, Purpose::Close)
@@ -240,7 +240,7 @@ impl JobWork {
         sweeps.reduce(|first, next| if precedes(&next, &first) { next } else { first })
     }
 
-    /// Queues a range unless it is queued already. Returns false if the queue has no room.
+    /// Queues a range, unless it is already queued. Returns false if the queue has no room.
     fn push(&mut self, work: Work) -> bool {
         if self.queue.iter().any(|queued| *queued == work) {
             return true;
@@ -254,7 +254,7 @@ impl JobWork {
         self.queue.push(work).is_ok()
     }
 
-    /// The first range of the queue was processed up to a segment.
+    /// Records that the first range of the queue was processed up to a segment, or completely.
     fn advance(&mut self, stopped_at: Option<u32>) {
         let Some(work) = self.queue.front_mut() else { return };
         if work.advance(stopped_at) {
@@ -268,11 +268,11 @@ impl JobWork {
 #[derive(Debug)]
 pub(crate) struct Backlog {
     jobs: Vec<JobWork>,
-    /// Bit i: job i has work.
+    /// Jobs with work: bit i stands for job i.
     waiting: u64,
     /// The job that had the last turn.
     last: u32,
-    /// Cost of the work since packets were received last.
+    /// Cost of the work in the present turn, which ends when the driver receives packets again.
     spent: u32,
 }
 
@@ -292,8 +292,9 @@ impl Backlog {
         self.waiting &= !(1 << job.get());
     }
 
-    /// Has all segments of a round examined from now on. A sweep of that round that is under way examines all of them
-    /// once more, from where it is: however often it is requested, each segment has its turn.
+    /// Schedules a sweep over all segments of a round. If a sweep of that round is under way, it continues from its
+    /// current segment and covers all segments once more. However often the sweep is requested, each segment
+    /// therefore gets its turn.
     pub(crate) fn sweep(&mut self, job: JobIndex, purpose: Purpose, round: Round, segments: u32) {
         let entry = &mut self.jobs[job.get()].sweeps[Sweep::position(purpose, round)];
         let next = entry.filter(|sweep| sweep.round == round).map_or(0, |sweep| sweep.next);
@@ -301,7 +302,7 @@ impl Backlog {
         self.waiting |= 1 << job.get();
     }
 
-    /// Queues work. Returns false if the job has requested too much already.
+    /// Queues work. Returns false if the job already has too many requests queued.
     pub(crate) fn push(&mut self, work: Work) -> bool {
         let job = work.job().get();
         let is_queued = self.jobs[job].push(work);
@@ -309,8 +310,8 @@ impl Backlog {
         is_queued
     }
 
-    /// The next step, of the job whose turn it is; none if there is no work, or this turn has had its share of it. Then
-    /// the next turn begins.
+    /// Returns the next step, of the job whose turn it is. If there is no work, or if the present turn has used up
+    /// its share, returns `None` and starts the next turn.
     pub(crate) fn next_step(&mut self) -> Option<(JobIndex, Step)> {
         while self.spent < MAX_WORK_COST
             && let Some(job) = self.next_job()
@@ -324,7 +325,7 @@ impl Backlog {
         None
     }
 
-    /// The job whose turn it is.
+    /// Returns the job whose turn it is.
     fn next_job(&mut self) -> Option<JobIndex> {
         if self.waiting == 0 {
             return None;
@@ -334,7 +335,7 @@ impl Backlog {
         Some(JobIndex::new(self.last as usize))
     }
 
-    /// Records that a step of a job has stopped at a segment, or has found nothing left to do.
+    /// Records that a step of a job stopped at a segment, or has nothing left to do.
     pub(crate) fn advance(&mut self, job: JobIndex, step: &Step, stopped_at: Option<u32>, meter: &Meter) {
         self.spent += meter.spent.max(MIN_STEP_COST);
         let own = &mut self.jobs[job.get()];

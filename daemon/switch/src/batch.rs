@@ -1,4 +1,4 @@
-//! Data packets that are sent at once.
+//! Data packets that are sent together.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -8,18 +8,18 @@ use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_SUPERFRAME_LEN_BYTES, SEG_LEN_BYTES};
 use iswitch_protocol::wire::emit_seg;
 
-/// Data packets of the same length, one after the other, as one offloaded send takes them.
+/// Data packets of the same length, stored contiguously as one offloaded send (GSO) takes them.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// Bytes of a full super-frame. Each push overwrites what was there, so nothing is cleared.
+    /// Buffer for a full super-frame. Each push overwrites the previous content, so nothing needs to be cleared.
     room: Box<[u8]>,
     /// Bytes in use.
     len: usize,
     stride: usize,
-    /// Bytes behind the floats of each packet, which [`Self::sign`] fills in.
+    /// Number of bytes behind the floats of each packet, which [`Self::sign`] fills in.
     tag_len: usize,
     datagrams: u64,
-    /// A shorter packet can only be the last.
+    /// Whether a shorter packet was pushed, which can only be the last.
     closed: bool,
 }
 
@@ -39,14 +39,14 @@ impl Batch {
         self.closed = false;
     }
 
-    /// Whether a packet of `len` bytes without its tag still goes into this batch.
+    /// Returns whether a packet of `len` bytes, without its tag, still fits into this batch.
     pub(crate) fn has_room(&self, len: usize) -> bool {
         let len = len + self.tag_len;
         self.is_empty() || !self.closed && len <= self.stride && self.len + len <= MAX_SUPERFRAME_LEN_BYTES
     }
 
-    /// Room for the floats of the next packet, which the caller fills in and then appends by [`Self::push`]. Without
-    /// that call nothing has changed.
+    /// Returns the buffer for the floats of the next packet, which the caller fills in and then appends with
+    /// [`Self::push`]. Without that call the batch is unchanged.
     ///
     /// # Panics
     /// If there is no room, see [`Self::has_room`].
@@ -54,7 +54,8 @@ impl Batch {
         &mut self.room[self.len + SEG_LEN_BYTES..][..float_bytes]
     }
 
-    /// Appends a packet with that Seg. The caller fills in all the floats that this returns, or has done so.
+    /// Appends a packet with the Seg `seg`. Returns the buffer for its floats, which the caller must fill in unless
+    /// it has already done so through [`Self::next_floats`].
     ///
     /// # Panics
     /// If there is no room, see [`Self::has_room`].
@@ -72,24 +73,24 @@ impl Batch {
         emit_seg(&mut self.room[start..][..content_len], seg)
     }
 
-    /// Fills in the tags of a job that has a key for them.
+    /// Fills in the tags, if the job's data is tagged.
     pub(crate) fn sign(&mut self, key: Option<&TagKey>) {
         if let Some(key) = key {
             self.room[..self.len].chunks_mut(self.stride).for_each(|packet| key.sign(packet));
         }
     }
 
-    /// The packets, one after the other.
+    /// Returns the packets, one after the other.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.room[..self.len]
     }
 
-    /// Bytes of each packet but the last.
+    /// Returns the length of each packet but the last, in bytes.
     pub(crate) fn stride(&self) -> usize {
         self.stride
     }
 
-    /// Number of packets.
+    /// Returns the number of packets.
     pub(crate) fn datagrams(&self) -> u64 {
         self.datagrams
     }

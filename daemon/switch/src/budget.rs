@@ -1,32 +1,32 @@
-//! A budget for the results that a member may ask for again.
+//! Budget for the repeated results that a member may request.
 //!
 //! A forged Help in the name of a member makes the switch send results that the member does not need. Each result of
-//! the job adds a few segments to the budget of each member, more than losses consume; time adds some more, so that a
-//! member that is far behind, or whose round is stalled, recovers.
+//! the job adds a few segments to the budget of each member, more than packet loss consumes. Time adds more, so that
+//! a member that is far behind, or whose round is stalled, can recover.
 
 use core::time::Duration;
 
 use iswitch_protocol::Instant;
 use iswitch_protocol::limits::{MIN_REPEATS, REPEATS_PER_RESULT};
 
-/// Segments that a member may still ask for.
+/// Number of segments that a member may still request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RepeatBudget {
     credit: u64,
-    /// Results of the job that have been counted into it.
+    /// Number of results of the job that are already counted in the budget.
     results: u64,
     at: Instant,
 }
 
-/// What refills the budgets of a job.
+/// Sources that refill the budgets of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Income {
-    /// Segments of the vector.
+    /// Number of segments in the vector.
     pub(crate) segments: u32,
-    /// Results that the job has had.
+    /// Number of results of the job so far.
     pub(crate) results: u64,
     pub(crate) now: Instant,
-    /// Time in which an empty budget is full again.
+    /// Time in which an empty budget becomes full again.
     pub(crate) lease: Duration,
 }
 
@@ -37,7 +37,7 @@ impl Income {
 }
 
 impl RepeatBudget {
-    /// A full budget.
+    /// Creates a full budget.
     pub(crate) fn new(income: &Income) -> Self {
         Self { credit: income.most(), results: income.results, at: income.now }
     }
@@ -56,7 +56,8 @@ impl RepeatBudget {
         is_enough
     }
 
-    /// Segments that the time since the last call has added. Fractions carry over to the next call.
+    /// Returns the number of segments that the time since the last call has added. Fractions carry over to the next
+    /// call.
     fn take_time(&mut self, most: u64, income: &Income) -> u64 {
         let lease = income.lease.as_nanos().max(1);
         let elapsed = income.now.since(self.at).as_nanos();
@@ -82,7 +83,7 @@ mod tests {
         let mut budget = RepeatBudget::new(&income(5, 0));
         assert!(budget.take(most, &income(5, 0)) && !budget.take(1, &income(5, 0)));
         assert!(budget.take(3 * REPEATS_PER_RESULT, &income(8, 0)) && !budget.take(1, &income(8, 0)));
-        // However often it is asked, time counts once.
+        // Time is credited only once, however often the budget is used.
         (0..5000).for_each(|ms| assert!(!budget.take(most / 2 + 1, &income(8, ms))));
         assert!(budget.take(most / 2 - 1, &income(8, 5000)));
         assert!(!budget.take(most + 1, &income(1 << 40, 1 << 30)), "it holds no more than that");

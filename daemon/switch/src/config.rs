@@ -9,34 +9,37 @@ use crate::job::Slot;
 use crate::limiter::StrangerLimits;
 use crate::uplink::Uplinks;
 
-/// What the driver decides.
+/// Configuration of a switch, supplied by the driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Identifies this run of the switch; drawn at random for each run. The epochs of its jobs are derived from it,
-    /// and its upper 24 bits are the first round.
+    /// Boot id, which identifies this run of the switch; drawn at random for each run. The epochs of the jobs are
+    /// derived from it, and its upper 24 bits are the first round of the first job.
     pub boot: u64,
-    /// Silence after which a member is expelled, in milliseconds.
+    /// Lease in milliseconds: a member that is silent for longer is expelled.
     pub lease_ms: u32,
-    /// Time that a round may wait for a member, while others are done, before that is reported, in milliseconds.
+    /// Time in milliseconds that a round may wait for a member, while other members have contributed, before the
+    /// switch reports that member as slow.
     pub slow_ms: u32,
-    /// Memory for the sums of all jobs, in bytes. A job takes twice its vector, and if sums are ordered once
-    /// more for each member that it may have; an asynchronous one at least eight times, and once more for each.
+    /// Memory for the sums of all jobs, in bytes. A synchronous job takes two vectors, and with ordered sums one more
+    /// for each member that it may have. An asynchronous job takes at least eight vectors, plus one for each member
+    /// that it may have.
     pub memory_bytes: usize,
-    /// Maximum part of that memory for one job, in bytes.
+    /// Maximum memory for the sums of one job, in bytes.
     pub job_memory_bytes: usize,
-    /// Maximum number of jobs of one IPv4 address: those that it began and that still wait for workers, and those
-    /// without members from elsewhere. Jobs with a key and jobs without one are counted apart.
+    /// Maximum number of jobs of one IPv4 address. These are the jobs that it started and that still wait for
+    /// workers, and the jobs all of whose members have this address. Jobs with a key and jobs without one are counted
+    /// separately.
     pub max_jobs_per_source: usize,
-    /// Limits on senders that are no members.
+    /// Rate limits on packets of non-members.
     pub strangers: StrangerLimits,
-    /// Receive buffer of the port, in bytes, which bounds the window.
+    /// Size of the receive buffer of the port, in bytes. It bounds the window.
     pub recv_buffer_bytes: usize,
-    /// Treatment of NaN and infinities.
+    /// Treatment of contributions that contain NaN or infinities.
     pub non_finite: NonFinite,
-    /// The parents of this switch, if it has any.
+    /// Parents of this switch and the ports that lead to them, if it has any.
     pub uplinks: Option<Uplinks>,
-    /// Whether to add contributions in the order of the members' ranks, so that the same contributions give the
-    /// same bits in whatever order they arrive.
+    /// Whether to add contributions in the order of the members' ranks. The same contributions then always give the
+    /// same bits, whatever order they arrive in.
     pub ordered: bool,
 }
 
@@ -59,22 +62,23 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Silence after which a member is expelled.
+    /// Returns the lease: a member that is silent for longer is expelled.
     pub(crate) fn lease(&self) -> Duration {
         Duration::from_millis(u64::from(self.lease_ms))
     }
 
-    /// Time that a round may wait for a member before that is reported.
+    /// Returns the time that a round may wait for a member before the member is reported as slow.
     pub(crate) fn slow_after(&self) -> Duration {
         Duration::from_millis(u64::from(self.slow_ms))
     }
 }
 
-/// Bytes of sums for which there is one slot. Jobs with much smaller segments run out of slots first.
+/// Bytes of memory for sums per slot. Jobs with much smaller segments run out of slots before they run out of memory
+/// for sums.
 pub(crate) const BYTES_PER_SLOT: usize = 256;
 
-/// Bytes that a switch takes at its start for that much [memory for sums](Config::memory_bytes): the sums and their
-/// slots.
+/// Returns the number of bytes that a switch allocates at start for `memory_bytes` of [memory for
+/// sums](Config::memory_bytes): the sums and their slots.
 pub const fn start_len_bytes(memory_bytes: usize) -> usize {
     memory_bytes + memory_bytes / BYTES_PER_SLOT * size_of::<Slot>()
 }

@@ -1,4 +1,4 @@
-//! Data packets of members: contributions to rounds, and vectors of asynchronous jobs.
+//! Data packets of members: contributions to rounds of synchronous jobs, and vectors of asynchronous jobs.
 
 use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::limits::SEG_LEN_BYTES;
@@ -29,7 +29,7 @@ pub(crate) fn handle_data(state: &mut State, from: &Endpoint, payload: &[u8], st
         state.hear_from(at);
     }
     if !state.outbox.is_drained() {
-        // The driver has not drained what other members are owed: nothing may be mixed into that.
+        // The driver has not drained earlier output yet, and a batch must not mix packets for different destinations.
         return state.counters.count_drops(DropReason::Busy, datagrams);
     }
     state.aim_results(at.job);
@@ -44,7 +44,7 @@ pub(crate) fn handle_data(state: &mut State, from: &Endpoint, payload: &[u8], st
     let accepted = state.counters.contributions - before;
     note_accepted(state, at, from, accepted, last_round(payload, stride));
     state.record_rounds(at.job);
-    // One answer to a super-frame is enough: the member learns the reason and the first segment.
+    // Send one answer per super-frame: it names the reason and the first refused segment.
     if let Some((status, reason, bytes)) = refused.first {
         explain(state, from, at, (status, reason), bytes);
     }
@@ -54,7 +54,7 @@ pub(crate) fn handle_data(state: &mut State, from: &Endpoint, payload: &[u8], st
     }
 }
 
-/// Drops data packets of a sender that is no member, and informs it if it may ask that much.
+/// Drops data packets of a non-member, and informs the sender within its rate limit.
 fn handle_stranger(state: &mut State, from: &Endpoint, len_bytes: usize, datagrams: u64) {
     if state.is_stray(from) {
         return state.counters.count_drops(DropReason::OtherPort, datagrams);
@@ -71,10 +71,10 @@ fn sum_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], str
     let mut refused = Refused::default();
     let non_finite = state.config.non_finite;
     let Some((mut aggregation, outbox, counters)) = state.parts(at.job) else { return refused };
-    // Looked up once for the whole super-frame.
+    // Look up the member once for the whole super-frame.
     let Some(member) = aggregation.job().members().get(at.member) else { return refused };
     let key = member.session.data_key();
-    // A partial sum of finite contributions may be infinite (D-6).
+    // A partial sum of finite contributions may overflow to infinity (D-6).
     let non_finite = if member.kind == Kind::Switch { NonFinite::Sum } else { non_finite };
     for bytes in payload.chunks(stride) {
         let outcome = authentic(key.as_ref(), bytes).and_then(|packet| {
@@ -121,7 +121,7 @@ fn sum_contribution(
     Ok(())
 }
 
-/// Sets the contributions of a member of an asynchronous job aside.
+/// Stages the contributions of a member of an asynchronous job.
 fn stage_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], stride: usize) -> Refused<'a> {
     let mut refused = Refused::default();
     let Some(key) = state.jobs.member(at).map(|member| member.session.data_key()) else { return refused };
@@ -134,7 +134,7 @@ fn stage_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], s
     refused
 }
 
-/// Sets one segment of a vector aside, and queues the addition of the vector if it is whole.
+/// Stages one segment of a vector, and queues the addition of the vector if it is complete.
 fn stage_contribution(state: &mut State, at: MemberAt, packet: &DataPacket<'_>) -> Result<(), DropReason> {
     let non_finite = state.config.non_finite;
     let mut aggregation = state.aggregation(at.job).ok_or(DropReason::UnknownMember)?;
@@ -148,7 +148,7 @@ fn stage_contribution(state: &mut State, at: MemberAt, packet: &DataPacket<'_>) 
     Ok(())
 }
 
-/// Records in the flight recorder that an aggregate begins or ends with a vector.
+/// Records in the flight recorder that a vector begins or finishes an aggregate.
 fn record_aggregate(state: &mut State, at: JobIndex, addition: &Addition) {
     let Some(job) = state.jobs.get(at) else { return };
     let Some(threshold) = job.rounds().asynchronous().map(Aggregates::threshold) else {
@@ -164,8 +164,8 @@ fn record_aggregate(state: &mut State, at: JobIndex, addition: &Addition) {
     }
 }
 
-/// Records the contributions of a member that were accepted at once, the last of them to `round`. In a job with tags
-/// they prove that the member is alive: one that is not accepted may have been recorded.
+/// Records `segments` contributions of a member that were accepted together, the last of them to `round`. In a tagged
+/// job, only accepted contributions renew the lease, because an attacker may replay recorded ones.
 fn note_accepted(state: &mut State, at: MemberAt, from: &Endpoint, segments: u64, round: Option<Round>) {
     let now = state.now;
     let Some(job) = state.jobs.get_mut(at.job).filter(|_| segments > 0) else { return };
@@ -175,7 +175,7 @@ fn note_accepted(state: &mut State, at: MemberAt, from: &Endpoint, segments: u64
     if is_tagged {
         member.last_heard = now;
     }
-    // In a job with a key, contributions without a tag prove nothing.
+    // In a job with a key, an untagged contribution does not authenticate its source address.
     if !has_key || is_tagged {
         state.jobs.follow(at, from);
     }
@@ -203,12 +203,12 @@ fn explain(
     reply::refuse_data(state, from, at, &Refusal { status, expected, round });
 }
 
-/// The datagrams of a super-frame that were dropped.
+/// Dropped datagrams of a super-frame.
 #[derive(Default)]
 struct Refused<'a> {
-    /// The first one whose sender is informed, and why.
+    /// Status, reason and bytes of the first datagram whose refusal is reported to the sender.
     first: Option<(Status, DropReason, &'a [u8])>,
-    /// Why the last ones were dropped, and how many for that reason, one after the other.
+    /// Reason for the latest drop, and the number of consecutive drops for that reason.
     latest: Option<(DropReason, u32)>,
 }
 
@@ -224,7 +224,7 @@ impl<'a> Refused<'a> {
     }
 }
 
-/// A contribution, without the tag that its job may ask for.
+/// Verifies and removes the tag of a contribution, if its job requires tags, and returns the packet.
 fn authentic<'a>(key: Option<&TagKey>, bytes: &'a [u8]) -> Result<DataPacket<'a>, DropReason> {
     let content = match key {
         None => bytes,
@@ -233,7 +233,7 @@ fn authentic<'a>(key: Option<&TagKey>, bytes: &'a [u8]) -> Result<DataPacket<'a>
     DataPacket::new_checked(content).map_err(DropReason::Wire)
 }
 
-/// Round of the last datagram, or in an asynchronous job the number of its vector.
+/// Returns the round of the last datagram, or in an asynchronous job the number of its vector.
 fn last_round(payload: &[u8], stride: usize) -> Option<Round> {
     DataPacket::new_checked(payload.chunks(stride).next_back()?).ok().map(|packet| packet.seg().round)
 }

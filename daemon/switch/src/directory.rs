@@ -1,4 +1,4 @@
-//! Finds a member by the address it sends from: a sorted table, so that no choice of addresses makes the search slow.
+//! Directory of members by source address. It is a sorted table, so that no choice of addresses makes a search slow.
 
 use alloc::vec::Vec;
 
@@ -23,7 +23,7 @@ impl Directory {
         Some(self.entries[at].1)
     }
 
-    /// Finds the members that send from the same IPv4 address and UDP port by another port of the switch.
+    /// Finds the members with the same IPv4 address and UDP port on another port of the switch.
     pub(crate) fn elsewhere(&self, endpoint: &Endpoint) -> impl Iterator<Item = MemberAt> + '_ {
         let own = endpoint.key();
         let first = self.entries.partition_point(|(key, _)| key.sender() < own.sender());
@@ -31,7 +31,7 @@ impl Directory {
         same.filter(move |(key, _)| *key != own).map(|(_, at)| *at)
     }
 
-    /// Adds an address that is not in the table; there is room for the members of all jobs.
+    /// Adds an address unless it is already in the table. There is room for the members of all jobs.
     pub(crate) fn insert(&mut self, endpoint: &Endpoint, at: MemberAt) {
         if let Err(position) = self.position(endpoint) {
             self.entries.insert(position, (endpoint.key(), at));

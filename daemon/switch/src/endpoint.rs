@@ -1,4 +1,4 @@
-//! Where a member is reached: ports and addresses.
+//! Endpoints of members: ports and addresses.
 
 use core::net::SocketAddrV4;
 
@@ -9,27 +9,29 @@ pub struct PortId(pub u8);
 /// Source of a datagram, and so the destination of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// The port that it arrived on.
+    /// Port of the switch that the datagram arrived on.
     pub port: PortId,
     /// Address of the member.
     pub peer: SocketAddrV4,
-    /// Address that the member sent to: the source of the answer.
+    /// Address that the member sent to, which is the source of the answer.
     pub local: SocketAddrV4,
-    /// MAC address of the member, or of the router before it; zero on a UDP port.
+    /// MAC address of the member, or of the last router before the switch; zero on a UDP port.
     pub peer_mac: [u8; 6],
     /// MAC address that the member sent to; zero on a UDP port.
     pub local_mac: [u8; 6],
 }
 
 impl Endpoint {
-    /// The key of the sender: a member cannot be impersonated from another port of the switch.
+    /// Returns the key that identifies the sender. It includes the port, so that a member cannot be impersonated from
+    /// another port of the switch.
     pub(crate) fn key(&self) -> AddressKey {
         let address = u64::from(self.peer.ip().to_bits()) << 16 | u64::from(self.peer.port());
         AddressKey(address << PORT_BITS | u64::from(self.port.0))
     }
 }
 
-/// Bits of a port of the switch, the lowest of an [`AddressKey`], so that the keys of one sender are adjacent.
+/// Number of bits for the port of the switch. They are the lowest bits of an [`AddressKey`], so that the keys of one
+/// sender are adjacent.
 const PORT_BITS: u32 = 8;
 
 /// IPv4 address, UDP port and ingress port of a sender.
@@ -37,7 +39,7 @@ const PORT_BITS: u32 = 8;
 pub(crate) struct AddressKey(u64);
 
 impl AddressKey {
-    /// The key without the ingress port.
+    /// Returns the key without the ingress port.
     pub(crate) fn sender(self) -> u64 {
         self.0 >> PORT_BITS
     }

@@ -1,4 +1,4 @@
-//! What happened, said once: the driver logs it, a test reads it.
+//! Events of the switch, which the driver logs and which tests check.
 
 use core::fmt;
 use core::net::SocketAddrV4;
@@ -9,192 +9,193 @@ use iswitch_protocol::wire::Status;
 
 use crate::ring::Ring;
 
-/// Something that an operator wants to know. Packets are counted, not reported.
+/// An event of interest to an operator. Individual packets are counted, not reported as events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The first Join of a job.
+    /// A first Join created a job.
     JobCreated {
-        /// The job.
+        /// The job's number.
         job: u32,
-        /// Floats in its vector.
+        /// Number of floats in its vector.
         gradient_len: u32,
-        /// Workers that it waits for, zero if it does not.
+        /// Number of workers that the job waits for; zero if it does not wait.
         workers: u16,
     },
-    /// The last member of a job is gone and its memory free.
+    /// The last member of a job has left, and the memory of the job has been freed.
     JobEnded {
-        /// The job.
+        /// The job's number.
         job: u32,
     },
-    /// As many workers have joined as the job was declared with.
+    /// The declared number of workers has joined.
     JobFormed {
-        /// The job.
+        /// The job's number.
         job: u32,
-        /// Its members.
+        /// Number of members.
         members: u16,
     },
-    /// Members of an earlier run of the switch have come back, and the job continues.
+    /// Members from an earlier run of the switch have rejoined, and the job continues.
     JobResumed {
-        /// The job.
+        /// The job's number.
         job: u32,
-        /// Its members.
+        /// Number of members.
         members: u16,
-        /// The round from which it continues.
+        /// Round from which the job continues.
         round: Round,
     },
-    /// A parent does not answer any more: there are no sums until it does.
+    /// A parent no longer answers. Until it does, no sums are delivered.
     ParentLost {
-        /// The job.
+        /// The job's number.
         job: u32,
-        /// The parent.
+        /// Address of the parent.
         parent: SocketAddrV4,
     },
-    /// It answers again.
+    /// A lost parent answers again.
     ParentFound {
-        /// The job.
+        /// The job's number.
         job: u32,
-        /// The parent.
+        /// Address of the parent.
         parent: SocketAddrV4,
     },
-    /// The next of the parents is tried.
+    /// The switch changed to the next of its parents.
     ParentChosen {
-        /// The job.
+        /// The job's number.
         job: u32,
-        /// The parent.
+        /// Address of the parent.
         parent: SocketAddrV4,
     },
-    /// The parent does not let this switch join.
+    /// The parent refused the Join of this switch.
     ParentRefused {
-        /// The job.
+        /// The job's number.
         job: u32,
-        /// The parent.
+        /// Address of the parent.
         parent: SocketAddrV4,
-        /// The field or resource that is the reason.
+        /// Reason for the refusal.
         status: Status,
-        /// What it should have been, see [`Status`].
+        /// Expected value, see [`Status`].
         expected: u32,
     },
-    /// The parent does not know this switch: its members have to join again.
+    /// The parent no longer knows this switch, so that the switch's own members must rejoin.
     JobForgotten {
-        /// The job.
+        /// The job's number.
         job: u32,
     },
-    /// A job without declared workers has begun without members that have its sums, of which one has come back: all
-    /// join again.
+    /// A job without declared workers had started without the members that hold its sums, and one of these members
+    /// has returned. All members must rejoin.
     GaveWay {
-        /// The job.
+        /// The job's number.
         job: u32,
     },
     /// A member was admitted.
     Joined {
-        /// The job.
+        /// The job's number.
         job: u32,
-        /// The member's id.
+        /// Id of the member.
         member: u16,
-        /// Its address.
+        /// Address of the member.
         address: SocketAddrV4,
-        /// The first round it takes part in.
+        /// First round that the member takes part in.
         round: Round,
     },
     /// A Join was refused.
     JoinRefused {
-        /// The job asked for.
+        /// Number of the requested job.
         job: u32,
-        /// The sender.
+        /// Address of the sender.
         address: SocketAddrV4,
-        /// The field or resource that is the reason.
+        /// Reason for the refusal.
         status: Status,
-        /// What it should have been, see [`Status`].
+        /// Expected value, see [`Status`].
         expected: u32,
     },
-    /// A member left.
+    /// A member left or was removed.
     Left {
-        /// The job.
+        /// The job's number.
         job: u32,
-        /// The member's id.
+        /// Id of the member.
         member: u16,
-        /// Its address.
+        /// Address of the member.
         address: SocketAddrV4,
-        /// Why it is gone.
+        /// Reason for the departure.
         why: Departure,
     },
-    /// A round has waited for a member for longer than [`Config::slow_ms`](crate::Config::slow_ms), while others
-    /// have given what it can take. Not repeated before [`Self::Recovered`].
+    /// A round has waited for a member for longer than [`Config::slow_ms`](crate::Config::slow_ms), while other
+    /// members have contributed everything that the round can accept. Not repeated before [`Self::Recovered`].
     Slow {
-        /// The job.
+        /// The job's number.
         job: u32,
-        /// The member's id.
+        /// Id of the member.
         member: u16,
-        /// Its address.
+        /// Address of the member.
         address: SocketAddrV4,
-        /// The round.
+        /// Number of the round.
         round: Round,
-        /// Time since the round's first contribution, in milliseconds.
+        /// Time since the first contribution to the round, in milliseconds.
         waited_ms: u64,
-        /// Segments to which others have contributed and this member has not.
+        /// Number of segments that other members have contributed to and this member has not.
         missing_segments: u32,
-        /// Segments of the vector.
+        /// Number of segments in the vector.
         segments: u32,
     },
-    /// Rounds no longer wait for a member that was slow.
+    /// Rounds no longer wait for a member that was reported as slow.
     Recovered {
-        /// The job.
+        /// The job's number.
         job: u32,
-        /// The member's id.
+        /// Id of the member.
         member: u16,
-        /// Its address.
+        /// Address of the member.
         address: SocketAddrV4,
     },
-    /// The threshold H was set, from the next round on.
+    /// SetH changed the threshold H, with effect from the next round.
     ThresholdSet {
-        /// The job.
+        /// The job's number.
         job: u32,
-        /// The threshold; zero lets it follow the number of members.
+        /// The threshold; zero means that H follows the number of members.
         threshold: u16,
     },
-    /// The job was cleared; its members join again.
+    /// A Reset cleared the job; its members must rejoin.
     Reset {
-        /// The job.
+        /// The job's number.
         job: u32,
     },
-    /// The job was suspended.
+    /// A Halt suspended the job.
     Halted {
-        /// The job.
+        /// The job's number.
         job: u32,
     },
-    /// The weights of two members differ after the same round.
+    /// Two members reported different weights after the same round.
     Diverged {
-        /// The job.
+        /// The job's number.
         job: u32,
-        /// The round.
+        /// Number of the round.
         round: Round,
-        /// The member whose digest differs.
+        /// Id of the member whose digest differs.
         member: u16,
-        /// The member that reported its digest of that round first.
+        /// Id of the member that was first to report a digest of that round.
         other: u16,
     },
-    /// More happened at once than there was room to remember.
+    /// The event queue overflowed.
     EventsLost {
-        /// How many events are missing here.
+        /// Number of events lost at this point.
         count: u32,
     },
 }
 
-/// Why a member is gone.
+/// Reason why a member is no longer part of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departure {
-    /// It asked to leave.
+    /// The member sent a Leave.
     Leave,
-    /// Its lease ran out.
+    /// The lease of the member expired.
     Silent,
-    /// Another process joined from its address.
+    /// Another process joined from the member's address, or the same process joined on another port.
     Restarted,
-    /// The parent has forgotten this switch.
+    /// The switch dismissed its members so that they rejoin: its parent has forgotten it, the job was reset, or the
+    /// job gave way to members that hold its sums.
     Forgotten,
 }
 
 impl Event {
-    /// Name for records.
+    /// Returns the name of the event in structured records.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::JobCreated { .. } => "job_created",
@@ -220,7 +221,7 @@ impl Event {
         }
     }
 
-    /// The job that it is about; none for events that were lost.
+    /// Returns the job that the event concerns, or `None` for [`Self::EventsLost`].
     pub const fn job(&self) -> Option<u32> {
         match self {
             Self::JobCreated { job, .. }
@@ -246,7 +247,7 @@ impl Event {
         }
     }
 
-    /// The member that it is about, if it is about one.
+    /// Returns the member that the event concerns, if any.
     pub const fn member(&self) -> Option<u16> {
         match self {
             Self::Joined { member, .. }
@@ -258,7 +259,7 @@ impl Event {
         }
     }
 
-    /// The round that it is about, if it is about one.
+    /// Returns the round that the event concerns, if any.
     pub const fn round(&self) -> Option<Round> {
         match self {
             Self::JobResumed { round, .. }
@@ -269,7 +270,8 @@ impl Event {
         }
     }
 
-    /// Whether a job is stalled, so that the flight recorder is dumped.
+    /// Returns whether the event indicates a stalled job or diverged replicas, so that the driver dumps the flight
+    /// recorder.
     pub const fn is_stall(&self) -> bool {
         matches!(
             self,
@@ -345,7 +347,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// Events that wait to be logged. Those for which there is no room are counted.
+/// Queue of events that wait to be logged. If the queue is full, further events are only counted.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
     events: Ring<Event>,

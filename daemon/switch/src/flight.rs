@@ -1,7 +1,8 @@
 //! The flight recorder: the latest incidents of each job, for the analysis of a stall.
 //!
-//! A log has two rings of fixed size, so that the pace of rounds does not displace joins and departures. Nothing is
-//! recorded for a packet that is summed: a round writes two records, and what repeats itself raises a count.
+//! A log has two rings of fixed size, so that frequent records of rounds do not displace joins and departures. No
+//! record is written for a packet that is summed: a round writes two records, and repeated incidents only increase a
+//! count.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -14,43 +15,43 @@ use crate::event::Event;
 use crate::ids::JobIndex;
 use crate::reason::DropReason;
 
-/// Something that happened in a job.
+/// An incident in a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incident {
-    /// What is logged as well.
+    /// An event, which the driver also logs.
     Event(Event),
     /// The first contribution to a round, or the first result of it from the parent.
     RoundOpened {
-        /// The round.
+        /// Number of the round.
         round: Round,
-        /// Members that take part in it, one bit each.
+        /// Members that take part in the round, one bit each.
         participants: u64,
-        /// Contributions that complete a segment.
+        /// Number of contributions that complete a segment.
         threshold: u16,
     },
     /// The last segment of a round has its result.
     RoundFinished {
-        /// The round.
+        /// Number of the round.
         round: Round,
     },
-    /// A member has asked for results.
+    /// A member requested results.
     Helped {
-        /// The member's id.
+        /// Id of the member.
         member: u16,
-        /// The round.
+        /// Number of the round.
         round: Round,
     },
-    /// Datagrams of a member changed nothing.
+    /// Datagrams of a member were dropped.
     Dropped {
-        /// The member's id.
+        /// Id of the member.
         member: u16,
-        /// Why.
+        /// Reason for the drops.
         reason: DropReason,
     },
 }
 
 impl Incident {
-    /// Name for records.
+    /// Returns the name of the incident in structured records.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Event(event) => event.name(),
@@ -61,7 +62,7 @@ impl Incident {
         }
     }
 
-    /// The round that it is about, if it is about one.
+    /// Returns the round that the incident concerns, if any.
     pub const fn round(&self) -> Option<Round> {
         match self {
             Self::Event(event) => event.round(),
@@ -72,7 +73,7 @@ impl Incident {
         }
     }
 
-    /// The member that it is about, if it is about one.
+    /// Returns the member that the incident concerns, if any.
     pub const fn member(&self) -> Option<u16> {
         match self {
             Self::Event(event) => event.member(),
@@ -81,12 +82,12 @@ impl Incident {
         }
     }
 
-    /// Whether it belongs to the course of a round, and so comes often.
+    /// Returns whether the incident belongs to the course of rounds and is therefore frequent.
     const fn is_frequent(&self) -> bool {
         !matches!(self, Self::Event(_))
     }
 
-    /// Whether several of them are one record with a count.
+    /// Returns whether repetitions of the incident are merged into one record with a count.
     const fn repeats(&self) -> bool {
         matches!(self, Self::Helped { .. } | Self::Dropped { .. })
     }
@@ -109,16 +110,16 @@ impl fmt::Display for Incident {
     }
 }
 
-/// What happened, when, and how often.
+/// A record of an incident: what happened, when, and how many times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlightRecord {
-    /// When it happened first.
+    /// Time of the first occurrence.
     pub at: Instant,
-    /// When it happened last.
+    /// Time of the last occurrence.
     pub until: Instant,
-    /// How often: more than once for Helps of one member in one round, and for drops for one reason.
+    /// Number of occurrences. It exceeds one only for Helps of one member in one round, and for drops for one reason.
     pub times: u32,
-    /// What.
+    /// The incident.
     pub incident: Incident,
 }
 
@@ -126,9 +127,9 @@ pub struct FlightRecord {
 #[derive(Debug)]
 pub(crate) struct FlightLog {
     job: Option<u32>,
-    /// Membership, and whatever else is logged.
+    /// Events: changes of membership and everything else that is logged.
     events: VecDeque<FlightRecord>,
-    /// The course of rounds.
+    /// Incidents of rounds.
     rounds: VecDeque<FlightRecord>,
 }
 
@@ -138,19 +139,19 @@ impl FlightLog {
         Self { job: None, events: ring(), rounds: ring() }
     }
 
-    // Twice a round: kept out of the path of packets.
+    // Called twice per round, so it is kept out of the packet path.
     #[cold]
     #[inline(never)]
     pub(crate) fn record(&mut self, at: Instant, incident: Incident) {
         self.record_times(at, 1, incident);
     }
 
-    /// Records that the same has happened several times at once.
+    /// Records an incident that occurred `times` times at once.
     #[cold]
     pub(crate) fn record_times(&mut self, at: Instant, times: u32, incident: Incident) {
         let ring = if incident.is_frequent() { &mut self.rounds } else { &mut self.events };
         if incident.repeats() {
-            // Members take turns: the same incident of the same member is not far back.
+            // Members alternate, so the same incident of the same member is not far back.
             let recent = ring.iter_mut().rev().take(MAX_MEMBERS);
             let mut recent = recent.take_while(|record| record.incident.repeats());
             if let Some(same) = recent.find(|record| record.incident == incident) {
@@ -164,7 +165,7 @@ impl FlightLog {
         ring.push_back(FlightRecord { at, until: at, times, incident });
     }
 
-    /// All records, the oldest first. Allocates: for an operator's question, not for the packet path.
+    /// Returns all records, oldest first. Allocates memory: intended for operator queries, not for the packet path.
     fn records(&self) -> Vec<FlightRecord> {
         let mut records: Vec<_> = self.events.iter().chain(&self.rounds).copied().collect();
         records.sort_by_key(|record| record.at);
@@ -172,7 +173,7 @@ impl FlightLog {
     }
 }
 
-/// The logs of all jobs: one for each index that a job can have.
+/// Logs of all jobs, one for each possible job index.
 #[derive(Debug)]
 pub(crate) struct FlightRecorder {
     logs: Vec<FlightLog>,
@@ -185,7 +186,7 @@ impl FlightRecorder {
         Self { logs }
     }
 
-    /// Begins the log of a job. The log of a job with the same number is continued.
+    /// Begins the log of a job. If a log of a job with the same number exists, it is continued.
     pub(crate) fn begin(&mut self, at: JobIndex, job: u32) {
         if let Some(other) = self.logs.iter().position(|log| log.job == Some(job)) {
             return self.logs.swap(at.get(), other);
@@ -196,24 +197,24 @@ impl FlightRecorder {
         log.rounds.clear();
     }
 
-    /// The log of a job.
+    /// Returns the log of a job.
     pub(crate) fn log_mut(&mut self, at: JobIndex) -> &mut FlightLog {
         &mut self.logs[at.get()]
     }
 
-    /// Records what is logged, with the job that it is about; nothing for jobs that do not exist.
+    /// Records an event in the log of the job that it concerns. Events of jobs without a log are not recorded.
     pub(crate) fn record_event(&mut self, at: Instant, event: Event) {
         if let Some(log) = self.logs.iter_mut().find(|log| log.job.is_some() && log.job == event.job()) {
             log.record(at, Incident::Event(event));
         }
     }
 
-    /// Jobs that are or were, with their records.
+    /// Returns the numbers of all current and past jobs, with their records.
     pub(crate) fn jobs(&self) -> impl Iterator<Item = (u32, Vec<FlightRecord>)> {
         self.logs.iter().filter_map(|log| Some((log.job?, log.records())))
     }
 
-    /// The records of one of them.
+    /// Returns the records of one job, if they are kept.
     pub(crate) fn job(&self, job: u32) -> Option<Vec<FlightRecord>> {
         self.logs.iter().find(|log| log.job == Some(job)).map(FlightLog::records)
     }

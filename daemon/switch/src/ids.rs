@@ -2,18 +2,18 @@
 
 use iswitch_protocol::limits::{MAX_JOBS, MAX_MEMBERS};
 
-/// Index of a job. The tables of jobs, uplinks, flight logs and queued work share it.
+/// Index of a job, shared by the tables of jobs, uplinks, flight logs and queued work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JobIndex(u8);
 
 impl JobIndex {
-    /// The index `index`, which is below [`MAX_JOBS`].
+    /// Creates the index `index`, which must be below [`MAX_JOBS`].
     pub(crate) const fn new(index: usize) -> Self {
         debug_assert!(index < MAX_JOBS);
         Self(index as u8)
     }
 
-    /// The first `count` indexes.
+    /// Returns the first `count` indexes.
     pub(crate) fn first(count: usize) -> impl Iterator<Item = Self> {
         (0..count).map(Self::new)
     }
@@ -23,12 +23,12 @@ impl JobIndex {
     }
 }
 
-/// Id of a member in its job, which is its index in the table of members.
+/// Id of a member in its job, which is also its index in the table of members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct MemberId(u8);
 
 impl MemberId {
-    /// The id `index`, which is below [`MAX_MEMBERS`].
+    /// Creates the id `index`, which must be below [`MAX_MEMBERS`].
     pub(crate) const fn new(index: usize) -> Self {
         debug_assert!(index < MAX_MEMBERS);
         Self(index as u8)
@@ -38,13 +38,13 @@ impl MemberId {
         self.0 as usize
     }
 
-    /// The id as Acks and events carry it.
+    /// Returns the id in the form used in Acks and events.
     pub(crate) const fn to_wire(self) -> u16 {
         self.0 as u16
     }
 }
 
-/// A member: its job, and its id in that job.
+/// Location of a member: its job, and its id in that job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MemberAt {
     pub(crate) job: JobIndex,
@@ -70,48 +70,48 @@ impl MemberSet {
         self.0 >> id.0 & 1 == 1
     }
 
-    /// This set and the member `id`.
+    /// Returns this set with the member `id` added.
     #[must_use]
     pub(crate) const fn with(self, id: MemberId) -> Self {
         Self(self.0 | 1 << id.0)
     }
 
-    /// This set without the member `id`.
+    /// Returns this set without the member `id`.
     #[must_use]
     pub(crate) const fn without(self, id: MemberId) -> Self {
         Self(self.0 & !(1 << id.0))
     }
 
-    /// The members in both sets.
+    /// Returns the members in both sets.
     #[must_use]
     pub(crate) const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// The members of this set that are not in the other.
+    /// Returns the members of this set that are not in the other.
     #[must_use]
     pub(crate) const fn difference(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// The members in either set.
+    /// Returns the members in either set.
     #[must_use]
     pub(crate) const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The lowest id that is not in the set; none if all are.
+    /// Returns the lowest id that is not in the set, or `None` if all ids are.
     pub(crate) fn first_absent(self) -> Option<MemberId> {
         let index = (!self.0).trailing_zeros() as usize;
         (index < MAX_MEMBERS).then(|| MemberId::new(index))
     }
 
-    /// The members of the set, in order of their ids.
+    /// Iterates over the members of the set, in order of their ids.
     pub(crate) fn iter(self) -> impl Iterator<Item = MemberId> {
         (0..MAX_MEMBERS).map(MemberId::new).filter(move |id| self.contains(*id))
     }
 
-    /// The set as flight records carry it.
+    /// Returns the set in the form used in flight records.
     pub(crate) const fn bits(self) -> u64 {
         self.0
     }

@@ -1,4 +1,4 @@
-//! The jobs of the switch: their table, the addresses of their members, and the memory for slots and sums.
+//! Jobs of the switch: their table, the addresses of their members, and the memory for slots and sums.
 
 use core::time::Duration;
 
@@ -23,23 +23,23 @@ pub(crate) struct Footprint {
     pub(crate) sums: usize,
 }
 
-/// The part of the memory that a job may take.
+/// Part of the memory that a job may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
     All,
-    /// The upper part, which jobs without a key share: the lower part stays in one piece, however such jobs come and
-    /// go.
+    /// The upper part, which is all that jobs without a key may use. The lower part thus stays contiguous, however
+    /// such jobs come and go.
     Keyless,
 }
 
 impl Share {
-    /// The first item of an arena that a job may take.
+    /// Returns the index of the first item of an arena that a job may use.
     fn first_of<T: Copy>(self, arena: &Arena<T>) -> usize {
         if self == Self::Keyless { arena.len() - arena.len() / KEYLESS_SHARE } else { 0 }
     }
 }
 
-/// The jobs. The directory lists exactly their members.
+/// All jobs. The directory lists exactly their members.
 #[derive(Debug)]
 pub(crate) struct Jobs {
     table: Vec<Option<Job>>,
@@ -78,7 +78,7 @@ impl Jobs {
         position.map(JobIndex::new)
     }
 
-    /// The index of every job that there may be.
+    /// Returns the indexes of all possible jobs.
     pub(crate) fn indexes(&self) -> impl Iterator<Item = JobIndex> + use<> {
         JobIndex::first(self.table.len())
     }
@@ -92,7 +92,7 @@ impl Jobs {
         self.table.iter_mut().flatten()
     }
 
-    /// The jobs with their slots.
+    /// Iterates over the jobs with their slots.
     pub(crate) fn iter_with_slots(&mut self) -> impl Iterator<Item = (&mut Job, &[Slot])> {
         let slots = &self.slots;
         self.table.iter_mut().flatten().map(|job| {
@@ -105,7 +105,7 @@ impl Jobs {
         self.slots.region(&job.memory().slots)
     }
 
-    /// A job together with its slots and sums.
+    /// Returns a job with its slots and sums.
     #[inline]
     pub(crate) fn aggregation(&mut self, at: JobIndex, now: Instant) -> Option<Aggregation<'_>> {
         let job = self.table[at.get()].as_mut()?;
@@ -122,7 +122,7 @@ impl Jobs {
         self.get_mut(at.job)?.members_mut().get_mut(at.member)
     }
 
-    /// Finds a member by the address it sends from.
+    /// Finds a member by its source address.
     pub(crate) fn find_member(&self, from: &Endpoint) -> Option<MemberAt> {
         self.directory.find(from)
     }
@@ -134,32 +134,33 @@ impl Jobs {
         }
     }
 
-    /// Sends results to the source of a member's latest packet: a fail-over or a migration changes its MAC address. The
-    /// caller has found the member by that source, and verified the packet as the job requires.
+    /// Directs results to the source of a member's latest packet, because a fail-over or a migration changes its MAC
+    /// address. The caller has found the member by that source, and verified the packet as the job requires.
     pub(crate) fn follow(&mut self, at: MemberAt, from: &Endpoint) {
         if let Some(member) = self.member_mut(at) {
             member.endpoint = *from;
         }
     }
 
-    /// Whether a member of the job `id` is the process with that instance.
+    /// Returns whether a member belongs to the job `id` and is the process with the instance `instance`.
     pub(crate) fn is_process(&self, at: MemberAt, id: u32, instance: u32) -> bool {
         let job = self.get(at.job).filter(|job| job.id() == id);
         job.and_then(|job| job.members().get(at.member)).is_some_and(|own| own.instance == instance)
     }
 
-    /// The membership of the same process on another port of the switch.
+    /// Returns the membership of the same process on another port of the switch.
     pub(crate) fn same_elsewhere(&self, from: &Endpoint, id: u32, join: &JoinRepr) -> Option<MemberAt> {
         self.directory.elsewhere(from).find(|at| self.is_process(*at, id, join.instance))
     }
 
-    /// Whether a packet belongs to a member that is alive on another port: a second cable or a loop delivers each of
-    /// its packets twice.
+    /// Returns whether a packet belongs to a member that is alive on another port: a second cable or a loop delivers
+    /// each of its packets twice.
     pub(crate) fn is_stray(&self, from: &Endpoint, now: Instant, lease: Duration) -> bool {
         self.directory.elsewhere(from).any(|at| self.is_heard(at, now, lease))
     }
 
-    /// Whether a member was heard within the last half of its lease; heartbeats come in every quarter.
+    /// Returns whether a member was heard within the last half of its lease. Heartbeats arrive every quarter of a
+    /// lease.
     pub(crate) fn is_heard(&self, at: MemberAt, now: Instant, lease: Duration) -> bool {
         self.member(at).is_some_and(|member| now.since(member.last_heard) <= lease / 2)
     }
@@ -179,13 +180,13 @@ impl Jobs {
         Some(member)
     }
 
-    /// The ids of the members of a job that have been silent for longer than a lease.
+    /// Returns the id of a member of a job that has been silent for longer than the lease, if any.
     pub(crate) fn silent_member(&self, at: JobIndex, now: Instant, lease: Duration) -> Option<MemberId> {
         let mut members = self.get(at)?.members().iter();
         members.find(|(_, member)| now.since(member.last_heard) > lease).map(|(id, _)| id)
     }
 
-    /// Takes memory for a job.
+    /// Allocates memory for a job, or returns `None` if there is not enough.
     pub(crate) fn take_memory(&mut self, footprint: &Footprint, share: Share) -> Option<Memory> {
         let slots = self.slots.take(footprint.slots, share.first_of(&self.slots))?;
         let Some(sums) = self.sums.take(footprint.sums, share.first_of(&self.sums)) else {
@@ -195,7 +196,8 @@ impl Jobs {
         Some(Memory { slots, sums, generation: self.generations.next() })
     }
 
-    /// The largest regions of slots and of sums that a job could take; they need not be free together.
+    /// Returns the sizes of the largest regions of slots and of sums that a job could get. They are determined
+    /// independently.
     pub(crate) fn largest_gaps(&self, share: Share) -> Footprint {
         Footprint {
             slots: self.slots.largest_gap(share.first_of(&self.slots)),
@@ -203,7 +205,7 @@ impl Jobs {
         }
     }
 
-    /// The epoch of another incarnation of a job, and its first round.
+    /// Returns the epoch and the first round of a new incarnation of a job.
     pub(crate) fn take_origin(&mut self) -> (u64, Position) {
         (self.origins.take_epoch(), self.origins.next())
     }
@@ -221,8 +223,7 @@ impl Jobs {
         Some(job)
     }
 
-    /// Removes a job that has no members any more. The rounds of the next job lie beyond all that packets of this one
-    /// can still name.
+    /// Removes a job without members. The next job begins at a round that packets of this one cannot name.
     pub(crate) fn remove(&mut self, at: JobIndex) -> Option<Job> {
         let job = self.table[at.get()].take()?;
         self.origins.end_before(job.position_after());

@@ -1,4 +1,4 @@
-//! The record of what happened: events for the driver's log, and the flight recorder.
+//! Journal of the switch: events for the driver's log, and the flight recorder.
 
 use iswitch_protocol::Instant;
 
@@ -18,23 +18,23 @@ impl Journal {
         Self { events: EventQueue::new(), flight: FlightRecorder::new() }
     }
 
-    /// Reports an event, and records it in the log of its job.
+    /// Reports an event to the driver and records it in the flight log of its job.
     pub(crate) fn report(&mut self, now: Instant, event: Event) {
         self.events.push(event);
         self.flight.record_event(now, event);
     }
 
-    /// The next event for the driver.
+    /// Returns the next event for the driver, or `None` if there is none.
     pub(crate) fn next_event(&mut self) -> Option<Event> {
         self.events.pop()
     }
 
-    /// Begins the log of a job.
+    /// Begins the flight log of a job.
     pub(crate) fn begin(&mut self, at: JobIndex, job: u32) {
         self.flight.begin(at, job);
     }
 
-    /// The flight log of a job.
+    /// Returns the flight log of a job.
     pub(crate) fn log_mut(&mut self, at: JobIndex) -> &mut FlightLog {
         self.flight.log_mut(at)
     }

@@ -11,27 +11,30 @@ use siphasher::sip::SipHasher24;
 
 use crate::endpoint::Endpoint;
 
-/// Bytes of the secret from which nonces are derived.
+/// Length of the secret from which nonces are derived, in bytes.
 pub const SECRET_LEN_BYTES: usize = 16;
-/// Counters of used nonces. Addresses that share a counter may have to ask for a nonce again.
+/// Number of counters of used nonces. If addresses share a counter, a nonce of one may become invalid when another
+/// uses its own, and must be requested again.
 const NONCE_COUNTERS: usize = 4096;
 
-/// The keys of the jobs. By default no job has one, and any sender may join.
+/// Keys of the jobs. By default no job has a key, and any sender may join.
 #[derive(Clone, Default)]
 pub struct Keys {
-    /// Key of all jobs that have none of their own.
+    /// Key of all jobs without a key of their own.
     default: Option<Key>,
     jobs: Vec<(u32, Key)>,
     secret: [u8; SECRET_LEN_BYTES],
 }
 
 impl Keys {
-    /// No keys yet. `secret` is drawn at random for each run: a sender that knows it can predict nonces.
+    /// Creates an empty set of keys. `secret` must be drawn at random for each run, because a sender that knows it
+    /// can predict nonces.
     pub fn new(secret: [u8; SECRET_LEN_BYTES]) -> Self {
         Self { secret, ..Self::default() }
     }
 
-    /// Gives a job its key, or all jobs that have none of their own. False if it has one already.
+    /// Sets the key of a job or, without a job, of all jobs that have no key of their own. Returns false if that key
+    /// was already set.
     pub fn insert(&mut self, job: Option<u32>, key: Key) -> bool {
         match job {
             Some(job) if self.jobs.iter().all(|(other, _)| *other != job) => self.jobs.push((job, key)),
@@ -41,12 +44,12 @@ impl Keys {
         true
     }
 
-    /// Whether any job has a key.
+    /// Returns whether any job has a key.
     pub(crate) fn any(&self) -> bool {
         self.default.is_some() || !self.jobs.is_empty()
     }
 
-    /// The key of a job, if it has one.
+    /// Returns the key of a job, if it has one.
     pub(crate) fn of(&self, job: u32) -> Option<&Key> {
         let own = self.jobs.iter().find(|(other, _)| *other == job);
         own.map(|(_, key)| key).or(self.default.as_ref())
@@ -60,22 +63,22 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// How a control packet proves that it comes from the switch (requirements ).
+/// Authentication of a control packet that the switch sends (requirements ).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seal {
     /// No proof: the job has no key.
     Bare,
-    /// In the session of a member.
+    /// To a member, in its session.
     Session { job: u32, session: u64 },
-    /// To a sender that is no member: the trailer repeats the counter of the request.
+    /// To a non-member: the trailer repeats the counter of the request.
     Echo { job: u32, counter: u64 },
-    /// To the parent, as its member.
+    /// To the parent, of which this switch is a member.
     Upward { job: u32, context: u64, counter: u64 },
 }
 
-/// The nonces: each address has one, until it has used it.
+/// Nonces: each address has one, which changes when it is used.
 ///
-/// Nothing is stored when a nonce is sent, so that challenges cannot fill a table.
+/// No state is stored when a nonce is sent, so that challenges cannot fill a table.
 #[derive(Clone)]
 pub(crate) struct Nonces {
     secret: [u8; SECRET_LEN_BYTES],
@@ -87,14 +90,14 @@ impl Nonces {
         Self { secret: keys.secret, uses: vec![0; NONCE_COUNTERS] }
     }
 
-    /// The nonce of an address; never zero.
+    /// Returns the nonce of an address, which is never zero.
     pub(crate) fn of(&self, endpoint: &Endpoint) -> u64 {
         let uses = self.uses[self.position(endpoint)];
-        // Zero means that there is none.
+        // Zero is reserved for the absence of a nonce.
         self.hash(&[endpoint.key().get(), uses]).max(1)
     }
 
-    /// Uses up the nonce of an address. Returns false if `nonce` is another one.
+    /// Uses up the nonce of an address. Returns false if `nonce` is not that nonce.
     pub(crate) fn redeem(&mut self, endpoint: &Endpoint, nonce: u64) -> bool {
         let is_right = self.of(endpoint) == nonce;
         if is_right {

@@ -1,37 +1,40 @@
-//! The switch core: bytes and a clock in; bytes, events and a deadline out.
+//! The switch core, a sans-I/O state machine: it takes datagrams and the time, and produces datagrams, events and a
+//! deadline.
 //!
-//! It does no I/O, reads no clock and allocates nothing after [`Switch::new`]. The daemon's UDP and raw
-//! ports, the simulator and the comparison with the RTL all drive this one type.
+//! It performs no I/O, reads no clock and allocates no memory after [`Switch::new`], except in the status queries for
+//! operators. The daemon's UDP and raw ports, the simulator and the comparison with the RTL all drive this one type.
 //!
 //! # Contract
-//! After each `handle_*` call [`Switch::poll_transmit`] until `None`, then [`Switch::poll_event`] until
-//! `None`, then sleep until input arrives or the instant of [`Switch::poll_timeout`], and then call
-//! [`Switch::handle_timeout`]. Spurious calls do nothing.
+//! After each `handle_*` call, the driver calls [`Switch::poll_transmit`] until it returns `None`, then
+//! [`Switch::poll_event`] until it returns `None`. It then sleeps until input arrives or until the instant that
+//! [`Switch::poll_timeout`] returns; at that instant it calls [`Switch::handle_timeout`]. Spurious calls have no
+//! effect.
 //!
-//! Between two `handle_*` calls the switch does a bounded part of the work that it has queued (see the module `steps`).
-//! If work is left, [`Switch::poll_timeout`] is due at once, so that the driver receives packets in between.
+//! Between two `handle_*` calls, the switch executes a bounded amount of its queued work (see the module `steps`). If
+//! work remains, the deadline of [`Switch::poll_timeout`] is immediate, so that the driver can receive packets in
+//! between.
 //!
 //! # Layers
-//! A module uses only modules that this list names after it, which a test enforces.
+//! A module depends only on modules that appear later in this list. A test enforces this.
 //! - Interface to the driver: `switch`.
-//! - Causes of change, which are time, packets of the parent and of members, and queued work: `timers`, `upstream`,
+//! - Inputs, which are time, packets of the parent, packets of members, and queued work: `timers`, `upstream`,
 //!   `control`, `data`, `steps`.
-//! - Life of a job: `lifecycle`, `quota`.
+//! - Life cycle of a job: `lifecycle`, `quota`.
 //! - Packets that the switch sends: `authentication`, `parent`, `reply`.
-//! - All parts of a switch: `state`.
-//! - Parts, each of which keeps its own invariants: `jobs`, `config`, `status`, `waiting`, `backlog`, `output`,
-//!   `uplink`, `directory`.
+//! - State of the whole switch: `state`.
+//! - Components, each of which maintains its own invariants: `jobs`, `config`, `status`, `waiting`, `backlog`,
+//!   `output`, `uplink`, `directory`.
 //! - One job with its members, rounds, slots and sums: `job`.
-//! - Values and tables that do not depend on jobs: `journal`, `flight`, `event`, `limiter`, `keys`, `origin`, `budget`,
-//!   `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `endpoint`, `ids`.
+//! - Values and tables that are independent of jobs: `journal`, `flight`, `event`, `limiter`, `keys`, `origin`,
+//!   `budget`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `endpoint`, `ids`.
 //!
 //! # The path of a contribution
-//! 1. `switch`: [`Switch::handle_datagrams`] takes in a super-frame.
-//! 2. `data`: finds the member by its address, verifies the tags, and counts.
-//! 3. `job/aggregation`: checks the contribution against its slot, and opens, fills and closes it. In an asynchronous
-//!    job, `job/vectors` sets it aside.
-//! 4. `job/rounds`: which rounds are open, and which members take part in them.
-//! 5. `accumulate`: adds the floats, the last contribution straight into the outgoing packet.
+//! 1. `switch`: [`Switch::handle_datagrams`] receives a super-frame.
+//! 2. `data`: finds the member by its address, verifies the tags, and updates the counters.
+//! 3. `job/aggregation`: checks the contribution against its slot, and opens, fills and closes the slot. In an
+//!    asynchronous job, `job/vectors` stages the contribution.
+//! 4. `job/rounds`: tracks which rounds are open, and which members take part in them.
+//! 5. `accumulate`: adds the floats. The last contribution is added directly into the outgoing packet.
 //! 6. `output`: [`Switch::poll_transmit`] lends the batch of results to the driver.
 
 #![no_std]

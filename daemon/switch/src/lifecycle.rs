@@ -1,4 +1,4 @@
-//! The life of a job: members join and leave, the job is completed, halted, dismissed, and ends.
+//! Life cycle of a job: members join and leave; the job is completed, halted, dismissed, and ended.
 
 use iswitch_protocol::wire::{ControlBody, Status};
 
@@ -10,7 +10,8 @@ use crate::parent;
 use crate::reply::{self, Refusal};
 use crate::state::State;
 
-/// Members have joined, or represent more workers: perhaps the job is complete.
+/// Completes the job if all members that it waits for have joined. Called when members have joined, or represent more
+/// workers. With a parent, announces the members to it instead.
 pub(crate) fn gather(state: &mut State, at: JobIndex, last: Option<MemberId>) {
     let Some(job) = state.jobs.get(at) else { return };
     if job.has_parent() {
@@ -20,12 +21,13 @@ pub(crate) fn gather(state: &mut State, at: JobIndex, last: Option<MemberId>) {
     }
 }
 
-/// Completes a job. The last member to join, if it completed the job, gets an Ack of its own.
+/// Completes a job. `last` is the member whose Join completed it, if any; it gets an Ack of its own instead of a
+/// notice.
 pub(crate) fn form_job(state: &mut State, at: JobIndex, last: Option<MemberId>, granted: Option<Granted>) {
     let Some(job) = state.jobs.form(at, granted, state.now) else { return };
     let (id, members) = (job.id(), job.members().count());
     if let (Some(granted), Some(key)) = (granted, state.keys.of(id).filter(|_| job.is_tagged())) {
-        // The members learn the epoch of the topmost switch, and with that the key of its results.
+        // The members derive the key for results from the epoch of the topmost switch.
         job.set_result_key(key.result_key(granted.epoch, id));
     }
     if job.is_resumed() {
@@ -35,7 +37,7 @@ pub(crate) fn form_job(state: &mut State, at: JobIndex, last: Option<MemberId>, 
         state.report(Event::JobFormed { job: id, members });
     }
     reply::announce_formed(state, at, last);
-    // The last worker may have joined after the others' contributions.
+    // The contributions of the others may have arrived before the last worker joined.
     close_finished(state, at);
 }
 
@@ -57,19 +59,19 @@ pub(crate) fn remove_member(state: &mut State, at: MemberAt, why: Departure) {
     let has_lost_suppliers = job.has_lost_suppliers();
     let address = member.endpoint.peer;
     state.report(Event::Left { job: id, member: at.member.to_wire(), address, why });
-    // A process that replaces its predecessor keeps the job.
+    // A restarted process keeps the job of its predecessor.
     if members == 0 && why != Departure::Restarted {
         return end_job(state, at.job, why);
     }
     if why == Departure::Forgotten {
-        // The others follow, and with the last of them the job ends.
+        // The other members are removed next, and the job ends with the last of them.
         return;
     }
     if has_lost_suppliers {
         return forget_members(state, at.job);
     }
     if members > 0 && !is_formed {
-        // The job may have waited for members that only the departed one knew of.
+        // The job may have waited for members that only the departed one had named.
         gather(state, at.job, None);
     } else {
         parent::declare_weight(state, at.job);
@@ -77,14 +79,14 @@ pub(crate) fn remove_member(state: &mut State, at: MemberAt, why: Departure) {
     close_finished(state, at.job);
 }
 
-/// The parent has forgotten this switch, which then forgets its members, so that all join again.
+/// Dismisses the members after the parent has forgotten this switch, so that all rejoin.
 pub(crate) fn forget_members(state: &mut State, at: JobIndex) {
     let Some(job) = state.jobs.get(at).map(Job::id) else { return };
     state.report(Event::JobForgotten { job });
     dismiss_members(state, at);
 }
 
-/// Removes all members of a job and informs them, so that they join again.
+/// Removes all members of a job and informs them, so that they rejoin.
 pub(crate) fn dismiss_members(state: &mut State, job_at: JobIndex) {
     let Some(members) = state.jobs.get(job_at).map(|job| job.members().present()) else { return };
     for member in members.iter() {
@@ -94,7 +96,7 @@ pub(crate) fn dismiss_members(state: &mut State, job_at: JobIndex) {
             remove_member(state, at, Departure::Forgotten);
         }
     }
-    // The last of them was a process whose successor begins anew.
+    // The job may have no members at all, if its last one was a process that is being replaced.
     if state.jobs.get(job_at).is_some_and(|job| job.members().count() == 0) {
         end_job(state, job_at, Departure::Forgotten);
     }
@@ -107,7 +109,8 @@ fn end_job(state: &mut State, at: JobIndex, why: Departure) {
     parent::release(state, at, job, why == Departure::Forgotten);
 }
 
-/// Has the open rounds of a job examined for segments that became complete without a contribution.
+/// Schedules the closing of segments in open rounds that became complete without a further contribution, for example
+/// by a departure.
 pub(crate) fn close_finished(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(job) = state.jobs.get_mut(at) else { return };
@@ -126,7 +129,7 @@ pub(crate) fn close_finished(state: &mut State, at: JobIndex) {
     }
 }
 
-/// Finishes the aggregate that is being filled with the vectors that it has.
+/// Finishes the aggregate that is being filled with the vectors admitted so far, and queues its results.
 pub(crate) fn close_aggregate(state: &mut State, at: JobIndex) {
     let Some(job) = state.jobs.get_mut(at) else { return };
     let end = job.layout().segment_count();

@@ -1,15 +1,15 @@
-//! Limits on senders that are no members: token buckets in a table of fixed size.
+//! Rate limits on non-members ("strangers"): token buckets in a table of fixed size.
 //!
-//! Anybody can send a Join, and write any source address on it. What a stranger sends costs time, an answer
-//! that goes to the owner of the address, and perhaps an entry in the table of jobs. So each source IPv4 address has
-//! a bucket, and all strangers together have one. Packets beyond are dropped without answer and without event.
-//! A worker that is dropped repeats its Join; a member never comes here.
+//! Anyone can send a Join, with any source address. A packet of a stranger costs processing time, an answer that goes
+//! to the owner of the address, and perhaps an entry in the table of jobs. Therefore each source IPv4 address has a
+//! bucket, and all strangers share another. Packets beyond these limits are dropped without an answer and without an
+//! event. A worker whose Join is dropped repeats it. Packets of members are not limited here.
 //!
 //! The buckets are a count-min sketch with conservative update (Estan and Varghese, "New Directions in Traffic
-//! Measurement and Accounting", SIGCOMM 2002): an address has one cell in each row, its bucket is as full as
-//! the fullest of them, and no address ever gets more than its rate. It gets less only if others have emptied
-//! its cells in all rows, which a sender without the key cannot aim at. A cell is one number, the
-//! theoretical arrival time of the generic cell rate algorithm (ITU-T I.371).
+//! Measurement and Accounting", SIGCOMM 2002). An address has one cell in each row, and its bucket is as full as the
+//! fullest of them, so no address ever exceeds its rate. An address gets less than its rate only if others have
+//! emptied its cells in all rows, and a sender that does not know the secret cannot target specific cells. A cell is
+//! a single number, the theoretical arrival time of the generic cell rate algorithm (ITU-T I.371).
 
 use core::net::Ipv4Addr;
 
@@ -25,42 +25,44 @@ use crate::keys::SECRET_LEN_BYTES;
 const NANOS_PER_S: u64 = 1_000_000_000;
 const BURST_NS: u64 = STRANGER_BURST_S * NANOS_PER_S;
 
-/// What senders that are no members may ask of the switch.
+/// Limits on packets of non-members.
 #[derive(Clone, Copy, Debug)]
 pub struct StrangerLimits {
-    /// Packets a second from one IPv4 address; zero counts as one. A bucket holds those of
-    /// [`STRANGER_BURST_S`] seconds.
+    /// Packets per second from one IPv4 address; zero counts as one. A bucket holds as many packets as arrive in
+    /// [`STRANGER_BURST_S`] seconds at this rate.
     pub source_rate: u32,
-    /// Packets a second from all of them together, likewise.
+    /// Packets per second from all non-members together; zero counts as one. The bucket is sized in the same way.
     pub total_rate: u32,
-    /// Secret, drawn at random for each run: a sender that knows it can choose addresses that share cells with others.
-    /// It is not derived from the boot id, which every Ack tells.
+    /// Secret, drawn at random for each run: a sender that knows it can choose addresses that share cells with
+    /// others. It is not derived from the boot id, because every Ack contains that.
     pub key: [u8; SECRET_LEN_BYTES],
 }
 
 impl Default for StrangerLimits {
-    /// Enough for 64 workers behind one address that all repeat their Joins, with a key that is no secret.
+    /// Returns rates that suffice for 64 workers behind one address that all repeat their Joins, with a placeholder
+    /// for the secret.
     fn default() -> Self {
         Self { source_rate: 256, total_rate: 4096, key: [0; SECRET_LEN_BYTES] }
     }
 }
 
-/// What a stranger has sent.
+/// Kind of packet that a non-member has sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
     /// A control packet, such as a Join.
     Control,
-    /// Data packets: a member that was forgotten sends many at once. They leave half of the bucket to its Joins.
+    /// Data packets, of which a forgotten member sends many at once. They may use only half of the bucket, so that
+    /// its Joins still pass.
     Data,
 }
 
-/// The buckets.
+/// All buckets.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     hasher: SipHasher13,
     source_interval_ns: u64,
     total_interval_ns: u64,
-    /// When each bucket will be full again, in nanoseconds of the driver's clock.
+    /// Instant at which each bucket will be full again, in nanoseconds of the driver's clock.
     rows: [Vec<u64>; STRANGER_ROWS],
     total: u64,
 }
@@ -77,7 +79,8 @@ impl Limiter {
         }
     }
 
-    /// Takes a token of the source and one of all, if there are both; otherwise none.
+    /// Takes one token from the bucket of the source and one from the shared bucket, or none if either is empty.
+    /// Returns whether the packet is admitted.
     pub(crate) fn admit(&mut self, now: Instant, source: Ipv4Addr, asks: Asks) -> bool {
         let now = now.as_nanos();
         let cells = self.cells(source);
@@ -99,7 +102,7 @@ impl Limiter {
         true
     }
 
-    /// The cell of an address in each row: different bits of one hash.
+    /// Returns the cell of an address in each row, each taken from different bits of one hash.
     fn cells(&self, source: Ipv4Addr) -> [usize; STRANGER_ROWS] {
         let hash = self.hasher.hash(&source.octets());
         core::array::from_fn(|row| {
@@ -108,7 +111,8 @@ impl Limiter {
     }
 }
 
-/// When a bucket will be full again once a token is taken from it; `None` if it has none down to `depth_ns`.
+/// Returns the instant at which a bucket will be full again after a token is taken from it, or `None` if it holds no
+/// token within `depth_ns`.
 fn taken(full_at: u64, now: u64, interval_ns: u64, depth_ns: u64) -> Option<u64> {
     let full_at = full_at.max(now) + interval_ns;
     (full_at - now <= depth_ns).then_some(full_at)
@@ -176,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whichever sources share its cells, no source gets more than its burst and its rate.
+        /// Checks that no source gets more than its burst and its rate, whichever sources share its cells.
         #[test]
         fn no_source_exceeds_its_rate(steps in proptest::collection::vec((0u32..20_000, 0u64..20), 1..3000)) {
             let mut limiter = Limiter::new(&StrangerLimits { total_rate: 1_000_000, ..LIMITS });

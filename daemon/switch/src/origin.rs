@@ -1,9 +1,9 @@
 //! The origin of a job: an epoch that no other incarnation has, and a first round that no packet in flight can name.
 //!
 //! The keys of tagged results are derived from the epoch, so a recorded result is never valid in a later
-//! incarnation, whatever rounds that one passes through. The first round keeps late packets of honest senders apart.
-//! Rounds wrap after 2^24 and can be compared over half of that range only, so the rounds in use are also counted in
-//! 64 bits.
+//! incarnation, whatever rounds that incarnation passes through. The first round protects against late packets of
+//! honest senders. Round numbers wrap after 2^24 and can be compared over half of that range only, so the rounds in
+//! use are also counted in 64 bits.
 
 use core::hash::Hasher;
 
@@ -11,7 +11,7 @@ use iswitch_protocol::Round;
 use iswitch_protocol::limits::ROUND_BITS;
 use siphasher::sip::SipHasher24;
 
-/// A round, and its number without wrapping.
+/// A round, and its 64-bit count without wrapping.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
     round: Round,
@@ -23,7 +23,7 @@ impl Position {
         self.round
     }
 
-    /// Moves forward to a round. An earlier round changes nothing.
+    /// Moves forward to a round. An earlier round has no effect.
     pub(crate) fn advance(&mut self, round: Round) {
         if self.round.is_before(round) {
             self.count += u64::from(round.distance_from(self.round));
@@ -32,7 +32,7 @@ impl Position {
     }
 }
 
-/// Assigns epochs and first rounds to jobs.
+/// Source of the epochs and first rounds of jobs.
 #[derive(Debug)]
 pub(crate) struct Origins {
     boot: u64,
@@ -41,15 +41,15 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// The origins of a run of the switch. Its first round is the upper bits of `boot`, so that no late packet of an
-    /// earlier run names a round of this one (M-7).
+    /// Creates the source of origins for a run of the switch. The first round is given by the upper bits of `boot`,
+    /// so that no late packet of an earlier run names a round of this one (M-7).
     pub(crate) fn new(boot: u64) -> Self {
         let round = Round::new((boot >> (u64::BITS - ROUND_BITS)) as u32);
         Self { boot, incarnations: 0, next: Position { round, count: 0 } }
     }
 
-    /// The epoch of another incarnation of a job. It is neither zero nor `boot`, and unlike all others of this run and,
-    /// as `boot` is drawn at random, of all runs.
+    /// Returns the epoch of a new incarnation of a job. It is neither zero nor `boot`, and differs from all others of
+    /// this run and, because `boot` is drawn at random, of all runs.
     pub(crate) fn take_epoch(&mut self) -> u64 {
         loop {
             self.incarnations += 1;
@@ -62,12 +62,12 @@ impl Origins {
         }
     }
 
-    /// Where the next job begins.
+    /// Returns the position at which the next job begins.
     pub(crate) fn next(&self) -> Position {
         self.next
     }
 
-    /// Records that a job has ended, and that none of its packets in flight names this round or a later one.
+    /// Records that a job has ended whose packets in flight all name rounds before `position`.
     pub(crate) fn end_before(&mut self, position: Position) {
         if self.next.count < position.count {
             self.next = position;
@@ -99,7 +99,7 @@ mod tests {
         let mut far = origins.next();
         let mut near = origins.next();
         assert_eq!(far.round(), Round::new(5));
-        // More than half of the range, where the first round would seem to lie ahead.
+        // Advance by more than half of the range, so that the first round would seem to lie ahead.
         for _ in 0..3 {
             far.advance(far.round().plus(STEP));
         }
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(origins.next().round(), Round::new(5 + 3 * STEP));
         origins.end_before(near);
         assert_eq!(origins.next().round(), Round::new(5 + 3 * STEP));
-        // All the way round.
+        // The round numbers wrap.
         far.advance(far.round().plus(STEP));
         origins.end_before(far);
         assert_eq!(origins.next().round(), Round::new(5));

@@ -1,5 +1,5 @@
-//! What waits to be sent: control packets, a batch of results, a batch of answers to one member, a batch of partial
-//! sums for the parent.
+//! Pending output: control packets, a batch of results for all members of a job, a batch of answers to one member,
+//! and a batch of partial sums for the parent.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
@@ -18,14 +18,15 @@ use crate::job::Members;
 use crate::keys::{Keys, Seal};
 use crate::ring::Ring;
 
-/// Datagrams to send: one, or a super-frame of datagrams of `stride` bytes of which the last may be shorter.
+/// Datagrams to send: a single one, or a super-frame of datagrams of `stride` bytes each, of which the last may be
+/// shorter.
 #[derive(Debug)]
 pub struct Transmit<'a> {
-    /// Control or data.
+    /// Traffic class: control or data.
     pub class: Class,
     /// UDP payloads, one after the other.
     pub payload: &'a [u8],
-    /// Bytes of each payload.
+    /// Length of each payload but the last, in bytes.
     pub stride: usize,
     recipients: Recipients<'a>,
 }
@@ -41,7 +42,7 @@ impl<'a> Transmit<'a> {
         Self { class: Class::Data, payload: batch.bytes(), stride: batch.stride(), recipients }
     }
 
-    /// The receivers: each gets the whole payload.
+    /// Returns the recipients, each of which gets the whole payload.
     pub fn recipients(&self) -> impl Iterator<Item = &'a Endpoint> {
         let (one, members) = match self.recipients {
             Recipients::One(endpoint) => (Some(endpoint), None),
@@ -82,25 +83,25 @@ impl Shipment {
         Self { batch: Batch::new(), job: JobIndex::new(0), to: NOWHERE }
     }
 
-    /// Sends the packets of the empty batch to all members of a job.
+    /// Sets all members of a job as the recipients of the empty batch.
     pub(crate) fn aim_at_members(&mut self, job: JobIndex, is_tagged: bool) {
         self.job = job;
         self.batch.begin(is_tagged);
     }
 
-    /// Sends the packets of the empty batch to `to`, on behalf of a job.
+    /// Sets `to` as the recipient of the empty batch, on behalf of a job.
     pub(crate) fn aim(&mut self, job: JobIndex, to: Endpoint, is_tagged: bool) {
         (self.job, self.to) = (job, to);
         self.batch.begin(is_tagged);
     }
 
-    /// The job whose packets these are.
+    /// Returns the job that the packets belong to.
     pub(crate) fn job(&self) -> JobIndex {
         self.job
     }
 }
 
-/// Destination of no packet.
+/// Placeholder for a destination that is not set.
 const NOWHERE: Endpoint = Endpoint {
     port: PortId(0),
     peer: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0),
@@ -109,7 +110,7 @@ const NOWHERE: Endpoint = Endpoint {
     local_mac: [0; 6],
 };
 
-/// What the driver is sending.
+/// Output that is lent to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lent {
     Nothing,
@@ -119,14 +120,14 @@ pub(crate) enum Lent {
     Partials,
 }
 
-/// Everything that waits to be sent.
+/// All pending output.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     control: Ring<PendingControl>,
-    /// The control packet that is being sent, and its destination.
+    /// Control packet that is being sent. Its destination is `sending_to`.
     sending: Vec<u8>,
     sending_to: Endpoint,
-    /// Counter of the last packet that was sent in any session.
+    /// Counter of the last packet that was sent in any session of a member.
     counter: u64,
     /// Results for all members of a job.
     pub(crate) results: Shipment,
@@ -151,17 +152,17 @@ impl Outbox {
         }
     }
 
-    /// Whether no data packets wait to be sent.
+    /// Returns whether no data packets are pending.
     pub(crate) fn is_drained(&self) -> bool {
         self.results.batch.is_empty() && self.answers.batch.is_empty() && self.partials.batch.is_empty()
     }
 
-    /// Whether anything waits to be sent.
+    /// Returns whether any output is pending.
     pub(crate) fn has_output(&self) -> bool {
         !self.is_drained() || !self.control.is_empty()
     }
 
-    /// Clears what the driver has sent.
+    /// Clears the output that the driver has sent.
     pub(crate) fn reclaim(&mut self) {
         match self.lent {
             Lent::Results => self.results.batch.clear(),
@@ -172,7 +173,7 @@ impl Outbox {
         self.lent = Lent::Nothing;
     }
 
-    /// Chooses what the driver sends next: results before answers.
+    /// Chooses the next output for the driver: control packets, then partial sums, results, and answers.
     pub(crate) fn lend(&mut self, keys: &Keys) -> Lent {
         self.lent = if self.next_control(keys) {
             Lent::Control
@@ -188,7 +189,7 @@ impl Outbox {
         self.lent
     }
 
-    /// Queues a control packet, to be followed by `padding_len` zero bytes. Returns false if there is no room.
+    /// Queues a control packet, padded with `padding_len` zero bytes. Returns false if there is no room.
     pub(crate) fn push_control(
         &mut self,
         to: Endpoint,

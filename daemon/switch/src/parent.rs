@@ -1,4 +1,4 @@
-//! Packets to the parent of this switch: Joins, heartbeats, questions.
+//! Packets to the parent of this switch: Joins, heartbeats, and requests for results.
 
 use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
@@ -12,7 +12,8 @@ use crate::reply::bitmap_of;
 use crate::state::State;
 use crate::uplink::Uplink;
 
-/// Members have joined or left: as soon as the job has gathered, the parent is asked to admit this switch.
+/// Asks the parent to admit this switch once all members that the job waits for have joined, or sends an updated
+/// Join. Called when members have joined or left.
 pub(crate) fn declare(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(job) = state.jobs.get(at) else { return };
@@ -30,21 +31,21 @@ pub(crate) fn declare(state: &mut State, at: JobIndex) {
     join(state, at);
 }
 
-/// Some of the former members have not come back in time: the parent is asked even so.
+/// Asks the parent to admit this switch although some of the former members have not rejoined in time.
 pub(crate) fn declare_overdue(state: &mut State, at: JobIndex) {
     if !state.uplink(at).is_some_and(Uplink::is_in_use) {
         declare(state, at);
     }
 }
 
-/// States to the parent how many workers this switch represents.
+/// Informs the parent how many workers this switch represents.
 pub(crate) fn declare_weight(state: &mut State, at: JobIndex) {
     if state.uplink(at).is_some_and(Uplink::is_in_use) {
         join(state, at);
     }
 }
 
-/// Whether a job has waited for longer than a lease for members that had one to come back.
+/// Returns whether a job has waited for longer than a lease for its former members to rejoin.
 pub(crate) fn is_overdue(state: &State, job: &Job) -> bool {
     !job.is_formed() && state.now.since(job.created()) > state.config.lease()
 }
@@ -68,7 +69,7 @@ pub(crate) fn join(state: &mut State, at: JobIndex) {
         roams: job.members().roam() || state.config.uplinks.is_some_and(|uplinks| uplinks.has_choice()),
         nonce: uplink.session(),
         updates: is_member,
-        // What the members stated when they joined is no longer valid.
+        // The resume statements of the members are no longer valid once this switch is a member.
         resume: job.resume_of_all(uplink.members()).filter(|_| !is_member),
         padding_len: 0,
     };
@@ -85,7 +86,7 @@ pub(crate) fn send(state: &mut State, at: JobIndex, packet: &ControlRepr<'_>, pa
     state.send_control(&to, packet, padding_len, seal);
 }
 
-/// Sends a request for the whole job to the parent, whose notice then has it carried out.
+/// Forwards a request for the whole job to the parent, whose notice then makes this switch execute it.
 pub(crate) fn pass_on(state: &mut State, at: JobIndex, body: ControlBody<'_>) {
     let Some(job) = state.jobs.get(at).map(Job::id) else { return };
     let Some(uplink) = state.uplink_mut(at).filter(|uplink| uplink.is_member()) else { return };
@@ -93,11 +94,12 @@ pub(crate) fn pass_on(state: &mut State, at: JobIndex, body: ControlBody<'_>) {
     send(state, at, &ControlRepr { job, request, body }, 0);
 }
 
-/// Asks the parent for results that a member requests and that only the parent can have.
+/// Asks the parent for results that a member requested and that only the parent can have.
 pub(crate) fn ask(state: &mut State, at: JobIndex, wanted: SegmentSetRepr<'_>) {
     let last = wanted.range.round.previous();
     if state.jobs.get(at).is_some_and(|job| job.is_taken_up(last)) {
-        // What an earlier run of this switch has sent may reach a member now: no other member asks for it here.
+        // Also ask for the round before. A result of it that an earlier run of this switch sent may have reached some
+        // members, which will not ask for it again.
         let range = RangeRepr { round: last, ..wanted.range };
         ask_in_round(state, at, SegmentSetRepr { range, ..wanted });
     }
@@ -120,13 +122,13 @@ fn ask_in_round(state: &mut State, at: JobIndex, wanted: SegmentSetRepr<'_>) {
     send(state, at, &ControlRepr { job, request, body }, 0);
 }
 
-/// Asks the parent for the results of a range of segments of a round, as far as only it can have them.
+/// Asks the parent for those results of a range of segments of a round that only the parent can have.
 pub(crate) fn ask_for_range(state: &mut State, at: JobIndex, round: Round, first: u32, count: u32) {
     let range = RangeRepr { round, first, count };
     ask(state, at, SegmentSetRepr::of(range, &[u8::MAX; MAX_BITMAP_LEN_BYTES]));
 }
 
-/// Reports a lost parent; members are informed by every Ack from then on.
+/// Checks whether the parent is lost, and if so reports it. From then on, every Ack to a member carries the flag.
 pub(crate) fn watch(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(uplink) = state.uplink_mut(at) else { return };
@@ -136,7 +138,7 @@ pub(crate) fn watch(state: &mut State, at: JobIndex) {
     }
 }
 
-/// Changes to the next of the parents.
+/// Changes to the next of the candidate parents.
 pub(crate) fn change(state: &mut State, at: JobIndex) {
     let (now, uplinks) = (state.now, state.config.uplinks);
     let (Some(uplink), Some(uplinks)) = (state.uplink_mut(at), uplinks) else { return };
@@ -145,8 +147,8 @@ pub(crate) fn change(state: &mut State, at: JobIndex) {
     state.report(Event::ParentChosen { job, parent });
 }
 
-/// Ends the membership at the parent, because the job `id` has ended. The parent is informed, unless the same members
-/// are about to come back.
+/// Ends the membership at the parent because the job `id` has ended. The parent is informed, unless the same members
+/// are about to rejoin.
 pub(crate) fn release(state: &mut State, at: JobIndex, id: u32, comes_back: bool) {
     let Some(uplink) = state.uplink_mut(at) else { return };
     if uplink.release(comes_back) {

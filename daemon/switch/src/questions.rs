@@ -1,5 +1,6 @@
-//! What a switch has asked its parent recently. Many workers miss the same results, and each of them asks. They cannot
-//! know how long the parent takes to answer, because they measure the path to their own switch.
+//! Recent requests of a switch to its parent for results. Many workers miss the same results, and each of them asks
+//! for them. Workers cannot know how long the parent takes to answer, because they measure the path to their own
+//! switch, so this module suppresses repeated requests.
 
 use core::time::Duration;
 
@@ -7,14 +8,15 @@ use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
 use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::{Instant, Round};
 
-/// Questions that are remembered. One that is forgotten too soon costs packets, nothing else.
+/// Number of questions that are remembered. If one is forgotten too early, the only cost is redundant packets.
 const REMEMBERED: usize = 32;
-/// Shortest time between two questions for the same segment.
+/// Minimum time between two questions for the same segment.
 const SHORTEST_WAIT: Duration = Duration::from_millis(2);
-/// Longest: a lost question is then asked again however slow the path was.
+/// Maximum time between two questions for the same segment. After that time, a lost question is repeated however slow
+/// the path was.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 
-/// Segments that the parent was asked for.
+/// A request for segments that was sent to the parent.
 #[derive(Clone, Copy, Debug)]
 struct Question {
     range: RangeRepr,
@@ -37,12 +39,12 @@ impl Question {
     }
 }
 
-/// The questions, and how long answers take.
+/// The recent questions, and an estimate of the parent's response time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Questions {
     recent: [Question; REMEMBERED],
     oldest: usize,
-    /// One that is timed until its answer comes: its request id, and when it was asked.
+    /// Question whose answer is being timed: its request id, and the instant at which it was asked.
     timed: Option<(u32, Instant)>,
     smoothed_round_trip: Duration,
     deviation: Duration,
@@ -59,13 +61,13 @@ impl Questions {
         }
     }
 
-    /// Time in which an answer comes, in the manner of RFC 6298.
+    /// Returns the time within which an answer is expected, computed as in RFC 6298.
     fn wait(&self) -> Duration {
         let margin = (self.deviation * 4).max(self.smoothed_round_trip / 4);
         (self.smoothed_round_trip + margin).clamp(SHORTEST_WAIT, LONGEST_WAIT)
     }
 
-    /// Takes those out of a set of segments whose answer may still come.
+    /// Removes the segments from a set for which an answer may still arrive.
     pub(crate) fn retain_new(&self, now: Instant, range: RangeRepr, bitmap: &mut [u8; MAX_BITMAP_LEN_BYTES]) {
         let wait = self.wait();
         let is_young = |question: &&Question| question.range.count > 0 && now.since(question.asked) < wait;
@@ -78,7 +80,7 @@ impl Questions {
         }
     }
 
-    /// Remembers a question that is being asked.
+    /// Records a question that is being asked.
     pub(crate) fn note(
         &mut self,
         now: Instant,
@@ -88,13 +90,13 @@ impl Questions {
     ) {
         self.recent[self.oldest] = Question { range, bitmap, asked: now };
         self.oldest = (self.oldest + 1) % REMEMBERED;
-        // One whose answer is lost is not waited for.
+        // Stop timing a question whose answer seems lost.
         if self.timed.is_none_or(|(_, asked)| now.since(asked) > LONGEST_WAIT * 2) {
             self.timed = Some((request, now));
         }
     }
 
-    /// The parent has answered a request: exponential averages with the weights of RFC 6298.
+    /// Records that the parent has answered a request. The averages are exponential, with the weights of RFC 6298.
     pub(crate) fn answered(&mut self, now: Instant, request: u32) {
         let Some((_, asked)) = self.timed.take_if(|(timed, _)| *timed == request) else { return };
         let round_trip = now.since(asked);
@@ -122,7 +124,7 @@ mod tests {
         Instant::from_nanos(ms * 1_000_000)
     }
 
-    /// Which of eight segments would be asked for.
+    /// Returns a bitmap of eight segments that marks those for which a question would be sent.
     fn new_ones(questions: &Questions, now: Instant, first: u32) -> u8 {
         let mut bitmap = ALL;
         questions.retain_new(now, range(first, 8), &mut bitmap);

@@ -1,9 +1,9 @@
 //! Creation of jobs within the quotas of jobs and hosts.
 //!
-//! Only a sender with a proven return path creates a job, so forged Joins take no resources. The jobs of one
-//! address are limited: those that it began and that wait for workers, and those without members from elsewhere. If the
-//! switch holds keys, jobs without a key share half of its indexes, of its slots and of its sums, so that they never
-//! lock out jobs with a key (M-13).
+//! Only a sender with a proven return path can create a job, so forged Joins consume no resources. The jobs of
+//! one address are limited: those that it started and that wait for workers, and those all of whose members have this
+//! address. If the switch holds keys, all jobs without a key together may use half of its indexes, of its slots and
+//! of its sums, so that they never lock out jobs with a key (M-13).
 
 use core::net::Ipv4Addr;
 
@@ -19,7 +19,7 @@ use crate::reply::Refusal;
 use crate::state::State;
 
 impl Footprint {
-    /// The footprint of a job; `None` if it cannot be counted.
+    /// Returns the footprint of a job, or `None` on overflow.
     fn of(join: &JoinRepr, layout: &VectorLayout, is_ordered: bool) -> Option<Self> {
         Some(Self { slots: Job::slots_len(join, layout), sums: Job::sums_len(join, layout, is_ordered)? })
     }
@@ -28,15 +28,15 @@ impl Footprint {
         self.sums.saturating_mul(size_of::<f32>())
     }
 
-    /// Memory of a job with such segments that takes that many slots.
+    /// Returns the memory for sums of a job with the same ratio of sums to slots that takes `slots` slots.
     fn memory_bytes_for(&self, slots: usize) -> usize {
-        // Each slot stands for as much memory.
+        // Scale in proportion to the slots.
         let bytes = self.memory_bytes() as u128 * slots as u128 / self.slots.max(1) as u128;
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 }
 
-/// Creates a job, if the switch has the resources and the founder may have one more.
+/// Creates a job, if the switch has the resources and the founder's quota allows it.
 pub(crate) fn create_job(
     state: &mut State,
     id: u32,
@@ -78,7 +78,7 @@ pub(crate) fn create_job(
     Ok(at)
 }
 
-/// A free index for a new job: with a parent, the one that the job had before.
+/// Returns a free index for a new job. With a parent, it prefers the index that the job had before.
 fn free_index(state: &State, id: u32) -> Option<JobIndex> {
     let is_free = |at: &JobIndex| state.jobs.get(*at).is_none();
     let had = |at: &JobIndex| is_free(at) && state.uplink(*at).is_some_and(|uplink| uplink.served(id));
@@ -86,13 +86,13 @@ fn free_index(state: &State, id: u32) -> Option<JobIndex> {
     indexes().find(had).or_else(|| indexes().find(is_free))
 }
 
-/// The part of the indexes and of the memory that a job may take: the rest is reserved for jobs with a key.
+/// Returns the part of the indexes and of the memory that a job may use. The rest is reserved for jobs with a key.
 fn share_of(state: &State, id: u32) -> Share {
     let is_keyless = state.keys.any() && state.keys.of(id).is_none();
     if is_keyless { Share::Keyless } else { Share::All }
 }
 
-/// Whether a job without a key would leave those with one their share of the indexes.
+/// Returns whether a job may take an index: a job without a key must leave jobs with a key their share.
 fn may_take_index(state: &State, id: u32) -> bool {
     let keyless_jobs = state.jobs.iter().filter(|(_, job)| !job.has_key()).count();
     share_of(state, id) == Share::All || keyless_jobs < state.job_capacity() / KEYLESS_SHARE
@@ -106,7 +106,8 @@ fn take_memory(state: &mut State, id: u32, footprint: &Footprint) -> Option<Memo
     state.jobs.take_memory(footprint, share)
 }
 
-/// Memory that a new job may take, in KiB. A job with short segments runs out of slots first.
+/// Returns the memory that a new job may take, in KiB. For a job with short segments, the number of free slots is the
+/// limit.
 fn room_kib(state: &State, id: u32, footprint: Option<&Footprint>) -> u32 {
     let free = state.jobs.largest_gaps(share_of(state, id));
     let room = free.memory_bytes().min(state.config.job_memory_bytes);
@@ -114,9 +115,9 @@ fn room_kib(state: &State, id: u32, footprint: Option<&Footprint>) -> u32 {
     (room / 1024) as u32
 }
 
-/// Number of jobs of an address: those that it began and that still wait for workers, and those without members from
-/// elsewhere. Jobs with a key count apart from jobs without one, so that a neighbour on the same host locks out no
-/// other.
+/// Returns the number of jobs of an address: those that it started and that still wait for workers, and those all of
+/// whose members have this address. Jobs with a key and jobs without one are counted separately, so that jobs without
+/// a key cannot lock out a neighbour on the same host.
 fn jobs_of(state: &State, source: Ipv4Addr, id: u32) -> usize {
     let has_key = state.keys.of(id).is_some();
     let is_alone = |job: &Job| job.members().endpoints().all(|member| *member.peer.ip() == source);

@@ -1,8 +1,8 @@
-//! Why a packet changed nothing: at once the drop reason, the metric label and the log field.
+//! Reasons why a packet was dropped, used as drop reason, metric label and log field.
 
 use iswitch_protocol::wire::{Status, WireError};
 
-/// Why the switch dropped a datagram.
+/// Reason why the switch dropped a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
     /// The bytes are not a valid packet.
@@ -11,7 +11,7 @@ pub enum DropReason {
     UnknownMember,
     /// The packet names another job than the sender's.
     ForeignJob,
-    /// A Join that differs from the job's first, or for which there is no room.
+    /// A Join whose fields differ from those of the job, or for which there is no room.
     JoinRefused,
     /// A request that cannot be granted.
     RequestRefused,
@@ -19,7 +19,7 @@ pub enum DropReason {
     UnexpectedAck,
     /// A segment index beyond the vector.
     SegOutOfRange,
-    /// The payload is not as long as its segment.
+    /// A payload whose length differs from that of its segment.
     LengthMismatch,
     /// A worker that claims to hold several gradients, or a total that does not fit the field.
     BadWeight,
@@ -27,7 +27,7 @@ pub enum DropReason {
     NonFinite,
     /// A second contribution to a segment that is still open.
     Duplicate,
-    /// A contribution to a finished segment; the cached result was the answer.
+    /// A contribution to a finished segment; the answer is the cached result.
     Late,
     /// A contribution to a round that is over and no longer kept.
     StaleRound,
@@ -39,13 +39,13 @@ pub enum DropReason {
     Halted,
     /// A packet that does not prove that its sender has the job's key.
     NotAuthentic,
-    /// An authentic packet that is not newer than the last one of its sender.
+    /// An authentic packet that is not newer than the latest one of its sender.
     Replayed,
     /// A packet of a member that arrived on another port than the member's: a second cable, or a loop.
     OtherPort,
-    /// More requests in one call than the switch keeps; the sender repeats them.
+    /// More requests or datagrams than the switch can queue; the sender repeats them.
     Busy,
-    /// More from senders that are no members than the switch has time for; a worker repeats its Join.
+    /// Packets of non-members, or requests for repeated results, beyond the rate limit; the sender repeats them.
     RateLimited,
 }
 
@@ -76,12 +76,12 @@ impl DropReason {
     /// Number of reasons.
     pub const COUNT: usize = WireError::ALL.len() + OWN.len();
 
-    /// All of them, in the order of their numbers.
+    /// Returns all reasons, in the order of their indexes.
     pub fn all() -> impl Iterator<Item = Self> {
         WireError::ALL.into_iter().map(Self::Wire).chain(OWN)
     }
 
-    /// Position in [`Self::all`].
+    /// Returns the position in [`Self::all`].
     pub fn index(self) -> usize {
         match self {
             Self::Wire(error) => error as usize,
@@ -91,7 +91,7 @@ impl DropReason {
         }
     }
 
-    /// Label of the counter.
+    /// Returns the label of the counter.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Wire(error) => error.name(),
@@ -118,7 +118,7 @@ impl DropReason {
         }
     }
 
-    /// Status of the answer to a data packet; `None` if the answer is silence or a result.
+    /// Returns the status of the answer to a data packet, or `None` if it gets no answer or a result.
     pub(crate) const fn status(self) -> Option<Status> {
         match self {
             Self::Wire(_) => Some(Status::Malformed),
@@ -145,7 +145,7 @@ impl DropReason {
     }
 }
 
-/// What the switch has counted since it started.
+/// Counters of the switch since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Control packets received.
@@ -156,15 +156,15 @@ pub struct Counters {
     pub contributions: u64,
     /// Segments completed.
     pub results: u64,
-    /// Segments whose contributions are complete, for the parent's sum.
+    /// Segments whose partial sum for the parent is complete.
     pub partials: u64,
-    /// Results sent again to one member.
+    /// Results resent to one member.
     pub results_repeated: u64,
     /// Control packets handed to the ports.
     pub control_sent: u64,
     /// Data packets handed to the ports, one for each recipient.
     pub data_sent: u64,
-    /// Members expelled because their lease ran out.
+    /// Members expelled because their lease expired.
     pub expelled: u64,
     drops: [u64; DropReason::COUNT],
 }
@@ -179,17 +179,17 @@ impl Counters {
         self.drops[reason.index()] += datagrams;
     }
 
-    /// Datagrams dropped for one reason.
+    /// Returns the number of datagrams dropped for one reason.
     pub fn drops(&self, reason: DropReason) -> u64 {
         self.drops[reason.index()]
     }
 
-    /// Datagrams dropped for any reason.
+    /// Returns the number of datagrams dropped for any reason.
     pub fn dropped(&self) -> u64 {
         self.drops.iter().sum()
     }
 
-    /// Everything that is counted but the drops, by name.
+    /// Returns all counters except the drops, by name.
     pub fn traffic(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         [
             ("control_received", self.control_received),
@@ -205,7 +205,7 @@ impl Counters {
         .into_iter()
     }
 
-    /// The drop counters, by reason.
+    /// Returns the drop counters, by reason.
     pub fn dropped_by_reason(&self) -> impl Iterator<Item = (DropReason, u64)> + use<> {
         let drops = self.drops;
         DropReason::all().map(move |reason| (reason, drops[reason.index()]))

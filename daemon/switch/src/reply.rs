@@ -1,4 +1,4 @@
-//! Answers to members and other senders: Acks, refusals and notices.
+//! Answers to members and non-members: Acks, refusals and notices.
 
 use iswitch_protocol::Round;
 use iswitch_protocol::SegmentIndex;
@@ -14,7 +14,7 @@ use crate::job::{Job, Start};
 use crate::keys::Seal;
 use crate::state::State;
 
-/// Why a request is not granted: the reason, and what was expected.
+/// Refusal of a request: the reason, and the expected value.
 pub(crate) struct Refusal {
     pub(crate) status: Status,
     pub(crate) expected: u32,
@@ -22,7 +22,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// The round is over, or too early; `round` is where the member continues.
+    /// Refuses a round that is over or too early. `round` is where the member continues.
     pub(crate) fn stale_round(round: Round) -> Self {
         Self { round, ..Status::StaleRound.into() }
     }
@@ -40,7 +40,7 @@ impl From<(Status, u32)> for Refusal {
     }
 }
 
-/// The fields of a request that its Ack repeats, and how that is authenticated.
+/// Fields of a request that its Ack repeats, and the authentication and maximum length of the Ack.
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub(crate) job: u32,
@@ -50,17 +50,17 @@ pub(crate) struct Request {
     pub(crate) room: AnswerRoom,
 }
 
-/// The length limit of an answer (requirement C-11).
+/// Length limit of an answer (requirement C-11).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerRoom {
-    /// No limit: a member has proved its return path.
+    /// No limit: the receiver is a member and has proved its return path.
     Any,
-    /// The bytes that were received, without trailer: the sender has proved nothing.
+    /// The number of bytes received, without trailer: the sender has proved nothing.
     Bytes(usize),
 }
 
 impl AnswerRoom {
-    /// The limit for a sender that is not a member.
+    /// Returns the limit for the answer to a packet of a non-member.
     pub(crate) fn of(packet: &ControlPacket<'_>) -> Self {
         Self::Bytes(packet.content_len())
     }
@@ -78,7 +78,7 @@ pub(crate) fn grant(state: &mut State, to: &Endpoint, request: Request, at: Memb
     acknowledge(state, to, request, at, None);
 }
 
-/// Acknowledges a request with the segments that the switch misses from the member.
+/// Acknowledges a request, with the segments that the switch is missing from the member.
 pub(crate) fn acknowledge(
     state: &mut State,
     to: &Endpoint,
@@ -87,20 +87,20 @@ pub(crate) fn acknowledge(
     missing: Option<SegmentSetRepr<'_>>,
 ) {
     let Some(job) = state.jobs.get(at.job) else { return };
-    // The round of a Confirm may be the number of a vector.
+    // Only for a Help: the round of a Confirm may be the number of a vector.
     let asked = missing.filter(|_| request.action == Action::Help);
     let history = asked.map_or(0, |asked| job.history_before(asked.range.round));
     let ack = AckRepr { missing, history, ..job_ack(state, at, job, request.action) };
     send_ack(state, to, request, ack, 0);
 }
 
-/// Asks the sender of a Join to repeat it with a number that no recorded Join can have.
+/// Challenges the sender of a Join to repeat it with a nonce, which no recorded Join can contain.
 pub(crate) fn challenge(state: &mut State, to: &Endpoint, request: Request, nonce: u64, join: &JoinRepr) {
     let ack = AckRepr { history: nonce, ..bare_ack(state, Action::Join, Status::Challenge) };
     send_ack(state, to, request, ack, join_ack_padding(join));
 }
 
-/// Answers a Join that was granted; without a member, a query. The Ack is as long as the Join, so that both directions
+/// Answers a granted Join or, if there is no member, a query. The Ack is as long as the Join, so that both directions
 /// of the path are proved.
 pub(crate) fn grant_join(
     state: &mut State,
@@ -123,7 +123,7 @@ pub(crate) fn grant_join(
     send_ack(state, to, request, ack, join_ack_padding(join));
 }
 
-/// Notifies the members of a job that it is complete, except the last one, whose Join is acknowledged.
+/// Notifies the members of a job that it is complete, except the last one to join, whose Join is acknowledged.
 pub(crate) fn announce_formed(state: &mut State, at: JobIndex, last: Option<MemberId>) {
     for_each_member(state, at, |state, job, member| {
         if Some(member.member) == last {
@@ -140,7 +140,7 @@ pub(crate) fn notify_members(state: &mut State, at: JobIndex, body: ControlBody<
     for_each_member(state, at, |_, job, _| Some(ControlRepr { job: job.id(), request: 0, body }));
 }
 
-/// Sends each member of a job the packet that `packet` makes for it, if any.
+/// Sends each member of a job the packet that `packet` returns for it, if any.
 fn for_each_member(
     state: &mut State,
     at: JobIndex,
@@ -173,8 +173,8 @@ pub(crate) fn refuse_join(
     refuse_padded(state, to, request, refusal, join_ack_padding(join));
 }
 
-/// Refuses a packet of which no more than the header was read: a status, and what was expected. The answer to a Join is
-/// not padded (C-4).
+/// Refuses a packet of which only the header was read. `refusal` is a status and the expected value. The answer to a
+/// Join is not padded (C-4).
 pub(crate) fn refuse_packet(
     state: &mut State,
     to: &Endpoint,
@@ -196,7 +196,7 @@ pub(crate) fn refuse_data(state: &mut State, to: &Endpoint, at: MemberAt, refusa
     refuse(state, to, request, refusal);
 }
 
-/// Informs the sender of `len_bytes` of data packets that it is no member.
+/// Informs the sender of `len_bytes` of data packets that it is not a member.
 pub(crate) fn refuse_stranger(state: &mut State, to: &Endpoint, len_bytes: usize) {
     let room = AnswerRoom::Bytes(len_bytes);
     let request = Request { job: 0, id: 0, action: Action::Ack, seal: Seal::Bare, room };
@@ -206,8 +206,8 @@ pub(crate) fn refuse_stranger(state: &mut State, to: &Endpoint, len_bytes: usize
 fn refuse_padded(state: &mut State, to: &Endpoint, request: Request, refusal: &Refusal, padding_len: u16) {
     let Refusal { status, expected, round } = *refusal;
     let job = state.jobs.find(request.job).and_then(|at| state.jobs.get(at));
-    // A member that learns where to continue also learns the history until then. The round in the answer to a Confirm
-    // is the number of a vector.
+    // A member that learns where to continue also needs the history up to there. This does not apply to a Confirm,
+    // where the round is the number of a vector.
     let continuing = job.filter(|_| status == Status::StaleRound && request.action != Action::Confirm);
     let history = continuing.map_or(0, |job| job.history_before(round));
     let boot = job.map_or(state.config.boot, Job::epoch);
@@ -217,7 +217,7 @@ fn refuse_padded(state: &mut State, to: &Endpoint, request: Request, refusal: &R
     send_ack(state, to, request, ack, padding_len);
 }
 
-/// The Ack that states where a job is, to a member.
+/// Returns an Ack that describes the state of a job to a member.
 pub(crate) fn job_ack(state: &State, at: MemberAt, job: &Job, action: Action) -> AckRepr<'static> {
     let (weight, orphaned) = match state.uplink(at.job) {
         Some(uplink) => (u32::from(uplink.weight()), uplink.is_lost()),
@@ -249,7 +249,7 @@ fn bare_ack(state: &State, action: Action, status: Status) -> AckRepr<'static> {
     AckRepr { boot, lease_ms, ..AckRepr::bare(action, status) }
 }
 
-/// Sends an Ack. A request with id zero wants no answer, unless it is refused.
+/// Sends an Ack. A request with id zero is not acknowledged, but a refusal is sent.
 pub(crate) fn send_ack(
     state: &mut State,
     to: &Endpoint,
@@ -266,24 +266,25 @@ pub(crate) fn send_ack(
     }
 }
 
-/// Segments that each member may have in flight, so that those of all members fit in the receive buffer.
+/// Returns the window: the number of segments that each member may have in flight, so that those of all members fit
+/// in the receive buffer.
 fn window(state: &State, at: JobIndex, job: &Job) -> u16 {
     let tag_len = if job.is_tagged() { DATA_TAG_LEN_BYTES } else { 0 };
     let datagram = datagram_truesize(job.layout().full_packet_len() + tag_len);
     let members = usize::from(job.members().count().max(job.workers()).max(1));
     let own = recv_room(state.config.recv_buffer_bytes) / (datagram * members);
     let own = own.clamp(1, usize::from(u16::MAX)) as u16;
-    // Segments of members in flight are in flight to the parent as well.
+    // Segments in flight from members are also in flight to the parent.
     let uplink = state.uplink(at).filter(|_| job.is_formed());
     uplink.map_or(own, |uplink| own.min(uplink.window().max(1)))
 }
 
-/// Padding with which the Ack of a Join is as long as the Join.
+/// Returns the padding that makes the Ack of a Join as long as the Join.
 fn join_ack_padding(join: &JoinRepr) -> u16 {
     (JOIN_LEN_BYTES as u16).saturating_add(join.padding_len).saturating_sub(ACK_LEN_BYTES as u16)
 }
 
-/// The set of some segments of a range, one bit each.
+/// Returns the bitmap of some segments of a range.
 pub(crate) fn bitmap_of(
     range: RangeRepr,
     indices: impl Iterator<Item = SegmentIndex>,

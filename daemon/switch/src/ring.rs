@@ -1,8 +1,8 @@
-//! A queue of fixed capacity: it never allocates after it is made.
+//! A queue of fixed capacity, which never allocates after its creation.
 
 use alloc::collections::VecDeque;
 
-/// First in, first out, up to a capacity.
+/// FIFO queue with a maximum length.
 #[derive(Debug)]
 pub(crate) struct Ring<T> {
     items: VecDeque<T>,
@@ -14,7 +14,7 @@ impl<T> Ring<T> {
         Self { items: VecDeque::with_capacity(capacity), capacity }
     }
 
-    /// Appends; gives the item back if there is no room.
+    /// Appends an item. Returns the item as the error if there is no room.
     pub(crate) fn push(&mut self, item: T) -> Result<(), T> {
         if self.items.len() == self.capacity {
             return Err(item);

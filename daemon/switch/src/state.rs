@@ -1,6 +1,6 @@
-//! The state of a switch: its parts, and what all that act on them need.
+//! State of a switch: its components, and the operations on them that all modules above share.
 //!
-//! Each part keeps its own invariants. The modules above this one are functions on the whole state.
+//! Each component maintains its own invariants. The modules above this one are functions on the whole state.
 
 use core::time::Duration;
 
@@ -24,13 +24,13 @@ use crate::output::Outbox;
 use crate::reason::{Counters, DropReason};
 use crate::uplink::Uplink;
 
-/// A driver that is alive calls at least this many times in a lease, and in the time after which a member is
-/// slow, so a longer silence is its own.
+/// A running driver calls the switch at least this many times per lease, and per time after which a member counts as
+/// slow. A longer silence therefore means that the driver itself was asleep.
 const TICKS_PER_LIMIT: u32 = 4;
-/// Pauses of the driver that are shorter count for no limit: a busy switch need not check.
+/// Shorter pauses of the driver do not matter for any limit, so that a busy switch need not check them.
 const MIN_SLEEP: Duration = Duration::from_millis(1);
 
-/// The parts of a switch.
+/// The components of a switch.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) config: Config,
@@ -38,10 +38,10 @@ pub(crate) struct State {
     pub(crate) nonces: Nonces,
     pub(crate) limiter: Limiter,
     pub(crate) now: Instant,
-    /// When leases and rounds are checked next.
+    /// Instant at which leases and rounds are checked next.
     pub(crate) deadline: Option<Instant>,
     pub(crate) jobs: Jobs,
-    /// One for each job that there may be; none without a parent.
+    /// Uplinks, one for each job that there may be; empty without a parent.
     pub(crate) uplinks: Vec<Uplink>,
     pub(crate) outbox: Outbox,
     pub(crate) backlog: Backlog,
@@ -50,7 +50,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Takes all the memory that the switch will ever have.
+    /// Creates the state and allocates all the memory that the switch ever uses.
     pub(crate) fn new(config: Config, keys: Keys) -> Self {
         let ports = config.uplinks.map_or(0, |uplinks| uplinks.ports.min(MAX_JOBS as u8));
         let uplink =
@@ -71,8 +71,9 @@ impl State {
         }
     }
 
-    /// Takes over the driver's clock. A step back is ignored. If the driver slept through much of a lease, members
-    /// could not be heard: their leases are extended by as much, and so is the time that rounds and uplinks may wait.
+    /// Advances the clock to the driver's. A step back is ignored. If the driver slept through much of a lease, the
+    /// switch could not hear its members: their leases are extended by the pause, and so are the times that rounds
+    /// and uplinks may wait.
     pub(crate) fn advance(&mut self, now: Instant) {
         let slept = now.since(self.now);
         if slept > self.config.lease() / 2 {
@@ -89,7 +90,7 @@ impl State {
         self.now = self.now.max(now);
     }
 
-    /// Ensures that the switch wakes up while there are members.
+    /// Ensures that the switch wakes up in time to check leases and rounds.
     pub(crate) fn expect_tick(&mut self) {
         let limit = self.config.lease().min(self.config.slow_after());
         let tick = self.now.plus(limit / TICKS_PER_LIMIT);
@@ -104,14 +105,14 @@ impl State {
         self.uplinks.get_mut(at.get())
     }
 
-    /// The uplink whose port a packet arrived on.
+    /// Returns the index of the uplink on whose port a packet arrived.
     pub(crate) fn uplink_of_port(&self, from: &Endpoint) -> Option<JobIndex> {
         let first = self.config.uplinks.as_ref()?.first_port.0;
         let at = usize::from(from.port.0.checked_sub(first)?);
         (at < self.uplinks.len()).then(|| JobIndex::new(at))
     }
 
-    /// Number of jobs that there may be: with a parent, one for each port that leads to it.
+    /// Returns the maximum number of jobs: with a parent, one for each port that leads to it.
     pub(crate) fn job_capacity(&self) -> usize {
         if self.uplinks.is_empty() { MAX_JOBS } else { self.uplinks.len() }
     }
@@ -128,7 +129,7 @@ impl State {
         self.jobs.is_stray(from, self.now, self.config.lease())
     }
 
-    /// A job with its slots and sums, and the destinations of what comes of it.
+    /// Returns a job with its slots and sums, and the outbox and counters that its results go to.
     #[inline]
     pub(crate) fn parts(&mut self, at: JobIndex) -> Option<(Aggregation<'_>, &mut Outbox, &mut Counters)> {
         let aggregation = self.jobs.aggregation(at, self.now)?;
@@ -139,26 +140,26 @@ impl State {
         self.jobs.aggregation(at, self.now)
     }
 
-    /// Sends results to the members of a job from now on.
+    /// Directs further results to the members of a job.
     pub(crate) fn aim_results(&mut self, at: JobIndex) {
         let is_tagged = self.jobs.get(at).is_some_and(Job::is_tagged);
         self.outbox.results.aim_at_members(at, is_tagged);
     }
 
-    /// Sends answers to a member of a job from now on.
+    /// Directs further answers to a member of a job.
     pub(crate) fn aim_answers(&mut self, at: JobIndex, to: Endpoint) {
         let is_tagged = self.jobs.get(at).is_some_and(Job::is_tagged);
         self.outbox.answers.aim(at, to, is_tagged);
     }
 
-    /// Sends partial sums to the parent of a job from now on.
+    /// Directs further partial sums to the parent of a job.
     pub(crate) fn aim_partials(&mut self, at: JobIndex) {
         if let Some(uplink) = self.uplinks.get(at.get()) {
             self.outbox.partials.aim(at, uplink.parent(), uplink.partials_key().is_some());
         }
     }
 
-    /// Queues a control packet. If there is no room, the loss is counted, and the sender of the request repeats it.
+    /// Queues a control packet. If there is no room, the loss is counted; the sender repeats its request.
     pub(crate) fn send_control(
         &mut self,
         to: &Endpoint,
@@ -171,10 +172,11 @@ impl State {
         }
     }
 
-    /// Queues work of a job. Returns false, and counts it, if the job has requested too much already.
+    /// Queues work of a job. If the job already has too many requests queued, counts a drop and returns false.
     pub(crate) fn queue_work(&mut self, work: Work) -> bool {
         let is_queued = self.backlog.push(work);
-        // A vector that is being added keeps its member from completing the next one.
+        // Only requests may be dropped. There is always room for additions, because a member cannot complete its next
+        // vector while one is being added.
         debug_assert!(is_queued || work.is_request(), "no room for {work:?}");
         if !is_queued {
             self.counters.count_drop(DropReason::Busy);

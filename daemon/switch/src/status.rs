@@ -1,4 +1,4 @@
-//! A job as an operator sees it.
+//! Status of a job for operators.
 
 use core::net::SocketAddrV4;
 
@@ -13,49 +13,49 @@ use crate::job::{Job, Member, Slot};
 use crate::uplink::Uplink;
 use crate::waiting::Waiting;
 
-/// A job as it is.
+/// Status of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct JobStatus {
-    /// The job's id.
+    /// Number of the job.
     pub job: u32,
-    /// Floats in its vector.
+    /// Number of floats in its vector.
     pub gradient_len: u32,
-    /// Floats in each segment but the last.
+    /// Number of floats in each segment but the last.
     pub segment_floats: u16,
-    /// The run of the topmost switch, which the numbers of its rounds belong to.
+    /// Epoch of the job at the topmost switch, to which its round numbers belong.
     pub boot: u64,
-    /// `synchronous` or `asynchronous`.
+    /// Mode: `synchronous` or `asynchronous`.
     pub mode: &'static str,
-    /// Workers that it was declared with, zero if it waits for none.
+    /// Declared number of workers; zero if the job does not wait for workers.
     pub workers: u16,
-    /// Whether they have all joined.
+    /// Whether the job is complete, so that rounds can finish.
     pub formed: bool,
-    /// Whether it has a key, without which no packet changes it.
+    /// Whether the job has a key, so that its control packets are authenticated.
     pub authenticated: bool,
-    /// Whether its data packets are tagged as well.
+    /// Whether the data packets of the job are tagged as well.
     pub tagged: bool,
-    /// The threshold H of the next round.
+    /// Threshold H of the next round.
     pub threshold: u16,
     /// Whether H was set by SetH.
     pub threshold_pinned: bool,
     /// Whether the job is suspended.
     pub halted: bool,
-    /// The latest round, if any has begun.
+    /// Latest round, if any has begun.
     pub round: Option<u32>,
-    /// The switch above this one, if the job goes up to one.
+    /// Address of the parent switch, if there is one.
     pub parent: Option<SocketAddrV4>,
-    /// How long that has been silent, in milliseconds, if it is being asked.
+    /// Time since the last packet of the parent, in milliseconds, if the uplink is in use.
     pub parent_silent_ms: Option<u64>,
-    /// Whether it does not answer: there are no sums until it does.
+    /// Whether the parent is lost: until it answers again, no sums are delivered.
     pub parent_lost: bool,
-    /// Why it does not let this switch join, if it does not.
+    /// Reason why the parent refuses this switch, if it does.
     pub parent_refusal: Option<String>,
-    /// Digests of the weights that differed from another member's.
+    /// Number of digests of the weights that differed from another member's.
     pub diverged: u64,
-    /// Its members.
+    /// Members of the job.
     pub members: Vec<MemberStatus>,
-    /// The members that the oldest unfinished round waits for, if it waits for any.
+    /// Oldest round that waits for members, if any, and these members.
     pub waiting: Option<WaitingStatus>,
 }
 
@@ -63,13 +63,13 @@ pub struct JobStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct WaitingStatus {
-    /// The round.
+    /// Number of the round.
     pub round: u32,
-    /// Time since its first contribution, in milliseconds.
+    /// Time since the first contribution to the round, in milliseconds.
     pub waited_ms: u64,
-    /// Segments of the vector.
+    /// Number of segments in the vector.
     pub segments: u32,
-    /// The members that it waits for.
+    /// Members that the round waits for.
     pub members: Vec<AwaitedStatus>,
 }
 
@@ -77,33 +77,34 @@ pub struct WaitingStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct AwaitedStatus {
-    /// The member's id.
+    /// Id of the member.
     pub member: u16,
-    /// Its address.
+    /// Address of the member.
     pub address: SocketAddrV4,
-    /// Segments to which others have contributed and this member has not.
+    /// Number of segments that other members have contributed to and this member has not.
     pub missing_segments: u32,
 }
 
-/// A member as it is (figure 9 of the paper).
+/// Status of a member (figure 9 of the paper).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct MemberStatus {
-    /// The member's id.
+    /// Id of the member.
     pub id: u16,
-    /// Its address.
+    /// Address of the member.
     pub address: SocketAddrV4,
-    /// `worker` or `switch`.
+    /// Kind of the member: `worker` or `switch`.
     pub kind: &'static str,
-    /// The first round it takes part in.
+    /// First round that the member takes part in.
     pub start_round: u32,
-    /// How long it has been silent, in milliseconds.
+    /// Time since the last packet of the member, in milliseconds.
     pub silent_ms: u64,
-    /// Segments that it has contributed since it joined.
+    /// Number of segments that the member has contributed since it joined.
     pub contributions: u64,
-    /// Round of the last of these, or in an asynchronous job the number of its vector; none if there are none.
+    /// Round of the last contribution, or in an asynchronous job the number of its vector; `None` if there are no
+    /// contributions.
     pub last_round: Option<u32>,
-    /// How long ago that was, in milliseconds.
+    /// Time since the last contribution, in milliseconds.
     pub idle_ms: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Execution of queued work, a step at a time.
+//! Execution of queued work, one step at a time.
 
 use core::ops::Range;
 
@@ -11,8 +11,9 @@ use crate::job::{Addition, Aggregation, Rounds};
 use crate::parent;
 use crate::state::State;
 
-/// Works until there is something to send. Returns false if nothing was found: there is no work, or this turn has had
-/// its share of it, and [`Switch::poll_timeout`](crate::Switch::poll_timeout) is due at once.
+/// Executes queued work until there is output to send. Returns false if no output was produced: either there is no
+/// work, or this turn has used up its share, and [`Switch::poll_timeout`](crate::Switch::poll_timeout) is due
+/// immediately.
 pub(crate) fn work(state: &mut State) -> bool {
     while let Some((job, step)) = state.backlog.next_step() {
         let mut meter = Meter::default();
@@ -31,7 +32,7 @@ pub(crate) fn work(state: &mut State) -> bool {
     false
 }
 
-/// Does a step of an entry of the queue. Returns where it stopped; none if the rest is void.
+/// Executes one step of a queue entry. Returns the segment at which it stopped, or `None` if nothing is left to do.
 fn work_on(state: &mut State, work: &Work, meter: &mut Meter) -> Option<u32> {
     match *work {
         Work::Repeat { at, ref wanted, next, .. } => repeat_results(state, at, wanted, next, meter),
@@ -42,7 +43,7 @@ fn work_on(state: &mut State, work: &Work, meter: &mut Meter) -> Option<u32> {
     }
 }
 
-/// Sends a member the results that it asked for.
+/// Sends a member the results that it requested.
 fn repeat_results(
     state: &mut State,
     at: MemberAt,
@@ -59,7 +60,7 @@ fn repeat_results(
     stopped_at
 }
 
-/// Sends the parent the partial sums that it misses.
+/// Sends the parent the partial sums that it is missing.
 fn resend_partials(
     state: &mut State,
     at: JobIndex,
@@ -73,8 +74,8 @@ fn resend_partials(
     wanted.fill(&mut aggregation, batch, next, meter, Aggregation::push_partial)
 }
 
-/// Closes the segments of a range that wait for no member, or all that have contributions if forced. Returns where it
-/// stopped; none if the round is over.
+/// Closes the segments of a range that wait for no member, or with `force` all that have contributions. Returns the
+/// segment at which it stopped, or `None` if the round is over.
 fn close_segments(
     state: &mut State,
     at: JobIndex,
@@ -100,7 +101,7 @@ fn close_segments(
         if let Some(summed) = aggregation.close(round, index, force, batch) {
             let floats = aggregation.job().layout().float_count(index);
             if is_ordered {
-                // The contributions are added only now.
+                // In an ordered job, the contributions are added only when the segment closes.
                 meter.add(floats * usize::from(summed));
             }
             meter.send(floats, recipients);
@@ -112,8 +113,8 @@ fn close_segments(
     Some(next)
 }
 
-/// Searches a deserted round for the first result that only the parent can have, and asks for it and those behind it.
-/// Returns where it stopped; none if that is done.
+/// Searches a deserted round for the first result that only the parent can have, and requests it and the results
+/// after it. Returns the segment at which the search stopped, or `None` if it is finished.
 fn ask_for_results(
     state: &mut State,
     at: JobIndex,
@@ -137,7 +138,8 @@ fn ask_for_results(
     None
 }
 
-/// Adds segments of a vector, as far as a step goes and there is room for the results. Returns where it stopped.
+/// Adds segments of a vector, as far as the budget of a step and the room for results allow. Returns the segment at
+/// which it stopped, or `None` if nothing is left to do.
 fn add_vector(
     state: &mut State,
     at: JobIndex,
@@ -148,7 +150,7 @@ fn add_vector(
     state.aim_results(at);
     let (mut aggregation, outbox, counters) = state.parts(at)?;
     let batch = &mut outbox.results.batch;
-    // The job may have been reset, or be another one.
+    // The job may have been reset or replaced since the work was queued.
     let rounds = aggregation.job().rounds();
     let is_over = addition.aggregate.is_before(rounds.numbers().base());
     if is_over || !matches!(rounds, Rounds::Asynchronous(_)) {
@@ -177,7 +179,8 @@ fn add_vector(
     stopped_at
 }
 
-/// Sends the results of an aggregate that was finished without a last vector. Returns where it stopped.
+/// Sends the results of an aggregate that was finished early, not by a last vector. Returns the segment at which it
+/// stopped, or `None` if nothing is left to do.
 fn publish(
     state: &mut State,
     at: JobIndex,

@@ -1,4 +1,4 @@
-//! The switch as its driver sees it.
+//! The interface of the switch to its driver.
 
 use alloc::vec::Vec;
 
@@ -22,24 +22,26 @@ use crate::uplink::Uplink;
 use crate::upstream::handle_from_parent;
 use crate::{steps, timers};
 
-/// The switch.
+/// An iSwitch: aggregates the gradients of several jobs. See the [crate documentation](crate) for the calling
+/// contract.
 #[derive(Debug)]
 pub struct Switch {
     state: State,
 }
 
 impl Switch {
-    /// A switch without members, whose jobs need no key. Takes all the memory that it will ever have.
+    /// Creates a switch without members, whose jobs need no key. Allocates all the memory that the switch ever uses.
     pub fn new(config: Config) -> Self {
         Self::with_keys(config, Keys::default())
     }
 
-    /// A switch without members, on which a job that has a key accepts only packets that prove it.
+    /// Creates a switch without members. A job that has a key in `keys` accepts only packets that are authenticated
+    /// with it.
     pub fn with_keys(config: Config, keys: Keys) -> Self {
         Self { state: State::new(config, keys) }
     }
 
-    /// Takes in a datagram, or a super-frame of datagrams of `stride` bytes of which the last may be shorter.
+    /// Processes a datagram, or a super-frame of datagrams of `stride` bytes each, of which the last may be shorter.
     pub fn handle_datagrams(
         &mut self,
         now: Instant,
@@ -50,7 +52,7 @@ impl Switch {
     ) {
         let state = &mut self.state;
         state.advance(now);
-        // An empty payload is one datagram, though chunks() finds none in it.
+        // An empty payload is one datagram, but chunks() yields none for it.
         let stride = stride.max(1);
         if let Some(at) = state.uplink_of_port(from) {
             return handle_from_parent(state, from, at, class, payload, stride);
@@ -63,25 +65,25 @@ impl Switch {
         }
     }
 
-    /// Counts a frame whose ToS says that it is ours, but that cannot be used.
+    /// Counts a frame that its ToS identifies as an iSwitch packet, but that is unusable for the reason `error`.
     pub fn handle_invalid(&mut self, now: Instant, error: WireError) {
         self.state.advance(now);
         self.state.counters.count_drop(DropReason::Wire(error));
     }
 
-    /// Lets time pass: expels the members whose lease has expired, completes jobs that wait in vain, reports the
-    /// members that rounds wait for.
+    /// Handles the timers that have expired: expels members whose lease has expired, completes overdue jobs, reports
+    /// the members that rounds wait for, and sends Joins and heartbeats to parents.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.state.advance(now);
         timers::handle_timeout(&mut self.state);
     }
 
-    /// The next datagrams to send.
+    /// Returns the next datagrams to send, or `None` if there are none at present.
     pub fn poll_transmit(&mut self) -> Option<Transmit<'_>> {
         let state = &mut self.state;
         state.outbox.reclaim();
         let lent = match state.outbox.lend(&state.keys) {
-            // All output precedes the queued work that makes more of it.
+            // Drain the pending output before executing queued work, which produces more output.
             Lent::Nothing if steps::work(state) => state.outbox.lend(&state.keys),
             lent => lent,
         };
@@ -114,37 +116,40 @@ impl Switch {
         }
     }
 
-    /// When [`Self::handle_timeout`] is due.
+    /// Returns the instant at which [`Self::handle_timeout`] is due, or `None` if no timer is armed.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let state = &self.state;
-        // Work that is left is done as soon as it is its turn.
+        // Remaining work is due immediately.
         let work = (!state.backlog.is_empty()).then_some(state.now);
         let uplinks = state.uplinks.iter().filter_map(Uplink::deadline);
         state.deadline.into_iter().chain(uplinks).chain(work).min()
     }
 
-    /// The next event to log.
+    /// Returns the next event to log, or `None` if there is none.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.state.journal.next_event()
     }
 
-    /// The counters since the start.
+    /// Returns the counters, which cover the time since the switch started.
     pub fn counters(&self) -> &Counters {
         &self.state.counters
     }
 
-    /// The present jobs. Allocates: for an operator's question, not for the packet path.
+    /// Returns the status of all current jobs. Allocates memory: intended for operator queries, not for the packet
+    /// path.
     pub fn jobs(&self) -> impl Iterator<Item = JobStatus> + '_ {
         self.state.jobs.iter().map(|(at, job)| self.status_of(at, job))
     }
 
-    /// The epoch of a job: it identifies this incarnation, and that of the topmost switch once the job is complete.
+    /// Returns the epoch of a job, which identifies this incarnation of the job. Once the job is complete, it is the
+    /// epoch of the topmost switch.
     pub fn epoch_of(&self, job: u32) -> Option<u64> {
         let jobs = &self.state.jobs;
         jobs.find(job).and_then(|at| jobs.get(at)).map(Job::epoch)
     }
 
-    /// The job of that number; none if there is none. Allocates: for an operator's question.
+    /// Returns the status of the job with the number `id`, or `None` if no such job exists. Allocates memory:
+    /// intended for operator queries.
     pub fn job_status(&self, id: u32) -> Option<JobStatus> {
         let at = self.state.jobs.find(id)?;
         Some(self.status_of(at, self.state.jobs.get(at)?))
@@ -155,12 +160,14 @@ impl Switch {
         JobStatus::of(job, jobs.slots_of(job), self.state.uplink(at), *now)
     }
 
-    /// The latest records of each present or past job, the oldest first. Allocates: for an operator's question.
+    /// Returns the latest flight records of each current or past job, oldest first. Allocates memory: intended for
+    /// operator queries, not for the packet path.
     pub fn flight_records(&self) -> impl Iterator<Item = (u32, Vec<FlightRecord>)> + '_ {
         self.state.journal.flight().jobs()
     }
 
-    /// The same of one job; none if it is not known any more. Allocates.
+    /// Returns the latest flight records of one job, oldest first, or `None` if its records are no longer kept.
+    /// Allocates memory.
     pub fn flight_records_of(&self, job: u32) -> Option<Vec<FlightRecord>> {
         self.state.journal.flight().job(job)
     }

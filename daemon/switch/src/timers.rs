@@ -1,5 +1,5 @@
-//! What the passing of time does: leases end, jobs that wait in vain are completed, slow members are reported, and
-//! parents are asked again.
+//! Timers: leases expire, overdue jobs are completed, slow members are reported, and Joins and heartbeats are sent to
+//! parents.
 
 use iswitch_protocol::wire::{ControlBody, ControlRepr};
 
@@ -13,7 +13,7 @@ use crate::state::State;
 use crate::uplink::Due;
 use crate::waiting::Waiting;
 
-/// Does what is due.
+/// Handles all timers that are due.
 pub(crate) fn handle_timeout(state: &mut State) {
     if state.deadline.is_some_and(|deadline| deadline <= state.now) {
         expire_leases(state);
@@ -39,7 +39,7 @@ fn expire_leases(state: &mut State) {
     }
 }
 
-/// Completes the jobs that have come back without some of their members, which had a lease to come as well.
+/// Completes the resumed jobs whose missing members have not rejoined within a lease.
 fn form_overdue_jobs(state: &mut State) {
     for at in state.jobs.indexes() {
         let Some(job) = state.jobs.get(at).filter(|job| parent::is_overdue(state, job)) else { continue };
@@ -56,7 +56,7 @@ fn watch_rounds(state: &mut State) {
     let (now, limit) = (state.now, state.config.slow_after());
     for (job, slots) in state.jobs.iter_with_slots() {
         let overdue = Waiting::overdue(job, slots, now, limit);
-        // Counted once for all members: this goes through the whole vector.
+        // Compute this once for all members, and only if needed: it scans the whole vector.
         let mut missing = None;
         let (id, newest) = (job.id(), job.rounds().numbers().newest());
         for (member, member_state) in job.members_mut().iter_mut() {
@@ -80,7 +80,7 @@ fn watch_rounds(state: &mut State) {
                         state.journal.report(now, slow);
                     }
                 }
-                // A later round has been finished in time.
+                // A later round has been opened, so the round is finished and no longer waits for the member.
                 (Some(round), None) if is_past(round) => {
                     member_state.held_up = None;
                     let member = member.to_wire();
@@ -108,8 +108,8 @@ fn tend_uplinks(state: &mut State) {
     }
 }
 
-/// Changes the parent, if it does not answer, or no other member of a resumed job has come to it for a lease: the
-/// others may have another one.
+/// Changes the parent if it does not answer, or if a resumed job was not completed below it within a lease, because
+/// the other members may have another parent.
 fn reconsider_parent(state: &mut State, at: JobIndex) {
     let (now, lease) = (state.now, state.config.lease());
     let is_resumed = state.jobs.get(at).is_some_and(Job::is_resumed);
@@ -139,7 +139,7 @@ fn send_heartbeat(state: &mut State, at: JobIndex) {
     tend_deserted_round(state, at);
 }
 
-/// Ends a round that has no participants any more: no member would ask for what is missing of it.
+/// Finishes a round without participants, because no member would request the results that it lacks.
 fn tend_deserted_round(state: &mut State, at: JobIndex) {
     if !state.jobs.get(at).is_some_and(Job::waits_for_no_member) {
         return;

@@ -1,8 +1,8 @@
 //! The membership of one job at the parent of this switch.
 //!
-//! Each job has an uplink of its own, because a parent identifies a member by the address it sends from. An [`Uplink`]
-//! is the state machine of that membership: which parent is asked, whether it has admitted this switch, and whether it
-//! still answers. It sends nothing itself.
+//! Each job has its own uplink, because a parent identifies a member by its source address. An [`Uplink`] is the
+//! state machine of that membership: it tracks which parent is asked, whether the parent has admitted this switch,
+//! and whether the parent still answers. It sends no packets itself.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
@@ -20,23 +20,23 @@ use crate::questions::Questions;
 
 const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
 const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
-/// Heartbeats in a lease; the parent is lost if several of them are not answered.
+/// Heartbeats per lease. The parent is lost if [`MISSED_HEARTBEATS`] of them in a row are not answered.
 const HEARTBEATS_PER_LEASE: u32 = 8;
 const MISSED_HEARTBEATS: u32 = 3;
 
-/// The parents that a switch may have, and the ports that lead to them.
+/// Candidate parents of a switch, and the ports that lead to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uplinks {
     parents: [Option<SocketAddrV4>; MAX_PARENTS],
-    /// The first of the ports. Each has an address that is the same after a restart.
+    /// First of the ports. Each port keeps its address across restarts.
     pub first_port: PortId,
-    /// Number of ports, and so of jobs.
+    /// Number of ports, which is also the maximum number of jobs.
     pub ports: u8,
 }
 
 impl Uplinks {
-    /// Up to [`MAX_PARENTS`] parents; the one with the lowest address is tried first, as in the paper. `None` if
-    /// there are too many of them, or none, or no ports.
+    /// Creates the list of up to [`MAX_PARENTS`] parents. The parent with the lowest address is tried first, as in
+    /// the paper. Returns `None` if there are no parents, too many parents, or no ports.
     pub fn new(parents: &[SocketAddrV4], first_port: PortId, ports: u8) -> Option<Self> {
         if parents.is_empty() || parents.len() > MAX_PARENTS || ports == 0 {
             return None;
@@ -57,7 +57,7 @@ impl Uplinks {
         self.parents[choice % self.count().max(1)]
     }
 
-    /// Whether there are several parents.
+    /// Returns whether there are several parents.
     pub(crate) fn has_choice(&self) -> bool {
         self.count() > 1
     }
@@ -65,7 +65,7 @@ impl Uplinks {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// There is no job, or it waits for its own members.
+    /// There is no job, or the job still waits for members of this switch.
     Idle,
     Joining {
         retry: Duration,
@@ -73,32 +73,32 @@ enum Phase {
     Member,
 }
 
-/// What is due on an uplink.
+/// Packet that is due on an uplink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Join,
     Heartbeat,
 }
 
-/// What the answer to a Join means for the job.
+/// Meaning of the answer to a Join for the job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum JoinAnswer {
-    /// Nothing, or nothing yet.
+    /// The answer changes nothing, or nothing yet.
     Nothing,
-    /// The Join is to be repeated with the nonce of the parent.
+    /// The Join must be repeated with the nonce of the parent.
     Challenged,
-    /// The parent refuses this switch: the reason, and what it expected.
+    /// The parent refuses this switch, with this reason and expected value.
     Refused(Status, u32),
-    /// The parent does not know this switch any more.
+    /// The parent no longer knows this switch.
     Forgotten,
-    /// The job may start.
+    /// The parent has admitted this switch, and the job may start.
     Granted(Granted),
 }
 
-/// What another Ack of the parent means for the job.
+/// Meaning of any other Ack of the parent for the job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ParentState {
-    /// The Ack is not of this membership, or changes nothing.
+    /// The Ack does not belong to this membership, or changes nothing.
     Nothing,
     /// The parent serves another incarnation of the job, or does not know this switch.
     Forgotten,
@@ -111,44 +111,44 @@ pub(crate) enum ParentState {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Uplink {
     parent: Endpoint,
-    /// Index of that parent among the candidates.
+    /// Index of the parent among the candidates.
     choice: usize,
-    /// The job that used this uplink last: a job that comes back gets the same port.
+    /// Job that used this uplink last, so that a returning job gets the same port.
     job: Option<u32>,
     phase: Phase,
     join_request: u32,
     next_request: u32,
-    /// Distinguishes a membership from the one before it.
+    /// Instance number, which distinguishes a membership from the preceding one.
     instance: u32,
     /// Epoch of the topmost switch.
     epoch: u64,
-    /// The epoch before that, whose packets may still arrive and are ignored.
+    /// Preceding epoch, whose packets may still arrive and are ignored.
     past_epoch: u64,
     window: u16,
     /// Number of workers in the whole job.
     weight: u16,
-    /// Members of the parent in the job; zero if that is not known.
+    /// Number of members of the job at the parent; zero if it is not known.
     members: u16,
     lease: Duration,
-    /// When the next Join or heartbeat is due.
+    /// Instant at which the next Join or heartbeat is due.
     due: Instant,
-    /// When this parent was tried first.
+    /// Instant at which this parent was selected.
     since: Instant,
     last_heard: Instant,
     questions: Questions,
-    /// The round that was granted when the parent no longer had the sum before it.
+    /// Round that was granted when the parent no longer had the sum before it.
     refused_past: Option<Round>,
     is_lost: bool,
-    /// Why the parent refuses this switch, and what it expected, if it does.
+    /// Reason why the parent refuses this switch and the value that it expected, if it does.
     refusal: Option<(Status, u32)>,
-    /// With which this switch proves to its parent that it has the job's key, and the parent to it.
+    /// Authenticated session with the parent, in which both sides prove that they have the job's key.
     conversation: Conversation,
-    /// Key of the tags of the partial sums, if data is tagged.
+    /// Key for the tags of the partial sums, if data is tagged.
     tag_key: Option<TagKey>,
 }
 
 impl Uplink {
-    /// The uplink of port number `at`. `lease` counts until a parent states its own.
+    /// Creates the uplink of port number `at`. `lease` applies until a parent states its own lease.
     pub(crate) fn new(uplinks: &Uplinks, at: u8, boot: u64, lease: Duration) -> Self {
         let unspecified = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
         let port = PortId(uplinks.first_port.0 + at);
@@ -160,7 +160,7 @@ impl Uplink {
             job: None,
             phase: Phase::Idle,
             join_request: 0,
-            // Not one that the answers to an earlier run of this switch may still repeat.
+            // Avoid the request ids of an earlier run of this switch, whose answers may still arrive.
             next_request: ((boot >> 32) as u32).max(1),
             instance: boot as u32,
             epoch: 0,
@@ -176,7 +176,7 @@ impl Uplink {
             refused_past: None,
             is_lost: false,
             refusal: None,
-            // Drawn at random for each run, and far from the end.
+            // The boot id is random for each run; halving it leaves room for the counter to rise.
             conversation: Conversation::new(boot >> 1),
             tag_key: None,
         }
@@ -186,47 +186,47 @@ impl Uplink {
         self.parent
     }
 
-    /// Whether the job `id` used this uplink last.
+    /// Returns whether the job `id` was the last to use this uplink.
     pub(crate) fn served(&self, id: u32) -> bool {
         self.job == Some(id)
     }
 
-    /// The job and the parent, for reports.
+    /// Returns the job and the parent's address, for events.
     pub(crate) fn job_and_parent(&self) -> (u32, SocketAddrV4) {
         (self.job.unwrap_or(0), self.parent.peer)
     }
 
-    /// Whether a parent is being asked.
+    /// Returns whether the uplink is in use: this switch is joining a parent or is its member.
     pub(crate) fn is_in_use(&self) -> bool {
         self.phase != Phase::Idle
     }
 
-    /// Whether the parent has admitted this switch.
+    /// Returns whether the parent has admitted this switch.
     pub(crate) fn is_member(&self) -> bool {
         self.phase == Phase::Member
     }
 
-    /// Whether the parent does not answer: without it there are no sums.
+    /// Returns whether the parent is lost: it does not answer, and so no sums are delivered.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// Why the parent refuses this switch, and what it expected, if it does.
+    /// Returns the reason why the parent refuses this switch and the value that it expected, if it does.
     pub(crate) fn refusal(&self) -> Option<(Status, u32)> {
         self.refusal
     }
 
-    /// Segments that this switch may have in flight to the parent.
+    /// Returns the number of segments that this switch may have in flight to the parent.
     pub(crate) fn window(&self) -> u16 {
         self.window
     }
 
-    /// Number of workers in the whole job.
+    /// Returns the number of workers in the whole job.
     pub(crate) fn weight(&self) -> u16 {
         self.weight
     }
 
-    /// Members of the parent in the job; zero if that is not known.
+    /// Returns the number of members of the job at the parent; zero if it is not known.
     pub(crate) fn members(&self) -> u16 {
         self.members
     }
@@ -239,24 +239,24 @@ impl Uplink {
         self.join_request
     }
 
-    /// Key of the tags of the partial sums, if data is tagged.
+    /// Returns the key for the tags of the partial sums, if data is tagged.
     pub(crate) fn partials_key(&self) -> Option<&TagKey> {
         self.tag_key.as_ref()
     }
 
-    /// The nonce of the session with the parent.
+    /// Returns the nonce that identifies the session with the parent.
     pub(crate) fn session(&self) -> u64 {
         self.conversation.session()
     }
 
-    /// The id of another request.
+    /// Returns a new request id.
     pub(crate) fn take_request(&mut self) -> u32 {
         let request = self.next_request;
         self.next_request = request.wrapping_add(1).max(1);
         request
     }
 
-    /// Authenticates the next packet to the parent.
+    /// Returns how the next packet to the parent is authenticated.
     pub(crate) fn seal(&mut self, keys: &Keys, job: u32, action: Action) -> Seal {
         if keys.of(job).is_none() {
             return Seal::Bare;
@@ -265,12 +265,13 @@ impl Uplink {
         Seal::Upward { job, context, counter }
     }
 
-    /// Whether a packet proves that it is from the parent, and new.
+    /// Returns whether a packet is authentic, that is, from the parent and not replayed.
     pub(crate) fn accept(&mut self, key: &Key, packet: &ControlPacket<'_>) -> bool {
         self.conversation.accept(key, packet)
     }
 
-    /// Longest time between two Joins: members of the parent that wait for others must be heard within the lease.
+    /// Returns the maximum interval between two Joins. The parent must hear its members within the lease while they
+    /// wait for others.
     fn last_join_retry(&self) -> Duration {
         LAST_JOIN_RETRY.min(self.heartbeat_interval())
     }
@@ -279,12 +280,12 @@ impl Uplink {
         (self.lease / HEARTBEATS_PER_LEASE).max(Duration::from_millis(1))
     }
 
-    /// Time since the parent was heard.
+    /// Returns the time since the last packet of the parent.
     pub(crate) fn silence(&self, now: Instant) -> Duration {
         now.since(self.last_heard)
     }
 
-    /// Silence after which the parent is lost: several packets were not answered.
+    /// Returns the silence after which the parent counts as lost, because it left several packets unanswered.
     fn timeout(&self) -> Duration {
         let interval = match self.phase {
             Phase::Joining { .. } => self.heartbeat_interval().max(LAST_JOIN_RETRY),
@@ -293,21 +294,21 @@ impl Uplink {
         interval * MISSED_HEARTBEATS
     }
 
-    /// Accounts for a pause of the switch itself, in which it could not hear the parent.
+    /// Accounts for a pause of this switch, during which it could not hear the parent.
     pub(crate) fn oversleep(&mut self, slept: Duration) {
-        // Awake, it asks the parent more often than that.
+        // A running switch sends packets to the parent more often than that.
         if slept > self.timeout() / 2 {
             self.last_heard = self.last_heard.plus(slept);
             self.since = self.since.plus(slept);
         }
     }
 
-    /// When the next packet is due.
+    /// Returns the instant at which the next packet is due, if the uplink is in use.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.is_in_use().then_some(self.due)
     }
 
-    /// Asks another parent from now on.
+    /// Selects the parent with the index `choice`.
     fn choose(&mut self, uplinks: &Uplinks, choice: usize, now: Instant) {
         self.choice = choice;
         if let Some(peer) = uplinks.parent(choice)
@@ -319,21 +320,22 @@ impl Uplink {
         (self.is_lost, self.refusal) = (false, None);
     }
 
-    /// Asks the next of the parents from now on.
+    /// Selects the next of the parents.
     pub(crate) fn choose_next(&mut self, uplinks: &Uplinks, now: Instant) {
         self.choose(uplinks, self.choice + 1, now);
     }
 
-    /// Begins to join on behalf of a job.
+    /// Starts joining a parent on behalf of a job.
     pub(crate) fn begin(&mut self, uplinks: &Uplinks, job: u32, is_resumed: bool, now: Instant) {
-        // Members of a new job meet at the first parent; members of a resumed one, at that of the others.
+        // All switches of a new job start with the first parent. Those of a resumed job keep their present choice,
+        // which the others share.
         let choice = if is_resumed { self.choice } else { 0 };
         self.choose(uplinks, choice, now);
         self.job = Some(job);
         self.join_request = self.take_request();
     }
 
-    /// Sends Joins at short intervals again, unless the parent has admitted this switch.
+    /// Resets the interval between Joins to its minimum, unless the parent has admitted this switch.
     pub(crate) fn hasten(&mut self, now: Instant) {
         if self.phase != Phase::Member {
             self.phase = Phase::Joining { retry: FIRST_JOIN_RETRY };
@@ -341,7 +343,7 @@ impl Uplink {
         }
     }
 
-    /// What is due now, if anything, and sets the next deadline.
+    /// Returns the packet that is due now, if any, and sets the next deadline.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<Due> {
         self.deadline().filter(|due| *due <= now)?;
         match self.phase {
@@ -359,37 +361,38 @@ impl Uplink {
         }
     }
 
-    /// Whether a parent that does not answer, or to which no other member has come for a lease, may not be the one that
-    /// the others have. `lease` is that of this switch.
+    /// Returns whether the other members of the job may have another parent: for longer than a lease, this parent has
+    /// been silent, or it has not admitted this switch to a resumed job. `lease` is that of this switch.
     pub(crate) fn is_doubtful(&self, is_resumed: bool, now: Instant, lease: Duration) -> bool {
         let is_silent = self.silence(now) > lease;
         now.since(self.since) > lease && (is_silent || is_resumed)
     }
 
-    /// Whether the parent has been silent for longer than its lease.
+    /// Returns whether the parent has been silent for longer than its lease.
     pub(crate) fn is_gone(&self, now: Instant) -> bool {
         self.silence(now) > self.lease
     }
 
-    /// Notices that the parent does not answer. Returns true if that is new.
+    /// Marks the parent as lost if its timeout has passed. Returns true if it was not lost before.
     pub(crate) fn check_lost(&mut self, now: Instant) -> bool {
         let is_lost = self.silence(now) > self.timeout();
         is_lost && !core::mem::replace(&mut self.is_lost, true)
     }
 
-    /// Records a packet of the parent. Returns true if the parent was lost until now.
+    /// Records that a packet of the parent arrived. Returns true if the parent was lost until now.
     pub(crate) fn hear(&mut self, now: Instant) -> bool {
         self.last_heard = now;
         core::mem::take(&mut self.is_lost)
     }
 
-    /// Whether an Ack refuses the present Join for its lack of authentication. Such a refusal is not authentic itself.
+    /// Returns whether an Ack refuses the pending Join for lack of authentication. Such a refusal is itself not
+    /// authentic.
     pub(crate) fn is_refused_unproven(&self, request: u32, status: Status) -> bool {
         let is_joining = matches!(self.phase, Phase::Joining { .. });
         is_joining && (request, status) == (self.join_request, Status::NotAuthentic)
     }
 
-    /// Takes in the answer to a Join. `tag_key` is the key of the tags of partial sums in this session.
+    /// Processes the answer to a Join. `tag_key` is the key for the tags of partial sums in this session.
     pub(crate) fn answer_join(
         &mut self,
         now: Instant,
@@ -419,7 +422,7 @@ impl Uplink {
             (self.past_epoch, self.epoch) = (self.epoch, ack.boot);
         }
         self.phase = Phase::Member;
-        // The first heartbeat at once (M-12).
+        // Send the first heartbeat immediately (M-12).
         self.due = now;
         let start = Start { standing: ack.standing, round: ack.round, history: ack.history };
         let keeps_last = self.refused_past != Some(ack.round);
@@ -436,8 +439,8 @@ impl Uplink {
         JoinAnswer::Refused(ack.status, ack.expected)
     }
 
-    /// Takes in an Ack of another request. `at` is the earliest unfinished round of the job, `taken_up` the last one of
-    /// which the parent perhaps had results when the job was resumed below it.
+    /// Processes an Ack of any other request. `at` is the earliest unfinished round of the job. `taken_up` is the
+    /// last round of which the parent may already have had results when the job was resumed below it.
     pub(crate) fn answer_request(
         &mut self,
         ack: &AckRepr<'_>,
@@ -450,7 +453,7 @@ impl Uplink {
         }
         let is_stale = ack.status == Status::StaleRound && ack.formed;
         let is_behind = is_stale && at.is_before(ack.round);
-        // A halted job refuses Helps: the parent has ended the Halt since.
+        // A halted job refuses Helps, so a granted Help shows that the parent has lifted the Halt.
         let was_resumed = is_halted && (ack.status, ack.action) == (Status::Success, Action::Help);
         if ack.boot != self.epoch || ack.status == Status::UnknownMember || is_behind || was_resumed {
             if is_behind && taken_up.is_some_and(|last| at.is_before(last)) {
@@ -473,13 +476,13 @@ impl Uplink {
         self.questions.answered(now, request);
     }
 
-    /// Removes the segments from a set for which an answer of the parent may still arrive.
+    /// Removes those segments from a set for which an answer of the parent may still arrive.
     pub(crate) fn retain_new(&self, now: Instant, range: RangeRepr, bits: &mut [u8; MAX_BITMAP_LEN_BYTES]) {
         self.questions.retain_new(now, range, bits);
     }
 
-    /// Records a question for the segments of a range whose bit is set. Returns its request id; none, and records
-    /// nothing, if no bit is set.
+    /// Records a question for the segments of a range whose bits are set. Returns its request id. If no bit is set,
+    /// records nothing and returns `None`.
     pub(crate) fn ask(
         &mut self,
         now: Instant,
@@ -492,8 +495,8 @@ impl Uplink {
         Some(request)
     }
 
-    /// Ends the membership, because the job has ended. Returns true if the parent is to be informed: not if the
-    /// same members are about to come back.
+    /// Ends the membership because the job has ended. Returns true if the parent must be informed, that is, unless
+    /// the same members are about to rejoin.
     pub(crate) fn release(&mut self, comes_back: bool) -> bool {
         let phase = core::mem::replace(&mut self.phase, Phase::Idle);
         (self.is_lost, self.refusal) = (false, None);

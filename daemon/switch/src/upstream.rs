@@ -1,11 +1,11 @@
-//! Packets of the parent: results, Acks and notices.
+//! Packets from the parent: results, Acks and notices.
 //!
-//! When the members of a segment are complete, their sum is sent to the parent as one contribution; the parent's result
-//! goes to all of them. The partial sum is kept until then. Workers detect lost packets: the Help of one makes the
-//! switch ask its parent, if it has no result itself.
+//! When all members have contributed to a segment, their sum is sent to the parent as one contribution. The parent's
+//! result goes to all members. The partial sum is kept until then. Workers detect lost packets: the Help of a worker
+//! makes the switch ask its parent, if the switch has no result itself.
 //!
-//! A job is complete when the parent says so. If the parent forgets this switch, the switch forgets its own members:
-//! they come back with their histories, and the topmost switch decides where the job continues.
+//! A job is complete when the parent says so. If the parent forgets this switch, the switch forgets its own members.
+//! They rejoin with their histories, and the topmost switch decides where the job continues.
 
 use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::wire::control::SegmentSetRepr;
@@ -53,7 +53,7 @@ fn hear_from_parent(state: &mut State, at: JobIndex) {
     }
 }
 
-/// A result without the tag that its job may ask for; none if the tag is wrong.
+/// Verifies and removes the tag of a result, if its job requires tags. Returns `None` if the tag is wrong.
 fn verify_result<'a>(state: &mut State, at: JobIndex, bytes: &'a [u8]) -> Option<&'a [u8]> {
     let key = state.jobs.get(at)?.result_key();
     let content = key.map_or(Some(bytes), |key| key.verify(bytes));
@@ -91,7 +91,7 @@ fn handle_results(state: &mut State, at: JobIndex, payload: &[u8], stride: usize
         counters.results += 1;
     }
     if state.jobs.get(at).is_some_and(|job| job.deserted_round().is_some()) {
-        // Segments of the round after it can now be sent.
+        // Segments of the following round can now be closed and sent.
         lifecycle::close_finished(state, at);
     }
 }
@@ -124,14 +124,14 @@ fn handle_control(state: &mut State, at: JobIndex, bytes: &[u8]) {
     }
 }
 
-/// Whether a packet proves that it is from the parent, if the job has a key.
+/// Returns whether a packet is authentic. Without a key, every packet is.
 fn is_authentic(state: &mut State, at: JobIndex, packet: &ControlPacket<'_>) -> bool {
     let key = state.jobs.get(at).and_then(|job| state.keys.of(job.id()));
     let uplink = state.uplinks.get_mut(at.get());
     key.zip(uplink).is_none_or(|(key, uplink)| uplink.accept(key, packet))
 }
 
-/// Reports a refusal that proves nothing, and so changes nothing: an operator may want to know of it.
+/// Reports an unauthenticated refusal to the operator. It changes nothing else.
 fn report_unproven_refusal(state: &mut State, at: JobIndex, repr: &ControlRepr<'_>) {
     let (Some(uplink), ControlBody::Ack(ack)) = (state.uplink(at), repr.body) else { return };
     if uplink.is_refused_unproven(repr.request, ack.status) {
@@ -160,7 +160,7 @@ fn handle_join_answer(state: &mut State, at: JobIndex, request: u32, ack: &AckRe
     }
 }
 
-/// Key of the tags of partial sums in the present session, if the job's data is tagged.
+/// Returns the key for the tags of partial sums in the present session, if the job's data is tagged.
 fn partials_key(state: &State, at: JobIndex) -> Option<TagKey> {
     let job = state.jobs.get(at).filter(|job| job.is_tagged())?;
     let session = state.uplink(at)?.session();
@@ -183,7 +183,7 @@ fn handle_ack(state: &mut State, at: JobIndex, ack: &AckRepr<'_>) {
     }
 }
 
-/// Queues the partial sums that the parent misses.
+/// Queues the partial sums that the parent is missing.
 fn resend(state: &mut State, at: JobIndex, missing: SegmentSetRepr<'_>) {
     if missing.indices().next().is_some() {
         state.queue_work(Work::resend(at, missing));

@@ -1,6 +1,6 @@
-//! The members that a round waits for: shown to an operator, and reported if it takes long.
+//! Members that a round waits for: shown to operators, and reported if the round waits too long.
 //!
-//! Of all this, only the time at which a round opens is recorded on the data path.
+//! Only the opening time of a round is recorded on the data path; everything else is computed on demand.
 
 use core::time::Duration;
 
@@ -10,24 +10,25 @@ use iswitch_protocol::limits::MAX_MEMBERS;
 use crate::ids::{MemberId, MemberSet};
 use crate::job::{Generation, Job, OpenRound, Replay, Slot};
 
-/// The oldest round of a job in which a segment waits for a member.
+/// Oldest round of a job in which a segment waits for a member.
 pub(crate) struct Waiting<'a> {
     pub(crate) open: OpenRound,
     /// One slot for each segment.
     slots: &'a [Slot],
     generation: Generation,
-    /// The members whose contributions are missing in a segment that has others.
+    /// Members whose contribution is missing in a segment to which others have contributed.
     missing: MemberSet,
 }
 
 impl<'a> Waiting<'a> {
-    /// The round that a job waits for; none if the job is not complete, is halted, or waits for no member.
+    /// Returns the oldest round that waits for members, or `None` if the job is not complete, is halted, or waits for
+    /// no member.
     pub(crate) fn of(job: &Job, slots: &'a [Slot]) -> Option<Self> {
         if !job.is_formed() || job.is_halted() {
             return None;
         }
         let segments = job.layout().segment_count() as usize;
-        // In a replayed round one of the members that hold the sum is enough.
+        // In a replayed round, one of the members that hold the sum suffices.
         let rounds = job.rounds().open_rounds().filter(|open| open.replay == Replay::Not);
         let mut waiting = rounds.map(|open| {
             let slots = &slots[open.round.parity() * segments..][..segments];
@@ -39,9 +40,10 @@ impl<'a> Waiting<'a> {
         waiting.find(|waiting| !waiting.missing.is_empty())
     }
 
-    /// The same if it has taken longer than `limit` and other members have contributed all that the round can take.
+    /// Returns the same as [`Self::of`], but only if the round has waited for longer than `limit` and at least one
+    /// participant has contributed everything that the round can accept.
     pub(crate) fn overdue(job: &Job, slots: &'a [Slot], now: Instant, limit: Duration) -> Option<Self> {
-        // Checked first: a healthy job has no such round, and its slots need not be examined.
+        // Check this first: a healthy job has no such round, and its slots then need not be examined.
         if !job.rounds().open_rounds().any(|open| now.since(open.opened) > limit) {
             return None;
         }
@@ -55,16 +57,16 @@ impl<'a> Waiting<'a> {
         self.missing.contains(member)
     }
 
-    /// Time since the first contribution to the round, in milliseconds.
+    /// Returns the time since the first contribution to the round, in milliseconds.
     pub(crate) fn waited_ms(&self, now: Instant) -> u64 {
         now.since(self.open.opened).as_millis() as u64
     }
 
-    /// For each member, the number of segments to which others have contributed and that member has not.
+    /// Returns, for each member, the number of segments that others have contributed to and that member has not.
     pub(crate) fn missing_segments(&self) -> [u32; MAX_MEMBERS] {
         let missing = |slot: &Slot| slot.missing(&self.open, self.generation);
         let mut segments = [0; MAX_MEMBERS];
-        // Adjacent segments mostly wait for the same members.
+        // Count runs of segments, because adjacent segments mostly wait for the same members.
         for alike in self.slots.chunk_by(|one, next| missing(one) == missing(next)) {
             let members = missing(&alike[0]);
             for (member, count) in segments.iter_mut().enumerate() {
@@ -74,7 +76,7 @@ impl<'a> Waiting<'a> {
         segments
     }
 
-    /// Segments of the vector.
+    /// Returns the number of segments in the vector.
     pub(crate) fn segments(&self) -> u32 {
         self.slots.len() as u32
     }

@@ -1,4 +1,4 @@
-//! The accumulation loop: buffer, adders, and back.
+//! The accumulation loop of buffer and adders.
 
 use rust_hdl::prelude::*;
 
@@ -12,17 +12,17 @@ use crate::primitives::BlockRam;
 /// Cycles from the issue of a burst to the cycle in which its sum is written.
 pub const LOOP_CYCLES: usize = 9;
 
-/// Adds bursts to the sums in the buffer, one a cycle unless the address is still in the loop.
+/// Adds bursts to the sums in the buffer, one per cycle unless the address is still in the loop.
 #[derive(LogicBlock, Default)]
 pub struct Accumulator {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// The next burst; taken if `burst_pop`.
+    /// Next burst; removed if `burst_pop` is set.
     pub burst: Signal<In, Burst>,
     pub burst_valid: Signal<In, Bit>,
     pub burst_pop: Signal<Out, Bit>,
     pub credit: Signal<In, Bit>,
-    /// Part of a sum that is complete.
+    /// Part of a complete sum.
     pub sum: Signal<Out, Lanes>,
     pub sum_push: Signal<Out, Bit>,
     pub hazard: Signal<Out, Bit>,

@@ -1,11 +1,11 @@
-//! Eight adders side by side.
+//! Eight adders in parallel.
 
 use rust_hdl::prelude::*;
 
 use crate::adder::Fp32Adder;
 use crate::axis::Lanes;
 
-/// `sum` = `a` + `b` of seven cycles ago, lane by lane.
+/// Computes `sum` = `a` + `b` lane by lane, with a latency of seven cycles.
 #[derive(LogicBlock, Default)]
 pub struct AdderArray {
     pub clock: Signal<In, Clock>,

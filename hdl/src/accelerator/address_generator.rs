@@ -1,15 +1,15 @@
-//! Where a segment's sum lies in the buffer.
+//! Location of a segment's sum in the buffer.
 
 use rust_hdl::prelude::*;
 
-/// Slot of a segment, and the address of its first burst two cycles later: 128 slots of 64 bursts, or packed, 256 of
-/// 46.
+/// Computes the slot of a segment and, two cycles later, the address of its first burst: 128 slots of 64 bursts or,
+/// packed, 256 slots of 46 bursts.
 #[derive(LogicBlock, Default)]
 pub struct AddressGenerator {
     pub clock: Signal<In, Clock>,
     pub is_packed: Signal<In, Bit>,
     pub index: Signal<In, Bits<24>>,
-    /// The lower bits of the index.
+    /// Lower bits of the index.
     pub slot: Signal<Out, Bits<8>>,
     pub address: Signal<Out, Bits<14>>,
     chosen: Signal<Local, Bits<8>>,
@@ -35,7 +35,7 @@ impl Logic for AddressGenerator {
         self.twice.next = bit_cast::<14, 8>(self.chosen.val()) << 1;
         self.triple.d.next = self.once.val() + self.twice.val();
         self.held_slot.d.next = self.chosen.val();
-        // 46 = 48 - 2.
+        // The factor is 46 = 48 - 2.
         self.by_48.next = self.triple.q.val() << 4;
         self.by_2.next = bit_cast::<14, 8>(self.held_slot.q.val()) << 1;
         self.out_address.d.next = bit_cast::<14, 8>(self.held_slot.q.val()) << 6;

@@ -1,10 +1,11 @@
-//! The AXI4-Lite side of the registers.
+//! The AXI4-Lite interface of the registers.
 
 #![allow(non_snake_case)] // the names of the bus
 
 use rust_hdl::prelude::*;
 
-/// One write or one read at a time, always OKAY. Whole words: the strobes are not looked at.
+/// Handles one write or one read at a time and always answers OKAY. Accesses are whole words; the strobes are
+/// ignored.
 #[derive(LogicBlock, Default)]
 pub struct AxiLite {
     pub clock: Signal<In, Clock>,
@@ -23,11 +24,11 @@ pub struct AxiLite {
     pub RDATA: Signal<Out, Bits<32>>,
     pub RVALID: Signal<Out, Bit>,
     pub RREADY: Signal<In, Bit>,
-    /// A word is written, for one cycle.
+    /// A word is written; high for one cycle.
     pub write: Signal<Out, Bit>,
     pub write_word: Signal<Out, Bits<10>>,
     pub write_data: Signal<Out, Bits<32>>,
-    /// The word that is read. Its value has to be there two cycles later.
+    /// Word being read. Its value must be valid two cycles later.
     pub read_word: Signal<Out, Bits<10>>,
     pub read_data: Signal<In, Bits<32>>,
     writes: DFF<Bit>,
@@ -35,7 +36,7 @@ pub struct AxiLite {
     data: DFF<Bits<32>>,
     answers: DFF<Bit>,
     asked: DFF<Bits<10>>,
-    /// Counts the cycles of a read.
+    /// Cycle counter of a read.
     reading: DFF<Bits<2>>,
     shown: DFF<Bits<32>>,
     shows: DFF<Bit>,

@@ -1,14 +1,14 @@
-//! Which frames are the job's: those of W-1.
+//! Classification of frames: the job's frames are those of requirement W-1.
 
 use rust_hdl::prelude::*;
 
 use super::header_capture::RawHeader;
 use super::records::{Filter, Header};
 
-/// What was found about a frame.
+/// Properties found in a frame.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Marks {
-    /// IPv4 without options, UDP, at least two beats.
+    /// The frame is IPv4 without options and UDP, and has at least two beats.
     pub udp: Bit,
     pub data_tos: Bit,
     pub control_tos: Bit,
@@ -18,7 +18,7 @@ pub struct Marks {
     pub lengths: Bit,
 }
 
-/// Turns raw fields into a header record, one cycle later.
+/// Converts raw fields into a header record, one cycle later.
 #[derive(LogicBlock, Default)]
 pub struct Classifier {
     pub clock: Signal<In, Clock>,
@@ -26,7 +26,7 @@ pub struct Classifier {
     pub filter: Signal<In, Filter>,
     pub raw: Signal<In, RawHeader>,
     pub valid: Signal<In, Bit>,
-    /// What the member table says one cycle after `raw`.
+    /// Result of the member table, one cycle after `raw`.
     pub known: Signal<In, Bit>,
     pub member: Signal<In, Bits<3>>,
     pub header: Signal<Out, Header>,
@@ -75,7 +75,7 @@ impl Logic for Classifier {
         self.marks.d.next.data_tos = self.tos.val() == self.data_byte.val().get_bits::<6>(2);
         self.marks.d.next.control_tos = self.tos.val() == self.control_byte.val().get_bits::<6>(2);
         self.marks.d.next.port = self.raw.val().to_port == self.filter.val().port;
-        // More fragments, or an offset; not the bit that forbids them.
+        // A fragment has the more-fragments bit or an offset; the don't-fragment bit is not tested.
         self.marks.d.next.fragment =
             self.fragment.val().get_bits::<6>(0).any() | self.fragment.val().get_bits::<8>(8).any();
         self.marks.d.next.lengths = (self.with_ip.val() == self.ip_len.val())
@@ -100,7 +100,7 @@ impl Logic for Classifier {
     }
 }
 
-/// Network byte order. Wires, no logic.
+/// Converts a half to or from network byte order. It consists of wires without logic.
 #[derive(LogicBlock, Default)]
 pub struct SwapBytes {
     pub half: Signal<In, Bits<16>>,

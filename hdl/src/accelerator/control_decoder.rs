@@ -1,13 +1,14 @@
-//! The control packets that take effect in hardware, in order with the data around them: SetH, Halt, Reset.
+//! Decoder for the control packets that take effect in hardware, in order with the surrounding data: SetH, Halt and
+//! Reset.
 //!
-//! Each of them goes on to the host, which answers it. After a Reset the job stays halted until the host has cleared it
-//! and set its new first round. Join, Leave, Help and all others are the host's alone.
+//! Each of them is also passed on to the host, which answers it. After a Reset, the job stays halted until the host
+//! has cleared it and set its new first round. The host alone handles Join, Leave, Help and all other packets.
 
 use rust_hdl::prelude::*;
 
 use super::records::{Header, Job};
 
-/// H of the rounds to come, and whether the job is halted.
+/// Holds H of future rounds and whether the job is halted.
 #[derive(LogicBlock, Default)]
 pub struct ControlDecoder {
     pub clock: Signal<In, Clock>,
@@ -16,10 +17,10 @@ pub struct ControlDecoder {
     /// A control packet passes.
     pub header: Signal<In, Header>,
     pub strobe: Signal<In, Bit>,
-    /// What the host writes.
+    /// Writes of the host.
     pub set_threshold: Signal<In, Bit>,
     pub threshold_in: Signal<In, Bits<8>>,
-    /// With `set_threshold`: it holds for the open rounds too.
+    /// If set together with `set_threshold`, the new H also applies to the open rounds.
     pub fix_in: Signal<In, Bit>,
     pub fixes: Signal<Out, Bit>,
     pub set_halted: Signal<In, Bit>,
@@ -47,7 +48,7 @@ impl Logic for ControlDecoder {
         self.held.d.next = self.header.val();
         self.pending.d.next = self.strobe.val() & !self.reset.val();
         self.raw.next = self.held.q.val().seg;
-        // Action in the low byte, version in the high one, then flags, then the job.
+        // Fields: action in the low byte, version in the high byte, then the flags, then the job.
         self.start.next = self.raw.val().s0;
         self.job_high.next = bit_cast::<32, 16>(self.raw.val().s3) << 16;
         self.job_id.next = bit_cast::<32, 16>(self.raw.val().s2) | self.job_high.val();
@@ -81,7 +82,7 @@ impl Logic for ControlDecoder {
             self.halted_now.d.next = true;
             self.threshold_now.d.next = 0.into();
         }
-        // One cycle after H is set.
+        // The signal comes one cycle after H is set.
         self.fixes_now.d.next = self.set_threshold.val() & self.fix_in.val();
         self.fixes.next = self.fixes_now.q.val();
         self.threshold.next = self.threshold_now.q.val();

@@ -1,18 +1,18 @@
-//! Counters in a small memory: each decision raises one of them.
+//! Counters in a small memory. Each decision increments one of them.
 
 use rust_hdl::prelude::*;
 
 use crate::primitives::LutRam;
 
-/// Sixteen counters of 32 bits that wrap.
+/// Sixteen 32-bit counters that wrap around.
 #[derive(LogicBlock, Default)]
 pub struct Counters {
     pub clock: Signal<In, Clock>,
-    /// Zeroes them, in sixteen cycles.
+    /// Clears the counters within sixteen cycles.
     pub reset: Signal<In, Bit>,
     pub event_code: Signal<In, Bits<4>>,
     pub event_valid: Signal<In, Bit>,
-    /// What the host looks at.
+    /// Counter that the host reads.
     pub selected: Signal<In, Bits<4>>,
     pub value: Signal<Out, Bits<32>>,
     counted: LutRam<Bits<32>, 4>,

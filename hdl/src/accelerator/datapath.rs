@@ -1,4 +1,4 @@
-//! From frames to frames: everything but the registers.
+//! The datapath from input frames to output frames, without the registers.
 
 use rust_hdl::prelude::*;
 
@@ -14,7 +14,7 @@ use super::separator::Separator;
 use crate::axis::{Flit, Lanes};
 use crate::primitives::Fifo;
 
-/// The accelerator of figure 7 with the way around it.
+/// The accelerator of figure 7 and the bypass around it.
 #[derive(LogicBlock, Default)]
 pub struct Datapath {
     pub clock: Signal<In, Clock>,
@@ -32,7 +32,7 @@ pub struct Datapath {
     pub finish_round: Signal<In, Bits<24>>,
     pub finish_first: Signal<In, Bits<24>>,
     pub finishing: Signal<Out, Bit>,
-    /// The word that the host writes, and its address.
+    /// Address of the word that the host writes. `data` is its value.
     pub word: Signal<In, Bits<6>>,
     pub data: Signal<In, Bits<32>>,
     pub threshold: Signal<Out, Bits<8>>,
@@ -54,7 +54,8 @@ pub struct Datapath {
     results: Fifo<ResultInfo, 4, 4>,
     separator: Separator,
     bursts: Fifo<Burst, 5, 6>,
-    /// Where the bursts go, again: the scoreboard compares it at once, and the wide queue's address drives too much.
+    /// Addresses of the bursts in a queue of their own: the scoreboard compares them immediately, and the read
+    /// address of the wide queue has a high fan-out.
     places: Fifo<Bits<14>, 5, 6>,
     pub accumulator: Accumulator,
     sums: Fifo<Lanes, 5, 14>,

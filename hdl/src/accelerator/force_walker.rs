@@ -1,21 +1,21 @@
-//! FBcast and departures: segments that the host wants finished, one after the other.
+//! FBcast and departures: steps through the segments that the host requests to finish.
 
 use rust_hdl::prelude::*;
 
 use super::records::Key;
 
-/// A range of segments of one round.
+/// Iterates over a range of segments of one round.
 #[derive(LogicBlock, Default)]
 pub struct ForceWalker {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// Begins with these; `only_complete` leaves segments that still wait for somebody.
+    /// Starts with these values. `only_complete` skips segments that still wait for contributions.
     pub start: Signal<In, Bit>,
     pub round: Signal<In, Bits<24>>,
     pub first: Signal<In, Bits<24>>,
     pub count: Signal<In, Bits<11>>,
     pub only_complete: Signal<In, Bit>,
-    /// The next segment, if `valid`; taken by `advance`.
+    /// Next segment, present if `valid` is set and consumed by `advance`.
     pub key: Signal<Out, Key>,
     pub valid: Signal<Out, Bit>,
     pub advance: Signal<In, Bit>,

@@ -1,19 +1,19 @@
-//! The fields of a frame's first two beats.
+//! Capture of the fields in a frame's first two beats.
 
 use rust_hdl::prelude::*;
 
 use super::records::RawSeg;
 use crate::axis::{Flit, Halves, Tuser};
 
-/// Halves as on the stream.
+/// Raw header fields, with halves in stream order.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct RawHeader {
     pub ethertype: Bits<16>,
-    /// Low byte version and header length, high byte ToS.
+    /// Low byte: version and header length; high byte: ToS.
     pub version_tos: Bits<16>,
     pub ip_len: Bits<16>,
     pub fragment: Bits<16>,
-    /// Low byte time to live, high byte protocol.
+    /// Low byte: time to live; high byte: protocol.
     pub protocol: Bits<16>,
     pub address0: Bits<16>,
     pub address1: Bits<16>,
@@ -25,19 +25,19 @@ pub struct RawHeader {
     pub seg: RawSeg,
     /// Bytes 54 and 55.
     pub value: Bits<16>,
-    /// The frame has but one beat, so only the first fields are its own.
+    /// The frame has only one beat, so only the fields of that beat are valid.
     pub runt: Bit,
 }
 
-/// Watches the beats that enter the queue.
+/// Observes the beats that enter the queue.
 #[derive(LogicBlock, Default)]
 pub struct HeaderCapture {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// The beat, if `accept`.
+    /// Current beat, valid if `accept` is set.
     pub flit: Signal<In, Flit>,
     pub accept: Signal<In, Bit>,
-    /// The fields of a frame, for the one cycle in which `valid`.
+    /// Fields of a frame, present only in the cycle in which `valid` is set.
     pub raw: Signal<Out, RawHeader>,
     pub valid: Signal<Out, Bit>,
     beat: DFF<Bits<2>>,
@@ -63,7 +63,7 @@ impl Logic for HeaderCapture {
             self.beat.d.next = 1.into();
             self.complete.d.next = self.flit.val().last;
         }
-        // Until the beat is accepted, what is taken down is replaced in the next cycle.
+        // Until the beat is accepted, the captured fields are replaced in every cycle.
         if self.beat.q.val() == 0 {
             self.held.d.next.runt = self.flit.val().last;
             self.held.d.next.ethertype = self.data.val().h6;

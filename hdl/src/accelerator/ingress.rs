@@ -1,4 +1,4 @@
-//! Where frames come in: the queue, and beside it their headers.
+//! The input side: the frame queue and, in parallel, the queue of headers.
 
 use rust_hdl::prelude::*;
 
@@ -9,13 +9,13 @@ use super::records::{Filter, Header};
 use crate::axis::Flit;
 use crate::primitives::Fifo;
 
-/// Each frame's header comes out of its own queue, in the order of the frames.
+/// Queues frames and, separately, their headers in the same order.
 #[derive(LogicBlock, Default)]
 pub struct Ingress {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
     pub filter: Signal<In, Filter>,
-    /// Writes the member table: row and half in the low bits of the word's number.
+    /// Writes the member table. The low bits of the word's number select row and half.
     pub set_member: Signal<In, Bit>,
     pub word: Signal<In, Bits<4>>,
     pub data: Signal<In, Bits<32>>,
@@ -31,13 +31,14 @@ pub struct Ingress {
     pub oldest_valid: Signal<Out, Bit>,
     pub pop: Signal<In, Bit>,
     beats: Fifo<Flit, 5, 6>,
-    /// The last-beat flags again: decisions hang on them, and the address of the wide queue drives too much.
+    /// Copy of the last-beat flags: decisions depend on them, and the read address of the wide queue has a high
+    /// fan-out.
     lasts: Fifo<Bit, 5, 6>,
     headers: Fifo<Header, 4, 8>,
     capture: HeaderCapture,
     classifier: Classifier,
     member_table: MemberTable,
-    /// There is room for what comes until both queues are looked at again.
+    /// There is room for all beats that can arrive until both queues are checked again.
     open: DFF<Bit>,
     accept: Signal<Local, Bit>,
 }

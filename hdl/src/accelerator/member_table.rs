@@ -1,24 +1,24 @@
-//! Who contributes: addresses that the host has written, compared with a packet's all at once.
+//! The member table, which compares a packet's sender with all addresses written by the host in parallel.
 
 use rust_hdl::prelude::*;
 
-/// Eight members by IPv4 address and UDP port, in the byte order of the wire.
+/// Eight members by IPv4 address and UDP port, in network byte order.
 #[derive(LogicBlock, Default)]
 pub struct MemberTable {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// Writes `data` into a row: the address, or port (low half), bit 16 valid, bit 17 a switch.
+    /// Writes `data` into a row: either the address, or the port (low half) with bit 16 valid and bit 17 switch.
     pub write: Signal<In, Bit>,
     pub row: Signal<In, Bits<3>>,
     pub writes_port: Signal<In, Bit>,
     pub data: Signal<In, Bits<32>>,
-    /// The sender in question, halves as on the stream. The answer is there one cycle later.
+    /// Sender to look up, with halves in stream order. The answer is valid one cycle later.
     pub address0: Signal<In, Bits<16>>,
     pub address1: Signal<In, Bits<16>>,
     pub port: Signal<In, Bits<16>>,
     pub known: Signal<Out, Bit>,
     pub member: Signal<Out, Bits<3>>,
-    /// Rows in use, and those of them that are switches.
+    /// Rows in use. `switches` marks those that are switches.
     pub members: Signal<Out, Bits<8>>,
     pub switches: Signal<Out, Bits<8>>,
     address0s: [DFF<Bits<16>>; 8],

@@ -1,18 +1,18 @@
-//! Results join the ordinary traffic: whole packets, in turn.
+//! Merges results into the ordinary traffic. Whole packets alternate.
 
 use rust_hdl::prelude::*;
 
 use crate::axis::Flit;
 
-/// Who has the output.
+/// Stream that owns the output.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
 pub enum MergeState {
-    /// An ordinary packet, or nobody.
+    /// The output carries an ordinary packet or is idle.
     Ordinary,
     Result,
 }
 
-/// Two streams into one. The accelerator counts as one more receive queue.
+/// Merges two streams into one. The accelerator acts as one more receive queue.
 #[derive(LogicBlock, Default)]
 pub struct Merge {
     pub clock: Signal<In, Clock>,
@@ -27,14 +27,16 @@ pub struct Merge {
     pub push: Signal<Out, Bit>,
     pub room: Signal<In, Bit>,
     state: DFF<MergeState>,
-    /// Not in state Result: it chooses all bits of a beat. The complement, or synthesis would make one of both.
+    /// Set unless the state is Result; selects all bits of a beat. The complement is stored, because synthesis would
+    /// otherwise merge this register with the state.
     picks_ordinary: DFF<Bit>,
-    /// There was room in the cycle before: a beat is taken.
+    /// The previous cycle had room, so a beat is accepted.
     had_room: DFF<Bit>,
-    /// Whose; again for the streams, which hang much on it.
+    /// Stream from which a beat is accepted. These registers are duplicates for the streams, where the signals have a
+    /// high fan-out.
     takes_ordinary: DFF<Bit>,
     takes_result: DFF<Bit>,
-    /// In the middle of a packet.
+    /// A packet has been transferred in part.
     midway: DFF<Bit>,
     offered: Signal<Local, Bit>,
     moves: Signal<Local, Bit>,
@@ -62,7 +64,8 @@ impl Logic for Merge {
         if self.moves.val() {
             self.midway.d.next = !self.ends.val();
         }
-        // A result that waits is next, until it could have gone; after it an ordinary packet, if there is one.
+        // A waiting result is next, until it has had its opportunity; after a result, an ordinary packet follows if
+        // there is one.
         if (self.moves.val() & self.ends.val())
             | (self.had_room.q.val() & !self.moves.val() & !self.midway.q.val())
         {

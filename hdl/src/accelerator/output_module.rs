@@ -1,4 +1,4 @@
-//! The output module: a header before each complete sum.
+//! The output module, which puts a header before each complete sum.
 
 use rust_hdl::prelude::*;
 
@@ -6,21 +6,22 @@ use super::records::{ResultInfo, Template};
 use super::result_header::ResultHeader;
 use crate::axis::{Flit, Halves, Lanes, LanesToHalves};
 
-/// Where in a result the output is.
+/// Position of the output within a result.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
 pub enum OutputState {
     Idle,
-    /// The header's lengths and checksum take four cycles.
+    /// Waits for the header's lengths and checksum, which take four cycles.
     Prepare,
     Head,
     Body,
     Tail,
 }
 
-/// Takes sums, gives frames.
+/// Converts sums to frames.
 ///
-/// Once it begins, a result holds up the ordinary packets. Those before the packet that completes it are past only when
-/// its first sum is here: to begin earlier is to wait for oneself.
+/// Once a result begins, it holds up the ordinary packets. It therefore begins only when its first sum has arrived,
+/// because only then have all packets before the completing packet passed. If it began earlier, it would wait for
+/// itself.
 #[derive(LogicBlock, Default)]
 pub struct OutputModule {
     pub clock: Signal<In, Clock>,
@@ -31,16 +32,18 @@ pub struct OutputModule {
     pub info_pop: Signal<Out, Bit>,
     pub sum: Signal<In, Lanes>,
     pub sum_valid: Signal<In, Bit>,
-    /// The complement of `sum_valid`.
+    /// Complement of `sum_valid`.
     pub no_sum: Signal<In, Bit>,
     pub sum_pop: Signal<Out, Bit>,
     pub flit: Signal<Out, Flit>,
     pub valid: Signal<Out, Bit>,
     pub ready: Signal<In, Bit>,
     state: DFF<OutputState>,
-    /// State Head again: it chooses all bits of a beat, and would make the other one slow.
+    /// Set in state Head. It duplicates the state because it selects all bits of a beat and would slow the state
+    /// register down.
     heads: DFF<Bit>,
-    /// State Head or Tail: the end of the beat is not from a sum. In Tail it does not count, but has to stay.
+    /// Set in state Head or Tail, in which the end of the beat does not come from a sum. In Tail, the end is not
+    /// valid data but must be stable.
     covers: DFF<Bit>,
     header: ResultHeader,
     held_info: DFF<ResultInfo>,
@@ -53,7 +56,7 @@ pub struct OutputModule {
     carried: DFF<Halves>,
     joined: JoinBeats,
     advances: Signal<Local, Bit>,
-    /// The beat that is made is the last one.
+    /// The current beat is the last one.
     closes: DFF<Bit>,
 }
 
@@ -74,7 +77,8 @@ impl Logic for OutputModule {
                 if self.info_valid.val() {
                     self.info_pop.next = true; self.held_info.d.next = self.info.val();
                     self.left.d.next = self.before_last.val().get_bits::<6>(3);
-                    // The last burst has 4 to 8 floats: 16 bytes or more, 14 of which go into the beat before.
+                    // The beat count depends on the last burst: if it has 4 to 8 floats, it has at least 16 bytes, of
+                    // which only 14 fit into the preceding beat.
                     self.spills.d.next = self.before_last.val().get_bit(2)
                         | (self.before_last.val().get_bit(1) & self.before_last.val().get_bit(0));
                     self.state.d.next = OutputState::Prepare;
@@ -117,7 +121,7 @@ impl Logic for OutputModule {
         self.flit.next.last = self.closes.q.val(); self.flit.next.keep = 0xffff_ffff_u64.into();
         if self.closes.q.val() { self.flit.next.keep = self.header.keep.val(); }
         self.flit.next.user = self.joined.user.val();
-        // Outside Head and Body nobody looks at it.
+        // Outside Head and Body the value is not used.
         if self.ready.val() & !self.no_sum.val() {
             self.carried.d.next = self.view.halves.val();
             if self.heads.q.val() { self.carried.d.next = self.header.tail.val(); }
@@ -132,12 +136,13 @@ impl Logic for OutputModule {
     }
 }
 
-/// The last 18 bytes of one beat and the first 14 of a burst, or a header; and the side band of a result. Wires.
+/// Joins the last 18 bytes of one beat, or a header, with the first 14 bytes of a burst, and adds the sideband of a
+/// result. It consists of wires.
 #[derive(LogicBlock, Default)]
 pub struct JoinBeats {
     pub earlier: Signal<In, Halves>,
     pub later: Signal<In, Halves>,
-    /// The header's first beat: its first 18 bytes if `heads`, its last 14 if `covers`.
+    /// First beat of the header. Its first 18 bytes are used if `heads` is set, its last 14 if `covers` is set.
     pub head: Signal<In, Halves>,
     pub heads: Signal<In, Bit>,
     pub covers: Signal<In, Bit>,

@@ -1,25 +1,25 @@
-//! What the modules of the accelerator hand to each other.
+//! Records that the modules of the accelerator exchange.
 
 use rust_hdl::prelude::*;
 
 use crate::axis::Lanes;
 
-/// Members that the accelerator tells apart.
+/// Maximum number of members that the accelerator distinguishes.
 pub const MEMBERS: usize = 8;
-/// Floats in a segment, at most: an MTU of 1500.
+/// Maximum number of floats in a segment, for an MTU of 1500 bytes.
 pub const MAX_FLOATS: u16 = 366;
 
-/// What a frame's first 64 bytes say. Other frames than those of the job have `data` and `control` clear.
+/// Fields from a frame's first 64 bytes. `data` and `control` are clear in frames that do not belong to the job.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Header {
     pub data: Bit,
     pub control: Bit,
-    /// A fragment, or lengths that contradict each other.
+    /// The frame is a fragment, or its lengths contradict each other.
     pub malformed: Bit,
-    /// Whether the sender is in the member table, and where.
+    /// Whether the sender is in the member table. `member` is its row.
     pub known: Bit,
     pub member: Bits<3>,
-    /// Bytes 42 to 49: Seg, or the start of a control packet.
+    /// Bytes 42 to 49: the Seg, or the start of a control packet.
     pub seg: RawSeg,
     /// UDP length in bytes.
     pub udp_len: Bits<16>,
@@ -27,7 +27,7 @@ pub struct Header {
     pub value: Bits<16>,
 }
 
-/// Seg as it lies on the stream.
+/// Seg in stream order.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct RawSeg {
     pub s0: Bits<16>,
@@ -36,58 +36,59 @@ pub struct RawSeg {
     pub s3: Bits<16>,
 }
 
-/// What the Seg counter looks up.
+/// Request to the Seg counter.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Key {
     pub index: Bits<24>,
     pub round: Bits<24>,
-    /// Worker gradients in the packet.
+    /// Number of worker gradients in the packet.
     pub weight: Bits<16>,
     pub udp_len: Bits<16>,
     pub member: Bits<3>,
     pub known: Bit,
     pub malformed: Bit,
-    /// No packet: the host asks to finish the segment, if `only_complete` when enough have contributed.
+    /// Set if there is no packet and the host requests to finish the segment. If `only_complete` is also set, the
+    /// segment is finished only if enough members have contributed.
     pub forced: Bit,
     pub only_complete: Bit,
 }
 
-/// State of a slot: one word of 72 bits. Neither open nor done: empty.
+/// State of a slot in one word of 72 bits. The slot is empty if it is neither open nor done.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Entry {
     pub open: Bit,
     pub done: Bit,
-    /// No later segment of the vector has this slot.
+    /// No later segment of the vector uses this slot.
     pub wraps: Bit,
     /// Upper bits of the segment's index.
     pub tag: Bits<17>,
     pub round: Bits<24>,
-    /// Bit i: member i is in the sum.
+    /// Members in the sum: bit i stands for member i.
     pub members: Bits<8>,
-    /// Worker gradients in the sum.
+    /// Number of worker gradients in the sum.
     pub total: Bits<16>,
     pub spare: Bits<4>,
 }
 
-/// What becomes of the frame at the head of the queue, or, if `forced`, of a segment without any frame.
+/// Decision about the frame at the head of the queue or, if `forced` is set, about a segment without a frame.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Decision {
     pub bypass: Bit,
     pub drop: Bit,
     pub forced: Bit,
-    /// The first contribution: the buffer reads as zero.
+    /// This is the first contribution, so the buffer reads as zero.
     pub first: Bit,
-    /// The last contribution: the sum goes out.
+    /// This is the last contribution, so the sum is sent.
     pub last: Bit,
     /// Address of the first burst.
     pub address: Bits<14>,
-    /// Bursts after the first.
+    /// Number of bursts after the first.
     pub more: Bits<6>,
-    /// Floats in the last burst; 0 is eight.
+    /// Number of floats in the last burst; 0 stands for eight.
     pub tail: Bits<3>,
 }
 
-/// Eight floats and where they are added.
+/// Eight floats and the buffer address at which they are added.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Burst {
     pub lanes: Lanes,
@@ -96,37 +97,37 @@ pub struct Burst {
     pub last: Bit,
 }
 
-/// The packet that a complete sum makes.
+/// Packet that a complete sum produces.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct ResultInfo {
     pub seg: RawSeg,
     pub floats: Bits<9>,
 }
 
-/// The job, as the host has set it.
+/// Job configuration set by the host.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Job {
-    /// Its first round.
+    /// First round of the job.
     pub base: Bits<24>,
     /// Index of the last segment.
     pub last_index: Bits<24>,
     pub segment_floats: Bits<9>,
     pub last_floats: Bits<9>,
-    /// Its number.
+    /// Number of the job.
     pub id: Bits<32>,
 }
 
-/// Which frames are the job's. Halves as on the stream.
+/// Criteria for the job's frames. Halves are in stream order.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Filter {
-    /// Without it every frame is ordinary traffic.
+    /// If clear, every frame is ordinary traffic.
     pub enable: Bit,
     pub data_tos: Bits<8>,
     pub control_tos: Bits<8>,
     pub port: Bits<16>,
 }
 
-/// The constant part of a result's header, in halves as on the stream.
+/// Constant part of a result's header. Halves are in stream order.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Template {
     pub to_mac0: Bits<16>,
@@ -144,43 +145,43 @@ pub struct Template {
     pub tos: Bits<8>,
     /// `tuser` destination of results; their source is 0.
     pub ports: Bits<8>,
-    /// One's-complement sum of the halves of the IPv4 header that are the same in all results.
+    /// One's-complement sum of the halves of the IPv4 header that are constant over all results.
     pub checksum: Bits<16>,
 }
 
-/// Which counter a decision raises. The codes are offsets in the register map.
+/// Codes of the counters that decisions increment. The codes are offsets in the register map.
 pub mod event {
-    /// A frame that is not the job's.
+    /// A frame that does not belong to the job.
     pub const ORDINARY: u64 = 0;
-    /// A control packet of the job; it went on to the host.
+    /// A control packet of the job, which is passed on to the host.
     pub const CONTROL: u64 = 1;
-    /// A contribution that completed nothing.
+    /// A contribution that does not complete its segment.
     pub const SUMMED: u64 = 2;
-    /// A contribution that completed its segment.
+    /// A contribution that completes its segment.
     pub const COMPLETED: u64 = 3;
     /// A segment that the host finished.
     pub const FORCED: u64 = 4;
-    /// Drop: the sender is no member.
+    /// Drop: the sender is not a member.
     pub const UNKNOWN_MEMBER: u64 = 5;
-    /// Drop: a fragment, or lengths that contradict each other.
+    /// Drop: the frame is a fragment, or its lengths contradict each other.
     pub const MALFORMED: u64 = 6;
     /// Drop: the job is halted.
     pub const HALTED: u64 = 7;
-    /// Drop: an index beyond the vector.
+    /// Drop: the index is beyond the vector.
     pub const SEG_OUT_OF_RANGE: u64 = 8;
-    /// Drop: not as long as its segment.
+    /// Drop: the length differs from that of the segment.
     pub const LENGTH_MISMATCH: u64 = 9;
-    /// Drop: a worker with several gradients, or a total that does not fit.
+    /// Drop: a worker claims several gradients, or the total overflows.
     pub const BAD_WEIGHT: u64 = 10;
-    /// Drop: the member is in the open sum.
+    /// Drop: the open sum already contains the member.
     pub const DUPLICATE: u64 = 11;
     /// Drop: the segment is finished.
     pub const LATE: u64 = 12;
     /// Drop: the round is over.
     pub const STALE_ROUND: u64 = 13;
-    /// Drop: the round cannot open yet, or the slot is taken by another segment.
+    /// Drop: the round cannot open yet, or another segment occupies the slot.
     pub const EARLY_ROUND: u64 = 14;
-    /// Drop: the round began without this member.
+    /// Drop: the round opened without this member.
     pub const NOT_PARTICIPANT: u64 = 15;
     /// Names of the counters, in the order of the codes.
     pub const NAMES: [&str; 16] = [

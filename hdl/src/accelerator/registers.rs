@@ -1,53 +1,54 @@
-//! The register file: what the host sets, and what it sees.
+//! The register file through which the host configures and observes the accelerator.
 
 use rust_hdl::prelude::*;
 
 use super::records::{Filter, Job, Template};
 use crate::primitives::LutRam;
 
-/// Byte offsets of the registers. The first seven are those of every NetFPGA core.
+/// Byte offsets of the registers. The first seven are common to all NetFPGA cores.
 pub mod offset {
-    /// Identifies the core: [`super::ID`].
+    /// Core identification: [`super::ID`].
     pub const ID: u16 = 0x00;
-    /// Version of this map.
+    /// Version of the register map.
     pub const VERSION: u16 = 0x04;
-    /// Write bit 0: zero the counters; bit 4: forget all sums.
+    /// Writing bit 0 clears the counters; writing bit 4 discards all sums.
     pub const RESET: u16 = 0x08;
-    /// Reads as the complement of what was written.
+    /// Reads as the complement of the written value.
     pub const FLIP: u16 = 0x0C;
-    /// Reads as what was written.
+    /// Reads as the written value.
     pub const DEBUG: u16 = 0x10;
-    /// Frames taken in.
+    /// Number of input frames.
     pub const PKTIN: u16 = 0x14;
-    /// Frames given out.
+    /// Number of output frames.
     pub const PKTOUT: u16 = 0x18;
-    /// H in bits 7 to 0, bit 8 halted, bit 9 sums being forgotten, bit 10 segments being finished.
+    /// Bits 7 to 0: H; bit 8: halted; bit 9: sums are being discarded; bit 10: segments are being finished.
     pub const STATUS: u16 = 0x1C;
-    /// Bit 0: take the job's frames; bit 1: halted.
+    /// Bit 0: process the job's frames; bit 1: halted.
     pub const CONTROL: u16 = 0x20;
-    /// H of the rounds to come; with bit 31 also of those that are open.
+    /// H of future rounds; if bit 31 is set, also of the open rounds.
     pub const THRESHOLD: u16 = 0x24;
     /// First round of the job.
     pub const BASE_ROUND: u16 = 0x28;
-    /// Segments of the vector, less one.
+    /// Number of segments in the vector, minus one.
     pub const LAST_INDEX: u16 = 0x2C;
-    /// Floats of a segment in bits 8 to 0, of the last one in bits 24 to 16.
+    /// Bits 8 to 0: floats in a segment; bits 24 to 16: floats in the last segment.
     pub const FLOATS: u16 = 0x30;
     /// Number of the job.
     pub const JOB: u16 = 0x34;
-    /// ToS of data in bits 7 to 0, of control in bits 15 to 8; UDP port.
+    /// Bits 7 to 0: ToS of data; bits 15 to 8: ToS of control; bits 31 to 16: UDP port.
     pub const FILTER: u16 = 0x38;
     /// Round of the segments to finish.
     pub const FINISH_ROUND: u16 = 0x3C;
     /// First of the segments to finish.
     pub const FINISH_FIRST: u16 = 0x40;
-    /// How many; writing it starts. With bit 31 only those that wait for nobody.
+    /// Number of segments to finish; writing this register starts the operation. If bit 31 is set, only segments with
+    /// enough contributions are finished.
     pub const FINISH_COUNT: u16 = 0x44;
-    /// Results: first four bytes of the destination's MAC address.
+    /// First four bytes of the destination MAC address of results.
     pub const TO_MAC: u16 = 0x48;
-    /// Its last two bytes, and the first two of the source's.
+    /// Last two bytes of the destination MAC address and first two bytes of the source MAC address.
     pub const MACS: u16 = 0x4C;
-    /// The last four of the source's.
+    /// Last four bytes of the source MAC address.
     pub const FROM_MAC: u16 = 0x50;
     /// Source address of results.
     pub const FROM_ADDRESS: u16 = 0x54;
@@ -55,22 +56,23 @@ pub mod offset {
     pub const TO_ADDRESS: u16 = 0x58;
     /// UDP ports of results: source, then destination.
     pub const PORTS: u16 = 0x5C;
-    /// ToS of results in bits 7 to 0, `tuser` destination in bits 15 to 8, checksum of the constant half words above.
+    /// Bits 7 to 0: ToS of results; bits 15 to 8: `tuser` destination; bits 31 to 16: checksum of the constant half
+    /// words.
     pub const RESULT: u16 = 0x60;
     /// Cycles in which a burst waited for its address.
     pub const HAZARDS: u16 = 0x64;
-    /// Eight members, eight bytes each: address; then port, bit 16 valid, bit 17 a switch.
+    /// Eight members of eight bytes each: the address, then a word with the port, bit 16 valid and bit 17 switch.
     pub const MEMBERS: u16 = 0x80;
     /// Sixteen counters, in the order of [`super::super::records::event`].
     pub const COUNTERS: u16 = 0x100;
 }
 
-/// "iSW" and a zero.
+/// The letters "iSW" and a zero byte.
 pub const ID: u64 = 0x0057_5369;
 /// Version of the register map.
 pub const VERSION: u64 = 1;
 
-/// Configuration words and their copy for reading, in a small memory.
+/// Configuration words and, in a small memory, their copy for reading.
 #[derive(LogicBlock, Default)]
 pub struct Registers {
     pub clock: Signal<In, Clock>,
@@ -80,7 +82,7 @@ pub struct Registers {
     pub write_data: Signal<In, Bits<32>>,
     pub read_word: Signal<In, Bits<10>>,
     pub read_data: Signal<Out, Bits<32>>,
-    /// What is only read.
+    /// Read-only inputs.
     pub status: Signal<In, Bits<32>>,
     pub counter: Signal<In, Bits<32>>,
     pub frame_in: Signal<In, Bit>,
@@ -91,7 +93,7 @@ pub struct Registers {
     pub template: Signal<Out, Template>,
     pub finish_round: Signal<Out, Bits<24>>,
     pub finish_first: Signal<Out, Bits<24>>,
-    /// For one cycle each.
+    /// Strobes, each high for one cycle.
     pub sets_control: Signal<Out, Bit>,
     pub sets_threshold: Signal<Out, Bit>,
     pub starts_finish: Signal<Out, Bit>,
@@ -103,7 +105,7 @@ pub struct Registers {
     sweeping: DFF<Bit>,
     finish: DFF<Bit>,
     at: DFF<Bits<6>>,
-    /// The word that is read, in two steps: from the memories, then the one of them that it is.
+    /// Stages of a read: the first stage reads the memory copy and decodes the source, the second selects the source.
     chosen: DFF<Bits<8>>,
     copied: DFF<Bits<32>>,
     frames_in: DFF<Bits<32>>,
@@ -132,7 +134,7 @@ impl Logic for Registers {
         self.clears_sums.next = self.low.val() & (self.word.val() == 2) & self.write_data.val().get_bit(4);
         self.sets_control.next = self.low.val() & (self.word.val() == 8);
         self.sets_threshold.next = self.low.val() & (self.word.val() == 9);
-        // A cycle later; the data stay for two.
+        // The strobe comes one cycle later; the data remain valid for two cycles.
         self.finish.d.next = self.low.val() & (self.word.val() == 17); self.starts_finish.next = self.finish.q.val();
         self.sets_member.next = self.low.val() & (self.word.val().get_bits::<2>(4) == 2);
 
@@ -189,7 +191,7 @@ impl Logic for Registers {
     }
 }
 
-/// Register words as records. Wires.
+/// Presents register words as records. It consists of wires.
 #[derive(LogicBlock, Default)]
 pub struct ConfigView {
     pub control: Signal<In, Bits<32>>,

@@ -1,4 +1,4 @@
-//! The first 50 bytes of a result.
+//! Generation of a result's first 50 bytes.
 
 use rust_hdl::prelude::*;
 
@@ -6,18 +6,19 @@ use super::classifier::SwapBytes;
 use super::records::{ResultInfo, Template};
 use crate::axis::Halves;
 
-/// Headers and lengths, four cycles after `info` and for as long as it stays.
+/// Computes headers and lengths, which are valid four cycles after `info` and while `info` is stable.
 ///
-/// IPv4 with DF and a checksum; UDP without one, which RFC 768 allows: the sums come after the header.
+/// The packet is IPv4 with DF and a checksum, and UDP without a checksum, which RFC 768 permits. The UDP checksum is
+/// omitted because the sums follow the header.
 #[derive(LogicBlock, Default)]
 pub struct ResultHeader {
     pub clock: Signal<In, Clock>,
     pub template: Signal<In, Template>,
     pub info: Signal<In, ResultInfo>,
-    /// Bytes 0 to 31, and from h9 on bytes 32 to 49: where the last 14 bytes of a burst lie.
+    /// Bytes 0 to 31 of the header. `tail` holds bytes 32 to 49 from h9 on, where the last bytes of a burst lie.
     pub head: Signal<Out, Halves>,
     pub tail: Signal<Out, Halves>,
-    /// Bytes of the frame, and which of them are in its last beat.
+    /// Length of the frame, in bytes. `keep` marks the valid bytes of its last beat.
     pub frame_len: Signal<Out, Bits<16>>,
     pub keep: Signal<Out, Bits<32>>,
     ip_swap: SwapBytes,
@@ -52,7 +53,7 @@ impl Logic for ResultHeader {
         if self.natural_len.q.val() < 60 { self.padded_len.d.next = 60.into(); }
         self.ip_swap.half.next = self.ip_len.q.val();
         self.udp_swap.half.next = self.udp_len.q.val();
-        // A one's-complement sum is the same in either byte order.
+        // A one's-complement sum is independent of the byte order.
         self.sum.next = bit_cast::<17, 16>(self.template.val().checksum)
             + bit_cast::<17, 16>(self.ip_swap.swapped.val());
         self.raw_sum.d.next = self.sum.val();

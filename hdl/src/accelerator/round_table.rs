@@ -1,29 +1,29 @@
-//! The rounds that can be alive at once, by parity: what was fixed when each opened.
+//! The two rounds that can be active at once, by parity, with the values fixed when each opened.
 
 use rust_hdl::prelude::*;
 
 use super::records::Job;
 
-/// Two rounds. The answer about `round` comes one cycle later.
+/// Table of two rounds. The answer for `round` comes one cycle later.
 #[derive(LogicBlock, Default)]
 pub struct RoundTable {
     pub clock: Signal<In, Clock>,
-    /// Forgets all rounds; the next to open is the job's first.
+    /// Discards all rounds; the next round to open is the job's first.
     pub clear: Signal<In, Bit>,
     pub job: Signal<In, Job>,
-    /// H and members of a round that opens now. A member that leaves, leaves the open rounds too.
+    /// H and members of a round that opens now. A member that leaves also leaves the open rounds.
     pub threshold: Signal<In, Bits<8>>,
     pub members: Signal<In, Bits<8>>,
-    /// The host's correction of H in the rounds that are open.
+    /// Correction by the host of H in the open rounds.
     pub fix_threshold: Signal<In, Bit>,
     pub round: Signal<In, Bits<24>>,
     /// A first contribution would open the round.
     pub opens: Signal<Out, Bit>,
-    /// All segments of the round two before are finished, or the round is open.
+    /// The round is open, or all segments of the round two before it are finished.
     pub has_place: Signal<Out, Bit>,
     pub needed: Signal<Out, Bits<8>>,
     pub participants: Signal<Out, Bits<8>>,
-    /// Opens the round asked for; finishes a segment of it.
+    /// Opens the requested round. `finish` finishes one of its segments.
     pub open: Signal<In, Bit>,
     pub finish: Signal<In, Bit>,
     next_round: DFF<Bits<24>>,

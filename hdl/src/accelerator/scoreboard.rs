@@ -1,34 +1,35 @@
-//! The scoreboard: holds a burst back while its address is in the adders, and for nothing else but the output's credit.
+//! The scoreboard. It holds a burst back only while its address is in the adders or the output has no credit.
 
 use rust_hdl::prelude::*;
 
-/// What travels with a burst.
+/// Flags that accompany a burst.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Flags {
     pub first: Bit,
     pub last: Bit,
 }
 
-/// An issue register, and the nine bursts that were issued before: from the read of the buffer to the write of the sum.
+/// An issue register and the nine bursts issued before it, which are between the buffer read and the write of the
+/// sum.
 ///
-/// A burst is compared with all of them while it is loaded; the bits of the comparison move on together with the
-/// addresses, so that the register before the buffer sees no comparator.
+/// A burst is compared with all of them while it is loaded. The comparison bits move together with the addresses, so
+/// that no comparator lies before the buffer's address register.
 #[derive(LogicBlock, Default)]
 pub struct Scoreboard {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// The next burst; taken if `load`.
+    /// Next burst; loaded if `load` is set.
     pub valid: Signal<In, Bit>,
     pub address: Signal<In, Bits<14>>,
     pub flags: Signal<In, Flags>,
     pub load: Signal<Out, Bit>,
-    /// The output has room for all sums that may be under way.
+    /// The output has room for all sums that may be in flight.
     pub credit: Signal<In, Bit>,
-    /// The burst in the issue register reads the buffer in this cycle.
+    /// Buffer address read in this cycle for the burst in the issue register.
     pub read_address: Signal<Out, Bits<14>>,
-    /// One cycle later: whether what was read counts as zero.
+    /// Whether the value read counts as zero; valid one cycle later.
     pub first: Signal<Out, Bit>,
-    /// The sum is there, and is written.
+    /// The sum is available and is written.
     pub write: Signal<Out, Bit>,
     pub write_address: Signal<Out, Bits<14>>,
     pub last: Signal<Out, Bit>,
@@ -41,7 +42,7 @@ pub struct Scoreboard {
     flying: [DFF<Bit>; 9],
     addresses: [DFF<Bits<14>>; 9],
     kinds: [DFF<Flags>; 9],
-    /// One of `same` is set.
+    /// At least one bit of `same` is set.
     blocked: DFF<Bit>,
     go: Signal<Local, Bit>,
     taken: Signal<Local, Bit>,

@@ -1,4 +1,4 @@
-//! The Seg counter: decides about one frame after the other, in the order in which they came.
+//! The Seg counter, which decides about frames one at a time in the order of arrival.
 
 use rust_hdl::prelude::*;
 
@@ -6,7 +6,7 @@ use super::records::{Decision, Header, Job, Key, ResultInfo};
 use super::seg_decoder::SegDecoder;
 use super::seg_lookup::SegLookup;
 
-/// A frame that is not data takes one cycle, a contribution six.
+/// States of the counter. A frame that is not data takes one cycle, a contribution six.
 #[derive(Copy, Clone, PartialEq, Debug, LogicState)]
 pub enum CounterState {
     Idle,
@@ -18,13 +18,13 @@ pub enum CounterState {
     Clear,
 }
 
-/// Takes headers, gives decisions and, for complete sums, what the result's header needs.
+/// Converts headers to decisions and, for complete sums, to the information for the result's header.
 #[derive(LogicBlock, Default)]
 pub struct SegCounter {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
     pub is_packed: Signal<In, Bit>,
-    /// Forgets all sums, as soon as the decision under way is made.
+    /// Discards all sums as soon as the current decision has been made.
     pub clear: Signal<In, Bit>,
     pub clearing: Signal<Out, Bit>,
     pub job: Signal<In, Job>,
@@ -36,24 +36,24 @@ pub struct SegCounter {
     pub header: Signal<In, Header>,
     pub header_valid: Signal<In, Bit>,
     pub header_pop: Signal<Out, Bit>,
-    /// A segment that the host wants finished; it comes before the next frame.
+    /// Segment that the host requests to finish; it is processed before the next frame.
     pub force_key: Signal<In, Key>,
     pub force_valid: Signal<In, Bit>,
     pub force_next: Signal<Out, Bit>,
-    /// Room for a decision and for a result.
+    /// There is room for a decision and for a result.
     pub room: Signal<In, Bit>,
     pub decision: Signal<Out, Decision>,
     pub decision_push: Signal<Out, Bit>,
     pub result: Signal<Out, ResultInfo>,
     pub result_push: Signal<Out, Bit>,
-    /// The counter to raise: a code of [`super::records::event`].
+    /// Counter to increment: a code of [`super::records::event`].
     pub event_code: Signal<Out, Bits<4>>,
     pub event_valid: Signal<Out, Bit>,
     /// A control packet of the job passes.
     pub control: Signal<Out, Bit>,
     state: DFF<CounterState>,
-    /// What `state` says, decoded before the clock: much hangs on it. One is a complement, or synthesis would make one
-    /// of two.
+    /// The state, decoded before the clock edge because the signals have a high fan-out. One is stored as a
+    /// complement, because synthesis would otherwise merge two of them.
     idle: DFF<Bit>,
     keeps_key: DFF<Bit>,
     decides: DFF<Bit>,
@@ -94,14 +94,14 @@ impl Logic for SegCounter {
             & !self.asked.q.val() & !self.force_valid.val() & self.header_valid.val() & self.room.val();
         self.force_next.next = self.takes_force.val();
         self.header_pop.next = self.takes_header.val();
-        // Until something is taken, the key is replaced in the next cycle.
+        // Until a request is accepted, the key is replaced in every cycle.
         if !self.keeps_key.q.val() {
             self.key.d.next = self.decoder.key.val();
             if self.force_valid.val() { self.key.d.next = self.force_key.val(); }
         }
         self.passes.next = self.takes_header.val() & !self.header.val().data;
         self.control.next = self.passes.val() & self.header.val().control;
-        // What the host asks for in vain leaves no trace.
+        // A request of the host that is not accepted has no effect.
         self.concludes.next = self.decides.q.val() & (self.lookup.accept.val() | !self.key.q.val().forced);
         self.bypass.ordinary.next = !self.header.val().data;
         self.decision.next = self.bypass.decision.val();
@@ -143,7 +143,7 @@ impl Logic for SegCounter {
     }
 }
 
-/// The decision about ordinary traffic. Wires.
+/// Produces the decision about ordinary traffic. It consists of wires.
 #[derive(LogicBlock, Default)]
 pub struct Bypass {
     pub ordinary: Signal<In, Bit>,

@@ -1,10 +1,11 @@
-//! The Seg field of a header, and a job's length of that segment.
+//! Decoding of a header's Seg field and lookup of the segment's length in the job.
 
 use rust_hdl::prelude::*;
 
 use super::records::{Header, Job, Key, RawSeg};
 
-/// What a data frame asks the Seg counter: takes Seg apart (D-1, D-3). Wires, and what stands for zero contributions.
+/// Converts a data frame to a request to the Seg counter by decoding Seg (D-1, D-3). It consists of wires and the
+/// substitution for zero contributions.
 #[derive(LogicBlock, Default)]
 pub struct SegDecoder {
     pub header: Signal<In, Header>,
@@ -42,7 +43,7 @@ impl Logic for SegDecoder {
     }
 }
 
-/// Whether a packet fits the vector (D-4). Two cycles after `index`.
+/// Checks whether a packet fits the vector (D-4). The answer comes two cycles after `index`.
 #[derive(LogicBlock, Default)]
 pub struct SegLimits {
     pub clock: Signal<In, Clock>,
@@ -51,7 +52,7 @@ pub struct SegLimits {
     pub udp_len: Signal<In, Bits<16>>,
     pub out_of_range: Signal<Out, Bit>,
     pub wrong_length: Signal<Out, Bit>,
-    /// Floats in the segment.
+    /// Number of floats in the segment.
     pub floats: Signal<Out, Bits<9>>,
     last_index: Signal<Local, Bits<24>>,
     beyond: DFF<Bit>,

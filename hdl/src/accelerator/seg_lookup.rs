@@ -1,4 +1,4 @@
-//! Everything that a decision about a segment needs, brought together.
+//! Combines all inputs of the decision about a segment.
 
 use rust_hdl::prelude::*;
 
@@ -9,7 +9,7 @@ use super::seg_decoder::SegLimits;
 use super::slot_table::SlotTable;
 use super::verdict::Verdict;
 
-/// Five cycles after `key` the decision is there; `commit` writes it into the tables.
+/// The decision is valid five cycles after `key`; `commit` writes it into the tables.
 #[derive(LogicBlock, Default)]
 pub struct SegLookup {
     pub clock: Signal<In, Clock>,
@@ -22,7 +22,7 @@ pub struct SegLookup {
     pub switches: Signal<In, Bits<8>>,
     pub key: Signal<In, Key>,
     pub commit: Signal<In, Bit>,
-    /// Empties one slot after the other, and forgets the rounds.
+    /// Empties one slot after another and discards the rounds.
     pub sweeping: Signal<In, Bit>,
     pub sweep: Signal<In, Bits<8>>,
     pub accept: Signal<Out, Bit>,
@@ -35,7 +35,8 @@ pub struct SegLookup {
     slots: SlotTable,
     verdict: Verdict,
     outcome: Outcome,
-    /// What a commit does to the rounds, a cycle later: the key is still there, and the next one not yet looked up.
+    /// Effect of a commit on the rounds, one cycle later, while the key is still present and the next one has not
+    /// been looked up.
     opening: DFF<Bit>,
     finishing: DFF<Bit>,
 }
@@ -99,7 +100,7 @@ impl Logic for SegLookup {
     }
 }
 
-/// A verdict as the records that it makes. Wires.
+/// Converts a verdict to records. It consists of wires.
 #[derive(LogicBlock, Default)]
 pub struct Outcome {
     pub key: Signal<In, Key>,

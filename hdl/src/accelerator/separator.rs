@@ -1,4 +1,4 @@
-//! The separator: takes frames out of the queue and sends each where the decision says.
+//! The separator, which takes frames out of the queue and routes each according to its decision.
 
 use rust_hdl::prelude::*;
 
@@ -6,7 +6,7 @@ use super::records::{Burst, Decision};
 use super::slicer::Slicer;
 use crate::axis::{Flit, Halves};
 
-/// Ordinary frames go past, headers are dropped, payloads become bursts: one a cycle.
+/// Passes ordinary frames on, drops headers, and converts payloads to bursts, one per cycle.
 #[derive(LogicBlock, Default)]
 pub struct Separator {
     pub clock: Signal<In, Clock>,
@@ -14,36 +14,38 @@ pub struct Separator {
     pub decision: Signal<In, Decision>,
     pub decision_valid: Signal<In, Bit>,
     pub decision_pop: Signal<Out, Bit>,
-    /// The oldest beat of the queue.
+    /// Oldest beat in the queue.
     pub flit: Signal<In, Flit>,
     pub flit_valid: Signal<In, Bit>,
     pub flit_pop: Signal<Out, Bit>,
-    /// That beat is ordinary traffic; it is taken when the merge is ready.
+    /// The beat is ordinary traffic; it is removed when the merge is ready.
     pub bypass_valid: Signal<Out, Bit>,
     pub bypass_ready: Signal<In, Bit>,
     pub burst: Signal<Out, Burst>,
     pub burst_push: Signal<Out, Bit>,
     pub burst_room: Signal<In, Bit>,
     slicer: Slicer,
-    /// The frame at the head, and which of its beats.
+    /// State of the frame at the head of the queue.
     busy: DFF<Bit>,
     current: DFF<Decision>,
-    /// What becomes of its beats: one of these while `busy`.
+    /// Handling of the frame's beats; exactly one of these is set while `busy` is set.
     bypasses: DFF<Bit>,
     drops: DFF<Bit>,
     adds: DFF<Bit>,
     forced: DFF<Bit>,
-    /// The decision about the frame behind it.
+    /// Decision about the next frame.
     upcoming: DFF<Decision>,
     knows_upcoming: DFF<Bit>,
     beat: DFF<Bits<2>>,
-    /// The segment that bursts are made for: that of the frame before while its last one is made.
+    /// Segment for which bursts are made. While the previous frame's last burst is made, this is the previous frame's
+    /// segment.
     active: DFF<Bit>,
     segment: DFF<Decision>,
     address: DFF<Bits<14>>,
     left: DFF<Bits<6>>,
     flush: DFF<Bit>,
-    /// The beat and what is made of it, a cycle later: the queue's memory is slow, and the decision what to take.
+    /// The beat and the operation on it, one cycle later, because both the queue's memory and the decision to take a
+    /// beat are slow.
     arrived: DFF<Halves>,
     taken: DFF<Bit>,
     making: DFF<Bit>,
@@ -60,7 +62,7 @@ pub struct Separator {
     finished: Signal<Local, Bit>,
     advances: Signal<Local, Bit>,
     emit: Signal<Local, Bit>,
-    /// The next burst is the segment's last.
+    /// The next burst is the last of its segment.
     ends: DFF<Bit>,
     begins: Signal<Local, Bit>,
 }
@@ -73,7 +75,7 @@ impl Logic for Separator {
         dff_setup!(self, clock, upcoming, knows_upcoming, arrived, taken, making, making_address, making_segment);
         dff_setup!(self, clock, made, made_first, made_last, made_address, bypasses, drops, adds, forced);
         clock!(self, clock, slicer);
-        // A frame that ended too early is filled up; until then the next one waits.
+        // If a frame ended too early, its remaining bursts are filled; until then the next frame waits.
         self.held_up.next = self.flush.q.val() & !self.ends.q.val();
         self.bypass_valid.next = self.bypasses.q.val() & self.flit_valid.val();
         self.sums.next = self.adds.q.val() & self.flit_valid.val() & self.burst_room.val() & !self.held_up.val();
@@ -86,7 +88,7 @@ impl Logic for Separator {
                 | self.forces.val());
         self.finished.next = (self.take.val() & self.flit.val().last)
             | (self.forces.val() & self.active.q.val() & self.ends.q.val());
-        // No frame is shorter than two beats, so the next decision is there in time.
+        // Every frame has at least two beats, so the next decision arrives in time.
         self.decision_pop.next = self.decision_valid.val() & !self.knows_upcoming.q.val();
         self.advances.next = !self.busy.q.val() | self.finished.val();
         if self.take.val() & !self.beat.q.val().get_bit(1) { self.beat.d.next = self.beat.q.val() + 1; }

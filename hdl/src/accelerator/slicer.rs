@@ -1,23 +1,23 @@
-//! Bursts of eight floats out of beats that begin in the middle of one.
+//! Extraction of bursts of eight floats that start in the middle of a beat.
 
 use rust_hdl::prelude::*;
 
 use crate::axis::{Halves, HalvesToLanes, Lanes};
 
-/// Headers take 50 bytes: 18 bytes into the second beat. So the last 14 bytes of a beat and the first 18 of the next
-/// make a burst. Nothing is shifted by a distance that varies.
+/// Extracts bursts from beats. The headers take 50 bytes and so end 18 bytes into the second beat. The last 14 bytes
+/// of one beat and the first 18 of the next therefore form a burst, and no variable shift is needed.
 #[derive(LogicBlock, Default)]
 pub struct Slicer {
     pub clock: Signal<In, Clock>,
-    /// The beat, kept if `take`.
+    /// Input beat, stored if `take` is set.
     pub data: Signal<In, Halves>,
     pub take: Signal<In, Bit>,
-    /// Of the burst whose last beat comes in the next cycle: lanes that hold no float are zero. From `tail` on, if
-    /// `cut`; all of them if `blank`.
+    /// Masks for the burst whose last beat arrives in the next cycle; masked lanes are zero. `cut` masks the lanes
+    /// from `tail` on, and `blank` masks all of them.
     pub cut: Signal<In, Bit>,
     pub tail: Signal<In, Bits<3>>,
     pub blank: Signal<In, Bit>,
-    /// The burst of the last beat kept and the present one, a cycle later.
+    /// Burst formed by the last stored beat and the current one, one cycle later.
     pub lanes: Signal<Out, Lanes>,
     held: DFF<Halves>,
     joined: Signal<Local, Halves>,

@@ -5,21 +5,21 @@ use rust_hdl::prelude::*;
 use super::records::{Entry, Job};
 use crate::primitives::BlockRam;
 
-/// How a packet's segment and round stand to those of its slot.
+/// Relation of a packet's segment and round to those of its slot.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Relation {
     pub same: Bit,
-    /// The slot has been past this segment of this round.
+    /// The slot has passed this segment of this round.
     pub earlier: Bit,
-    /// If the slot is done, this is what follows.
+    /// If the slot is done, the packet's segment is the next one to use it, in this round or the next.
     pub follows: Bit,
-    /// The slot was never used: this is its first segment of the job's first round.
+    /// If the slot has not been used, the packet's segment is its first in the job's first round.
     pub begins: Bit,
-    /// The round was over before the job began.
+    /// The round ended before the job began.
     pub before_base: Bit,
 }
 
-/// Slots in block RAM. Entry and relation are there two cycles after index and round.
+/// Slots in block RAM. Entry and relation are valid two cycles after index and round.
 #[derive(LogicBlock, Default)]
 pub struct SlotTable {
     pub clock: Signal<In, Clock>,
@@ -30,7 +30,7 @@ pub struct SlotTable {
     pub round: Signal<In, Bits<24>>,
     pub entry: Signal<Out, Entry>,
     pub relation: Signal<Out, Relation>,
-    /// No later segment of the vector has the slot.
+    /// No later segment of the vector uses the slot.
     pub wraps: Signal<Out, Bit>,
     pub write: Signal<In, Bit>,
     pub write_slot: Signal<In, Bits<8>>,
@@ -40,7 +40,7 @@ pub struct SlotTable {
     tag: Signal<Local, Bits<17>>,
     old_tag: Signal<Local, Bits<17>>,
     step: Signal<Local, Bits<17>>,
-    /// What comes before the packet's tag and round; there when the entry is read.
+    /// Predecessors of the packet's tag and round, valid when the entry is read.
     tag_before: DFF<Bits<17>>,
     round_before: DFF<Bits<24>>,
     old_round: Signal<Local, Bits<24>>,
@@ -75,7 +75,7 @@ impl Logic for SlotTable {
         self.slots.next = 128.into();
         self.first_tag.next = !self.index.val().get_bits::<17>(7).any();
         if self.is_packed.val() {
-            // 256 slots: the tag's lowest bit is part of the slot.
+            // With 256 slots, the lowest bit of the tag is part of the slot number.
             self.step.next = 2.into();
             self.slots.next = 256.into();
             self.first_tag.next = !self.index.val().get_bits::<16>(8).any();

@@ -1,4 +1,4 @@
-//! The top module, with the ports of a NetFPGA-SUME core.
+//! The top module with the ports of a NetFPGA-SUME core.
 
 #![allow(non_snake_case)] // the names of the board's buses
 
@@ -21,7 +21,7 @@ pub enum Build {
 }
 
 impl Build {
-    /// Segments that can be summed at the same time.
+    /// Returns the number of segments that can be summed at the same time.
     pub const fn slots(self) -> u32 {
         match self {
             Self::Slots128 => 128,
@@ -29,7 +29,7 @@ impl Build {
         }
     }
 
-    /// Words of 256 bits in the buffer.
+    /// Returns the number of 256-bit words in the buffer.
     pub const fn bursts(self) -> usize {
         match self {
             Self::Slots128 => 128 * 64,
@@ -37,7 +37,7 @@ impl Build {
         }
     }
 
-    /// Name of its Verilog file.
+    /// Returns the name of the build's Verilog file.
     pub const fn file_name(self) -> &'static str {
         match self {
             Self::Slots128 => "iswitch_accel.v",
@@ -46,9 +46,11 @@ impl Build {
     }
 }
 
-/// Sits between `input_arbiter` and `output_port_lookup`: both streams have their names and shapes.
+/// The top module. It sits between `input_arbiter` and `output_port_lookup`; both streams have the names and shapes
+/// used there.
 ///
-/// One clock for the streams and the registers, as in the reference switch; a synchronous reset that is active low.
+/// As in the reference switch, the streams and the registers share one clock, and the reset is synchronous and active
+/// low.
 #[derive(LogicBlock)]
 pub struct IswitchAccel {
     pub axis_aclk: Signal<In, Clock>,
@@ -69,7 +71,7 @@ pub struct IswitchAccel {
     pub S_AXI_AWVALID: Signal<In, Bit>,
     pub S_AXI_AWREADY: Signal<Out, Bit>,
     pub S_AXI_WDATA: Signal<In, Bits<32>>,
-    /// Not looked at: registers are written as whole words.
+    /// Ignored, because registers are written as whole words.
     pub S_AXI_WSTRB: Signal<In, Bits<4>>,
     pub S_AXI_WVALID: Signal<In, Bit>,
     pub S_AXI_WREADY: Signal<Out, Bit>,
@@ -96,7 +98,7 @@ pub struct IswitchAccel {
 }
 
 impl IswitchAccel {
-    /// The accelerator of a build, its signals connected, ready to be simulated or written out.
+    /// Creates the accelerator of a build with connected signals, ready for simulation or Verilog generation.
     pub fn new(build: Build) -> Self {
         let mut top = Self::unconnected(build);
         top.datapath.accumulator.buffer = BlockRam::with_depth(build.bursts());

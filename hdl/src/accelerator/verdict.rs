@@ -1,11 +1,13 @@
-//! What becomes of a contribution: the rules of section 5 of the specification, in the order of the software switch.
+//! Verdict on a contribution according to the rules in section 5 of the specification, in the order of the software
+//! switch.
 
 use rust_hdl::prelude::*;
 
 use super::records::{Entry, Key};
 use super::slot_table::Relation;
 
-/// Two stages, each with its registers: what holds about the contribution, then which rule decides.
+/// Decides in two registered stages: the first evaluates the properties of the contribution, the second applies the
+/// rules.
 #[derive(LogicBlock, Default)]
 pub struct Verdict {
     pub clock: Signal<In, Clock>,
@@ -15,18 +17,18 @@ pub struct Verdict {
     pub halted: Signal<In, Bit>,
     pub out_of_range: Signal<In, Bit>,
     pub wrong_length: Signal<In, Bit>,
-    /// Of the round table: [`super::round_table::RoundTable`].
+    /// Answer of the round table: [`super::round_table::RoundTable`].
     pub has_place: Signal<In, Bit>,
     pub needed: Signal<In, Bits<8>>,
     pub participants: Signal<In, Bits<8>>,
     pub switches: Signal<In, Bits<8>>,
-    /// The contribution is added, or the segment finished because the host wants it.
+    /// The contribution is added, or the segment is finished at the request of the host.
     pub accept: Signal<Out, Bit>,
     pub first: Signal<Out, Bit>,
     pub last: Signal<Out, Bit>,
-    /// The counter that is raised: a code of [`super::records::event`].
+    /// Counter to increment: a code of [`super::records::event`].
     pub event_code: Signal<Out, Bits<4>>,
-    /// Contributors and worker gradients, this contribution included.
+    /// Contributors, including this contribution. `total` is the number of worker gradients.
     pub members: Signal<Out, Bits<8>>,
     pub total: Signal<Out, Bits<16>>,
     own: Signal<Local, Bits<8>>,
@@ -47,7 +49,7 @@ pub struct Verdict {
     closes: Signal<Local, Bit>,
 }
 
-/// What holds about a contribution.
+/// Properties of a contribution.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Weighed {
     pub may_begin: Bit,
@@ -72,7 +74,7 @@ impl Logic for Verdict {
         self.weighed.d.next.may_begin = ((self.entry.val().done & self.relation.val().follows)
             | (self.empty.val() & self.relation.val().begins)) & self.has_place.val();
         self.weighed.d.next.takes_part = (self.participants.val() & self.own.val()).any();
-        // A sum so far counts only if the packet is for the segment that the slot has open.
+        // The sum so far counts only if the packet is for the segment that is open in the slot.
         self.held_members.d.next = self.own.val();
         self.old_total.next = 0.into();
         if self.entry.val().open {
@@ -82,7 +84,7 @@ impl Logic for Verdict {
         self.new_total.next = self.old_total.val() + bit_cast::<17, 16>(self.key.val().weight);
         self.held_total.d.next = self.new_total.val().get_bits::<16>(0);
         self.weighed.d.next.repeated = self.entry.val().open & (self.entry.val().members & self.own.val()).any();
-        // Above 0xfffe.
+        // The total exceeds 0xfffe.
         self.weighed.d.next.bad_weight =
             self.new_total.val().get_bit(16) | self.new_total.val().get_bits::<16>(0).all();
         if !(self.switches.val() & self.own.val()).any() & (self.key.val().weight != 1) {
@@ -94,7 +96,8 @@ impl Logic for Verdict {
         self.weighed.d.next.open = self.entry.val().open & self.relation.val().same;
 
         self.count.bits.next = self.held_members.q.val() & self.participants.val();
-        // At least as many as needed, and one. A comparison would be a carry chain behind the count.
+        // The count is sufficient if it is at least one and at least the number needed. A comparison would put a
+        // carry chain after the count.
         self.ones.next = self.count.count.val();
         self.enough.next = false;
         self.needs[0].next = !self.needed.val().any();
@@ -134,7 +137,7 @@ impl Logic for Verdict {
     }
 }
 
-/// How many of eight bits are set.
+/// Counts the set bits among eight.
 #[derive(LogicBlock, Default)]
 pub struct CountOnes {
     pub bits: Signal<In, Bits<8>>,
@@ -148,7 +151,7 @@ pub struct CountOnes {
 impl Logic for CountOnes {
     #[hdl_gen]
     fn update(&mut self) {
-        // Full and half adders: three bits of a weight into one of it and one of the next.
+        // Full and half adders combine three bits of one weight into one bit of that weight and one of the next.
         for i in 0..2 {
             self.one[i].next = self.bits.val().get_bit(3 * i)
                 ^ self.bits.val().get_bit(3 * i + 1)

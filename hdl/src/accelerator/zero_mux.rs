@@ -1,11 +1,11 @@
-//! Zero in place of eight floats.
+//! Multiplexer that replaces eight floats with zeros.
 
 use rust_hdl::prelude::*;
 
 use crate::axis::Lanes;
 
-/// Before the buffer: a finished sum is written back as zero. Behind it: what a slot holds before its first
-/// contribution counts as zero.
+/// Replaces eight floats with zeros. Before the buffer, it makes a finished sum be written back as zero. After the
+/// buffer, it makes a slot's content count as zero until the first contribution.
 #[derive(LogicBlock, Default)]
 pub struct ZeroMux {
     pub lanes: Signal<In, Lanes>,

@@ -1,10 +1,10 @@
-//! Stages 3 and 4: the smaller significand is brought to the larger one's exponent, and added or subtracted.
+//! Stages 3 and 4: align the smaller significand to the larger exponent, then add or subtract.
 
 use rust_hdl::prelude::*;
 
 use super::Kind;
 
-/// Adds magnitudes with three bits behind them: guard, round, and sticky, which stands for all that was shifted out.
+/// Adds magnitudes extended by three bits: guard, round, and sticky, which represents all bits shifted out.
 #[derive(LogicBlock, Default)]
 pub struct AlignAdd {
     pub clock: Signal<In, Clock>,
@@ -15,7 +15,7 @@ pub struct AlignAdd {
     pub smaller: Signal<In, Bits<24>>,
     pub kind: Signal<Out, Kind>,
     pub exponent: Signal<Out, Bits<8>>,
-    /// The sum of the magnitudes; bit 27 is a carry.
+    /// Sum of the magnitudes; bit 27 is the carry.
     pub total: Signal<Out, Bits<28>>,
     by_0: Signal<Local, Bits<27>>,
     by_1: Signal<Local, Bits<27>>,
@@ -33,7 +33,7 @@ pub struct AlignAdd {
     aligned_exponent: DFF<Bits<8>>,
     aligned_large: DFF<Bits<24>>,
     aligned_small: DFF<Bits<27>>,
-    /// One bit more: where the two's complement carries in.
+    /// Operands with one extra bit, through which the carry-in of the two's complement enters.
     augend: Signal<Local, Bits<29>>,
     addend: Signal<Local, Bits<29>>,
     complement: Signal<Local, Bits<29>>,

@@ -1,7 +1,7 @@
-//! A pipelined binary32 adder: one sum a cycle, seven cycles after its operands.
+//! A pipelined binary32 adder with a throughput of one sum per cycle and a latency of seven cycles.
 //!
-//! Round to nearest even, subnormals in and out, infinities, every NaN as 0x7FC00000 (D-5). Stages: compare, swap,
-//! align, add, count leading zeros, normalise, round.
+//! It rounds to nearest even, supports subnormals as inputs and outputs, supports infinities, and returns every NaN
+//! as 0x7FC00000 (D-5). Stages: compare, swap, align, add, count leading zeros, normalise, round.
 
 pub mod align;
 mod model;
@@ -17,21 +17,21 @@ use round::Round;
 use rust_hdl::prelude::*;
 use unpack::Unpack;
 
-/// Cycles from operands to sum.
+/// Latency from operands to sum, in cycles.
 pub const LATENCY_CYCLES: usize = 7;
 
-/// What a sum is besides its magnitude.
+/// Properties of a sum other than its magnitude.
 #[derive(Default, Copy, Clone, PartialEq, Debug, LogicStruct)]
 pub struct Kind {
-    /// Sign of the operand of larger magnitude.
+    /// Sign of the operand with the larger magnitude.
     pub sign: Bit,
-    /// Operands of unlike signs: their magnitudes are subtracted.
+    /// The operands have different signs, so their magnitudes are subtracted.
     pub subtract: Bit,
     pub nan: Bit,
     pub infinite: Bit,
 }
 
-/// `sum` = `a` + `b` of seven cycles ago.
+/// Computes `sum` = `a` + `b` with a latency of seven cycles.
 #[derive(LogicBlock, Default)]
 pub struct Fp32Adder {
     pub clock: Signal<In, Clock>,

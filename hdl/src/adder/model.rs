@@ -1,8 +1,8 @@
-//! The contract of the adder in one line of arithmetic.
+//! Reference model of the adder.
 
 const CANONICAL_NAN: u32 = 0x7FC0_0000;
 
-/// Bits of the sum of two floats, as requirement D-5 asks: what the machine's own adder gives, with one NaN.
+/// Returns the bits of the sum of two floats as required by D-5: the host CPU's sum, with a single NaN value.
 pub fn add(a: u32, b: u32) -> u32 {
     let sum = f32::from_bits(a) + f32::from_bits(b);
     if sum.is_nan() { CANONICAL_NAN } else { sum.to_bits() }

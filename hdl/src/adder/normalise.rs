@@ -1,10 +1,10 @@
-//! Stages 5 and 6: the sum's leading one is brought to the top, as far as the exponent allows.
+//! Stages 5 and 6: shift the leading one of the sum to the top as far as the exponent allows.
 
 use rust_hdl::prelude::*;
 
 use super::Kind;
 
-/// Counts leading zeros, then shifts. An exponent of 1 stops the shift: what is left is subnormal.
+/// Counts leading zeros, then shifts. The shift stops at an exponent of 1; the remaining value is subnormal.
 #[derive(LogicBlock, Default)]
 pub struct Normalise {
     pub clock: Signal<In, Clock>,
@@ -13,10 +13,10 @@ pub struct Normalise {
     pub total: Signal<In, Bits<28>>,
     pub kind: Signal<Out, Kind>,
     pub exponent: Signal<Out, Bits<8>>,
-    /// 24 bits of significand, then guard, round and sticky.
+    /// 24 bits of significand, followed by guard, round and sticky.
     pub fraction: Signal<Out, Bits<27>>,
     padded: Signal<Local, Bits<28>>,
-    /// Four bits each, the lowest first, and zeros before the first one within.
+    /// Groups of four bits, lowest first. `within` is the number of zeros before the first one in the group.
     group: [Signal<Local, Bits<4>>; 7],
     within: [Signal<Local, Bits<5>>; 7],
     groups_before: Signal<Local, Bits<5>>,
@@ -94,7 +94,7 @@ impl Logic for Normalise {
             self.out_exponent.d.next = self.counted_exponent.q.val() + 1;
         }
         self.out_kind.d.next = self.counted_kind.q.val();
-        // x - x is +0.
+        // The difference x - x is +0.
         if self.counted_kind.q.val().subtract & !self.counted_total.q.val().any() {
             self.out_kind.d.next.sign = false;
         }

@@ -1,10 +1,10 @@
-//! Stage 7: the nearest float, the even one of two; and what is no number.
+//! Stage 7: round to nearest even and handle infinities and NaN.
 
 use rust_hdl::prelude::*;
 
 use super::Kind;
 
-/// Rounds and packs. A carry out of the fraction raises the exponent by itself.
+/// Rounds and packs the sum. A carry out of the fraction increments the exponent.
 #[derive(LogicBlock, Default)]
 pub struct Round {
     pub clock: Signal<In, Clock>,
@@ -31,7 +31,7 @@ impl Logic for Round {
         self.kept.next = self.fraction.val().get_bits::<23>(3);
         self.field.next = bit_cast::<31, 8>(self.exponent.val()) << 23;
         self.truncated.next = bit_cast::<31, 23>(self.kept.val());
-        // Without a hidden bit it is subnormal, and its exponent field is zero.
+        // Without the hidden bit the value is subnormal, and its exponent field is zero.
         if self.fraction.val().get_bit(26) {
             self.truncated.next = bit_cast::<31, 23>(self.kept.val()) | self.field.val();
         }
@@ -40,7 +40,7 @@ impl Logic for Round {
                 | self.fraction.val().get_bit(1)
                 | self.fraction.val().get_bit(0));
         self.rounded.next = self.truncated.val() + bit_cast::<31, 1>(self.up.val().into());
-        // Known without the carry: beside it, not behind it.
+        // Overflow is determined in parallel with the carry, not after it.
         self.largest.next = (self.exponent.val() == 254) & self.kept.val().all();
         self.overflows.next = self.fraction.val().get_bit(26)
             & (self.exponent.val().all() | (self.largest.val() & self.up.val()));

@@ -1,19 +1,19 @@
-//! Stages 1 and 2: which operand is larger, and the parts of both.
+//! Stages 1 and 2: compare the operands and unpack them.
 
 use rust_hdl::prelude::*;
 
 use super::Kind;
 
-/// Sorts the operands by magnitude and takes them apart.
+/// Sorts the operands by magnitude and splits them into their fields.
 #[derive(LogicBlock, Default)]
 pub struct Unpack {
     pub clock: Signal<In, Clock>,
     pub a: Signal<In, Bits<32>>,
     pub b: Signal<In, Bits<32>>,
     pub kind: Signal<Out, Kind>,
-    /// Exponent of the larger operand; that of a subnormal is 1.
+    /// Exponent of the larger operand; 1 if it is subnormal.
     pub exponent: Signal<Out, Bits<8>>,
-    /// How far the smaller one has to be shifted.
+    /// Distance by which the smaller operand must be shifted.
     pub distance: Signal<Out, Bits<8>>,
     /// Significands with their hidden bits.
     pub larger: Signal<Out, Bits<24>>,
@@ -28,7 +28,7 @@ pub struct Unpack {
     a_special: Signal<Local, Bit>,
     b_special: Signal<Local, Bit>,
     unlike: Signal<Local, Bit>,
-    /// Both say the same; one bit alone would drive too much.
+    /// Duplicates of one bit, whose fan-out would otherwise be too high.
     a_is_large: DFF<Bit>,
     a_is_small: DFF<Bit>,
     held_kind: DFF<Kind>,
@@ -81,7 +81,7 @@ impl Logic for Unpack {
         self.b_special.next = self.exponent_b.val().all();
         self.held_kind.d.next.sign = false;
         self.held_kind.d.next.subtract = self.unlike.val();
-        // Infinities of unlike signs are equal in magnitude.
+        // Infinities with different signs have equal magnitudes.
         self.held_kind.d.next.nan = (self.a_special.val() & self.fraction_a.val().any())
             | (self.b_special.val() & self.fraction_b.val().any())
             | (self.a_special.val() & self.b_special.val() & self.unlike.val());

@@ -1,18 +1,18 @@
-//! Operands that find faults in adders.
+//! Operands that reveal errors in adders.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
 const EDGE_EXPONENTS: [u32; 9] = [0, 1, 2, 126, 127, 128, 253, 254, 255];
-/// At, and one beside, the places where a carry starts, ends, or passes through.
+/// Fractions at, and next to, the positions where a carry starts, ends or propagates.
 const CORNER_FRACTIONS: [u32; 12] =
     [0, 1, 2, 3, 0x0800, 0x2a_aaaa, 0x3f_ffff, 0x40_0000, 0x40_0001, 0x55_5555, 0x7f_fffe, 0x7f_ffff];
 const EXPONENTS: u64 = 256;
 const FRACTIONS: u64 = CORNER_FRACTIONS.len() as u64;
-/// How many [`corner_pair`]s there are: all pairs of exponents, corner fractions and signs.
+/// Number of [`corner_pair`]s: all pairs of exponents, corner fractions and signs.
 pub const CORNER_PAIRS: u64 = (EXPONENTS * FRACTIONS * 2).pow(2);
 
-/// Bits of a float. Half of them are at an edge of the format, or near 1, or near the subnormals.
+/// Returns the bits of a float. Half of the floats are at an edge of the format, near 1, or near the subnormals.
 fn float(random: &mut ChaCha8Rng) -> u32 {
     let bits: u32 = random.random();
     let exponent = match random.random_range(0..6) {
@@ -28,7 +28,7 @@ fn float(random: &mut ChaCha8Rng) -> u32 {
     bits & 0x8000_0000 | exponent << 23 | fraction
 }
 
-/// Bits of two floats; those of one pair in eight nearly cancel each other.
+/// Returns the bits of two floats; one pair in eight nearly cancels out.
 pub fn random_pair(random: &mut ChaCha8Rng) -> (u32, u32) {
     let a = float(random);
     if random.random_range(0..8) > 0 {
@@ -38,7 +38,7 @@ pub fn random_pair(random: &mut ChaCha8Rng) -> (u32, u32) {
     (a, near)
 }
 
-/// Bits of the pair with that number, below [`CORNER_PAIRS`].
+/// Returns the bits of the pair with the given number, which must be below [`CORNER_PAIRS`].
 pub fn corner_pair(number: u64) -> (u32, u32) {
     let floats = EXPONENTS * FRACTIONS * 2;
     (corner(number / floats), corner(number % floats))

@@ -7,7 +7,8 @@
 
 use rust_hdl::prelude::*;
 
-/// Up to 2^N words; one port writes, one reads at the clock. Who reads a word while it is written gets the old one.
+/// Memory of up to 2^N words with one write port and one synchronous read port. A read of a word that is being
+/// written returns the old value.
 #[derive(LogicBlock)]
 pub struct BlockRam<D: Synth, const N: usize> {
     pub clock: Signal<In, Clock>,
@@ -26,7 +27,7 @@ impl<D: Synth, const N: usize> Default for BlockRam<D, N> {
 }
 
 impl<D: Synth, const N: usize> BlockRam<D, N> {
-    /// A memory of so many words, at most 2^N.
+    /// Creates a memory with the given number of words, at most 2^N.
     pub fn with_depth(words: usize) -> Self {
         assert!(words <= 1 << N);
         Self {
@@ -44,7 +45,7 @@ impl<D: Synth, const N: usize> BlockRam<D, N> {
 impl<D: Synth, const N: usize> Logic for BlockRam<D, N> {
     fn update(&mut self) {
         if self.clock.pos_edge() {
-            // An address beyond the depth is never used with a valid burst.
+            // An address beyond the depth never belongs to a valid burst.
             let read = self.read_address.val().index();
             self.read_data.next = self._words.get(read).copied().unwrap_or_default();
             if self.write_enable.val()

@@ -4,8 +4,9 @@ use rust_hdl::prelude::*;
 
 use super::LutRam;
 
-/// Shows its oldest word before it is taken. 2^N deep; while `room` is shown, at least MARGIN places are free. A sender
-/// that pushes in the cycle in which it sees `room` needs one; one that pushes later needs another for each cycle.
+/// Queue of 2^N words that shows its oldest word before it is removed. While `room` is set, at least MARGIN words are
+/// free. A sender that pushes in the cycle in which it sees `room` needs a margin of one; each cycle of delay needs
+/// one more.
 #[derive(LogicBlock)]
 pub struct Fifo<D: Synth, const N: usize, const MARGIN: usize> {
     pub clock: Signal<In, Clock>,
@@ -14,9 +15,9 @@ pub struct Fifo<D: Synth, const N: usize, const MARGIN: usize> {
     pub push: Signal<In, Bit>,
     pub data_out: Signal<Out, D>,
     pub valid: Signal<Out, Bit>,
-    /// The complement, from a register of its own: for what drives much.
+    /// Complement of `valid` from its own register, for signals with a high fan-out.
     pub empty: Signal<Out, Bit>,
-    /// Takes the word; only while `valid`.
+    /// Removes the oldest word; allowed only while `valid` is set.
     pub pop: Signal<In, Bit>,
     pub room: Signal<Out, Bit>,
     ram: LutRam<D, N>,
@@ -27,7 +28,7 @@ pub struct Fifo<D: Synth, const N: usize, const MARGIN: usize> {
     is_empty: DFF<Bit>,
     has_room: DFF<Bit>,
     next_count: Signal<Local, Bits<8>>,
-    /// Words with which there is no room.
+    /// Number of words from which on there is no room.
     limit: Constant<Bits<8>>,
 }
 
@@ -83,7 +84,7 @@ impl<D: Synth, const N: usize, const MARGIN: usize> Logic for Fifo<D, N, MARGIN>
             self.read_at.d.next = self.read_at.q.val() + 1;
         }
         self.count.d.next = self.next_count.val();
-        // From registers only, so that push and pop may come late.
+        // These values come only from registers, so that push and pop may arrive late in the cycle.
         if self.pop.val() {
             self.filled.d.next = self.count.q.val() != 1;
             self.is_empty.d.next = self.count.q.val() == 1;

@@ -7,7 +7,7 @@
 
 use rust_hdl::prelude::*;
 
-/// 2^N words, written at the clock, read without one.
+/// Memory of 2^N words with synchronous writes and asynchronous reads.
 #[derive(LogicBlock)]
 pub struct LutRam<D: Synth, const N: usize> {
     pub clock: Signal<In, Clock>,

@@ -1,10 +1,10 @@
 //! Delays of the primitives and nets of a Virtex-7 of speed grade -3, in nanoseconds.
 //!
-//! Measured means: read in the routed timing report of the NetFPGA-SUME reference switch (Vivado 2016.4, the same
-//! part and grade). It has too few paths through carry chains, memories in LUTs and shift registers; their values are
-//! estimates from the data sheet (DS183).
+//! Values marked as measured come from the routed timing report of the NetFPGA-SUME reference switch (Vivado 2016.4,
+//! same part and grade). That report has too few paths through carry chains, memories in LUTs and shift registers;
+//! their values are estimates from the data sheet (DS183).
 
-/// Delay of a net by the number of pins that it drives; measured.
+/// Returns the measured delay of a net by the number of pins that it drives.
 pub fn net_ns(fan_out: usize) -> f64 {
     match fan_out {
         0..=1 => 0.30,
@@ -16,11 +16,11 @@ pub fn net_ns(fan_out: usize) -> f64 {
     }
 }
 
-/// Clock to output of a flip-flop; measured. Inputs of the top module are taken to come from one.
+/// Measured clock-to-output delay of a flip-flop. Inputs of the top module are assumed to come from a flip-flop.
 pub const CLOCK_TO_Q_NS: f64 = 0.216;
-/// Set-up of a flip-flop's data input. Outputs of the top module are taken to go to one.
+/// Set-up time of a flip-flop's data input. Outputs of the top module are assumed to lead to a flip-flop.
 pub const SETUP_NS: f64 = 0.04;
-/// A LUT that only passes a signal on, where a carry chain or a wide multiplexer has no other way in.
+/// Delay of a LUT that only passes a signal on to a carry chain or wide multiplexer without another input path.
 pub const PASS_NS: f64 = 0.05;
 
 const BLOCK_RAM_TO_OUTPUT_NS: f64 = 1.564; // measured, without output register
@@ -31,40 +31,40 @@ const LUT_MEMORY_SETUP_NS: f64 = 0.15;
 const ENABLE_SETUP_NS: f64 = 0.20;
 const RESET_SETUP_NS: f64 = 0.27;
 
-/// The primitives that the model knows.
+/// Primitives known to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// FDRE and its like.
+    /// FDRE and similar primitives.
     FlipFlop,
-    /// LUT1 to LUT6, and INV, which becomes one; with its number of inputs.
+    /// LUT1 to LUT6 with their number of inputs, and INV, which becomes a LUT.
     Lut(u8),
-    /// MUXF7, MUXF8: behind the LUTs of a slice.
+    /// MUXF7 and MUXF8, located after the LUTs of a slice.
     WideMux,
     /// CARRY4.
     Carry,
-    /// Distributed memory with four ports of several bits: A, B, C read; D reads and writes.
+    /// Distributed memory with four ports of several bits: A, B and C read; D reads and writes.
     QuadRam,
     /// Distributed memory of one bit with two ports.
     DualRam,
-    /// SRL16E, SRLC32E.
+    /// SRL16E and SRLC32E.
     ShiftRegister,
-    /// RAMB18E1, RAMB36E1.
+    /// RAMB18E1 and RAMB36E1.
     BlockRam,
 }
 
-/// What an input pin means to the clock.
+/// Role of an input pin in timing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum InputRole {
-    /// It is the clock.
+    /// The pin is the clock.
     Clock,
-    /// It ends a path; with its set-up time.
+    /// A path ends at the pin; the value is the set-up time.
     Ends(f64),
-    /// Nothing: it only goes on to outputs.
+    /// The pin only leads to outputs.
     Passes,
 }
 
 impl Kind {
-    /// The primitive of that name.
+    /// Returns the primitive with the given name.
     pub fn of(primitive: &str) -> Option<Self> {
         Some(match primitive {
             "FDRE" | "FDSE" | "FDCE" | "FDPE" => Self::FlipFlop,
@@ -84,18 +84,18 @@ impl Kind {
         })
     }
 
-    /// When a signal that begins at the clock is at that output, if one does.
+    /// Returns the delay from the clock to an output, or `None` if the cell launches no path.
     pub fn launch_ns(self) -> Option<f64> {
         match self {
             Self::FlipFlop => Some(CLOCK_TO_Q_NS),
             Self::BlockRam => Some(BLOCK_RAM_TO_OUTPUT_NS),
-            // A word that is read while it is written.
+            // The delay is that of a word read while it is written.
             Self::QuadRam | Self::DualRam | Self::ShiftRegister => Some(LUT_MEMORY_TO_OUTPUT_NS),
             Self::Lut(_) | Self::WideMux | Self::Carry => None,
         }
     }
 
-    /// What an input is; `None` if the model does not know the pin.
+    /// Returns the role of an input, or `None` if the model does not know the pin.
     #[expect(clippy::match_same_arms, reason = "a line for each kind of cell")]
     pub fn input_role(self, pin: &str) -> Option<InputRole> {
         use InputRole::{Clock, Ends, Passes};
@@ -122,13 +122,13 @@ impl Kind {
         })
     }
 
-    /// Delay from an input bit to an output bit, if there is a way.
+    /// Returns the delay from an input bit to an output bit, or `None` if there is no path.
     pub fn arc_ns(self, input: (&str, usize), output: (&str, usize)) -> Option<f64> {
         match self {
             Self::Lut(inputs) => Some(if inputs > 4 { 0.07 } else { 0.05 }),
             Self::WideMux => Some(0.12),
             Self::Carry => carry_ns(input, output),
-            // Data that is written arrives by the clock.
+            // Written data reaches the output only through the clock.
             Self::QuadRam => {
                 let reads = input
                     .0
@@ -146,17 +146,18 @@ impl Kind {
     }
 }
 
-/// Whether a pin is that bus, or a bit of it with a name of its own.
+/// Returns whether a pin is the given bus or a separately named bit of it.
 fn numbered(pin: &str, bus: &str) -> bool {
     pin == bus || indexed(pin, bus).is_some()
 }
 
-/// The number behind a pin's name.
+/// Returns the number that follows `name` in a pin's name.
 fn indexed(pin: &str, name: &str) -> Option<u8> {
     pin.strip_prefix(name)?.parse().ok()
 }
 
-/// Bit i of the sums depends on the carry into it; the carry out of it also on its own inputs.
+/// Returns the delay through a carry chain. Bit i of the sum depends on the carry into it; its carry-out also depends
+/// on its own inputs.
 #[expect(clippy::match_same_arms, reason = "a table")]
 fn carry_ns((input, from): (&str, usize), (output, to): (&str, usize)) -> Option<f64> {
     const STEP_NS: f64 = 0.02;

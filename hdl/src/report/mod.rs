@@ -1,4 +1,4 @@
-//! What a build takes of the device, and how fast it may become: synthesis by yosys and an estimate of its timing.
+//! Resource use and achievable speed of a build, from synthesis by yosys and a timing estimate.
 
 pub mod cells;
 mod names;
@@ -17,30 +17,30 @@ use resources::{LutUse, PAPER, Resources};
 use synthesis::Synthesis;
 use timing::{Timing, TimingError, analyse};
 
-/// One cycle.
+/// Timing budget: one clock cycle, in nanoseconds.
 pub const BUDGET_NS: f64 = CYCLE_PS as f64 / 1000.0;
-/// Factor on all net delays of the second estimate: layouts differ.
+/// Factor on all net delays in the second estimate, which allows for different layouts.
 pub const SLOW_NETS: f64 = 1.3;
-/// What the estimate is not.
+/// Limits of the estimate.
 pub const CAVEAT: &str = "The timing is an estimate before layout: delays of cells and of nets by fan-out, taken from \
     the routed report of the reference switch on the same part. It is not closed timing; Vivado never saw it.";
 
-/// The figures of a build.
+/// Figures of a build.
 #[derive(Clone, Debug, Serialize)]
 pub struct BuildReport {
     /// `slots128` or `slots256`.
     pub build: String,
-    /// What it takes.
+    /// Resource use.
     pub resources: Resources,
-    /// Where its LUTs are.
+    /// Breakdown of the LUTs.
     pub luts: LutUse,
-    /// The estimate.
+    /// Timing estimate.
     pub timing: Timing,
-    /// The same with all net delays times [`SLOW_NETS`], without paths.
+    /// Timing estimate with all net delays multiplied by [`SLOW_NETS`], without paths.
     pub slow_timing: Timing,
 }
 
-/// The figures of a synthesised build. `paths` is how many paths to show.
+/// Measures a synthesised build. `paths` is the number of paths to report.
 pub fn measure(build: Build, synthesis: &Synthesis, paths: usize) -> Result<BuildReport, TimingError> {
     let Synthesis { netlist, counts } = synthesis;
     Ok(BuildReport {
@@ -52,26 +52,27 @@ pub fn measure(build: Build, synthesis: &Synthesis, paths: usize) -> Result<Buil
     })
 }
 
-/// A build as the command line names it.
+/// Returns the name of a build on the command line.
 pub fn name(build: Build) -> String {
     build.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// A figure that is above its limit.
+/// A figure that exceeds its limit.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{build}: {figure} is {value}, expected at most {limit}")]
 pub struct Excess {
-    /// Of which build.
+    /// Name of the build.
     pub build: String,
-    /// Its name and unit.
+    /// Name and unit of the figure.
     pub figure: &'static str,
-    /// What it is.
+    /// Value of the figure.
     pub value: f64,
-    /// What it may be.
+    /// Limit of the figure.
     pub limit: f64,
 }
 
-/// All figures above their limits: the paper's resources for the build of 128 slots, [`BUDGET_NS`] for any.
+/// Returns all figures that exceed their limits: the paper's resources for the build with 128 slots, and
+/// [`BUDGET_NS`] for every build.
 pub fn excesses(report: &BuildReport) -> Vec<Excess> {
     let mut figures = vec![("the critical path in ns", report.timing.worst_ns, BUDGET_NS)];
     if report.build == name(Build::Slots128) {

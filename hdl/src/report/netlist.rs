@@ -1,21 +1,21 @@
-//! The netlist that yosys writes with `write_json`, as far as it is needed here.
+//! The parts of the netlist from yosys's `write_json` that the report needs.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// What a pin is connected to.
+/// Connection of a pin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Bit {
-    /// A net, by its number.
+    /// A net, identified by its number.
     Net(usize),
     /// `0`, `1`, `x` or `z`.
     Constant(char),
 }
 
 impl Bit {
-    /// The net's number.
+    /// Returns the number of the net.
     pub fn net(self) -> Option<usize> {
         match self {
             Self::Net(net) => Some(net),
@@ -24,24 +24,24 @@ impl Bit {
     }
 }
 
-/// Which way a signal goes, seen from the cell or the module that has the pin.
+/// Direction of a signal as seen from the cell or module with the pin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// Into it.
+    /// Into the cell or module.
     Input,
-    /// Out of it.
+    /// Out of the cell or module.
     Output,
-    /// Both; the accelerator has none.
+    /// Both directions; the accelerator has no such pins.
     Inout,
 }
 
 /// A port of the top module, lowest bit first.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Port {
-    /// Seen from inside the module's border: an input brings a signal in.
+    /// Direction as seen from inside the module: an input brings a signal in.
     pub direction: Direction,
-    /// What the bits are connected to.
+    /// Connections of the bits.
     pub bits: Vec<Bit>,
 }
 
@@ -51,7 +51,7 @@ pub struct Cell {
     /// Name of the primitive, such as `LUT6`.
     #[serde(rename = "type")]
     pub primitive: String,
-    /// Pins by name.
+    /// Directions of the pins, by name.
     #[serde(default)]
     pub port_directions: BTreeMap<String, Direction>,
     /// Bits of each pin, lowest first.
@@ -59,26 +59,26 @@ pub struct Cell {
     pub connections: BTreeMap<String, Vec<Bit>>,
 }
 
-/// Bits that have a name.
+/// A group of named bits.
 #[derive(Clone, Debug, Deserialize)]
 pub struct NetName {
-    /// 1 if yosys made it up.
+    /// Equals 1 if yosys generated the name.
     #[serde(default)]
     pub hide_name: u8,
-    /// The nets, lowest bit first.
+    /// Bits of the group, lowest first.
     pub bits: Vec<Bit>,
 }
 
-/// A flat module.
+/// A flattened module.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Netlist {
-    /// Its ports by name.
+    /// Ports by name.
     #[serde(default)]
     pub ports: BTreeMap<String, Port>,
-    /// Its cells by name.
+    /// Cells by name.
     #[serde(default)]
     pub cells: BTreeMap<String, Cell>,
-    /// Its nets by name.
+    /// Named nets.
     #[serde(default)]
     pub netnames: BTreeMap<String, NetName>,
 }
@@ -88,24 +88,24 @@ struct Design {
     modules: BTreeMap<String, Netlist>,
 }
 
-/// Why a text is not a netlist with that module.
+/// Error of a netlist.
 #[derive(Debug, thiserror::Error)]
 pub enum NetlistError {
-    /// It is not what yosys writes.
+    /// The text is not yosys output.
     #[error("the netlist: {0}")]
     Json(#[from] serde_json::Error),
-    /// It has other modules only.
+    /// The design does not contain the module.
     #[error("the netlist has no module {0}")]
     NoModule(String),
 }
 
 impl Netlist {
-    /// The module of that name in the output of `write_json`.
+    /// Returns the module with the given name from the output of `write_json`.
     pub fn parse(json: &str, module: &str) -> Result<Self, NetlistError> {
         let mut design: Design = serde_json::from_str(json)?;
         let mut netlist =
             design.modules.remove(module).ok_or_else(|| NetlistError::NoModule(module.to_owned()))?;
-        // What modules there were before they were made flat: notes, not circuits.
+        // These cells record the modules that existed before flattening; they are not circuits.
         netlist.cells.retain(|_, cell| cell.primitive != "$scopeinfo");
         Ok(netlist)
     }

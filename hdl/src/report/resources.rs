@@ -1,50 +1,52 @@
-//! What a build takes of the device.
+//! Resource use of a build.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// Figures of a netlist, a device or a limit.
+/// Resources of a netlist, a device or a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Resources {
-    /// LUTs, also those used as memories and shift registers.
+    /// LUTs, including those used as memories and shift registers.
     pub lut: u32,
     /// Flip-flops.
     pub ff: u32,
-    /// Block RAMs of 36 Kbit; half a one counts as half.
+    /// Block RAMs of 36 Kbit; a half block RAM counts as 0.5.
     pub bram36: f64,
-    /// DSP48E1.
+    /// DSP48E1 slices.
     pub dsp: u32,
 }
 
-/// Where the LUTs of a netlist are.
+/// Use of the LUTs of a netlist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LutUse {
-    /// Cells LUT1 to LUT6 and INV.
+    /// Number of cells LUT1 to LUT6 and INV.
     pub cells: u32,
-    /// What is left of `cells` if two share a LUT with two outputs wherever they have five inputs at most.
+    /// Number of LUTs that `cells` needs if two cells share a LUT with two outputs wherever they have at most five
+    /// inputs in total.
     pub logic: u32,
-    /// Memories.
+    /// LUTs used as memories.
     pub memory: u32,
-    /// Shift registers.
+    /// LUTs used as shift registers.
     pub shift: u32,
 }
 
-/// What the paper's accelerator adds to the NetFPGA-SUME reference switch: 18.6 %, 17.3 % and 44.5 % of what that
-/// switch takes (43,218 LUT, 64,886 FF, 204.5 BRAM36), and 17 DSP. That the percentages
-/// are relative to it is our reading.
+/// Resources that the paper's accelerator adds to the NetFPGA-SUME reference switch: 18.6 %, 17.3 % and 44.5 % of
+/// what that switch takes (43,218 LUT, 64,886 FF, 204.5 BRAM36), and 17 DSP. We assume that the percentages are
+/// relative to the reference switch.
 pub const PAPER: Resources = Resources { lut: 8_039, ff: 11_225, bram36: 91.0, dsp: 17 };
-/// All of an xc7vx690t.
+/// Total resources of an xc7vx690t.
 pub const DEVICE: Resources = Resources { lut: 433_200, ff: 866_400, bram36: 1_470.0, dsp: 3_600 };
 
 impl LutUse {
-    /// By the number of cells of each primitive.
+    /// Computes the LUT use from the number of cells of each primitive.
     pub fn of(counts: &BTreeMap<String, u32>) -> Self {
         let of = |name: &str| counts.get(name).copied().unwrap_or(0);
         let lut1 = of("LUT1") + of("INV");
         let (lut2, lut3, lut4) = (of("LUT2"), of("LUT3"), of("LUT4"));
         let cells = lut1 + lut2 + lut3 + lut4 + of("LUT5") + of("LUT6");
-        // One input beside four, two beside three, the rest of both beside each other.
+        // LUTs with one input share with those with four, LUTs with two with those with three, and the rest of both
+        // with each other.
         let one_with_four = lut1.min(lut4);
         let two_with_three = lut2.min(lut3);
         let small = lut1 - one_with_four + lut2 - two_with_three;
@@ -57,14 +59,14 @@ impl LutUse {
         }
     }
 
-    /// LUTs in all.
+    /// Returns the total number of LUTs.
     pub fn total(self) -> u32 {
         self.logic + self.memory + self.shift
     }
 }
 
 impl Resources {
-    /// By the number of cells of each primitive.
+    /// Computes the resources from the number of cells of each primitive.
     pub fn of(counts: &BTreeMap<String, u32>) -> Self {
         let of = |name: &str| counts.get(name).copied().unwrap_or(0);
         Self {
@@ -75,7 +77,7 @@ impl Resources {
         }
     }
 
-    /// The figures by name, in the order in which they are printed.
+    /// Returns the figures with their names, in printing order.
     pub fn named(self) -> [(&'static str, f64); 4] {
         [("LUT", self.lut.into()), ("FF", self.ff.into()), ("BRAM36", self.bram36), ("DSP", self.dsp.into())]
     }

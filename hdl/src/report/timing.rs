@@ -1,6 +1,6 @@
-//! The longest paths from register to register in a netlist, before layout.
+//! Longest register-to-register paths in a netlist before layout.
 //!
-//! No path is left out as false: what no constant cuts off counts.
+//! No path is excluded as false: every path counts unless a constant blocks it.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use super::cells::{CLOCK_TO_Q_NS, InputRole, Kind, PASS_NS, SETUP_NS, net_ns};
 use super::names::Names;
 use super::netlist::{Cell, Direction, Netlist};
 
-/// Why a netlist has no longest path.
+/// Error of a timing analysis.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TimingError {
-    /// A primitive that has no delays here.
+    /// The model has no delays for a primitive.
     #[error("the timing model does not know the primitive {primitive} (of cell {cell})")]
     UnknownPrimitive {
-        /// Its name.
+        /// Name of the primitive.
         primitive: String,
-        /// The first such cell.
+        /// First cell with this primitive.
         cell: String,
     },
-    /// A pin that has no role here.
+    /// The model has no role for a pin.
     #[error("the timing model does not know the pin {pin} of the primitive {primitive}")]
     UnknownPin {
         /// Name of the primitive.
@@ -29,50 +29,50 @@ pub enum TimingError {
         /// Name of its pin.
         pin: String,
     },
-    /// A signal that nobody drives.
+    /// A signal without a driver.
     #[error("nobody drives {0}")]
     NoDriver(String),
-    /// Two outputs on one net.
+    /// A net with two drivers.
     #[error("two outputs drive {0}")]
     TwoDrivers(String),
-    /// Logic that feeds itself without a register.
+    /// A combinational loop.
     #[error("a combinational loop: {}", .0.join(" <- "))]
     Loop(Vec<String>),
 }
 
-/// The worst path to one register, or to one pin of several that differ by their index only.
+/// Worst path to one register, or to one of several pins that differ only by their index.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Path {
-    /// From clock edge to clock edge, set-up included.
+    /// Delay from clock edge to clock edge, including set-up time.
     pub delay_ns: f64,
-    /// LUTs, carry chains and wide multiplexers on it.
+    /// Number of LUTs, carry chains and wide multiplexers on the path.
     pub levels: usize,
-    /// The register or port where it begins.
+    /// Register or port at the start of the path.
     pub from: String,
-    /// The register, memory or port where it ends, with the pin.
+    /// Register, memory or port at the end of the path, with the pin.
     pub to: String,
-    /// Modules on the way, as far as nets kept their names.
+    /// Modules along the path, as far as nets kept their names.
     pub through: Vec<String>,
-    /// How many pins the nets on the way drive, the first one first.
+    /// Fan-outs of the nets along the path, in order.
     pub fan_outs: Vec<usize>,
-    /// How many endpoints of that name are above the budget.
+    /// Number of endpoints with this name that exceed the budget.
     pub over_budget: usize,
 }
 
-/// What was found in a netlist.
+/// Result of a timing analysis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timing {
-    /// Delay of the longest path.
+    /// Delay of the longest path, in nanoseconds.
     pub worst_ns: f64,
-    /// Pins where a path ends.
+    /// Number of pins at which a path ends.
     pub endpoints: usize,
-    /// Those later than the budget.
+    /// Number of endpoints that exceed the budget.
     pub over_budget: usize,
-    /// The worst ones, worst first.
+    /// Worst paths, in descending order of delay.
     pub paths: Vec<Path>,
 }
 
-/// What drives a net.
+/// Driver of a net.
 #[derive(Clone, Copy)]
 enum Driver<'a> {
     Port,
@@ -84,7 +84,7 @@ struct Arrival {
     at_ns: f64,
     from: Option<usize>,
     levels: usize,
-    /// Whether any path ends here: what depends on constants only has none.
+    /// Whether any path ends here. Signals that depend only on constants have none.
     is_reached: bool,
 }
 
@@ -103,9 +103,9 @@ struct Graph<'a> {
     fan_out: Vec<usize>,
 }
 
-/// Finds the longest paths, `most` of them at most, with the delays of all nets times `net_scale`.
+/// Finds the longest paths, at most `most` of them, with the delays of all nets multiplied by `net_scale`.
 ///
-/// A path later than `budget_ns` is counted.
+/// Paths with a delay above `budget_ns` are counted.
 pub fn analyse(
     netlist: &Netlist,
     net_scale: f64,
@@ -176,7 +176,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Delay from a net's driver to a pin. Within a slice some ways are as good as none.
+    /// Returns the delay from a net's driver to a pin. Some connections within a slice have almost no delay.
     fn net_delay_ns(&self, net: usize, kind: Kind, pin: &str) -> f64 {
         let outside_ns = net_ns(self.fan_out[net]) * self.net_scale;
         let Some(Driver::Pin { kind: from, pin: from_pin, .. }) = self.drivers[net] else {
@@ -195,7 +195,7 @@ impl<'a> Graph<'a> {
         if is_direct { 0.0 } else { outside_ns + pass_ns(kind, pin) }
     }
 
-    /// Nets that an output depends on within the same cycle, with the delay from their drivers.
+    /// Returns the nets that an output depends on within the same cycle, with the delays from their drivers.
     fn fan_in(&self, net: usize) -> Vec<(usize, f64)> {
         let Some(Driver::Pin { kind, cell, pin, bit }) = self.drivers[net] else { return Vec::new() };
         pins(cell, Direction::Input)
@@ -206,7 +206,7 @@ impl<'a> Graph<'a> {
             .collect()
     }
 
-    /// In topological order: each net after those that it depends on.
+    /// Computes arrival times in topological order: each net after those that it depends on.
     fn arrivals(&self) -> Result<Vec<Arrival>, TimingError> {
         let count = self.drivers.len();
         let fan_in: Vec<_> = (0..count).map(|net| self.fan_in(net)).collect();
@@ -247,7 +247,8 @@ impl<'a> Graph<'a> {
         latest
     }
 
-    /// Each net that still waits depends on another one that does: going back ends in the loop.
+    /// Finds the loop. Each waiting net depends on another waiting net, so following these dependencies backwards
+    /// ends in the loop.
     fn find_loop(&self, fan_in: &[Vec<(usize, f64)>], waits: &[usize]) -> TimingError {
         let back = |net: usize| fan_in[net].iter().map(|&(from, _)| from).find(|&from| waits[from] > 0);
         let mut visited = Vec::new();
@@ -289,7 +290,7 @@ impl<'a> Graph<'a> {
         Ok(endpoints)
     }
 
-    /// The worst endpoint of each name.
+    /// Returns the worst endpoint of each name.
     fn worst_paths(
         &self,
         sorted: &[Endpoint],
@@ -344,7 +345,7 @@ fn launched(at_ns: f64) -> Arrival {
     Arrival { at_ns, from: None, levels: 0, is_reached: true }
 }
 
-/// The LUT before a pin that only a LUT can reach.
+/// Returns the delay of the LUT before a pin that can only be reached through a LUT.
 fn pass_ns(kind: Kind, pin: &str) -> f64 {
     match (kind, pin) {
         (Kind::Carry, "S") | (Kind::WideMux, "I0" | "I1") => PASS_NS,
@@ -357,7 +358,7 @@ fn role(kind: Kind, cell: &Cell, pin: &str) -> Result<InputRole, TimingError> {
         .ok_or_else(|| TimingError::UnknownPin { primitive: cell.primitive.clone(), pin: pin.to_owned() })
 }
 
-/// Pins of a cell with the number of the bit and its net; constants left out.
+/// Returns the pins of a cell with bit number and net; constants are omitted.
 fn pins(cell: &Cell, direction: Direction) -> impl Iterator<Item = (&str, usize, usize)> {
     let is_wanted = move |pin: &str| cell.port_directions.get(pin) == Some(&direction);
     cell.connections.iter().filter(move |(pin, _)| is_wanted(pin)).flat_map(|(pin, bits)| {

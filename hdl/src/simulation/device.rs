@@ -1,27 +1,27 @@
-//! What is done to an accelerator in simulation, whoever simulates it.
+//! Interface to a simulated accelerator, independent of the simulator.
 
 /// A frame on the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// From the destination's MAC address on.
+    /// Bytes of the frame, starting with the destination MAC address.
     pub bytes: Vec<u8>,
-    /// One-hot port that it came from.
+    /// Source port, one-hot.
     pub source: u8,
-    /// One-hot ports that it goes to.
+    /// Destination ports, one bit each.
     pub destination: u8,
 }
 
-/// When one side of the stream pauses.
+/// Pattern of the pauses of one side of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// In so many cycles of a hundred.
+    /// Pauses in this percentage of the cycles.
     Percent(u8),
-    /// In every fourth cycle.
+    /// Pauses in every fourth cycle.
     Fourth,
 }
 
 impl Pause {
-    /// As one byte.
+    /// Returns the pattern as one byte.
     pub fn code(self) -> u8 {
         match self {
             Self::Percent(percent) => percent,
@@ -30,77 +30,80 @@ impl Pause {
     }
 }
 
-/// One step of a simulation. They are done one after the other.
+/// One step of a simulation. Steps are executed in sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// A frame goes in, right behind the one before.
+    /// Sends a frame immediately after the previous one.
     Send(Frame),
-    /// So many beats of a frame go in, then the board is reset. What is inside is lost, the registers too.
+    /// Sends the given number of beats of a frame, then resets the board. The reset clears all state, including the
+    /// registers.
     Reset(Frame, u8),
-    /// Nothing goes in until nothing has come out for a while.
+    /// Sends nothing until the output has been idle for a while.
     Drain,
-    /// A register is written. Drain first where the order matters.
+    /// Writes a register. Drain first if the order relative to frames matters.
     Write(u16, u32),
-    /// From now on source and sink pause.
+    /// Sets the pauses of source and sink from now on.
     Pauses(Pause, Pause),
 }
 
-/// What came of a run.
+/// Outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Frames that came out, in order.
+    /// Output frames, in order.
     pub frames: Vec<Frame>,
-    /// Clock cycles from the first beat taken to the last one given, and beats taken.
+    /// Clock cycles from the first input beat to the last output beat. `beats` is the number of input beats.
     pub cycles: u64,
     pub beats: u64,
 }
 
-/// What no board may do.
+/// Illegal behaviour of a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoardError {
-    /// It stands still with work left.
+    /// It makes no progress although work is left.
     #[error("stalled: nothing went in or out for {STALL_CYCLES} cycles")]
     Stalled,
-    /// It goes on without being given anything.
+    /// It keeps sending without input.
     #[error("endless: frames come out {ENDLESS_CYCLES} cycles after the last beat that went in")]
     Endless,
-    /// Bytes of a beat are not those from the first on.
+    /// The valid bytes of a beat do not start at the first byte or are not contiguous.
     #[error("tkeep has a gap")]
     KeepGap,
-    /// A frame goes on after a beat that is not full.
+    /// A frame continues after a partial beat.
     #[error("a beat before the last is short")]
     ShortBeat,
-    /// Its logic has a loop.
+    /// Its logic contains a combinational loop.
     #[error("the logic does not settle")]
     Unsettled,
 }
 
 impl BoardError {
-    /// The error with that code in the protocol of [`super::Verilated`].
+    /// Returns the error with the given code of the [`super::Verilated`] protocol.
     pub(super) fn from_code(code: u8) -> Option<Self> {
         [Self::Stalled, Self::Endless, Self::KeepGap, Self::ShortBeat].get(usize::from(code)).copied()
     }
 }
 
-/// Something that simulates the top module.
+/// A simulator of the top module.
 pub trait Device {
-    /// Why it may fail.
+    /// Error type of the simulator.
     type Error;
 
-    /// Does all of it and drains.
+    /// Executes all commands, then drains the board.
     fn run(&mut self, commands: &[Command]) -> Result<Report, Self::Error>;
 
-    /// The value of a register.
+    /// Reads a register.
     fn read(&mut self, offset: u16) -> Result<u32, Self::Error>;
 }
 
-/// Cycles without any transfer after which a device counts as drained: more than a sweep of all slots takes.
+/// Cycles without a transfer after which a device counts as drained. A sweep of all slots takes fewer cycles.
 pub(super) const DRAIN_CYCLES: u32 = 600;
 /// Cycles for which the board is held in reset.
 pub(super) const RESET_CYCLES: u32 = 4;
-/// Cycles after a reset until all memories are clear.
+/// Cycles after a reset until all memories are cleared.
 pub(super) const WAKE_CYCLES: u32 = 300;
-/// Cycles without any transfer after which a device with work left has stalled: thirty times as long as a drain.
+/// Cycles without a transfer after which a device with work left counts as stalled: more than thirty times the drain
+/// time.
 pub(super) const STALL_CYCLES: u32 = 20_000;
-/// Cycles after the last beat that was taken until everything is out. To finish 1,024 segments takes a fifth of it.
+/// Limit on the cycles from the last input beat to the last output beat. Finishing 1,024 segments takes a fifth of
+/// it.
 pub(super) const ENDLESS_CYCLES: u64 = 1_000_000;

@@ -1,4 +1,4 @@
-//! The top module in simulation: frames and register accesses in, frames out.
+//! Simulation of the top module: the inputs are frames and register accesses, the outputs are frames.
 
 mod device;
 mod rust_device;
@@ -10,5 +10,5 @@ pub use device::{BoardError, Command, Device, Frame, Pause, Report};
 pub use rust_device::{Passage, Passages, RustDevice};
 pub use verilated::{Verilated, VerilatedError};
 
-/// A cycle at the 200 MHz of the reference switch.
+/// Clock period at the reference switch's 200 MHz, in picoseconds.
 pub const CYCLE_PS: u64 = 5_000;

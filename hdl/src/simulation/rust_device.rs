@@ -1,4 +1,4 @@
-//! The top module simulated by rust-hdl.
+//! Simulation of the top module by rust-hdl.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -15,25 +15,25 @@ use super::trace::Trace;
 use crate::accelerator::{Build, IswitchAccel};
 use crate::axis::{BEAT_LEN_BYTES, Halves, Tuser};
 
-/// More iterations than the longest path from register to register has modules.
+/// Iteration limit of the simulator; larger than the number of modules on the longest path between two registers.
 const MOST_ITERATIONS: usize = 200;
 
 /// A simulated board.
 pub struct RustDevice {
-    /// Too large for the stack of a test.
+    /// The top module, boxed because it is too large for the stack of a test.
     top: Box<IswitchAccel>,
     rng: ChaCha8Rng,
     source: Pause,
     sink: Pause,
     cycle: u64,
-    /// Beats of the frame on its way in.
+    /// Beats of the frame currently being sent.
     beats: VecDeque<Beat>,
-    /// A beat that is offered stays until it is taken.
+    /// Whether a beat is offered; it stays offered until it is accepted.
     offered: bool,
     arriving: Vec<u8>,
     arriving_ports: (u8, u8),
     idle: u32,
-    /// When the last beat was taken in.
+    /// Cycle in which the last beat was accepted.
     fed: u64,
     started: Option<u64>,
     ended: u64,
@@ -44,21 +44,21 @@ pub struct RustDevice {
     trace: Option<Trace>,
 }
 
-/// The first and the last cycle of a frame on one side of the board, from the start of the run.
+/// First and last cycle of a frame on one side of the board, counted from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Passage {
-    /// Its first beat.
+    /// Cycle of the first beat.
     pub first_cycle: u64,
-    /// Its last beat.
+    /// Cycle of the last beat.
     pub last_cycle: u64,
 }
 
-/// When each frame went in and came out.
+/// Times at which frames entered and left the board.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Passages {
-    /// In the order in which they were sent.
+    /// Passages at the input, in the order of sending.
     pub entered: Vec<Passage>,
-    /// In the order in which they came out.
+    /// Passages at the output, in the order of arrival.
     pub left: Vec<Passage>,
 }
 
@@ -71,10 +71,10 @@ struct Beat {
 }
 
 impl RustDevice {
-    /// A board after reset.
+    /// Creates a board after reset.
     ///
     /// # Panics
-    /// If its logic has a loop.
+    /// If its logic contains a combinational loop.
     pub fn new(build: Build) -> Self {
         let mut device = Self {
             top: Box::new(IswitchAccel::new(build)),
@@ -100,26 +100,26 @@ impl RustDevice {
         device
     }
 
-    /// The module, for a look inside.
+    /// Returns the top module for inspection.
     pub fn top(&self) -> &IswitchAccel {
         &self.top
     }
 
-    /// When the frames of the last run went in and came out.
+    /// Returns the times at which the frames of the last run entered and left.
     pub fn passages(&self) -> &Passages {
         &self.passages
     }
 
-    /// Writes every change of every signal as a Value Change Dump from now on, in picoseconds at 200 MHz.
+    /// Starts to record every change of every signal as a Value Change Dump, in picoseconds at 200 MHz.
     pub fn trace(&mut self, to: impl Write + 'static) -> io::Result<()> {
         self.trace = Some(Trace::begin(Box::new(to), self.top.as_ref())?);
         Ok(())
     }
 
-    /// Ends what [`Self::trace`] began.
+    /// Ends the recording that [`Self::trace`] started.
     ///
     /// # Errors
-    /// If something could not be written.
+    /// If the recording could not be written completely.
     pub fn end_trace(&mut self) -> io::Result<()> {
         self.trace.take().map_or(Ok(()), Trace::end)
     }
@@ -153,7 +153,7 @@ impl RustDevice {
         }
     }
 
-    /// One clock cycle; beats go in and out if `open`.
+    /// Simulates one clock cycle; beats are transferred only if `open` is set.
     fn step(&mut self, open: bool) -> Result<(), BoardError> {
         self.cycle += 1;
         let (source_pauses, sink_pauses) = (self.pauses(self.source), self.pauses(self.sink));
@@ -241,7 +241,7 @@ impl RustDevice {
         }
     }
 
-    /// A cycle of a loop that ends only when the board does something.
+    /// Simulates one cycle of a loop that ends only when the board acts; fails if the board is stalled or endless.
     fn step_or_give_up(&mut self) -> Result<(), BoardError> {
         self.step(true)?;
         if self.idle >= STALL_CYCLES {
@@ -269,7 +269,7 @@ impl RustDevice {
         Ok(())
     }
 
-    /// Sets a register, and does not wait for what that begins.
+    /// Writes a register without waiting for the operation that the write starts.
     pub fn write(&mut self, offset: u16, value: u32) -> Result<(), BoardError> {
         self.top.S_AXI_AWADDR.next = u64::from(offset).into();
         self.top.S_AXI_WDATA.next = u64::from(value).into();
@@ -279,7 +279,7 @@ impl RustDevice {
         self.step(true)?;
         self.top.S_AXI_AWVALID.next = false;
         self.top.S_AXI_WVALID.next = false;
-        // The write takes effect a cycle after it is accepted.
+        // The write takes effect one cycle after it is accepted.
         (0..2).try_for_each(|_| self.step(true))
     }
 

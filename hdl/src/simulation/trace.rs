@@ -1,4 +1,4 @@
-//! Waveforms of a simulation by rust-hdl.
+//! Waveforms of a rust-hdl simulation.
 
 use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
@@ -9,7 +9,7 @@ use rust_hdl::prelude::*;
 
 use super::CYCLE_PS;
 
-/// A Value Change Dump under way.
+/// A Value Change Dump being written.
 pub(super) struct Trace {
     probe: Option<VCDProbe<Sink>>,
     sink: Sink,
@@ -24,12 +24,12 @@ impl Trace {
         Ok(Self { probe: Some(write_vcd_dump(probe, top)), sink, now_ps: 0 })
     }
 
-    /// What has changed until the next edge of the clock.
+    /// Records the changes until the next clock edge.
     pub(super) fn half_cycle(&mut self, top: &dyn Block) {
         if let Some(probe) = self.probe.take() {
             let mut probe = write_vcd_change(probe, top);
             self.now_ps += CYCLE_PS / 2;
-            // The sink keeps what goes wrong.
+            // The sink stores the error.
             let _ = probe.timestamp(self.now_ps);
             self.probe = Some(probe);
         }
@@ -45,7 +45,8 @@ impl Trace {
     }
 }
 
-/// rust-hdl panics where a trace cannot be written: this one takes everything, and keeps the first error for the end.
+/// Sink that accepts every write and stores the first error until the end, because rust-hdl panics if a trace cannot
+/// be written.
 #[derive(Clone)]
 struct Sink(Rc<RefCell<State>>);
 

@@ -1,8 +1,8 @@
-//! The generated Verilog, compiled by Verilator into a program that is spoken to through pipes.
+//! The generated Verilog, compiled by Verilator into a program that is controlled through pipes.
 //!
-//! Commands: `S` len u16, source u8, destination u8, bytes; `X` beats u8, then as `S`; `D`; `W` offset u16, value u32;
-//! `R` offset u16; `P` source u8, sink u8; `E`. Answers: `F` as `S`; `V` value u32; `E` cycles u64, beats u64; `X` code
-//! of a [`BoardError`] u8, and the program ends. Integers are little-endian.
+//! Commands: `S` len u16, source u8, destination u8, bytes; `X` beats u8, then as for `S`; `D`; `W` offset u16, value
+//! u32; `R` offset u16; `P` source u8, sink u8; `E`. Answers: `F` as for `S`; `V` value u32; `E` cycles u64, beats
+//! u64; `X` code of a [`BoardError`] u8, after which the program ends. Integers are little-endian.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,23 +12,23 @@ use std::thread;
 use super::device::{BoardError, Command, Device, Frame, Report};
 use super::verilator::{self, BuildError, Source};
 
-/// Why the Verilog cannot be simulated.
+/// Error of a simulation of the Verilog.
 #[derive(Debug, thiserror::Error)]
 pub enum VerilatedError {
-    /// The program could not be spoken to.
+    /// Communication with the program failed.
     #[error("the simulation: {0}")]
     Pipe(#[from] io::Error),
-    /// The board does what no board may do.
+    /// The board behaved illegally.
     #[error(transparent)]
     Board(#[from] BoardError),
-    /// It said what is not in its protocol.
+    /// The program sent an answer that is not in the protocol.
     #[error("the simulation answered with code {0}, expected F, V, E or X")]
     UnknownAnswer(u8),
 }
 
 const DRIVER: &str = include_str!("../../cpp/device.cpp");
 
-/// A simulated board; the program ends with it.
+/// A simulated board. Dropping it ends the program.
 #[derive(Debug)]
 pub struct Verilated {
     child: Child,
@@ -37,17 +37,17 @@ pub struct Verilated {
 }
 
 impl Verilated {
-    /// Compiles Verilog with the top `iswitch_accel`, in that directory, and returns the program's path.
+    /// Compiles Verilog with the top module `iswitch_accel` in a directory, and returns the path of the program.
     pub fn build(verilog: &str, directory: &Path) -> Result<PathBuf, BuildError> {
         verilator::compile(Source { top: "iswitch_accel", verilog, driver: DRIVER }, directory)
     }
 
-    /// Starts a program that [`Self::build`] made: a board after reset.
+    /// Starts a program built by [`Self::build`], with the board after reset.
     pub fn start(program: &Path) -> io::Result<Self> {
         Self::start_with(program, &[])
     }
 
-    /// As [`Self::start`], with plus-arguments for the Verilog.
+    /// Starts a program as [`Self::start`] does, with plus-arguments for the Verilog.
     pub fn start_with(program: &Path, arguments: &[String]) -> io::Result<Self> {
         let mut command = Process::new(program);
         let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -122,7 +122,7 @@ fn read_report(from: &mut impl Read) -> Result<Report, VerilatedError> {
     }
 }
 
-/// What another answer than the expected one means.
+/// Returns the error that an unexpected answer stands for.
 fn failure(code: u8, from: &mut impl Read) -> io::Result<VerilatedError> {
     if code != b'X' {
         return Ok(VerilatedError::UnknownAnswer(code));
@@ -137,12 +137,13 @@ impl Device for Verilated {
     fn run(&mut self, commands: &[Command]) -> Result<Report, Self::Error> {
         let bytes = encode(commands);
         let (to, from) = (self.to.as_mut().expect("open until dropped"), &mut self.from);
-        // Both pipes are short: frames come out while others still go in.
+        // A separate thread writes, because the pipes have little capacity and frames come out while others still go
+        // in.
         thread::scope(|scope| {
             let writer = scope.spawn(|| to.write_all(&bytes).and_then(|()| to.flush()));
             let report = read_report(from);
             let written = writer.join().expect("the writer does not panic");
-            // A board that has failed reads no further.
+            // A board that has failed reads no further input, so its report takes precedence over a write error.
             let report = report?;
             written?;
             Ok(report)

@@ -1,4 +1,4 @@
-//! Verilog and a driver in C++ made into a program by Verilator.
+//! Compilation of Verilog and a C++ driver into a program with Verilator.
 
 use std::fs;
 use std::io;
@@ -7,32 +7,32 @@ use std::process::Command;
 
 use crate::waivers::VERILATOR;
 
-/// Why there is no program.
+/// Error of a compilation.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// A file could not be written.
     #[error("writing to {0:?}: {1}")]
     Write(PathBuf, #[source] io::Error),
-    /// There is no Verilator.
+    /// Verilator could not be started.
     #[error("starting verilator: {0}; install it (Debian: apt-get install verilator g++ make)")]
     Start(#[source] io::Error),
-    /// It or the C++ compiler refused.
+    /// Verilator or the C++ compiler reported an error.
     #[error("verilator failed:\n{0}")]
     Refused(String),
 }
 
-/// A module in Verilog, and what drives it.
+/// A Verilog module and its driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// Name of the module; that of its class in C++ is the same with a V before it.
+    /// Name of the module. The C++ class has the same name with the prefix V.
     pub top: &'a str,
-    /// Its Verilog, with that of all modules in it.
+    /// Verilog of the module and of all modules it contains.
     pub verilog: &'a str,
-    /// A program in C++.
+    /// C++ source of the driver.
     pub driver: &'a str,
 }
 
-/// Compiles them in that directory, and returns the program's path.
+/// Compiles the source in a directory and returns the path of the program.
 pub fn compile(source: Source<'_>, directory: &Path) -> Result<PathBuf, BuildError> {
     let Source { top, verilog, driver } = source;
     let files = [(format!("{top}.v"), verilog), ("driver.cpp".to_owned(), driver)];
@@ -45,7 +45,7 @@ pub fn compile(source: Source<'_>, directory: &Path) -> Result<PathBuf, BuildErr
         .current_dir(directory)
         .args(["--cc", "--exe", "--build", "-O3", "--x-assign", "fast", "--noassert"])
         .args(["-Wno-fatal", "-CFLAGS", "-std=c++17", "--top-module", top])
-        // In one piece and with -O2 the compiler needs minutes.
+        // Unsplit and with -O2, the C++ compilation takes minutes.
         .args(["--output-split", "5000", "--output-split-cfuncs", "500", "--build-jobs", "0"])
         .args(["-MAKEFLAGS", "OPT_FAST=-O1 OPT_SLOW=-O0", "--Mdir", "build", "-o", "driver"])
         .args(VERILATOR.iter().map(|waiver| format!("-Wno-{}", waiver.code)))

@@ -1,4 +1,4 @@
-//! The adder's Verilog under Verilator, against [`add`].
+//! Comparison of the adder's Verilog under Verilator with [`add`].
 
 use std::io::{self, BufReader, Read, Write};
 use std::iter;
@@ -18,57 +18,57 @@ use crate::simulation::verilator::{self, BuildError, Source};
 
 const TOP: &str = "fp32_adder";
 const DRIVER: &str = include_str!("../../cpp/adder.cpp");
-/// Pairs that go to the program at once.
+/// Number of pairs sent to the program at once.
 const BLOCK_PAIRS: usize = 16_384;
 
 type Pairs = Vec<(u32, u32)>;
 
-/// What is added.
+/// Operand pairs to add.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Random pairs.
+    /// Number of random pairs.
     pub random: u64,
-    /// Decides about them.
+    /// Seed for the random pairs.
     pub seed: u64,
-    /// Every so many-th corner pair; 1 is all of them.
+    /// Step between the corner pairs that are added; 1 selects all of them.
     pub corner_step: u64,
 }
 
-/// How many sums were right, and what was among them.
+/// Number of correct sums, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Outcome {
-    /// Sums compared.
+    /// Number of sums compared.
     pub sums: u64,
-    /// Of these, sums that are no number.
+    /// Number of sums that are NaN.
     pub nan: u64,
-    /// Infinite ones.
+    /// Number of infinite sums.
     pub infinite: u64,
-    /// Subnormal ones.
+    /// Number of subnormal sums.
     pub subnormal: u64,
 }
 
-/// Why not all of them were.
+/// Error of a verification.
 #[derive(Debug, thiserror::Error)]
 pub enum AdderError {
-    /// The sum in Verilog is another one.
+    /// The sum computed by the Verilog is wrong.
     #[error("{a:08x} + {b:08x}: the Verilog gives {got:08x}, expected {expected:08x}")]
     Mismatch {
         /// Bits of the operands.
         a: u32,
         #[expect(missing_docs)]
         b: u32,
-        /// What [`add`] says.
+        /// Result of [`add`]. `got` is the result of the Verilog.
         expected: u32,
         #[expect(missing_docs)]
         got: u32,
     },
-    /// The program could not be spoken to.
+    /// Communication with the program failed.
     #[error("the simulation: {0}")]
     Pipe(#[from] io::Error),
 }
 
 impl Plan {
-    /// Pairs of the plan.
+    /// Returns the number of pairs in the plan.
     pub fn pairs(&self) -> u64 {
         self.random + CORNER_PAIRS.div_ceil(self.corner_step)
     }
@@ -81,22 +81,23 @@ impl Plan {
     }
 }
 
-/// The adder's Verilog.
+/// Returns the adder's Verilog.
 pub fn verilog() -> String {
     let mut adder = Fp32Adder::default();
     adder.connect_all();
     generate::module(TOP, &adder)
 }
 
-/// Compiles Verilog of an adder in that directory, and returns the program's path.
+/// Compiles the Verilog of an adder in a directory and returns the path of the program.
 pub fn build(verilog: &str, directory: &Path) -> Result<PathBuf, BuildError> {
     verilator::compile(Source { top: TOP, verilog, driver: DRIVER }, directory)
 }
 
-/// Lets a program that [`build`] made add all pairs of the plan, and compares the sums. `progress` is told how many.
+/// Makes a program built by [`build`] add all pairs of the plan and compares the sums. `progress` receives the number
+/// of sums compared.
 ///
 /// # Errors
-/// At the first sum that is wrong.
+/// Returns the first wrong sum.
 pub fn verify(
     program: &Path,
     arguments: &[String],
@@ -109,7 +110,7 @@ pub fn verify(
     let from = BufReader::with_capacity(4 * BLOCK_PAIRS, child.stdout.take().expect("the output is piped"));
     let (sender, receiver) = sync_channel(8);
     thread::scope(|scope| {
-        // If the program ends early, the reader says why.
+        // If the program ends early, the reader reports the cause.
         scope.spawn(move || send(plan, to, &sender));
         let outcome = compare(from, &receiver, progress);
         drop(receiver);
@@ -123,13 +124,13 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Pairs go to the program, and to who compares.
+/// Sends the pairs to the program and to the thread that compares.
 fn send(plan: Plan, mut to: impl Write, sender: &SyncSender<Pairs>) -> io::Result<()> {
     let mut pairs = plan.iter();
     loop {
         let block: Pairs = pairs.by_ref().take(BLOCK_PAIRS).collect();
         if block.is_empty() {
-            // The last sums come out while these go in.
+            // These pairs flush the last sums out of the pipeline.
             return put(&mut to, iter::repeat_n((0, 0), LATENCY_CYCLES - 1));
         }
         put(&mut to, block.iter().copied())?;
@@ -150,7 +151,7 @@ fn compare(
     mut progress: impl FnMut(u64),
 ) -> Result<Outcome, AdderError> {
     let mut outcome = Outcome::default();
-    // What comes out before the first sum.
+    // The pipeline's output before the first sum is discarded.
     from.read_exact(&mut [0; 4 * (LATENCY_CYCLES - 1)])?;
     let mut sums = vec![0; 4 * BLOCK_PAIRS];
     for block in receiver {

@@ -1,52 +1,53 @@
-//! Faults put into the generated Verilog, which verification has to find.
+//! Faults inserted into the generated Verilog, which verification must detect.
 //!
-//! All of them go into one program, as mutant schemata (Untch, Offutt and Harrold, "Mutation Analysis Using Mutant
-//! Schemata", 1993): a module that is to have faults becomes a choice between itself and a changed copy for each fault,
-//! made by a plus-argument when the simulation starts. So Verilator runs once, not once for each fault.
+//! All faults are compiled into one program, as mutant schemata (Untch, Offutt and Harrold, "Mutation Analysis Using
+//! Mutant Schemata", 1993). A module with faults becomes a selection between itself and one changed copy per fault; a
+//! plus-argument makes the selection when the simulation starts. Verilator therefore runs once and not once per
+//! fault.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-/// The plus-argument that chooses a fault: its number in the list, from 1 on.
+/// Plus-argument that selects a fault by its number in the list, starting from 1.
 pub const ARGUMENT: &str = "fault";
 const LIST: &str = include_str!("../../faults.toml");
 
-/// What has to find a fault.
+/// Check that must detect a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Check {
     /// `testbench lockstep`, with the board's Verilog.
     Lockstep,
-    /// [`super::adder::verify`], with the adder's.
+    /// [`super::adder::verify`], with the adder's Verilog.
     Adder,
-    /// [`super::modules::compare`], with that of the module alone.
+    /// [`super::modules::compare`], with the Verilog of the module alone.
     Modules,
 }
 
-/// A piece of Verilog, and what takes its place.
+/// A piece of Verilog and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// Identifies it.
+    /// Unique name of the fault.
     pub name: String,
-    /// What is wrong then.
+    /// Description of the wrong behaviour.
     pub what: String,
-    /// Who has to find it.
+    /// Check that must detect the fault.
     pub found_by: Check,
-    /// The Verilog module that has it.
+    /// Verilog module that contains the fault.
     pub module: String,
     /// Text that occurs exactly once in the module.
     pub search: String,
-    /// What takes its place.
+    /// Replacement for the text.
     pub replace: String,
 }
 
-/// Why a fault cannot be put in.
+/// Error of the insertion of a fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
-    /// There is no such module.
+    /// The module does not exist.
     #[error("fault {fault}: there is no module {module}: the fault no longer fits the RTL")]
     NoModule {
         /// Name of the fault.
@@ -54,7 +55,7 @@ pub enum FaultError {
         #[expect(missing_docs)]
         module: String,
     },
-    /// Its text is not there once.
+    /// The text does not occur exactly once.
     #[error(
         "fault {fault}: its text occurs {count} times in {module}, expected 1: it no longer fits the RTL"
     )]
@@ -74,16 +75,16 @@ struct List {
     fault: Vec<Fault>,
 }
 
-/// All faults: those of hdl/faults.toml.
+/// Returns all faults in hdl/faults.toml.
 ///
 /// # Panics
-/// If the file is not one of faults.
+/// If the file is not a valid list of faults.
 pub fn all() -> Vec<Fault> {
     toml::from_str::<List>(LIST).unwrap_or_else(|error| panic!("hdl/faults.toml: {error}")).fault
 }
 
 impl Fault {
-    /// The Verilog with this fault in it.
+    /// Returns the Verilog with this fault inserted.
     pub fn apply(&self, verilog: &str) -> Result<String, FaultError> {
         let module = self.find_module(verilog)?;
         Ok(verilog.replacen(module, &self.change(module)?, 1))
@@ -105,7 +106,7 @@ impl Fault {
     }
 }
 
-/// The Verilog with all these faults in it, of which [`ARGUMENT`] chooses one, or none.
+/// Returns the Verilog with all the given faults inserted, of which [`ARGUMENT`] selects one or none.
 pub fn plant(verilog: &str, faults: &[Fault]) -> Result<String, FaultError> {
     let mut by_module: BTreeMap<&str, Vec<(usize, &Fault)>> = BTreeMap::new();
     for (at, fault) in faults.iter().enumerate() {
@@ -132,10 +133,10 @@ fn renamed(module: &str, name: &str, number: usize) -> String {
     )
 }
 
-/// A port as the Verilog declares it.
+/// A port as declared in the Verilog.
 struct Port<'a> {
     is_output: bool,
-    /// `[7:0]`, or nothing.
+    /// Bit range such as `[7:0]`, or empty.
     range: &'a str,
     name: &'a str,
 }
@@ -155,7 +156,7 @@ impl<'a> Port<'a> {
     }
 }
 
-/// A module with the ports of this one that shows the outputs of one of its copies.
+/// Returns a module with the same ports that outputs the signals of the selected copy.
 fn choice(name: &str, module: &str, numbers: &[usize]) -> String {
     let ports: Vec<_> = module.lines().filter_map(Port::parse).collect();
     let names: Vec<_> = ports.iter().map(|port| port.name).collect();

@@ -1,5 +1,5 @@
-//! The generated Verilog against what it was made from: the adder by itself, all modules, and Verilog with faults put
-//! in, which these checks and the lock-step have to find.
+//! Comparison of the generated Verilog with its source: the adder alone, all modules, and Verilog with inserted
+//! faults, which these checks and the lock-step must detect.
 
 pub mod adder;
 pub mod faults;

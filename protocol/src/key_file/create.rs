@@ -1,4 +1,4 @@
-//! New keys.
+//! Creation of key files.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -10,12 +10,12 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::KeyFileError;
 
-/// Bytes of a new key.
+/// Length of a new key, in bytes.
 const NEW_KEY_LEN_BYTES: usize = 32;
-/// Permission bits of a new file.
+/// Permission bits of a new key file.
 const OWNER_ONLY: u32 = 0o600;
 
-/// Writes a new random key of 32 bytes into a file that does not exist yet and that its owner alone can read.
+/// Writes a new random key of 32 bytes to a new file that only its owner can access. Fails if the file exists.
 pub fn create(path: &Path) -> Result<(), KeyFileError> {
     let mut bytes = Zeroizing::new([0; NEW_KEY_LEN_BYTES]);
     getrandom::fill(&mut *bytes).map_err(io::Error::from)?;

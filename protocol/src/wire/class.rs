@@ -1,8 +1,8 @@
-//! The class of a packet: control or data, by ToS and UDP port.
+//! Classification of packets as control or data, by ToS and UDP port.
 
 use crate::limits::{DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, TOS_MASK};
 
-/// What the ToS of a packet makes it.
+/// Class of a packet, which its ToS determines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// A control packet.
@@ -11,12 +11,12 @@ pub enum Class {
     Data,
 }
 
-/// Tells our packets from all others, by ToS and UDP port (requirement W-1).
+/// Distinguishes iSwitch packets from ordinary traffic by ToS and UDP port (requirement W-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classifier {
-    /// ToS of control packets, low two bits zero.
+    /// ToS of control packets; the low two bits are zero.
     pub control_tos: u8,
-    /// ToS of data packets, low two bits zero, different from the other.
+    /// ToS of data packets; the low two bits are zero. It differs from `control_tos`.
     pub data_tos: u8,
     /// UDP port of the switch.
     pub udp_port: u16,
@@ -29,7 +29,8 @@ impl Default for Classifier {
 }
 
 impl Classifier {
-    /// What a ToS byte makes of a packet; `None` if it is not ours. The ECN bits do not count (W-2).
+    /// Returns the class that a ToS byte gives a packet, or `None` for ordinary traffic. The ECN bits are ignored
+    /// (W-2).
     pub fn class_of(&self, tos: u8) -> Option<Class> {
         match tos & TOS_MASK {
             tos if tos == self.control_tos => Some(Class::Control),
@@ -38,7 +39,7 @@ impl Classifier {
         }
     }
 
-    /// The ToS byte of a class.
+    /// Returns the ToS byte of a class.
     #[inline]
     pub fn tos_of(&self, class: Class) -> u8 {
         match class {

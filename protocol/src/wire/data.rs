@@ -25,7 +25,7 @@ pub struct DataPacket<'a> {
 }
 
 impl<'a> DataPacket<'a> {
-    /// Wraps a buffer after [`Self::check_len`].
+    /// Wraps a buffer that passes [`Self::check_len`].
     #[inline]
     pub fn new_checked(buffer: &'a [u8]) -> Result<Self, WireError> {
         let packet = Self { buffer };
@@ -33,8 +33,8 @@ impl<'a> DataPacket<'a> {
         Ok(packet)
     }
 
-    /// Ensures that no accessor panics: room for Seg and at least one float, a whole number of floats, no
-    /// more than the largest segment (requirement D-2).
+    /// Checks that no accessor can panic: the buffer holds Seg and at least one float, a whole number of floats, and
+    /// no more than the largest segment (requirement D-2).
     pub fn check_len(&self) -> Result<(), WireError> {
         let len = self.buffer.len();
         if len < SEG_LEN_BYTES + FLOAT_LEN_BYTES {
@@ -48,25 +48,25 @@ impl<'a> DataPacket<'a> {
         }
     }
 
-    /// Which segment of which round this is.
+    /// Returns the segment and the round of the packet.
     #[inline]
     pub fn seg(&self) -> Seg {
         Seg::from_bytes(self.buffer[field::SEG].try_into().expect("the range is as long as Seg"))
     }
 
-    /// The floats as bytes, a multiple of four.
+    /// Returns the floats as bytes; the length is a multiple of four.
     #[inline]
     pub fn float_bytes(&self) -> &'a [u8] {
         &self.buffer[field::FLOATS]
     }
 
-    /// Number of floats.
+    /// Returns the number of floats.
     #[inline]
     pub fn float_count(&self) -> usize {
         self.float_bytes().len() / FLOAT_LEN_BYTES
     }
 
-    /// The floats.
+    /// Returns an iterator over the floats.
     #[inline]
     pub fn floats(&self) -> impl ExactSizeIterator<Item = f32> + use<'a> {
         let (words, _) = self.float_bytes().as_chunks::<FLOAT_LEN_BYTES>();
@@ -74,7 +74,7 @@ impl<'a> DataPacket<'a> {
     }
 }
 
-/// Writes the Seg field at the start of a data packet and returns the room for its floats.
+/// Writes the Seg field at the start of a data packet and returns the rest of the buffer, for the floats.
 ///
 /// # Panics
 /// If the buffer is shorter than Seg.

@@ -1,33 +1,33 @@
-//! What can be wrong with a packet: at once the error, the drop reason, the metric label and the log field.
+//! Errors of packets. One enum is the error, the drop reason, the metric label and the log field.
 
 use core::fmt;
 
-/// Why a packet is not a valid iSwitch packet.
+/// Reason why a packet is not a valid iSwitch packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum WireError {
-    /// Shorter than the format needs.
+    /// The packet is shorter than the format requires.
     Truncated,
-    /// Longer than the format allows.
+    /// The packet is longer than the format allows.
     Overlong,
     /// The payload of a data packet is not a whole number of floats.
     MisalignedPayload,
-    /// A control packet of another protocol version.
+    /// A control packet has another protocol version.
     WrongVersion,
-    /// An action code that the specification does not assign.
+    /// A control packet has an action code that the specification does not assign.
     UnknownAction,
     /// A field of a control packet holds a value that the specification does not assign.
     BadValue,
-    /// Part of a fragmented IPv4 packet.
+    /// The packet is a fragment of an IPv4 packet.
     Fragment,
-    /// The IPv4 header is inconsistent or its checksum wrong.
+    /// The IPv4 header is inconsistent, or its checksum is wrong.
     BadIpHeader,
-    /// The UDP checksum is wrong, or absent.
+    /// The UDP checksum is wrong or absent.
     BadChecksum,
 }
 
 impl WireError {
-    /// All of them, in the order of their numbers.
+    /// All variants, in the order of their numbers.
     pub const ALL: [Self; 9] = [
         Self::Truncated,
         Self::Overlong,
@@ -40,7 +40,7 @@ impl WireError {
         Self::BadChecksum,
     ];
 
-    /// Label of the counter.
+    /// Returns the label of the variant's counter.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Truncated => "truncated",

@@ -1,4 +1,4 @@
-//! The envelope: which Ethernet frames are ours, and the headers of those that we send.
+//! Ethernet frames: recognition of frames that carry iSwitch packets, and the headers of frames to send.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
@@ -8,9 +8,9 @@ use etherparse::{IpFragOffset, UdpHeader, UdpHeaderSlice};
 use crate::limits::{IPV4_HEADER_LEN_BYTES, UDP_HEADER_LEN_BYTES};
 use crate::wire::{Class, Classifier, WireError};
 
-/// Bytes of an Ethernet header without VLAN tag.
+/// Length of an Ethernet header without a VLAN tag, in bytes.
 pub const ETHERNET_HEADER_LEN_BYTES: usize = 14;
-/// Bytes before the UDP payload of the frames that we send.
+/// Number of bytes before the UDP payload in the frames that the switch sends.
 pub const HEADERS_LEN_BYTES: usize = ETHERNET_HEADER_LEN_BYTES + IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES;
 const TIME_TO_LIVE: u8 = 64;
 
@@ -27,22 +27,23 @@ pub struct FrameAddresses {
     pub destination: SocketAddrV4,
 }
 
-/// A frame that is ours, taken apart.
+/// Parsed frame that carries an iSwitch packet.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameView<'a> {
-    /// Control or data.
+    /// Class of the packet: control or data.
     pub class: Class,
-    /// Who sent it to whom.
+    /// Addresses of the sender and the receiver.
     pub addresses: FrameAddresses,
-    /// The UDP payload; of a super-frame, those of all its datagrams one after the other.
+    /// UDP payload. In a super-frame, the payloads of all datagrams, one after the other.
     pub payload: &'a [u8],
     udp: &'a [u8],
 }
 
 impl Classifier {
-    /// Takes a frame apart. `None`: ordinary traffic. An error: ToS says ours, but it cannot be used.
+    /// Parses a frame. Returns `None` for ordinary traffic, and an error if the ToS marks the frame as an iSwitch
+    /// packet but it cannot be used.
     ///
-    /// A frame with a VLAN tag is ordinary; the port belongs on the VLAN's own interface.
+    /// A frame with a VLAN tag is ordinary traffic. To serve a VLAN, open the port on the VLAN's own interface.
     pub fn classify<'a>(&self, frame: &'a [u8]) -> Option<Result<FrameView<'a>, WireError>> {
         let ethernet = Ethernet2HeaderSlice::from_slice(frame).ok()?;
         let packet = &frame[ETHERNET_HEADER_LEN_BYTES..];
@@ -90,11 +91,10 @@ impl Classifier {
         Ok(Some(FrameView { class, addresses, payload: &udp[UDP_HEADER_LEN_BYTES..], udp }))
     }
 
-    /// Writes Ethernet, IPv4 and UDP headers for `payload_len` bytes and returns the bytes before the
-    /// payload.
+    /// Returns the Ethernet, IPv4 and UDP headers for a payload of `payload_len` bytes: the bytes before the payload.
     ///
-    /// The UDP checksum field holds the sum of the pseudo-header alone, as checksum offload wants it:
-    /// complete it with [`complete_udp_checksum`] where there is none. DF is set (W-4).
+    /// The UDP checksum field holds only the sum of the pseudo-header, as checksum offload requires. Without offload,
+    /// complete it with [`complete_udp_checksum`]. DF is set (W-4).
     ///
     /// # Panics
     /// If the payload does not fit in an IPv4 packet.
@@ -140,7 +140,7 @@ impl Classifier {
 }
 
 impl FrameView<'_> {
-    /// Verifies the UDP checksum, which ours must have (W-3). Not to be called where the kernel says that
+    /// Verifies the UDP checksum, which every iSwitch packet has (W-3). Do not call this if the kernel reports that
     /// the checksum is not filled in yet, or already verified.
     pub fn verify_checksum(&self) -> Result<(), WireError> {
         let stored = u16::from_be_bytes([self.udp[6], self.udp[7]]);
@@ -150,8 +150,9 @@ impl FrameView<'_> {
         if stored != 0 && fold(sum) == 0xffff { Ok(()) } else { Err(WireError::BadChecksum) }
     }
 
-    /// Whether the checksum field holds the sum of the pseudo-header alone: the sender left the rest to a device, and
-    /// none has seen the frame yet. Only frames that have not left the machine may be like that.
+    /// Returns whether the checksum field holds only the sum of the pseudo-header: the sender left the checksum to a
+    /// device, and no device has processed the frame yet. This is valid only for frames that have not left the
+    /// machine.
     #[inline]
     pub fn has_unfinished_checksum(&self) -> bool {
         let stored = u16::from_be_bytes([self.udp[6], self.udp[7]]);
@@ -160,13 +161,13 @@ impl FrameView<'_> {
     }
 }
 
-/// Fills in the UDP checksum of a frame made with [`Classifier::emit_headers`].
+/// Completes the UDP checksum of a frame whose headers [`Classifier::emit_headers`] made.
 ///
 /// # Panics
 /// If the frame is shorter than the headers.
 pub fn complete_udp_checksum(frame: &mut [u8]) {
     let at = ETHERNET_HEADER_LEN_BYTES + IPV4_HEADER_LEN_BYTES;
-    // The field holds the pseudo-header's sum, so summing over the whole includes that too.
+    // The field already holds the sum of the pseudo-header, so the sum over the whole datagram includes it.
     let checksum = match !fold(ones_complement_sum(&frame[at..])) {
         0 => 0xffff,
         checksum => checksum,
@@ -181,10 +182,10 @@ fn pseudo_header_sum(source: Ipv4Addr, destination: Ipv4Addr, udp_len: u16) -> u
         + u64::from(udp_len)
 }
 
-/// One's complement sum of the big-endian 16-bit words, an odd last byte padded with zero.
+/// Returns the one's complement sum of the big-endian 16-bit words. An odd last byte is padded with zero.
 ///
-/// Such sums may be taken of longer words and in the machine's byte order, and swapped in the end (RFC 1071, section
-/// 2): four times as fast.
+/// The sum may be computed over longer words in native byte order and swapped at the end (RFC 1071, section 2), which
+/// is four times as fast.
 fn ones_complement_sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<4>();
     let sum: u64 = words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum();
@@ -216,7 +217,7 @@ mod tests {
         }
     }
 
-    /// A frame in the first `len` bytes of the returned array.
+    /// Returns a frame in the first `len` bytes of the array, and `len`.
     fn frame(class: Class, payload: &[u8]) -> ([u8; 2048], usize) {
         let mut frame = [0; 2048];
         let headers = Classifier::default().emit_headers(class, &addresses(), payload.len());
@@ -227,7 +228,7 @@ mod tests {
         (frame, len)
     }
 
-    /// Sets a byte of the IPv4 header and mends its checksum.
+    /// Sets a byte of the IPv4 header and updates the header checksum.
     fn set_ip_byte(frame: &mut [u8], at: usize, value: u8) {
         frame[ETHERNET_HEADER_LEN_BYTES + at] = value;
         let ip = &mut frame[ETHERNET_HEADER_LEN_BYTES..][..IPV4_HEADER_LEN_BYTES];
@@ -256,7 +257,7 @@ mod tests {
             prop_assert!(view.has_unfinished_checksum());
             complete_udp_checksum(&mut frame);
             let view = Classifier::default().classify(&frame).unwrap().unwrap();
-            // Of 65,536 finished checksums one looks like an unfinished one.
+            // One in 65,536 completed checksums looks like an unfinished one.
             prop_assert_eq!(view.has_unfinished_checksum(), frame[40..42] == headers[40..42]);
         }
 

@@ -1,9 +1,8 @@
-//! Bytes to values and back.
+//! Parsing and emitting of packets.
 //!
-//! Each format has two faces. A *view* (`DataPacket`, `ControlPacket`) wraps a buffer and reads fields at
-//! named positions; `new_checked` proves once that no accessor can panic. A *Repr* is the plain value, with
-//! `parse` from a view and `emit` into a buffer. Emitting writes every byte of the packet, so the buffer
-//! needs no clearing.
+//! Each format has two types. A *view* (`DataPacket`, `ControlPacket`) wraps a buffer and reads fields at named
+//! positions; `new_checked` verifies once that no accessor can panic. A *Repr* is the plain value, with `parse` from
+//! a view and `emit` into a buffer. Emitting writes every byte of the packet, so the buffer need not be cleared.
 
 mod class;
 pub mod control;

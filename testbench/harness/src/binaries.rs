@@ -1,4 +1,4 @@
-//! The programs of the workspace that tests and benchmarks run, built once.
+//! Programs of the workspace that tests and benchmarks run, built once per test process.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Contains the programs of the workspace, for a test that is run again inside of namespaces: it need not ask cargo.
+/// Environment variable with the paths of the workspace's programs. A test that is run again inside namespaces uses
+/// it instead of invoking cargo.
 const PROGRAMS_VARIABLE: &str = "ISWITCH_TEST_PROGRAMS";
 
-/// Names and paths of programs.
+/// Paths of programs, by name.
 pub type Paths = HashMap<String, PathBuf>;
 
-/// The daemon.
+/// Returns the daemon.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -20,7 +21,7 @@ pub fn iswitchd() -> &'static Path {
     path("iswitchd")
 }
 
-/// The daemon's control program.
+/// Returns the daemon's control program.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -28,7 +29,7 @@ pub fn iswitchctl() -> &'static Path {
     path("iswitchctl")
 }
 
-/// The command that trains.
+/// Returns the training command.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -36,7 +37,7 @@ pub fn iswitch() -> &'static Path {
     path("iswitch")
 }
 
-/// The checker of sums.
+/// Returns the worker program that checks its sums.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -44,7 +45,7 @@ pub fn all_reduce() -> &'static Path {
     path("all_reduce")
 }
 
-/// One worker of the peer benchmark.
+/// Returns the worker program of the peer benchmark.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -52,7 +53,7 @@ pub fn reduce_times() -> &'static Path {
     path("reduce_times")
 }
 
-/// One worker or the server of the asynchronous part of `testbench study`.
+/// Returns the worker and server program of the asynchronous part of `testbench study`.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -60,7 +61,7 @@ pub fn async_times() -> &'static Path {
     path("async_times")
 }
 
-/// The server, the cache and the client of models.
+/// Returns the program with the model server, cache and client.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -68,7 +69,7 @@ pub fn iswitch_models() -> &'static Path {
     path("iswitch-models")
 }
 
-/// One shard of experience replay.
+/// Returns the replay shard.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -76,7 +77,7 @@ pub fn replayd() -> &'static Path {
     path("replayd")
 }
 
-/// Actors that read a model.
+/// Returns the program whose actors read a model.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -84,7 +85,7 @@ pub fn model_readers() -> &'static Path {
     path("model_readers")
 }
 
-/// Actors that write to replay.
+/// Returns the program whose actors write to replay shards.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -92,7 +93,7 @@ pub fn replay_writers() -> &'static Path {
     path("replay_writers")
 }
 
-/// The simulations and benchmarks.
+/// Returns the testbench, which contains the simulations and benchmarks.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -100,7 +101,7 @@ pub fn testbench() -> &'static Path {
     path("testbench")
 }
 
-/// The asynchronous pipeline on a toy problem.
+/// Returns the asynchronous pipeline on a toy problem.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -108,8 +109,8 @@ pub fn async_pipeline() -> &'static Path {
     path("async_pipeline")
 }
 
-/// Load on the switch core alone, optimised whatever the profile of the program that asks, as its instructions are
-/// counted.
+/// Returns the program that loads only the switch core. It is always optimised, regardless of the caller's profile,
+/// because its instructions are counted.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -119,15 +120,15 @@ pub fn core_load() -> PathBuf {
     built(command).remove("core_load").expect("the simulation has that program")
 }
 
-/// A program of the workspace.
+/// Returns a program of the workspace.
 ///
 /// # Panics
-/// If it cannot be built, or there is none of that name.
+/// If it cannot be built or no program has that name.
 pub fn path(name: &str) -> &'static Path {
     all().get(name).unwrap_or_else(|| panic!("the workspace has no program {name}"))
 }
 
-/// All programs of the workspace.
+/// Returns all programs of the workspace.
 ///
 /// # Panics
 /// If they cannot be built.
@@ -139,7 +140,8 @@ pub fn all() -> &'static Paths {
     })
 }
 
-/// An environment variable, and its value, that lets another test program use these programs instead of asking cargo.
+/// Returns an environment variable and its value, which make another test program use these programs instead of
+/// invoking cargo.
 ///
 /// # Panics
 /// If a path is not UTF-8.
@@ -147,7 +149,8 @@ pub fn variable(programs: &Paths) -> (&'static str, String) {
     (PROGRAMS_VARIABLE, serde_json::to_string(programs).expect("names and paths are UTF-8"))
 }
 
-/// The test program of a target, such as `iswitch_socket` of the kind `lib`, as `cargo test --workspace` builds it.
+/// Returns the test program of a target, such as `iswitch_socket` of the kind `lib`, as `cargo test --workspace`
+/// builds it.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -165,20 +168,22 @@ pub fn tests_of(target: &str, kind: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("the workspace has no {kind} {target} with tests")).1
 }
 
-/// Builds the programs in the profile of the caller, so that dependencies are compiled once: tests run programs of the
-/// tests' profile, and a benchmark built with `--release` measures release builds.
+/// Builds the programs with the caller's profile, so that dependencies are compiled once: tests run programs built
+/// with the test profile, and a benchmark built with `--release` measures release builds.
 ///
-/// All at once: the file of the worker's C library is the same for every choice of packages and features, so
-/// that builds of different choices would undo each other.
+/// All programs are built in one invocation. The worker's C library has the same file name for every selection of
+/// packages and features, so builds with different selections would overwrite each other's library.
 fn build() -> Paths {
     let mut command = cargo("build");
-    // With a test among the targets the features are those of `cargo test --workspace`, which has built all of it.
+    // Including a test target makes cargo unify features as for `cargo test --workspace`, which has already built
+    // everything.
     command.args(["--workspace", "--bins", "--test", "key_file", "--profile", &profile()]);
     built(command)
 }
 
 fn cargo(subcommand: &str) -> Command {
-    // Through rustup's proxy, if there is one: a toolchain's own cargo lets directories of dependencies choose theirs.
+    // rustup's proxy is preferred if present: a toolchain's own cargo lets the directories of dependencies select
+    // their toolchain.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     // Cargo describes its package to a test program. If the build below inherited that, build scripts that depend on
@@ -195,19 +200,19 @@ fn cargo(subcommand: &str) -> Command {
     command
 }
 
-/// The programs that a build has made.
+/// Returns the programs that a build has produced.
 fn built(command: Command) -> Paths {
     output(command).lines().filter_map(executable).collect()
 }
 
-/// What cargo says of a build.
+/// Returns cargo's output for a build.
 fn output(mut command: Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The profile that this program was built in: cargo names directories by it.
+/// Returns the profile of the current program, which cargo uses as a directory name.
 fn profile() -> String {
     let program = std::env::current_exe().expect("a program knows where it is");
     let mut directories = program.ancestors().skip(1).filter_map(Path::file_name);
@@ -218,7 +223,7 @@ fn profile() -> String {
     }
 }
 
-/// Name and path from one of cargo's messages, if that is what it tells.
+/// Returns the name and path of a program from a cargo message, or `None` for any other message.
 pub fn executable(message: &str) -> Option<(String, PathBuf)> {
     let message: serde_json::Value = serde_json::from_str(message).ok()?;
     let name = message["target"]["name"].as_str()?;

@@ -1,4 +1,4 @@
-//! A daemon and its workers as processes of their own.
+//! A daemon and its workers as separate processes.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::Range;
@@ -15,10 +15,10 @@ use crate::netns::{Namespace, SWITCH_ADDRESS, Star};
 use crate::process::{Finished, Process, Signal, command, run};
 use crate::scratch;
 
-/// Time in which a program must do what takes it a moment, on a busy machine.
+/// Time limit for operations of a program that normally take a moment, with a margin for a busy machine.
 pub const SOON: Duration = Duration::from_secs(20);
 
-/// What a daemon receives on.
+/// Kind of port on which a daemon receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortKind {
     /// The ports of the bridge.
@@ -27,12 +27,13 @@ pub enum PortKind {
     Udp,
     /// The ports of the bridge, through AF_XDP in their driver.
     Xdp,
-    /// The same in the kernel's receive path, as with a driver that knows no XDP: workers must send plain frames.
+    /// The ports of the bridge, through AF_XDP in the kernel's generic receive path, as for a driver without XDP
+    /// support. Workers must send plain frames.
     XdpGeneric,
 }
 
 impl PortKind {
-    /// Those that need nothing of the kernel.
+    /// The kinds that need no special kernel support.
     pub const ALL: [Self; 2] = [Self::Raw, Self::Udp];
 }
 
@@ -42,31 +43,31 @@ pub struct Daemon {
     /// The process.
     pub process: Process,
     address: SocketAddrV4,
-    /// Where its control socket is.
+    /// Directory of the control socket.
     directory: TempDir,
 }
 
 impl Daemon {
-    /// Starts one on all bridge ports of a star.
+    /// Starts a daemon on all bridge ports of a star.
     ///
     /// # Panics
-    /// If it does not become ready.
+    /// If the daemon does not become ready.
     pub fn on_ports(star: &Star, arguments: &[&str]) -> Self {
         Self::in_star(star, PortKind::Raw, arguments)
     }
 
-    /// Starts one in the middle of a star.
+    /// Starts a daemon on the switch of a star.
     ///
     /// # Panics
-    /// If it does not become ready.
+    /// If the daemon does not become ready.
     pub fn in_star(star: &Star, kind: PortKind, arguments: &[&str]) -> Self {
         Self::serving(&star.switch, SWITCH_ADDRESS, kind, &star.ports(), arguments)
     }
 
-    /// The same with its log going elsewhere.
+    /// Starts a daemon on the switch of a star and sends its log to `stderr`.
     ///
     /// # Panics
-    /// If it does not become ready.
+    /// If the daemon does not become ready.
     pub fn in_star_logging_to(
         star: &Star,
         kind: PortKind,
@@ -77,10 +78,11 @@ impl Daemon {
         Self::start(command.args(arguments), Some(address), Some(stderr.into()))
     }
 
-    /// Starts one in a namespace, on these interfaces or at this address, where workers reach it in both cases.
+    /// Starts a daemon in a namespace, on the given interfaces or at the given address. Workers reach it at that
+    /// address in both cases.
     ///
     /// # Panics
-    /// If it does not become ready.
+    /// If the daemon does not become ready.
     pub fn serving(
         namespace: &Namespace,
         address: Ipv4Addr,
@@ -92,19 +94,19 @@ impl Daemon {
         Self::start(command.args(arguments), Some(address), None)
     }
 
-    /// Starts one on a free UDP port of the loop-back interface.
+    /// Starts a daemon on a free UDP port of the loopback interface.
     ///
     /// # Panics
-    /// If it does not become ready.
+    /// If the daemon does not become ready.
     pub fn on_loopback(arguments: &[&str]) -> Self {
         let mut command = command(binaries::iswitchd());
         Self::start(command.args(["--udp", "127.0.0.1:0"]).args(arguments), None, None)
     }
 
-    /// The same with its log going elsewhere.
+    /// Starts a daemon on a free UDP port of the loopback interface and sends its log to `stderr`.
     ///
     /// # Panics
-    /// If it does not become ready.
+    /// If the daemon does not become ready.
     pub fn logging_to(stderr: impl Into<Stdio>, arguments: &[&str]) -> Self {
         let mut command = command(binaries::iswitchd());
         command.args(["--udp", "127.0.0.1:0"]).args(arguments);
@@ -127,17 +129,17 @@ impl Daemon {
         Self { process, address, directory }
     }
 
-    /// Where workers reach it.
+    /// Returns the address at which workers reach the daemon.
     pub fn address(&self) -> SocketAddrV4 {
         self.address
     }
 
-    /// Where its control socket is.
+    /// Returns the path of the daemon's control socket.
     pub fn control_socket(&self) -> PathBuf {
         self.directory.path().join("control")
     }
 
-    /// What `iswitchctl counters` tells.
+    /// Returns the output of `iswitchctl counters`.
     ///
     /// # Panics
     /// If iswitchctl fails.
@@ -145,7 +147,7 @@ impl Daemon {
         self.ask("counters")
     }
 
-    /// What `iswitchctl status` tells.
+    /// Returns the output of `iswitchctl status`.
     ///
     /// # Panics
     /// If iswitchctl fails.
@@ -153,7 +155,7 @@ impl Daemon {
         self.ask("status")
     }
 
-    /// What `iswitchctl jobs` tells.
+    /// Returns the output of `iswitchctl jobs`.
     ///
     /// # Panics
     /// If iswitchctl fails.
@@ -161,7 +163,7 @@ impl Daemon {
         self.ask("jobs")
     }
 
-    /// What `iswitchctl status` tells people.
+    /// Returns the human-readable output of `iswitchctl status`.
     ///
     /// # Panics
     /// If iswitchctl fails.
@@ -169,19 +171,19 @@ impl Daemon {
         run(command(binaries::iswitchctl()).args(["status", "--socket"]).arg(self.control_socket()))
     }
 
-    /// Whether the parent of its only job does not answer, as `iswitchctl jobs` tells.
+    /// Returns whether the parent of the daemon's only job is lost, as reported by `iswitchctl jobs`.
     ///
     /// # Panics
-    /// If there is no job.
+    /// If there is no job with a parent.
     pub fn has_lost_parent(&self) -> bool {
         let jobs = self.jobs();
         jobs[0]["parent_lost"].as_bool().unwrap_or_else(|| panic!("no job with a parent in {jobs}"))
     }
 
-    /// Waits until the parent of its only job does not answer, or does again.
+    /// Waits until the parent of the daemon's only job is lost (`is_lost`) or reachable again.
     ///
     /// # Panics
-    /// If that does not happen.
+    /// If that does not happen in time.
     pub fn wait_for_parent(&self, is_lost: bool) {
         wait_for("parent_lost", || self.has_lost_parent(), |lost| *lost == is_lost);
     }
@@ -192,7 +194,7 @@ impl Daemon {
         serde_json::from_str(&run(&mut command)).expect("iswitchctl prints JSON")
     }
 
-    /// How many datagrams were dropped for a reason.
+    /// Returns the number of datagrams dropped for the given reason.
     ///
     /// # Panics
     /// If there is no such reason.
@@ -201,7 +203,7 @@ impl Daemon {
         counters["drops"][reason].as_u64().unwrap_or_else(|| panic!("no counter {reason} in {counters}"))
     }
 
-    /// One of the counters of its traffic.
+    /// Returns one of the daemon's traffic counters.
     ///
     /// # Panics
     /// If there is no such counter.
@@ -210,7 +212,7 @@ impl Daemon {
         counters["traffic"][name].as_u64().unwrap_or_else(|| panic!("no counter {name} in {counters}"))
     }
 
-    /// Segments that it has summed so far.
+    /// Returns the number of segments that the daemon has summed so far.
     ///
     /// # Panics
     /// If iswitchctl fails.
@@ -218,53 +220,53 @@ impl Daemon {
         self.traffic("results")
     }
 
-    /// Waits until it has summed so many segments.
+    /// Waits until the daemon has summed at least `segments` segments.
     ///
     /// # Panics
-    /// If it does not.
+    /// If it does not in time.
     pub fn wait_until_results(&self, segments: u64) {
         wait_for("results", || self.results(), |results| *results >= segments);
     }
 
-    /// Waits until it has summed more segments than it had, and returns how many.
+    /// Waits until the daemon has summed more segments than at the time of the call, and returns the number summed.
     ///
     /// # Panics
-    /// If it does not.
+    /// If it does not in time.
     pub fn wait_for_results(&self) -> u64 {
         self.wait_for_more("results", self.results())
     }
 
-    /// Waits until one of the counters of its traffic exceeds a value, and returns the counter.
+    /// Waits until a traffic counter exceeds the value `before`, and returns the counter.
     ///
     /// # Panics
-    /// If it does not.
+    /// If it does not in time.
     pub fn wait_for_more(&self, name: &str, before: u64) -> u64 {
         wait_for(name, || self.traffic(name), |count| *count > before)
     }
 
-    /// Waits until its only job has so many members.
+    /// Waits until the daemon's only job has exactly `members` members.
     ///
     /// # Panics
-    /// If it does not get or lose as many.
+    /// If it does not reach that number in time.
     pub fn wait_for_members(&self, members: usize) {
         let present = || self.jobs()[0]["members"].as_array().map_or(0, Vec::len);
         wait_for("members", present, |present| *present == members);
     }
 
-    /// Waits until its log contains a text, and returns the log. The log has a thread of its own, which may be later
-    /// than the line that the daemon is ready.
+    /// Waits until the daemon's log contains a text, and returns the log. A separate thread writes the log, so a log
+    /// line may appear after the daemon has announced that it is ready.
     ///
     /// # Panics
-    /// If the text does not come.
+    /// If the text does not appear in time.
     pub fn wait_for_log(&self, text: &str) -> String {
         let log = wait_for(text, || Log(self.process.stderr()), |log| log.0.contains(text));
         log.0
     }
 
-    /// Stops it as a service manager does, and checks that its control socket is gone.
+    /// Stops the daemon as a service manager does, and checks that its control socket is gone.
     ///
     /// # Panics
-    /// If it does not end well.
+    /// If the daemon fails or does not stop in time.
     pub fn stop(self) -> Finished {
         let finished = self.process.stop(Signal::TERM, SOON);
         assert!(finished.status.success(), "iswitchd: {}\n{}", finished.status, finished.stderr);
@@ -273,17 +275,17 @@ impl Daemon {
     }
 }
 
-/// Lets iswitchctl make a key, and returns its file.
+/// Generates a key with iswitchctl and returns its file.
 ///
 /// # Panics
-/// If it fails.
+/// If iswitchctl fails.
 pub fn keygen(directory: &Path, name: &str) -> PathBuf {
     let path = directory.join(name);
     run(command(binaries::iswitchctl()).arg("keygen").arg(&path));
     path
 }
 
-/// What starts a daemon in a namespace, and where workers will reach it.
+/// Returns the command that starts a daemon in a namespace and the address at which workers will reach it.
 fn daemon_command(
     namespace: &Namespace,
     address: Ipv4Addr,
@@ -309,7 +311,7 @@ fn serve(command: &mut std::process::Command, interfaces: &[String], before: &st
     }
 }
 
-/// A log, with its lines in messages of tests.
+/// A log whose `Debug` output keeps its line breaks, for messages of tests.
 struct Log(String);
 
 impl std::fmt::Debug for Log {
@@ -318,7 +320,7 @@ impl std::fmt::Debug for Log {
     }
 }
 
-/// Asks until the answer is good, and returns it.
+/// Polls `ask` until `is_good` accepts the answer, and returns the answer.
 fn wait_for<T: std::fmt::Debug>(what: &str, ask: impl Fn() -> T, is_good: impl Fn(&T) -> bool) -> T {
     let begin = Instant::now();
     loop {
@@ -330,29 +332,29 @@ fn wait_for<T: std::fmt::Debug>(what: &str, ask: impl Fn() -> T, is_good: impl F
     }
 }
 
-/// From a line such as `iswitchd 0.1.0 ready: udp 127.0.0.1:40001`.
+/// Parses the address from a line such as `iswitchd 0.1.0 ready: udp 127.0.0.1:40001`.
 fn announced_address(line: &str) -> SocketAddrV4 {
     let address = line.split_whitespace().find_map(|word| word.trim_end_matches(',').parse().ok());
     address.unwrap_or_else(|| panic!("no address in {line:?}"))
 }
 
-/// The workers of a job that checks its sums: one `all_reduce` each.
+/// The workers of a job that checks its sums: one `all_reduce` process each.
 #[derive(Debug)]
 pub struct Group(Vec<Process>);
 
 impl Group {
-    /// One in each worker namespace of a star.
+    /// Starts a worker in each worker namespace of a star.
     ///
     /// # Panics
-    /// If one cannot be started.
+    /// If a worker cannot be started.
     pub fn in_star(star: &Star, switch: SocketAddrV4, arguments: &str) -> Self {
         Self::of(&star.workers, switch, arguments)
     }
 
-    /// One in each of these namespaces.
+    /// Starts a worker in each of the given namespaces.
     ///
     /// # Panics
-    /// If one cannot be started.
+    /// If a worker cannot be started.
     pub fn of<'a>(
         workers: impl IntoIterator<Item = &'a Namespace>,
         switch: SocketAddrV4,
@@ -364,19 +366,19 @@ impl Group {
         Self::start(commands.into_iter(), count, switch, arguments)
     }
 
-    /// All in the namespace of the test.
+    /// Starts all workers in the namespace of the test.
     ///
     /// # Panics
-    /// If one cannot be started.
+    /// If a worker cannot be started.
     pub fn here(workers: usize, switch: SocketAddrV4, arguments: &str) -> Self {
         let commands = (0..workers).map(|_| command(binaries::all_reduce()));
         Self::start(commands, workers, switch, arguments)
     }
 
-    /// Those of some ranks of a job, in the namespace of the test.
+    /// Starts the workers of some ranks of a job in the namespace of the test.
     ///
     /// # Panics
-    /// If one cannot be started.
+    /// If a worker cannot be started.
     pub fn part(workers: usize, ranks: Range<usize>, switch: SocketAddrV4, arguments: &str) -> Self {
         let commands = ranks.map(|rank| (rank, command(binaries::all_reduce())));
         Self::start_ranks(commands, workers, switch, arguments)
@@ -405,45 +407,45 @@ impl Group {
         Self(commands.map(spawn).collect())
     }
 
-    /// Whether all of them are still at it.
+    /// Returns whether all workers are still running.
     pub fn is_running(&mut self) -> bool {
         self.0.iter_mut().all(Process::is_running)
     }
 
-    /// Whether any of them is.
+    /// Returns whether any worker is still running.
     pub fn is_any_running(&mut self) -> bool {
-        // Asked of all: one that has ended is waited for.
+        // Every process is queried, so that each one that has ended is reaped.
         self.0.iter_mut().filter_map(|process| process.is_running().then_some(())).count() > 0
     }
 
-    /// Sends one of them a signal.
+    /// Sends a signal to one worker.
     ///
     /// # Panics
-    /// If that is not possible.
+    /// If the signal cannot be sent.
     pub fn signal(&mut self, rank: usize, signal: Signal) {
         self.0[rank].signal(signal);
     }
 
-    /// Lets all of them end after the same round.
+    /// Makes all workers stop after the same round.
     ///
     /// # Panics
-    /// If that is not possible.
+    /// If a signal cannot be sent.
     pub fn end(&mut self) {
         self.0.iter_mut().for_each(|process| process.signal(Signal::TERM));
     }
 
-    /// Kills one of them and forgets it; those of higher rank move up.
+    /// Kills one worker and removes it from the group; workers of higher rank move down by one index.
     ///
     /// # Panics
-    /// If that is not possible.
+    /// If it cannot be killed.
     pub fn kill(&mut self, rank: usize) {
         self.0.remove(rank).kill(SOON);
     }
 
-    /// Waits until all have checked all their sums, and returns their results by rank.
+    /// Waits until all workers have checked all their sums, and returns their results by rank.
     ///
     /// # Panics
-    /// If a sum is wrong, or a round does not end.
+    /// If a sum is wrong or a round does not complete.
     pub fn results(self, timeout: Duration) -> Vec<Value> {
         let results = self.0.into_iter().map(|process| {
             let line = process.wait_success(timeout);
@@ -452,30 +454,30 @@ impl Group {
         results.collect()
     }
 
-    /// Waits until all have ended, however.
+    /// Waits until all workers have ended, successfully or not.
     ///
     /// # Panics
-    /// If one does not end in time.
+    /// If a worker does not end in time.
     pub fn finish(self, timeout: Duration) -> Vec<Finished> {
         self.0.into_iter().map(|process| process.wait(timeout)).collect()
     }
 }
 
-/// Sum of one field of all results.
+/// Returns the sum of one field over all results.
 ///
 /// # Panics
-/// If it is not a number.
+/// If the field is not a number.
 pub fn total(results: &[Value], field: &str) -> u64 {
     results.iter().map(|result| result[field].as_u64().expect("a number")).sum()
 }
 
-/// The times of rank 0, for a report.
+/// Formats the times of rank 0 for a report.
 pub fn times(results: &[Value]) -> String {
     let of = |field| results[0][field].as_f64().unwrap_or(f64::NAN);
     format!("p50 {:.0} us, p99 {:.0} us, {:.0} Mbit/s", of("us_p50"), of("us_p99"), of("goodput_mbit_s"))
 }
 
-/// What a fault has cost, for a report.
+/// Formats the cost of a fault for a report.
 pub fn costs(results: &[Value]) -> String {
     let longest = results.iter().filter_map(|result| result["us_max"].as_f64()).fold(0.0, f64::max);
     let of = |field| total(results, field);

@@ -1,4 +1,4 @@
-//! Programs that the user `nobody` may run too.
+//! Copies of programs that the user `nobody` may also run.
 
 use std::collections::HashMap;
 use std::fs::{self, Permissions};
@@ -11,22 +11,23 @@ use crate::process::command_of_nobody;
 use crate::requirements::has_nobody_namespaces;
 use crate::{binaries, scratch};
 
-/// Copies of programs, in a directory where everybody may run them and make files.
+/// Copies of programs, in a directory where every user may run them and create files.
 #[derive(Debug)]
 pub struct Copies(TempDir);
 
 impl Copies {
-    /// Of these programs: names and paths. They are deleted when the value is dropped.
+    /// Copies the given programs, named by name and path. The copies are deleted when the value is dropped.
     ///
-    /// The temporary directory of root may be closed to others, or allow no programs: then they lie in another.
+    /// Root's temporary directory may be inaccessible to other users or may not permit execution. In that case the
+    /// copies are made in another directory.
     ///
     /// # Panics
-    /// If the user nobody may run programs in no directory for temporary files.
+    /// If the user nobody cannot run programs in any of the temporary directories.
     pub fn of(programs: &[(&str, &Path)]) -> Self {
         let own = std::env::temp_dir();
         let candidates = [own.as_path(), Path::new("/tmp"), Path::new("/var/tmp"), Path::new("/dev/shm")];
         let mut copies = candidates.into_iter().filter_map(|parent| Self::in_directory(parent, programs));
-        // Where the tests do not become that user, the first will do.
+        // If the tests do not switch to that user, the first directory is sufficient.
         let is_for_nobody = has_nobody_namespaces();
         let found = copies.find(|copies| !is_for_nobody || copies.may_nobody_run(programs[0].0));
         found.unwrap_or_else(|| panic!("the user nobody may run programs in none of {candidates:?}"))
@@ -47,23 +48,23 @@ impl Copies {
     }
 
     fn may_nobody_run(&self, program: &str) -> bool {
-        // By a shell: setpriv itself may still go where root may.
+        // A shell starts the program, because setpriv itself may still have root's access.
         let mut shell = command_of_nobody("sh");
         shell.args(["-c", "exec \"$0\" --version"]).arg(self.path(program)).current_dir("/");
         shell.output().expect("setpriv was found").status.success()
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub fn directory(&self) -> &Path {
         self.0.path()
     }
 
-    /// The copy of a program.
+    /// Returns the path of a program's copy.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// An environment variable, and its value, that lets a test program use the copies of these programs.
+    /// Returns an environment variable and its value, which make a test program use the copies of these programs.
     ///
     /// # Panics
     /// If a path is not UTF-8.

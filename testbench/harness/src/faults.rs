@@ -1,45 +1,45 @@
-//! Faults that the kernel injects between a worker and its bridge port, into tagged packets only.
+//! Faults that the kernel injects into tagged packets between a worker and its bridge port.
 //!
-//! Packets to the switch are hit where they leave the worker, because the packet socket of a daemon reads an
-//! interface before any netfilter hook of it. Netfilter sees an offloaded super-frame as one packet: up to 64
-//! datagrams share its fate. Where each datagram is to have its own, the sender has to do without offload.
+//! Packets to the switch are affected where they leave the worker, because a daemon's packet socket reads an
+//! interface before any netfilter hook. Netfilter treats an offloaded super-frame as one packet, so up to 64
+//! datagrams share one fault. For independent faults per datagram, the sender must not use offload.
 
 use iswitch_protocol::wire::Classifier;
 
 use crate::netns::{Namespace, WORKER_INTERFACE};
 
 const TABLE: &str = "iswitch_faults";
-/// Position, in bits of the UDP packet, of a byte of the fourth float of a data packet.
+/// Offset, in bits of the UDP packet, of a byte of a data packet's fourth float.
 const CORRUPTED_BIT: u32 = 8 * (8 + 8 + 3 * 4);
 
-/// What happens to tagged packets, in thousandths of them, each way.
+/// Faults of tagged packets. All rates are in thousandths of the packets and apply in each direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
-    /// Lost.
+    /// Packets lost.
     pub loss_permille: u32,
-    /// Delivered twice, to the switch only.
+    /// Packets duplicated, towards the switch only.
     pub duplication_permille: u32,
-    /// Changed in one byte on the way to the switch, without a change of the checksum. Needs checksums: see
+    /// Packets corrupted in one byte towards the switch without an update of the checksum. Requires checksums; see
     /// [`complete_checksums`].
     pub corruption_permille: u32,
 }
 
-/// How many packets (super-frames count once) were hit so far.
+/// Numbers of packets affected so far; a super-frame counts once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hits {
-    /// Lost.
+    /// Packets lost.
     pub lost: u64,
-    /// Delivered twice.
+    /// Packets duplicated.
     pub duplicated: u64,
-    /// Changed.
+    /// Packets corrupted.
     pub corrupted: u64,
 }
 
 impl Faults {
-    /// Injects the faults at a worker until its namespace is removed, or [`remove`] is called.
+    /// Injects the faults at a worker until its namespace is removed or [`remove`] is called.
     ///
     /// # Panics
-    /// If nft refuses it.
+    /// If nft refuses the rules.
     pub fn inject(&self, worker: &Namespace) {
         let Classifier { control_tos, data_tos, .. } = Classifier::default();
         let tagged = format!("ip dscp {{ {}, {} }}", control_tos >> 2, data_tos >> 2);
@@ -47,7 +47,7 @@ impl Faults {
         let random = |permille: u32| format!("numgen random mod 1000 < {permille}");
         let (lose, duplicate, corrupt) =
             (random(self.loss_permille), random(self.duplication_permille), random(self.corruption_permille));
-        // A copy passes the hook too, and may be hit again, but with a chance of less than one it ends.
+        // A copy passes the hook too and may be duplicated again; this ends because the probability is less than one.
         worker.nft(&format!(
             "table netdev {TABLE} {{
                 counter lost {{ }}
@@ -68,7 +68,7 @@ impl Faults {
     }
 }
 
-/// How often the faults of a worker have hit.
+/// Returns the numbers of a worker's packets that the faults have affected.
 ///
 /// # Panics
 /// If none were injected.
@@ -82,7 +82,7 @@ pub fn hits(worker: &Namespace) -> Hits {
     Hits { lost: count("lost"), duplicated: count("duplicated"), corrupted: count("corrupted") }
 }
 
-/// Ends the faults of a worker.
+/// Removes the faults of a worker.
 ///
 /// # Panics
 /// If none were injected.
@@ -90,7 +90,8 @@ pub fn remove(worker: &Namespace) {
     worker.run(["nft", "delete", "table", "netdev", TABLE]);
 }
 
-/// Lets a worker's kernel fill in checksums, which it otherwise leaves to a virtual cable that never does.
+/// Makes a worker's kernel compute checksums. Otherwise the kernel leaves them to the virtual cable, which never
+/// computes them.
 ///
 /// # Panics
 /// If ethtool fails.

@@ -1,8 +1,8 @@
-//! Tests and programs of an ordinary user that need networks: each is run again in namespaces of its own, where it may
-//! make them.
+//! Support for tests and programs of an ordinary user that need networks. Each is run again in its own namespaces,
+//! where it may create networks.
 //!
-//! A process with several threads, as a test program is one, cannot enter a user namespace. So the test that asks for
-//! networks starts its own program once more, inside, for this one test, and takes over the outcome.
+//! A process with several threads, such as a test program, cannot enter a user namespace. A test that needs networks
+//! therefore starts its own program again inside a user namespace, for this test only, and adopts the outcome.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,17 +13,18 @@ use tempfile::TempDir;
 
 use crate::{binaries, scratch};
 
-/// The first process of the namespaces: it collects orphans, and ends as the program does.
+/// First process in the namespaces: it reaps orphans and exits with the program's status.
 const INIT: [&str; 3] = ["-c", r#""$@"; exit $?"#, "sh"];
 const SHOWS_OUTPUT: [&str; 2] = ["--nocapture", "--no-capture"];
 
-/// Runs the calling test inside, or the calling program if it is none of tests; that one ends here.
+/// Runs the calling test inside the namespaces. If the caller is not a test, runs the calling program there, and this
+/// process ends.
 ///
 /// # Panics
 /// If the test fails.
 pub(crate) fn run_again() {
     let thread = std::thread::current();
-    // The harness of the standard library gives each test a thread of its name.
+    // The standard test harness names the thread of each test after the test.
     match thread.name().filter(|name| *name != "main") {
         Some(test) => run_test(test),
         None => run_program(),
@@ -43,7 +44,7 @@ fn run_program() -> ! {
 }
 
 fn run_test(test: &str) {
-    // Process ids mean something else inside: what belongs to a process there must lie apart from what others have.
+    // Process ids inside differ from those outside, so the files of inner processes need a separate directory.
     let directory = scratch::directory();
     let mut command = program();
     command.args(["--exact", test, "--include-ignored", "--test-threads=1"]);
@@ -63,7 +64,7 @@ fn check(test: &str, output: &Output, directory: TempDir) {
     if output.status.success() && text.contains("test result: ok. 1 passed; 0 failed") {
         return;
     }
-    // Under this name the next test process lets it be.
+    // Later test processes do not delete a directory with this prefix.
     let directory = directory.keep();
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
     let kept = env::temp_dir().join(format!("iswitch-failed-{name}"));

@@ -1,4 +1,5 @@
-//! What tests and benchmarks need of a machine: network namespaces, processes, faults, and what is missing.
+//! Resources for tests and benchmarks: network namespaces, processes, fault injection, and checks of what the machine
+//! lacks.
 
 pub mod binaries;
 pub mod cluster;

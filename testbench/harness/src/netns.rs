@@ -1,4 +1,4 @@
-//! Network namespaces: machines and cables inside this one, made for a test and removed with it.
+//! Network namespaces: virtual machines and cables that are created for a test and removed with it.
 
 use std::fs::File;
 use std::net::Ipv4Addr;
@@ -17,20 +17,20 @@ use crate::scratch;
 
 pub use iswitch_lab::network::{SWITCH_ADDRESS, SWITCH_MAC, WORKER_INTERFACE};
 
-/// A network namespace. Dropping removes it.
+/// A network namespace. Dropping it removes the namespace.
 #[derive(Debug)]
 pub struct Namespace(iswitch_lab::namespace::Namespace);
 
-/// The value, or the error as a panic.
+/// Returns the value, or panics with the error.
 fn expect<T>(result: Result<T, LabError>) -> T {
     result.unwrap_or_else(|error| panic!("{error}"))
 }
 
 impl Namespace {
-    /// Makes a namespace with its loop-back interface up; `role` becomes part of its name.
+    /// Creates a namespace with its loopback interface up; `role` becomes part of its name.
     ///
     /// # Panics
-    /// If that fails: ask [`crate::requirements::networks_and`] first.
+    /// If the namespace cannot be created; call [`crate::requirements::networks_and`] first.
     pub fn new(role: &str) -> Self {
         expect(Self::try_new(role))
     }
@@ -41,19 +41,19 @@ impl Namespace {
         iswitch_lab::namespace::Namespace::new(scratch::name(role)).map(Self)
     }
 
-    /// Its name.
+    /// Returns the name of the namespace.
     pub fn name(&self) -> &str {
         self.0.name()
     }
 
-    /// A command that will run inside.
+    /// Creates a command that runs inside the namespace.
     pub fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = self.0.command(program.as_ref());
         command.stdin(Stdio::null());
         command
     }
 
-    /// Runs a command inside and returns what it printed.
+    /// Runs a command inside the namespace and returns its output.
     ///
     /// # Panics
     /// If it fails.
@@ -61,7 +61,7 @@ impl Namespace {
         expect(self.0.run(words))
     }
 
-    /// Starts a command inside.
+    /// Starts a command inside the namespace.
     ///
     /// # Panics
     /// If it cannot be started.
@@ -69,7 +69,7 @@ impl Namespace {
         Process::spawn(words[0], self.command(words[0]).args(&words[1..]))
     }
 
-    /// Runs `ip` commands inside, one a line.
+    /// Runs `ip` commands inside the namespace, one per line.
     ///
     /// # Panics
     /// If one fails.
@@ -77,7 +77,7 @@ impl Namespace {
         expect(self.0.ip(commands));
     }
 
-    /// Loads an nft script inside.
+    /// Loads an nft script inside the namespace.
     ///
     /// # Panics
     /// If nft refuses it.
@@ -85,10 +85,10 @@ impl Namespace {
         expect(self.0.nft(script));
     }
 
-    /// Calls a function in a thread that lives inside.
+    /// Calls a function in a thread inside the namespace.
     ///
     /// # Panics
-    /// If the function does, or the namespace is gone.
+    /// If the function panics or the namespace no longer exists.
     pub fn enter<T: Send>(&self, function: impl FnOnce() -> T + Send) -> T {
         let file = File::open(Path::new(DIRECTORY).join(self.name())).expect("the namespace's file");
         let inside = move || {
@@ -101,7 +101,7 @@ impl Namespace {
     }
 }
 
-/// Removes the namespaces of earlier test processes that were killed, with whatever still runs inside.
+/// Removes the namespaces of earlier test processes that were killed, including the processes inside them.
 fn remove_leftovers() {
     let Ok(entries) = std::fs::read_dir(DIRECTORY) else { return };
     for entry in entries.flatten() {
@@ -113,7 +113,7 @@ fn remove_leftovers() {
     }
 }
 
-/// Ends the processes inside a namespace that nobody owns any more.
+/// Kills the processes inside an orphaned namespace.
 fn end_processes(name: &str) {
     let Ok(output) = Command::new("ip").args(["netns", "pids", name]).output() else { return };
     let ids = String::from_utf8_lossy(&output.stdout);
@@ -122,7 +122,7 @@ fn end_processes(name: &str) {
     }
 }
 
-/// What a [`Star`] is to be like.
+/// Options of a [`Star`].
 #[derive(Clone, Copy, Debug)]
 pub struct StarOptions {
     /// Number of workers.
@@ -137,7 +137,7 @@ impl Default for StarOptions {
     }
 }
 
-/// Workers, each cabled to a port of the bridge of a switch.
+/// Workers that are each cabled to a port of a switch's bridge.
 ///
 /// Worker i (from 0) has the interface [`WORKER_INTERFACE`] and is plugged into the bridge port `s<i + 1>`.
 #[derive(Debug)]
@@ -146,15 +146,15 @@ pub struct Star {
     pub switch: Namespace,
     /// The workers.
     pub workers: Vec<Namespace>,
-    /// What was asked for.
+    /// Options with which the star was created.
     pub options: StarOptions,
 }
 
 impl Star {
-    /// Makes the namespaces, the cables and the bridge, and waits until they carry frames.
+    /// Creates the namespaces, the cables and the bridge, and waits until they carry frames.
     ///
     /// # Panics
-    /// If something fails: ask [`crate::requirements::networks_and`] first.
+    /// If any of this fails; call [`crate::requirements::networks_and`] first.
     pub fn new(options: StarOptions) -> Self {
         let switch = Namespace::new("sw");
         let mtu = options.mtu_bytes;
@@ -170,7 +170,7 @@ impl Star {
         star
     }
 
-    /// The cable of a worker.
+    /// Returns the cable of a worker.
     pub fn cable(&self, worker: usize) -> Cable<'_> {
         Cable {
             switch: &self.switch,
@@ -183,7 +183,7 @@ impl Star {
         }
     }
 
-    /// Number of nft tables in the switch's namespace: a daemon has one for each of its ports.
+    /// Returns the number of nft tables in the switch's namespace; a daemon has one for each of its ports.
     ///
     /// # Panics
     /// If nft fails.
@@ -191,7 +191,7 @@ impl Star {
         self.switch.run(["nft", "list", "tables"]).lines().count()
     }
 
-    /// Takes a worker's cable out and plugs in another: both interfaces are new ones with the old names.
+    /// Replaces a worker's cable: both interfaces are new but keep their names.
     ///
     /// # Panics
     /// If that fails.
@@ -202,54 +202,54 @@ impl Star {
         cable.configure();
     }
 
-    /// Names of the bridge ports of all workers.
+    /// Returns the names of all workers' bridge ports.
     pub fn ports(&self) -> Vec<String> {
         (0..self.workers.len()).map(Self::port).collect()
     }
 
-    /// Name of the bridge port of a worker.
+    /// Returns the name of a worker's bridge port.
     pub fn port(worker: usize) -> String {
         network::port(worker)
     }
 
-    /// Address of a worker.
+    /// Returns the address of a worker.
     pub fn worker_address(worker: usize) -> Ipv4Addr {
         network::worker_address(worker)
     }
 }
 
-/// A cable between an interface of one namespace and a port of the bridge `br0` of another.
+/// A cable between an interface of one namespace and a port of the bridge `br0` in another.
 #[derive(Clone, Debug)]
 pub struct Cable<'a> {
-    /// Where the bridge is.
+    /// Namespace of the bridge.
     pub switch: &'a Namespace,
     /// The bridge port.
     pub port: String,
-    /// What is plugged into it.
+    /// Namespace at the other end of the cable.
     pub end: &'a Namespace,
-    /// The interface there.
+    /// Interface at that end.
     pub interface: &'static str,
-    /// Address of that.
+    /// Address of that interface.
     pub address: Ipv4Addr,
     /// Address of the bridge.
     pub switch_address: Ipv4Addr,
-    /// MTU of both.
+    /// MTU of both ends.
     pub mtu_bytes: u32,
 }
 
 impl Cable<'_> {
-    /// Makes both ends.
+    /// Creates both ends.
     ///
     /// # Panics
-    /// If there is such an interface already.
+    /// If an interface with one of these names exists already.
     pub fn lay(&self) {
         self.switch.ip(&self.commands().lay_commands(self.end.name()));
     }
 
-    /// Gives the end away from the bridge its address, and brings it up.
+    /// Assigns the address to the end away from the bridge and brings the interface up.
     ///
     /// # Panics
-    /// If it has one already.
+    /// If the interface has the address already.
     pub fn configure(&self) {
         self.end.ip(&self.commands().configure_commands());
     }
@@ -259,10 +259,10 @@ impl Cable<'_> {
         network::Cable { port: self.port.clone(), interface, address, mtu_bytes }
     }
 
-    /// Waits until it carries frames both ways.
+    /// Waits until the cable carries frames in both directions.
     ///
     /// # Panics
-    /// If it does not.
+    /// If it does not in time.
     pub fn await_frames(&self) {
         self.end.run(["ping", "-q", "-c", "1", "-w", "5", &self.switch_address.to_string()]);
     }

@@ -1,13 +1,13 @@
-//! Free ports of the loop-back interface.
+//! Free ports of the loopback interface.
 
 use std::net::TcpListener;
 
-/// Ports that nobody listens at, all different.
+/// Returns different ports on which no process listens.
 ///
 /// # Panics
-/// If there are none.
+/// If there are not enough free ports.
 pub fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
-    // All at once, so that they differ.
+    // All listeners exist at the same time, so that the ports differ.
     let listeners: [TcpListener; COUNT] =
         std::array::from_fn(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"));
     listeners.map(|listener| listener.local_addr().expect("an address").port())

@@ -1,4 +1,5 @@
-//! Programs that a test runs: their output in files, shown when the test fails, and never left behind.
+//! Programs that a test runs. Their output goes to files, which are shown if the test fails, and no program outlives
+//! the test.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,25 +13,25 @@ use crate::{scratch, wait};
 
 pub use rustix::process::Signal;
 
-/// Lines of each output that a failed test shows.
+/// Number of lines of each output that a failed test shows.
 const SHOWN_LINES: usize = 40;
 
-/// A command that the kernel kills when the calling thread ends, even if that is killed itself.
+/// Creates a command that the kernel kills when the calling thread ends, even if the thread itself is killed.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = iswitch_lab::process::command(program);
     command.stdin(Stdio::null());
     command
 }
 
-/// The same for a command that root runs as an ordinary user, `nobody`.
+/// Creates a command that root runs as the ordinary user `nobody`; the kernel kills it when the calling thread ends.
 pub fn command_of_nobody(program: impl AsRef<OsStr>) -> Command {
     let mut command = command("setpriv");
-    // A change of the user takes the first one's signal away.
+    // A change of user clears the parent-death signal set before it, so setpriv sets it again.
     command.args("--reuid 65534 --regid 65534 --clear-groups --pdeathsig KILL --".split(' ')).arg(program);
     command
 }
 
-/// Runs a command to its end and returns what it printed.
+/// Runs a command to completion and returns its standard output.
 ///
 /// # Panics
 /// If the command fails.
@@ -48,10 +49,10 @@ pub fn run(command: &mut Command) -> String {
 
 const PEAK_RSS: &str = "VmHWM:";
 
-/// The most memory of the calling process that was resident, in KiB.
+/// Returns the peak resident memory of the calling process, in KiB.
 ///
 /// # Panics
-/// If the operating system does not tell.
+/// If the operating system does not report it.
 pub fn own_peak_rss_kib() -> u64 {
     memory_kib("self", PEAK_RSS)
 }
@@ -62,30 +63,30 @@ fn memory_kib(process: &str, field: &str) -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).expect("a number of KiB")
 }
 
-/// A running program. Dropping kills it, and if a test has failed shows the end of its output and keeps the
-/// files.
+/// A running program. Dropping it kills the program; if a test has failed, it also shows the end of the output and
+/// keeps the files.
 #[derive(Debug)]
 pub struct Process {
     name: String,
     child: Child,
     ended: Option<ExitStatus>,
-    /// Of the files with its output. `None` once they are to be kept.
+    /// Directory of the output files; `None` once the files are to be kept.
     directory: Option<TempDir>,
 }
 
-/// What a program has left.
+/// Outcome of a program that has ended.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
-    /// What it printed.
+    /// Standard output.
     pub stdout: String,
-    /// What it printed as errors and logs.
+    /// Standard error, which contains errors and logs.
     pub stderr: String,
 }
 
 impl Process {
-    /// Starts a command; `name` stands for it in messages.
+    /// Starts a command; `name` identifies it in messages.
     ///
     /// # Panics
     /// If the command cannot be started.
@@ -93,7 +94,7 @@ impl Process {
         Self::start(name, command, None)
     }
 
-    /// Starts a command whose errors and logs go elsewhere: [`Self::stderr`] is empty.
+    /// Starts a command and sends its standard error elsewhere; [`Self::stderr`] is then empty.
     ///
     /// # Panics
     /// If the command cannot be started.
@@ -109,41 +110,41 @@ impl Process {
         Self { name: name.to_owned(), child, ended: None, directory: Some(directory) }
     }
 
-    /// Process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its memory that is resident, in KiB.
+    /// Returns the resident memory of the process, in KiB.
     ///
     /// # Panics
-    /// If it has ended.
+    /// If the process has ended.
     pub fn rss_kib(&self) -> u64 {
         memory_kib(&self.id().to_string(), "VmRSS:")
     }
 
-    /// The most memory that was resident, in KiB.
+    /// Returns the peak resident memory of the process, in KiB.
     ///
     /// # Panics
-    /// If it has ended.
+    /// If the process has ended.
     pub fn peak_rss_kib(&self) -> u64 {
         memory_kib(&self.id().to_string(), PEAK_RSS)
     }
 
-    /// What it has printed so far.
+    /// Returns the standard output so far.
     pub fn stdout(&self) -> String {
         self.read("stdout")
     }
 
-    /// What it has printed as errors and logs so far.
+    /// Returns the standard error so far.
     pub fn stderr(&self) -> String {
         self.read("stderr")
     }
 
-    /// Whether it is running.
+    /// Returns whether the process is running.
     ///
     /// # Panics
-    /// If the operating system does not tell.
+    /// If the operating system does not report the state.
     pub fn is_running(&mut self) -> bool {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().expect("the state of a child");
@@ -151,14 +152,14 @@ impl Process {
         self.ended.is_none()
     }
 
-    /// Waits until one of its outputs contains `needle`.
+    /// Waits until one of the outputs contains `needle`.
     ///
     /// # Panics
-    /// If it ends before, or does not print that in time.
+    /// If the process ends first or does not print `needle` in time.
     pub fn wait_for(&mut self, needle: &str, timeout: Duration) {
         let what = format!("{} to print {needle:?}", self.name);
         wait::until(&what, timeout, || {
-            // Asked first: what it prints before its end counts.
+            // This is queried first, so that output printed just before the end counts.
             let is_running = self.is_running();
             let is_printed = self.stdout().contains(needle) || self.stderr().contains(needle);
             assert!(is_running || is_printed, "{} ended before it printed {needle:?}", self.name);
@@ -166,7 +167,7 @@ impl Process {
         });
     }
 
-    /// Waits for its end.
+    /// Waits until the process has ended.
     ///
     /// # Panics
     /// If it does not end in time.
@@ -176,10 +177,10 @@ impl Process {
         Finished { status, stdout: self.stdout(), stderr: self.stderr() }
     }
 
-    /// Waits for its end and returns what it printed.
+    /// Waits until the process has ended and returns its standard output.
     ///
     /// # Panics
-    /// If it does not end in time, or fails.
+    /// If the process fails or does not end in time.
     pub fn wait_success(self, timeout: Duration) -> String {
         let name = self.name.clone();
         let finished = self.wait(timeout);
@@ -193,19 +194,19 @@ impl Process {
         finished.stdout
     }
 
-    /// Sends a signal to this process and no other.
+    /// Sends a signal to this process only.
     ///
     /// # Panics
     /// If the signal cannot be sent.
     pub fn signal(&mut self, signal: Signal) {
-        // An ended child that was waited for no longer owns its id.
+        // A child that has been reaped no longer owns its process id.
         if self.is_running() {
             kill_process(Pid::from_child(&self.child), signal)
                 .unwrap_or_else(|error| panic!("cannot signal {}: {error}", self.name));
         }
     }
 
-    /// Kills it and waits for the end.
+    /// Kills the process and waits until it has ended.
     ///
     /// # Panics
     /// If it does not end in time.
@@ -214,7 +215,7 @@ impl Process {
         self.wait_end(timeout);
     }
 
-    /// Sends a signal and waits for the end.
+    /// Sends a signal and waits until the process has ended.
     ///
     /// # Panics
     /// If it does not end in time.
@@ -244,7 +245,7 @@ impl Process {
             }
         }
         if let Some(directory) = self.directory.take() {
-            // Under this name the next test process lets it be.
+            // Later test processes do not delete a directory with this prefix.
             let kept = std::env::temp_dir().join(format!("iswitch-failed-{}", self.child.id()));
             if std::fs::rename(directory.path(), &kept).is_ok() {
                 eprintln!("--- all output of {}: {}", self.name, kept.display());

@@ -1,4 +1,4 @@
-//! What a test needs of the machine, and the loud line of a test that does not find it.
+//! Requirements of tests on the machine, and the visible report of a test whose requirements are not met.
 
 use std::fs::File;
 use std::io::Write;
@@ -13,17 +13,18 @@ use crate::isolated;
 use crate::netns::Namespace;
 use crate::process::command_of_nobody;
 
-/// Where this is set, a test that would skip fails instead.
+/// Environment variable that makes a test fail instead of being skipped.
 pub const REQUIRE_VARIABLE: &str = "ISWITCH_REQUIRE_ALL_TESTS";
 
-/// Whether the test may run in this process: it needs network namespaces and these programs.
+/// Returns whether the test may run in this process. The test needs network namespaces and the given programs.
 ///
-/// Root has network namespaces, and what an ordinary user has run in a user namespace. For an ordinary user the test,
-/// or the program if the caller is none of tests, is run again in such a namespace, and this returns false once it has
-/// passed; the caller returns then. If something is missing, says on stderr what, and returns false too.
+/// Network namespaces are available to root, and to processes inside a user namespace. For an ordinary user, the test
+/// (or the program, if the caller is not a test) is run again in such a namespace; once it has passed, this function
+/// returns false and the caller returns. If a requirement is missing, the function reports it on stderr and also
+/// returns false.
 ///
 /// # Panics
-/// If the test fails there, or if something is missing and [`REQUIRE_VARIABLE`] is set.
+/// If the test fails inside the namespace, or if a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn networks_and(test: &str, programs: &[&str]) -> bool {
     match networks() {
         Networks::Here => with_programs(test, None, programs),
@@ -37,11 +38,11 @@ pub fn networks_and(test: &str, programs: &[&str]) -> bool {
     }
 }
 
-/// Whether the test may run: it needs network namespaces, these programs, and for a reason the root of this machine,
-/// which a user namespace has not. The tests that do are listed in `testbench/ROOT.md`.
+/// Returns whether the test may run. The test needs network namespaces, the given programs and, for the given reason,
+/// root on this machine, which a user namespace does not provide. `testbench/ROOT.md` lists these tests.
 ///
 /// # Panics
-/// If something is missing, and [`REQUIRE_VARIABLE`] is set.
+/// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn root_and(test: &str, reason: &str, programs: &[&str]) -> bool {
     let missing = match networks() {
         _ if !is_root() => Some(format!("root ({reason})")),
@@ -51,19 +52,20 @@ pub fn root_and(test: &str, reason: &str, programs: &[&str]) -> bool {
     with_programs(test, missing, programs)
 }
 
-/// Whether the test may run: it starts programs that make namespaces of their own, and needs these programs.
+/// Returns whether the test may run. The test starts programs that create their own namespaces, and needs the given
+/// programs.
 ///
 /// # Panics
-/// If something is missing, and [`REQUIRE_VARIABLE`] is set.
+/// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn isolation_and(test: &str, programs: &[&str]) -> bool {
     with_programs(test, isolation::check().err().map(|error| error.to_string()), programs)
 }
 
-/// Whether the test may run: it needs root, to become an ordinary user who may have user namespaces, and for a reason
-/// that [`root_and`] shows.
+/// Returns whether the test may run. The test needs root for the given reason, as for [`root_and`], to become an
+/// ordinary user that can create user namespaces.
 ///
 /// # Panics
-/// If something is missing, and [`REQUIRE_VARIABLE`] is set.
+/// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn nobody_and(test: &str, reason: &str, programs: &[&str]) -> bool {
     if is_root() && !has_nobody_namespaces() {
         return with_programs(test, Some("user namespaces for ordinary users".to_owned()), programs);
@@ -71,30 +73,30 @@ pub fn nobody_and(test: &str, reason: &str, programs: &[&str]) -> bool {
     root_and(test, reason, programs)
 }
 
-/// Whether this process is root, and ordinary users may have user namespaces.
+/// Returns whether this process is root and ordinary users can create user namespaces.
 pub fn has_nobody_namespaces() -> bool {
     let mut unshare = command_of_nobody("unshare");
     unshare.args(["--user", "--map-current-user", "--net", "--", "true"]);
     is_root() && unshare.output().is_ok_and(|output| output.status.success())
 }
 
-/// Whether this process is root on this machine, not only in a user namespace.
+/// Returns whether this process is root on this machine and not only in a user namespace.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root() && !isolation::is_inside()
 }
 
-/// Whether the test may run: it needs these programs, but no privilege.
+/// Returns whether the test may run. The test needs the given programs but no privilege.
 ///
 /// # Panics
-/// If something is missing, and [`REQUIRE_VARIABLE`] is set.
+/// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn programs(test: &str, programs: &[&str]) -> bool {
     with_programs(test, None, programs)
 }
 
-/// Whether the test may run: as [`root_and`], with a kernel that has AF_XDP sockets.
+/// Returns whether the test may run. It has the requirements of [`root_and`] and needs a kernel with AF_XDP sockets.
 ///
 /// # Panics
-/// If something is missing, and [`REQUIRE_VARIABLE`] is set.
+/// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn root_xdp_and(test: &str, programs: &[&str]) -> bool {
     const REASON: &str = "the kernel loads XDP programs for no user namespace";
     if is_root() && !has_xdp() {
@@ -103,16 +105,17 @@ pub fn root_xdp_and(test: &str, programs: &[&str]) -> bool {
     root_and(test, REASON, programs)
 }
 
-/// Whether the kernel has AF_XDP sockets, and we may load the programs that they need.
+/// Returns whether the kernel supports AF_XDP sockets and this process may load the XDP programs they need.
 pub fn has_xdp() -> bool {
     is_root()
         && rustix::net::socket(rustix::net::AddressFamily::XDP, rustix::net::SocketType::RAW, None).is_ok()
 }
 
-/// Whether the test may run: it needs ns-3's and nlohmann's header files, and these programs, but no privilege.
+/// Returns whether the test may run. The test needs the header files of ns-3 and nlohmann-json and the given
+/// programs, but no privilege.
 ///
 /// # Panics
-/// If something is missing, and [`REQUIRE_VARIABLE`] is set.
+/// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn ns3_and(test: &str, programs: &[&str]) -> bool {
     const HEADERS: [(&str, &str); 2] =
         [("ns3/point-to-point-module.h", "libns3-dev"), ("nlohmann/json.hpp", "nlohmann-json3-dev")];
@@ -121,11 +124,11 @@ pub fn ns3_and(test: &str, programs: &[&str]) -> bool {
     with_programs(test, missing, programs)
 }
 
-/// What the caller has found, if the test may run: it needs that and these programs, but no privilege. The error of
-/// `found` says what is missing.
+/// Returns the value in `found` if the test may run. The test needs that value and the given programs, but no
+/// privilege. An error in `found` names the missing requirement.
 ///
 /// # Panics
-/// If something is missing, and [`REQUIRE_VARIABLE`] is set.
+/// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn found_and<T>(test: &str, found: Result<T, String>, programs: &[&str]) -> Option<T> {
     let (found, missing) = match found {
         Ok(found) => (Some(found), None),
@@ -134,10 +137,11 @@ pub fn found_and<T>(test: &str, found: Result<T, String>, programs: &[&str]) -> 
     if with_programs(test, missing, programs) { found } else { None }
 }
 
-/// Whether the test may run: it needs this Python with a module, which pip installs as `package`.
+/// Returns whether the test may run. The test needs the given Python interpreter with a module that pip installs as
+/// `package`.
 ///
 /// # Panics
-/// If something is missing, and [`REQUIRE_VARIABLE`] is set.
+/// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn python_module(test: &str, python: &str, module: &str, package: &str) -> bool {
     let found = Command::new(python).args(["-c", &format!("import {module}")]).output();
     let is_there = found.is_ok_and(|output| output.status.success());
@@ -157,23 +161,25 @@ fn with_programs(test: &str, missing: Option<String>, programs: &[&str]) -> bool
     false
 }
 
-/// Writes a line to stderr that passes through the capture of the test harness.
+/// Writes a line to stderr, bypassing the output capture of the test harness.
 pub fn report(line: &str) {
-    // One call for the line and its end: other tests write too. Nobody is left to tell if it fails.
+    // A single call writes the line with its line break, because other tests write too. A failure is ignored: there
+    // is no other channel on which to report it.
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// Where this process's tests have networks.
+/// Availability of network namespaces to the tests of this process.
 enum Networks {
-    /// Here.
+    /// In this process.
     Here,
-    /// In a process of its own in a user namespace.
+    /// In a separate process inside a user namespace.
     Inside,
-    /// Nowhere: this is missing.
+    /// Nowhere; the value names the missing requirement.
     Missing(String),
 }
 
-/// Tried once: being root does not suffice inside a container.
+/// Determines, once, where networks are available. The result is found by trying, because being root is not
+/// sufficient inside a container.
 fn networks() -> &'static Networks {
     static FOUND: OnceLock<Networks> = OnceLock::new();
     FOUND.get_or_init(|| {
@@ -192,27 +198,28 @@ fn networks() -> &'static Networks {
     })
 }
 
-/// Held by a test while no other one that asks may load the machine.
+/// Guard held by a test while no other test that holds a guard may load the machine.
 #[derive(Debug)]
 pub struct Alone {
     _threads: RwLockWriteGuard<'static, ()>,
-    /// Locked until it is closed.
+    /// Locked until the file is closed.
     _program: File,
 }
 
-/// Held by a test that mostly waits.
+/// Guard held by a test that spends most of its time waiting.
 #[derive(Debug)]
 pub struct Together {
     _threads: RwLockReadGuard<'static, ()>,
-    /// Locked until it is closed.
+    /// Locked until the file is closed.
     _program: File,
 }
 
-/// Orders the threads of this process, and lets none that wants to be alone wait for ever.
+/// Orders the threads of this process; a thread that waits for [`Alone`] is not starved.
 static THREADS: RwLock<()> = RwLock::new(());
 
-/// Waits until no other test holds [`Alone`] or [`Together`]: for tests that compare times, count what others would
-/// disturb, or need the whole machine. The others may be threads of this process or processes of the same program.
+/// Waits until no other test holds [`Alone`] or [`Together`]. It is for tests that compare times, count events that
+/// others would disturb, or need the whole machine. The others may be threads of this process or processes of the
+/// same program.
 ///
 /// # Panics
 /// If the file of this program cannot be locked.
@@ -223,8 +230,8 @@ pub fn alone() -> Alone {
     Alone { _threads: threads, _program: program }
 }
 
-/// Waits until no test holds [`Alone`]: for tests of real networks, most of whose time goes by while a packet is
-/// late, a lease expires or a process starts.
+/// Waits until no test holds [`Alone`]. It is for tests of real networks, which spend most of their time waiting for
+/// a late packet, the expiry of a lease or the start of a process.
 ///
 /// # Panics
 /// If the file of this program cannot be locked.
@@ -235,7 +242,8 @@ pub fn together() -> Together {
     Together { _threads: threads, _program: program }
 }
 
-/// Not by its path: a test that builds the workspace may have replaced the file.
+/// Opens the file of this program. Its path is not used because a test that builds the workspace may have replaced
+/// the file.
 fn own_file() -> File {
     File::open("/proc/self/exe").expect("this program")
 }

@@ -1,4 +1,4 @@
-//! Racks of workers, and switches above those of the racks.
+//! Racks of workers and the switches above them.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -11,32 +11,32 @@ use crate::netns::{Cable, Namespace, Star, StarOptions};
 
 /// Address of the switch above the racks.
 pub const ROOT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 254);
-/// Address of the switch above that of a [`Tower`]'s trees.
+/// Address of the switch above the trees of a [`Tower`].
 pub const TOP_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 7, 0, 254);
-/// Interface of a switch that leads to the one above.
+/// Interface of a switch that leads to its parent.
 pub const UPLINK_INTERFACE: &str = "u0";
 /// MTU of every cable, in bytes.
 pub const MTU_BYTES: u32 = 1500;
 
-/// A namespace with a bridge.
+/// Creates a namespace with a bridge.
 pub fn bridge(role: &str, address: Ipv4Addr, mac: [u8; 6]) -> Namespace {
     let namespace = Namespace::new(role);
     namespace.ip(&bridge_commands(address, mac));
     namespace
 }
 
-/// Name of the bridge port of a switch's n-th child (from 0).
+/// Returns the name of the bridge port of a switch's n-th child (from 0).
 pub fn port(child: usize) -> String {
     format!("r{}", child + 1)
 }
 
-/// The n-th address (from 0) of the network in which a bridge has its own.
+/// Returns the n-th address (from 0) of a bridge's own network.
 pub fn neighbour(bridge: Ipv4Addr, number: usize) -> Ipv4Addr {
     let [a, b, c, _] = bridge.octets();
     Ipv4Addr::new(a, b, c, number as u8 + 1)
 }
 
-/// The cable between a switch and the bridge of the one above it.
+/// Returns the cable between a switch and its parent's bridge.
 pub fn uplink<'a>(above: &'a Namespace, address: Ipv4Addr, below: &'a Namespace, child: usize) -> Cable<'a> {
     Cable {
         switch: above,
@@ -49,7 +49,7 @@ pub fn uplink<'a>(above: &'a Namespace, address: Ipv4Addr, below: &'a Namespace,
     }
 }
 
-/// Attaches the child end of an uplink.
+/// Creates an uplink cable and attaches its child end.
 pub fn plug_in(cable: &Cable<'_>) {
     cable.lay();
     cable.configure();
@@ -60,22 +60,22 @@ fn parent_at(address: Ipv4Addr) -> String {
     SocketAddrV4::new(address, DEFAULT_PORT).to_string()
 }
 
-/// A switch above several [`Star`]s, whose own switches reach it through a bridge.
+/// A switch above several [`Star`]s, whose switches reach it through a bridge.
 ///
 /// Rack i (from 0) is plugged into the root's bridge port `r<i + 1>` and has the address 10.8.0.(i + 1) there.
 #[derive(Debug)]
 pub struct Tree {
     /// The switch above the racks.
     pub root: Namespace,
-    /// The racks. Their workers have the same addresses in each of them.
+    /// The racks; all use the same addresses for their workers.
     pub racks: Vec<Star>,
 }
 
 impl Tree {
-    /// Makes racks of so many workers each, and waits until the cables carry frames.
+    /// Creates racks with the given numbers of workers and waits until the cables carry frames.
     ///
     /// # Panics
-    /// If something fails: ask [`crate::requirements::networks_and`] first.
+    /// If any of this fails; call [`crate::requirements::networks_and`] first.
     pub fn new(workers: &[usize]) -> Self {
         let root = bridge("root", ROOT_ADDRESS, [2, 0, 0, 0, 1, 0xfe]);
         let star = |workers: &usize| Star::new(StarOptions { workers: *workers, ..StarOptions::default() });
@@ -84,20 +84,20 @@ impl Tree {
         tree
     }
 
-    /// The cable between a rack's switch and the root.
+    /// Returns the cable between a rack's switch and the root.
     pub fn uplink(&self, rack: usize) -> Cable<'_> {
         uplink(&self.root, ROOT_ADDRESS, &self.racks[rack].switch, rack)
     }
 
-    /// Address of a rack's switch towards the root.
+    /// Returns the address of a rack's switch on the network of the root.
     pub fn rack_address(rack: usize) -> Ipv4Addr {
         neighbour(ROOT_ADDRESS, rack)
     }
 
-    /// Plugs a further switch into the root's bridge, beside the racks: its namespace and its address.
+    /// Connects another switch to the root's bridge, beside the racks, and returns its namespace and address.
     ///
     /// # Panics
-    /// If something fails, or the place is taken.
+    /// If any of this fails or the port is already in use.
     pub fn plug_switch(&self, place: usize) -> (Namespace, Ipv4Addr) {
         let namespace = Namespace::new("switch");
         let cable = uplink(&self.root, ROOT_ADDRESS, &namespace, place);
@@ -109,24 +109,24 @@ impl Tree {
     /// Starts the root's daemon.
     ///
     /// # Panics
-    /// If it does not become ready.
+    /// If the daemon does not become ready.
     pub fn start_root(&self, kind: PortKind, arguments: &[&str]) -> Daemon {
         let ports: Vec<_> = (0..self.racks.len()).map(port).collect();
         Daemon::serving(&self.root, ROOT_ADDRESS, kind, &ports, arguments)
     }
 
-    /// Starts the daemon of a rack, below the root.
+    /// Starts the daemon of a rack below the root.
     ///
     /// # Panics
-    /// If it does not become ready.
+    /// If the daemon does not become ready.
     pub fn start_rack(&self, rack: usize, kind: PortKind, arguments: &[&str]) -> Daemon {
         self.start_rack_below(&[ROOT_ADDRESS], rack, kind, arguments)
     }
 
-    /// Starts the daemon of a rack, below one of these switches.
+    /// Starts the daemon of a rack with the given parent candidates.
     ///
     /// # Panics
-    /// If it does not become ready.
+    /// If the daemon does not become ready.
     pub fn start_rack_below(
         &self,
         parents: &[Ipv4Addr],
@@ -140,7 +140,7 @@ impl Tree {
         Daemon::in_star(&self.racks[rack], kind, &arguments)
     }
 
-    /// The workers of all racks.
+    /// Returns the workers of all racks.
     pub fn workers(&self) -> impl Iterator<Item = &Namespace> {
         self.racks.iter().flat_map(|rack| &rack.workers)
     }
@@ -151,15 +151,15 @@ impl Tree {
 pub struct Tower {
     /// The switch above the trees.
     pub top: Namespace,
-    /// The trees. They use the same addresses.
+    /// The trees; all use the same addresses.
     pub trees: Vec<Tree>,
 }
 
 impl Tower {
-    /// Makes trees with racks of so many workers each, and waits until the cables carry frames.
+    /// Creates trees whose racks have the given numbers of workers, and waits until the cables carry frames.
     ///
     /// # Panics
-    /// If something fails: ask [`crate::requirements::networks_and`] first.
+    /// If any of this fails; call [`crate::requirements::networks_and`] first.
     pub fn new(workers: &[&[usize]]) -> Self {
         let top = bridge("top", TOP_ADDRESS, [2, 0, 0, 0, 2, 0xfe]);
         let trees: Vec<_> = workers.iter().map(|workers| Tree::new(workers)).collect();
@@ -169,10 +169,10 @@ impl Tower {
         Self { top, trees }
     }
 
-    /// Starts the daemons of all switches: that at the top, those below it, those of the racks.
+    /// Starts the daemons of all switches and returns them by level: the top, the roots of the trees, the racks.
     ///
     /// # Panics
-    /// If one does not become ready.
+    /// If a daemon does not become ready.
     pub fn start(&self, kind: PortKind) -> [Vec<Daemon>; 3] {
         let ports: Vec<_> = (0..self.trees.len()).map(port).collect();
         let top = Daemon::serving(&self.top, TOP_ADDRESS, kind, &ports, &[]);
@@ -186,13 +186,13 @@ impl Tower {
         [vec![top], roots, racks.collect()]
     }
 
-    /// The workers of all racks.
+    /// Returns the workers of all racks.
     pub fn workers(&self) -> impl Iterator<Item = &Namespace> {
         self.trees.iter().flat_map(Tree::workers)
     }
 }
 
-/// A job of all workers of a tree.
+/// A job with all workers of a tree.
 #[derive(Debug)]
 pub struct TreeJob {
     /// The daemon of the root.
@@ -204,7 +204,7 @@ pub struct TreeJob {
 }
 
 impl TreeJob {
-    /// Starts daemons and workers.
+    /// Starts the daemons and the workers.
     ///
     /// # Panics
     /// If one cannot be started.
@@ -214,10 +214,10 @@ impl TreeJob {
         Self::below(tree, root, racks, arguments)
     }
 
-    /// Starts the workers, below daemons that run.
+    /// Starts the workers below running daemons.
     ///
     /// # Panics
-    /// If one cannot be started.
+    /// If a worker cannot be started.
     pub fn below(tree: &Tree, root: Daemon, racks: Vec<Daemon>, arguments: &str) -> Self {
         let workers = Group::of(tree.workers(), racks[0].address(), arguments);
         Self { root, racks, workers }
@@ -226,17 +226,17 @@ impl TreeJob {
     /// Waits until each rack has new sums.
     ///
     /// # Panics
-    /// If one gets none.
+    /// If a rack receives none in time.
     pub fn wait_for_results(&self) {
         self.racks.iter().for_each(|rack| {
             rack.wait_for_results();
         });
     }
 
-    /// Waits until sums come down, lets all workers end after the same round, and returns what they have checked.
+    /// Waits until results arrive, stops all workers after the same round, and returns their results.
     ///
     /// # Panics
-    /// If a sum is wrong, or a round does not end.
+    /// If a sum is wrong or a round does not complete.
     pub fn finish(mut self) -> Vec<Value> {
         self.wait_for_results();
         self.workers.end();

@@ -3,10 +3,10 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Time between two looks at a condition.
+/// Interval between two checks of a condition.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Waits until a condition holds; `what` names it in the message of a failure.
+/// Waits until a condition holds; `what` identifies it in the panic message.
 ///
 /// # Panics
 /// If it does not hold in time.
@@ -14,10 +14,10 @@ pub fn until(what: &str, timeout: Duration, mut condition: impl FnMut() -> bool)
     until_some(what, timeout, || condition().then_some(()));
 }
 
-/// Waits until `find` returns a value; `what` names it in the message of a failure.
+/// Waits until `find` returns a value; `what` identifies it in the panic message.
 ///
 /// # Panics
-/// If there is none in time.
+/// If there is no value in time.
 pub fn until_some<T>(what: &str, timeout: Duration, mut find: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {

@@ -1,25 +1,25 @@
-//! Vectors whose sum shows which workers are in it, segment by segment, and how often.
+//! Vectors whose sum reveals, for each segment, which workers it contains and how often.
 //!
-//! Each segment begins with a census: worker i adds a power of four of its own, so that the digits of the sum
-//! count the workers. All other elements are integers that differ by rank, round and element, so that a
-//! contribution that is missing, repeated, stale or misplaced shows there. Sums are exact in any order.
+//! Each segment begins with a census: worker i adds its own power of four, so that the digits of the sum count the
+//! workers. All other elements are integers that depend on the rank, the round and the element, so that they reveal a
+//! missing, duplicate, stale or misplaced contribution. Sums are exact in any order.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use iswitch_protocol::limits::MAX_MEMBERS;
 
-/// Of the digits of a census: a worker may be counted three times before its digit runs over into the next.
+/// Bits of a census digit; a worker can be counted three times before its digit overflows into the next.
 const BASE_BITS: u32 = 2;
-/// Workers in one float of a census: an f32 holds integers of 24 bits exactly.
+/// Number of workers in one float of a census; an f32 represents integers of up to 24 bits exactly.
 const WORKERS_PER_FLOAT: usize = (f32::MANTISSA_DIGITS / BASE_BITS) as usize;
 const ELEMENT_SALT: u32 = 0x9e37_79b9;
 const ROUND_SALT: u32 = 0x7f4a_7c15;
 
-/// An integer of 16 bits that looks random: with a share for the element and one for the round, the sum over
-/// [`MAX_MEMBERS`] workers needs 23 of the 24 bits that an f32 holds exactly.
+/// Returns a pseudo-random 16-bit integer. With one share for the element and one for the round, the sum over
+/// [`MAX_MEMBERS`] workers needs 23 of the 24 bits that an f32 represents exactly.
 fn integer(rank: usize, place: u32) -> f32 {
-    // The finaliser of MurmurHash3.
+    // This is the finaliser of MurmurHash3.
     let mut x = place.wrapping_add((rank as u32).wrapping_mul(0x85eb_ca77));
     x = (x ^ (x >> 16)).wrapping_mul(0x85eb_ca6b);
     x = (x ^ (x >> 13)).wrapping_mul(0xc2b2_ae35);
@@ -28,60 +28,60 @@ fn integer(rank: usize, place: u32) -> f32 {
 
 const _: () = assert!(MAX_MEMBERS * 2 * 0xffff < 1 << f32::MANTISSA_DIGITS);
 
-/// Workers by rank: bit i for rank i.
+/// A set of ranks: bit i stands for rank i.
 type Ranks = u64;
 
 fn ranks(set: Ranks) -> impl Iterator<Item = usize> {
     (0..MAX_MEMBERS).filter(move |rank| set & 1 << rank != 0)
 }
 
-/// What one worker contributes, and what the sums must be.
+/// Generates the contributions of one worker and checks the sums.
 #[derive(Debug)]
 pub struct Witness {
     rank: usize,
     workers: usize,
     segment_floats: usize,
-    /// This worker's share of each element that is the same in all rounds.
+    /// This worker's share of each element, which is constant over all rounds.
     own: Vec<f32>,
-    /// The sum of these over the workers that were found in a segment, for each set of workers that was.
+    /// Sum of these shares over the workers in a segment, for each set of workers found so far.
     sums: HashMap<Ranks, Vec<f32>>,
 }
 
-/// How many workers a sum holds, in its segments.
+/// Numbers of workers in the segments of a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
-    /// In the segment with the fewest.
+    /// Number in the segment with the fewest workers.
     pub fewest: u16,
-    /// In the segment with the most.
+    /// Number in the segment with the most workers.
     pub most: u16,
 }
 
-/// What is wrong with a sum.
+/// Error in a sum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wrong {
-    /// A segment holds a worker that often.
+    /// A segment contains a worker an unexpected number of times.
     Count {
         /// Number of the segment.
         segment: usize,
         /// The worker.
         rank: usize,
-        /// How often its contribution is in the sum.
+        /// Number of times that the sum contains its contribution.
         times: u32,
     },
-    /// A segment holds somebody who is not in the job, or no integer.
+    /// A segment contains a contribution from outside the job, or its census is not an integer.
     Census {
         /// Number of the segment.
         segment: usize,
         /// The float that counts workers.
         got: f32,
     },
-    /// An element is not the sum over the workers that the segment holds.
+    /// An element is not the sum over the workers in its segment.
     Element {
         /// Position in the vector.
         element: usize,
         /// The element.
         got: f32,
-        /// The sum over those workers.
+        /// Sum over the workers in the segment.
         expected: f32,
     },
 }
@@ -101,19 +101,19 @@ impl fmt::Display for Wrong {
 }
 
 impl Witness {
-    /// For the worker of that rank among `workers` (at most 64), and vectors of `floats` elements of which
-    /// each `segment_floats` share a packet.
+    /// Creates the witness for the worker `rank` of `workers` (at most 64) and for vectors of `floats` elements, of
+    /// which each packet carries `segment_floats`.
     pub fn new(rank: usize, workers: usize, floats: usize, segment_floats: usize) -> Self {
         let own = (0..floats as u32).map(|element| integer(rank, ELEMENT_SALT ^ element)).collect();
         Self { rank, workers, segment_floats, own, sums: HashMap::new() }
     }
 
-    /// Floats at the start of each segment that count workers.
+    /// Returns the number of floats at the start of each segment that count workers.
     pub fn census_floats(workers: usize) -> usize {
         workers.div_ceil(WORKERS_PER_FLOAT)
     }
 
-    /// Writes the contribution to a round.
+    /// Writes the contribution for a round.
     pub fn fill(&self, vector: &mut [f32], round: u32) {
         let share = integer(self.rank, ROUND_SALT ^ round);
         vector.iter_mut().zip(&self.own).for_each(|(to, own)| *to = own + share);
@@ -125,11 +125,11 @@ impl Witness {
         }
     }
 
-    /// Checks each segment of a sum, which may be shorter than the vector: this worker is in it, no worker is
-    /// twice, and all elements are the sum over those that are.
+    /// Checks each segment of a sum, which may be shorter than the vector: the segment contains this worker, contains
+    /// no worker twice, and all its elements are the sum over the workers it contains.
     ///
     /// # Errors
-    /// Names the first that is wrong.
+    /// Returns the first error found.
     pub fn check(&mut self, sum: &[f32], round: u32) -> Result<Census, Wrong> {
         let mut census = Census { fewest: u16::MAX, most: 0 };
         for (number, segment) in sum.chunks(self.segment_floats).enumerate() {
@@ -142,7 +142,7 @@ impl Witness {
         Ok(census)
     }
 
-    /// The workers that a segment holds.
+    /// Returns the workers that a segment contains.
     fn present(&self, segment: &[f32], number: usize) -> Result<Ranks, Wrong> {
         let mut present = 0;
         for (at, &got) in segment[..Self::census_floats(self.workers)].iter().enumerate() {
@@ -191,7 +191,7 @@ impl Witness {
     }
 }
 
-/// What a worker adds to its float of a census.
+/// Returns the value that a worker adds to its float of a census.
 fn digit_of(rank: usize) -> u32 {
     1 << ((rank % WORKERS_PER_FLOAT) as u32 * BASE_BITS)
 }
@@ -204,7 +204,7 @@ mod tests {
     const SEGMENT_FLOATS: usize = 366;
     const ROUND: u32 = 5;
 
-    /// What worker 0 finds in the sum of the vectors of some workers, after a change.
+    /// Returns what worker 0 finds in the sum of several workers' vectors after a change.
     fn check(workers: usize, change: impl Fn(&mut Vec<Vec<f32>>)) -> Result<Census, Wrong> {
         let fill = |rank| {
             let mut vector = vec![0.0; FLOATS];

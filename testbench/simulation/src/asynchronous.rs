@@ -1,9 +1,10 @@
-//! An asynchronous job in virtual time: the real switch core and the real worker protocol, with the three stages of
-//! the pipeline reduced to what decides about sums: when a gradient is made, committed and applied.
+//! Simulation of an asynchronous job in virtual time with the real switch core and the real worker protocol. The
+//! three pipeline stages are reduced to the points that affect sums: when a gradient is computed, committed and
+//! applied.
 //!
-//! One seed decides everything. Vectors are integers, so every sum is exact, and any vector that was counted twice,
-//! or in part, or in two aggregates, shows in the result. There is one switch: a switch with a parent refuses such jobs
-//! (requirement V-10).
+//! One seed determines the whole run. Vectors consist of integers, so every sum is exact, and a result reveals any
+//! vector that was counted twice, in part or in two aggregates. There is one switch, because a switch with a parent
+//! refuses asynchronous jobs (requirement V-10).
 
 mod census;
 mod learner;
@@ -34,25 +35,26 @@ use crate::checker::{Rule, Violation, violated};
 use crate::transcript::{Transcript, describe};
 use crate::{Failure, JOB, run_with_transcript};
 
-/// Aggregates that every worker must be given after the faults have ended.
+/// Aggregates that must be delivered to every worker after the faults have ended.
 const UPDATES_AFTER_HEAL: u64 = 2;
-/// How long that may take, in virtual time, besides two leases: retries are at most half a second apart.
+/// Time limit for these aggregates in virtual time, in addition to two leases; retries are at most half a second
+/// apart.
 const LIVENESS_LIMIT: Duration = Duration::from_secs(3);
-/// How long an operator waits after a lease before starting the workers again that a job waits for.
+/// Time after a lease for which the operator waits before restarting the workers that a job waits for.
 const OPERATOR_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Runs what a seed stands for.
+/// Runs the scenario drawn from a seed.
 ///
 /// # Errors
-/// The first rule that was broken.
+/// Returns the first rule violation.
 pub fn simulate(seed: u64) -> Result<Totals, Box<Failure<Scenario>>> {
     run(&Scenario::draw(seed), seed).map(|report| Totals::of(&report))
 }
 
-/// Runs a scenario, checking every sum of every worker; the seed decides what the network does.
+/// Runs a scenario and checks every sum of every worker; the seed determines the behaviour of the network.
 ///
 /// # Errors
-/// The first rule that was broken.
+/// Returns the first rule violation.
 pub fn run(scenario: &Scenario, seed: u64) -> Result<Report, Box<Failure<Scenario>>> {
     run_with_transcript(scenario, seed, |transcript| Simulation::new(scenario, seed, transcript).run())
 }
@@ -60,27 +62,27 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<Report, Box<Failure<Scenari
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Packet {
     at: Instant,
-    /// Keeps the order of packets that arrive at the same time.
+    /// Sequence number that orders packets arriving at the same time.
     sequence: u64,
-    /// The worker that sent it, or that gets it.
+    /// Worker that sent the packet or receives it.
     worker: usize,
-    /// The port of the process that sent it, or that it is for.
+    /// Port of the sending or receiving process.
     udp_port: u16,
     to_switch: bool,
     is_data: bool,
     bytes: Vec<u8>,
 }
 
-/// What is known of an aggregate.
+/// State that the simulation keeps for an aggregate.
 #[derive(Default)]
 struct Aggregate {
-    /// The contributions, as the switch sent them.
+    /// Number of contributions that the switch sent.
     sent: Option<u16>,
-    /// The sum and the contributions, as the first worker got them.
+    /// Sum and number of contributions that the first worker received.
     sum: Option<(Vec<f32>, u16)>,
-    /// The model after it, as the first worker had it.
+    /// Model of the first worker after it applied the aggregate.
     model: Vec<f32>,
-    /// Vectors that are in it, by worker and number.
+    /// Vectors in the aggregate, by worker and number.
     vectors: Vec<(usize, u64)>,
 }
 
@@ -89,7 +91,7 @@ struct Simulation<'a> {
     scenario: &'a Scenario,
     seed: u64,
     transcript: &'a mut Transcript,
-    /// What the network does now.
+    /// Current network faults.
     faults: Faults,
     random: ChaCha8Rng,
     begin: Instant,
@@ -99,23 +101,23 @@ struct Simulation<'a> {
     switch: Switch,
     census: Census,
     workers: Vec<SimulatedWorker>,
-    /// Worker processes that there were.
+    /// Number of worker processes started so far.
     lives: u64,
-    /// What those have done that have ended.
+    /// Reports of the processes that have ended.
     ended: Vec<WorkerReport>,
     departures: Departures,
     undecided: Vec<Undecided>,
-    /// By epoch and number.
+    /// Aggregates by epoch and number.
     aggregates: BTreeMap<(u64, u32), Aggregate>,
-    /// Upsets that have happened.
+    /// Number of upsets that have occurred.
     upsets: usize,
-    /// The model of those who were Resumed, by epoch and their next aggregate.
+    /// Models of workers whose membership was Resumed, by epoch and next aggregate.
     resumed_models: BTreeMap<(u64, u32), Vec<f32>>,
     datagrams: u64,
 }
 
 impl<'a> Simulation<'a> {
-    /// A job whose workers are about to join.
+    /// Creates a job whose workers are about to join.
     fn new(scenario: &'a Scenario, seed: u64, transcript: &'a mut Transcript) -> Self {
         let begin = Instant::from_nanos(1);
         let count = scenario.workers.len();
@@ -143,7 +145,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs to the end.
+    /// Runs the simulation to its end.
     fn run(mut self) -> Result<Report, Violation> {
         if self.scenario.threshold > 0 {
             let body = ControlBody::SetH { threshold: self.scenario.threshold };
@@ -158,7 +160,7 @@ impl<'a> Simulation<'a> {
         self.report()
     }
 
-    /// Ends all faults: from now on every worker that is alive has to go on.
+    /// Ends all faults; from now on, every live worker must make progress.
     fn heal(&mut self) -> Result<(), Violation> {
         self.note(|| "all faults end".to_owned());
         self.faults = Faults { delay: self.faults.delay, ..Faults::NONE };
@@ -192,7 +194,7 @@ impl<'a> Simulation<'a> {
         self.workers.iter().all(|worker| is_gone(worker) || has_gone_on(worker)) && self.is_census_right()
     }
 
-    /// Whether the job waits for no worker.
+    /// Returns whether the job has all the workers it waits for.
     fn is_complete(&self) -> bool {
         self.switch.jobs().any(|job| job.job == JOB && job.formed)
     }
@@ -201,7 +203,7 @@ impl<'a> Simulation<'a> {
         self.transcript.note(self.now, line);
     }
 
-    /// Lets the next packet arrive, or the next deadline pass. False if nothing is left to happen.
+    /// Processes the next packet or deadline. Returns false if nothing is left to process.
     fn step(&mut self) -> Result<bool, Violation> {
         let (begin, now) = (self.begin, self.now);
         let packet = self.wire.peek().map(|Reverse(next)| next.at);
@@ -241,7 +243,8 @@ impl<'a> Simulation<'a> {
         if to_switch {
             let from = endpoint(worker, udp_port);
             self.switch.handle_datagrams(self.now, &from, class, &bytes, bytes.len());
-            // A control packet of an earlier session is not authentic, and a Join may be of an earlier process.
+            // A control packet of an earlier session fails authentication, and a Join may come from an earlier
+            // process.
             let is_join = bytes.first() == Some(&(Action::Join as u8));
             if is_data || !self.scenario.is_keyed && !is_join {
                 self.census.hear(from.peer, self.now);
@@ -258,7 +261,7 @@ impl<'a> Simulation<'a> {
         self.act(worker)
     }
 
-    /// One turn of a worker: it receives, applies sums, and computes and commits gradients.
+    /// Runs one turn of a worker: it receives, applies sums, and computes and commits gradients.
     fn act(&mut self, worker: usize) -> Result<(), Violation> {
         let now = self.now;
         if !self.workers[worker].is_running {
@@ -317,7 +320,7 @@ impl<'a> Simulation<'a> {
         self.follow_switch(finished)
     }
 
-    /// Puts a packet on the wire: it is lost, or arrives once or twice.
+    /// Puts a packet on the wire, where it is lost or arrives once or twice.
     fn send(&mut self, worker: usize, udp_port: u16, to_switch: bool, class: Class, bytes: &[u8]) {
         let Faults { delay, jitter, loss, duplication } = self.faults;
         let copies = 1 + u32::from(self.random.random_bool(duplication));
@@ -360,7 +363,7 @@ impl<'a> Simulation<'a> {
 }
 
 impl Simulation<'_> {
-    /// Looks at what the switch reports, and at the aggregates that it sends for the first time.
+    /// Checks the events that the switch reports and the aggregates that it sends for the first time.
     pub(super) fn follow_switch(&mut self, finished: Option<Finished>) -> Result<(), Violation> {
         let mut events = Vec::new();
         while let Some(event) = self.switch.poll_event() {
@@ -379,7 +382,7 @@ impl Simulation<'_> {
             for event in events {
                 self.hear_event(event, is_open)?;
             }
-            // Members that resume a job may not know whether H was set.
+            // Members that resume a job may not know whether H was pinned.
             self.census.pinned = job.filter(|job| job.threshold_pinned).map(|job| job.threshold);
         }
         finished.map_or(Ok(()), |finished| self.census.finish(finished, begun_with))
@@ -413,14 +416,14 @@ impl Simulation<'_> {
                 let lease = Duration::from_millis(u64::from(self.scenario.lease_ms));
                 self.census.heard.get(&gone).is_none_or(|heard| self.now.since(*heard) > lease)
             }
-            // A late answer made the member join again, or another process has its address.
+            // Either a late answer made the member rejoin, or another process uses its address.
             Departure::Forgotten | Departure::Restarted => self.is_disturbed(),
             Departure::Leave => false,
         };
         if is_excused { Ok(()) } else { violated(Rule::Membership, event.to_string()) }
     }
 
-    /// The switch sends a result. Gives the aggregate if this is its first.
+    /// Records that the switch sends a result. Returns the aggregate if this is its first result.
     pub(super) fn note_result(&mut self, seg: Seg) -> Result<Option<Finished>, Violation> {
         let Seg { round: number, contributions, .. } = seg;
         if self.census.last.replace((number, contributions)) == Some((number, contributions)) {
@@ -438,14 +441,14 @@ impl Simulation<'_> {
         }
     }
 
-    /// The incarnation of the job that the switch has now; the last one if it has none.
+    /// Follows the current incarnation of the job at the switch; if there is none, keeps the last one.
     pub(super) fn follow_epoch(&mut self) {
         if let Some(epoch) = self.switch.epoch_of(JOB) {
             self.census.enter(epoch);
         }
     }
 
-    /// Whether the members are exactly the workers that are alive.
+    /// Returns whether the members are exactly the live workers.
     pub(super) fn is_census_right(&self) -> bool {
         let running = self.workers.iter().enumerate().filter(|(_, worker)| worker.is_running);
         let mut alive: Vec<_> = running.map(|(at, worker)| address(at, worker.udp_port)).collect();

@@ -1,10 +1,10 @@
-//! Simpler protocols on the same links: what rounds, contributor bitmaps and cached results are for.
+//! Simpler protocols on the same links, which show why rounds, contributor bitmaps and cached results are needed.
 //!
-//! Both are small models. [`Protocol::Counter`] is the switch of the paper, which counts contributions for each
-//! segment; the paper does not say what a worker does about a loss, so here it sends again after a timeout.
-//! [`Protocol::OneBit`] is SwitchML's (Sapio et al., NSDI 2021, algorithm 3): two generations of slots told apart
-//! by one bit, a bitmap of workers for each, and the older generation kept as a shadow copy. [`Protocol::Rounds`]
-//! is no model but the real switch core and the real worker.
+//! Two of the three protocols are small models. [`Protocol::Counter`] is the switch of the paper, which counts
+//! contributions per segment. The paper does not specify how a worker handles a loss, so the model retransmits after
+//! a timeout. [`Protocol::OneBit`] is SwitchML's algorithm (Sapio et al., NSDI 2021, algorithm 3): two generations of
+//! slots distinguished by one bit, a bitmap of workers for each, and the older generation kept as a shadow copy.
+//! [`Protocol::Rounds`] is not a model but the real switch core and the real worker.
 
 use std::time::Duration;
 
@@ -18,27 +18,27 @@ use super::network::{Link, LinkCounters, LinkModel, Loss};
 use super::queue::Queue;
 use super::swarm::Scenario;
 
-/// Workers of the comparison.
+/// Number of workers in the comparison.
 pub const WORKERS: usize = 4;
-/// Segments of its vector.
+/// Number of segments in the vector.
 pub const SEGMENTS: usize = 16;
-/// Silence after which a worker of the two models sends a segment again.
+/// Timeout after which a worker of the two models retransmits a segment.
 const RETRANSMISSION_TIMEOUT: Duration = Duration::from_millis(1);
-/// Time between two segments of a worker.
+/// Interval between two segments of a worker.
 const PACING: Duration = Duration::from_nanos(1_500);
-/// A run that takes longer than this for each round is hung.
+/// Time limit per round, after which a run counts as hung.
 const PATIENCE_PER_ROUND: Duration = Duration::from_millis(30);
 const PACKET_LEN_BYTES: usize = 1_500;
 
-/// How the switch tells contributions apart.
+/// How the switch identifies contributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
-    /// Not at all: a counter for each segment.
+    /// No identification: a counter per segment.
     Counter,
-    /// By worker, and by one bit that changes with each round.
+    /// By worker and by one bit that alternates between rounds.
     OneBit,
-    /// By worker and by round: iSwitch for Linux.
+    /// By worker and round: iSwitch for Linux.
     Rounds,
 }
 
@@ -49,12 +49,12 @@ const fn loss(probability: f64) -> LinkModel {
     LinkModel { loss: Some(Loss::Bernoulli { probability }), ..LINK }
 }
 
-/// Links whose packets overtake each other by microseconds, and some by up to 3 ms.
+/// Adds reordering by microseconds to a link, and by up to 3 ms for the share `late` of the packets.
 const fn reordering(link: LinkModel, late: f64) -> LinkModel {
     LinkModel { fifo: false, late, late_by: Duration::from_millis(3), ..link }
 }
 
-/// The networks of the comparison, by name.
+/// Networks of the comparison, by name.
 pub const NETWORKS: [(&str, LinkModel); 11] = [
     ("clean", LINK),
     ("loss 1e-4", loss(1e-4)),
@@ -72,33 +72,34 @@ pub const NETWORKS: [(&str, LinkModel); 11] = [
     ),
 ];
 
-/// What a run has come to.
+/// Outcome of one run, or the total of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// Results that workers have taken, one for each segment and worker.
+    /// Results that workers accepted, counted per segment and worker.
     pub results: u64,
-    /// Those of them that are not the sum of all workers' gradients of that round.
+    /// Accepted results that are not the sum of all workers' gradients of that round.
     pub wrong: u64,
-    /// Packets that were sent.
+    /// Packets sent.
     pub packets: u64,
-    /// Runs that came to their end.
+    /// Runs that completed.
     pub finished: u64,
-    /// Runs.
+    /// Total number of runs.
     pub runs: u64,
 }
 
 impl Outcome {
-    /// Share of the results that are wrong, in percent.
+    /// Returns the share of wrong results, in percent.
     pub fn wrong_percent(&self) -> f64 {
         100.0 * self.wrong as f64 / self.results.max(1) as f64
     }
 
-    /// Packets for each that a network without faults needs: one up and one down for each result.
+    /// Returns the number of packets sent divided by the number that a network without faults needs, which is one up
+    /// and one down per result.
     pub fn overhead(&self) -> f64 {
         self.packets as f64 / (2 * self.results.max(1)) as f64
     }
 
-    /// Adds another run.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &Self) {
         self.results += other.results;
         self.wrong += other.wrong;
@@ -108,7 +109,7 @@ impl Outcome {
     }
 }
 
-/// Runs one protocol for so many rounds.
+/// Runs one protocol for the given number of rounds.
 pub fn run(protocol: Protocol, link: LinkModel, rounds: u32, seed: u64) -> Outcome {
     match protocol {
         Protocol::Rounds => run_real(link, rounds, seed),
@@ -141,7 +142,7 @@ fn run_real(link: LinkModel, rounds: u32, seed: u64) -> Outcome {
     }
 }
 
-/// A packet of the models, or a deadline.
+/// A packet of a model, or a deadline.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
     AtSwitch(Packet),
@@ -149,12 +150,12 @@ enum Happening {
     Timeout(Packet),
 }
 
-/// A contribution of a worker to a segment, or a result for it.
+/// A worker's contribution to a segment, or the result for it.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     worker: usize,
     segment: usize,
-    /// In the models' packets one bit of it, or none.
+    /// Round number. The models put only one bit of it on the wire, or none.
     round: u32,
     value: u64,
 }
@@ -164,16 +165,16 @@ struct Packet {
 struct Slot {
     sum: u64,
     count: usize,
-    /// Bit i: worker i is in the sum.
+    /// Workers in the sum: bit i stands for worker i.
     seen: u64,
-    /// The last result.
+    /// Last result.
     result: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct ModelWorker {
     round: u32,
-    /// Bit i: segment i has no result yet.
+    /// Segments without a result: bit i stands for segment i.
     waiting: u32,
 }
 
@@ -191,7 +192,7 @@ struct Model {
     outcome: Outcome,
 }
 
-/// The integer that a worker contributes.
+/// Returns the integer that a worker contributes.
 fn gradient(worker: usize, segment: usize, round: u32) -> u64 {
     mix(u64::from(round) << 16 ^ (segment as u64) << 8 ^ worker as u64) >> 8
 }
@@ -258,7 +259,7 @@ impl Model {
         for arrival in arrivals.into_iter().flatten() {
             self.queue.push(arrival.at, Happening::AtSwitch(packet));
         }
-        // A little apart, so that workers do not repeat themselves in step for ever.
+        // Timeouts vary slightly, so that workers do not retransmit in lockstep.
         let timeout = RETRANSMISSION_TIMEOUT.mul_f64(1.0 + 0.1 * self.random.random::<f64>());
         self.queue.push(self.now.plus(timeout), Happening::Timeout(packet));
     }
@@ -282,7 +283,7 @@ impl Model {
         }
     }
 
-    /// The paper's switch.
+    /// Handles a contribution as the paper's switch does.
     fn count(&mut self, packet: Packet) {
         let slot = &mut self.slots[0][packet.segment];
         slot.sum = slot.sum.wrapping_add(packet.value);
@@ -294,13 +295,13 @@ impl Model {
         }
     }
 
-    /// SwitchML's switch.
+    /// Handles a contribution as SwitchML's switch does.
     fn count_once(&mut self, packet: Packet) {
         let (this, other) = (packet.round as usize & 1, packet.round as usize & 1 ^ 1);
         let bit = 1 << packet.worker;
         let slot = &mut self.slots[this][packet.segment];
         if slot.seen & bit != 0 {
-            // A retransmission: if the sum is there, the worker has lost it.
+            // This is a retransmission; if the sum is complete, the worker has lost the result.
             if let Some(value) = slot.result.filter(|_| slot.count == 0) {
                 self.send_down(Packet { value, ..packet });
             }
@@ -323,7 +324,7 @@ impl Model {
     fn take(&mut self, packet: Packet) {
         let Packet { worker: at, segment, .. } = packet;
         let worker = &mut self.workers[at];
-        // SwitchML's packets name the position in the stream; those of the paper the segment alone.
+        // SwitchML's packets name the position in the stream; the paper's packets name only the segment.
         let is_named = self.protocol == Protocol::OneBit;
         let is_expected = worker.waiting >> segment & 1 == 1 && (!is_named || packet.round == worker.round);
         if !is_expected {

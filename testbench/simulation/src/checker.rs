@@ -1,10 +1,11 @@
-//! What must hold after every event.
+//! Rules that must hold after every event.
 //!
-//! Each life of a worker process contributes a witness from which one can read off a sum what is in it. A
-//! segment starts with lanes of digits: life i adds 4^(i mod 12) to lane i div 12, so that digit i of a sum
-//! says how often that life was counted. The floats after them hold a tag that depends on the life, the number
-//! of its gradient, the segment and the position: in a sum it is the sum of the right tags, unless something of
-//! another round, segment or run of the switch is in it. All are integers, and exact.
+//! Each life of a worker process contributes a witness, from which the checker can tell which contributions a sum
+//! contains. A segment starts with lanes of digits: life i adds 4^(i mod 12) to lane i div 12, so that digit i of a
+//! sum is the number of times that life i was counted. The floats after them hold a tag that depends on the life, the
+//! number of its gradient, the segment and the position. In a sum, the tag equals the sum of the expected tags unless
+//! the sum contains a contribution from another round, another segment or another run of the switch. All values are
+//! integers and exact.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,17 +14,17 @@ use iswitch_protocol::wire::DataPacket;
 use iswitch_protocol::{Round, Seg, VectorLayout};
 use serde::{Deserialize, Serialize};
 
-/// Digits of one lane: an f32 holds integers of 24 bits.
+/// Digits per lane; an f32 represents integers of up to 24 bits exactly.
 const DIGITS_PER_LANE: usize = 12;
 const BITS_PER_DIGIT: usize = 2;
-/// Lives that one simulation can tell apart: bits of its set of lives.
+/// Maximum number of lives in one simulation: the number of bits in a set of lives.
 pub const MAX_LIVES: usize = 128;
-/// Tags have so many bits that those of [`MAX_LIVES`] lives add up exactly.
+/// Bits of a tag, chosen so that the tags of [`MAX_LIVES`] lives add up exactly.
 const TAG_BITS: u32 = f32::MANTISSA_DIGITS - MAX_LIVES.trailing_zeros();
 
 const _: () = assert!(DIGITS_PER_LANE * BITS_PER_DIGIT == f32::MANTISSA_DIGITS as usize);
 
-/// Floats of a segment that hold digits when so many lives have to be told apart.
+/// Returns the number of floats of a segment that hold digits for the given number of lives.
 pub const fn digit_lanes(lives: usize) -> usize {
     lives.div_ceil(DIGITS_PER_LANE)
 }
@@ -31,48 +32,49 @@ pub const fn digit_lanes(lives: usize) -> usize {
 /// A set of lives, one bit each.
 type Lives = u128;
 
-/// The rule that was broken.
+/// The rule that was violated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// A sum is that of the contributions that it claims, each counted once, of its round and segment.
+    /// A sum contains exactly the contributions that it claims, each counted once, from its round and segment.
     Sum,
-    /// All that is sent and delivered for a segment of a round has the same bits.
+    /// All packets sent and all sums delivered for a segment of a round have the same bits.
     Agreement,
-    /// Only members contribute, and a departed one not to rounds that opened later.
+    /// Only members contribute; a departed member does not contribute to rounds that opened later.
     Membership,
-    /// A member's own contribution is in the sums that it is given.
+    /// The sums delivered to a member contain its own contribution.
     OwnContribution,
-    /// Who has always been a member misses no sum.
+    /// A worker that has been a member without interruption misses no sum.
     Missed,
-    /// Nobody is given a round twice, or an older one after a newer one.
+    /// No worker is delivered a round twice, or an older round after a newer one.
     RoundOrder,
-    /// What is received is either used or counted under a drop reason; what is sent is counted.
+    /// Every received packet is either used or counted under a drop reason; every sent packet is counted.
     Counters,
-    /// An aggregate takes as many vectors as H says.
+    /// An aggregate contains as many vectors as H requires.
     Threshold,
-    /// A vector is not given up while its sender is a member, and is in the aggregate that its sender is told.
+    /// A vector is not abandoned while its sender is a member, and it is in the aggregate that the switch reports to
+    /// its sender.
     Lost,
-    /// No gradient is committed that is staler than the bound.
+    /// No gradient staler than the bound is committed.
     Staleness,
-    /// A deadline lies in the future once it has been handled.
+    /// After a deadline has been handled, the next one lies in the future.
     Timer,
     /// A correct worker is not refused.
     Refusal,
-    /// A new incarnation of a job sums no round that packets of an earlier one may name.
+    /// A new incarnation of a job sums no round that packets of an earlier incarnation may name.
     Resume,
-    /// When the faults have ended, everything that is alive goes on.
+    /// After the faults have ended, every live process makes progress.
     Liveness,
     /// Nothing panics.
     Panic,
 }
 
-/// A rule that was broken, and how.
+/// A rule violation and its details.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// The rule.
+    /// The violated rule.
     pub rule: Rule,
-    /// What was found, and what was expected.
+    /// The observed and the expected behaviour.
     pub detail: String,
 }
 
@@ -82,12 +84,12 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Ends the simulation with the rule that was broken.
+/// Ends the simulation with the violated rule.
 pub(crate) fn violated<T>(rule: Rule, detail: String) -> Result<T, Violation> {
     Err(Violation { rule, detail })
 }
 
-/// What lives contribute, and how to read sums of it.
+/// Generates the contributions of lives and reads from a sum which lives it contains.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Witness {
     layout: VectorLayout,
@@ -95,13 +97,13 @@ pub(super) struct Witness {
 }
 
 impl Witness {
-    /// Every segment of the layout is longer than the lanes that `lives` need.
+    /// Creates a witness. Every segment of the layout must be longer than the lanes that `lives` need.
     pub(super) fn new(layout: VectorLayout, lives: usize) -> Self {
         assert!(lives <= MAX_LIVES, "{lives} lives, at most {MAX_LIVES}");
         Self { layout, lanes: digit_lanes(lives) }
     }
 
-    /// Fills in a gradient of a life.
+    /// Writes a gradient of a life into `vector`.
     pub(super) fn fill(&self, life: usize, gradient: u64, vector: &mut [f32]) {
         let segments = vector.chunks_mut(usize::from(self.layout.segment_floats()));
         for (segment, floats) in segments.enumerate() {
@@ -114,7 +116,7 @@ impl Witness {
         }
     }
 
-    /// Who is in the sum of a segment, given which gradient each life has offered.
+    /// Returns the lives contained in the sum of a segment, given the gradient that each life has offered.
     fn read(&self, offers: &[Option<u64>], segment: usize, floats: &[f32]) -> Result<Lives, String> {
         let (digits, tags) = floats.split_at(self.lanes);
         let mut lives = 0;
@@ -146,7 +148,7 @@ impl Witness {
     }
 }
 
-/// The lives in a set.
+/// Iterates over the lives in a set.
 fn each(mut lives: Lives) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let life = lives.trailing_zeros();
@@ -167,14 +169,14 @@ fn tag(life: usize, gradient: u64, segment: usize, position: usize) -> u32 {
     mix(place) as u32 & ((1 << TAG_BITS) - 1)
 }
 
-/// The finaliser of SplitMix64: numbers that look random from numbers that do not.
+/// Applies the finaliser of SplitMix64, which maps similar inputs to unrelated outputs.
 pub(super) fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
 }
 
-/// The first result that the switch sent for a segment of a round.
+/// First result that the switch sent for a segment of a round.
 #[derive(Clone, Debug)]
 struct SegmentSum {
     contributions: u16,
@@ -182,29 +184,29 @@ struct SegmentSum {
     bits: Vec<u32>,
 }
 
-/// A time as a member: the rounds that it takes part in.
+/// A period of membership: the rounds in which the life takes part.
 #[derive(Clone, Copy, Debug)]
 struct Stay {
     boot: u64,
     start: Round,
-    /// The latest round that was open when it departed.
+    /// Latest round that was open when the member departed.
     end: End,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Present,
-    /// The job ended with it: before the next job's first round.
+    /// The membership ended with the job, before the first round of the next job.
     BeforeNextJob,
     At(Round),
 }
 
-/// What was open in a job when a member departed.
+/// Round that was open in a job when a member departed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RoundThen {
-    /// This round, and perhaps the one before.
+    /// This round was open, and perhaps the previous one too.
     Open(Round),
-    /// None: what follows opens later.
+    /// No round was open; later rounds open after the departure.
     None,
     JobEnded,
 }
@@ -216,54 +218,55 @@ impl Stay {
     }
 }
 
-/// What the checker knows of a life.
+/// State that the checker keeps for a life.
 #[derive(Clone, Debug, Default)]
 struct Record {
     stays: Vec<Stay>,
-    /// The last round whose sum it was given.
+    /// Last round whose sum was delivered to this life.
     delivered: Option<Key>,
-    /// The same, or if that one was replayed, the round in which it was summed.
+    /// Round in which the sum of `delivered` was computed. It differs from `delivered` if that round replayed an
+    /// earlier sum.
     has: Option<Key>,
-    /// Whether it may lack what others were given since: it was told so.
+    /// Whether the life may lack sums that others have received, because it was notified that it missed some.
     may_lack: bool,
 }
 
 impl Record {
-    /// Whether the switch has never let it go.
+    /// Returns whether the life has been a member of this run of the switch without interruption.
     fn was_always_member(&self, boot: u64) -> bool {
         let mut stays = self.stays.iter().filter(|stay| stay.boot == boot);
         stays.next().is_some_and(|stay| stay.end == End::Present) && stays.next().is_none()
     }
 }
 
-/// Which round of which run of the switch.
+/// A run of the switch and a round of that run.
 type Key = (u64, Round);
 
-/// What became of a round.
+/// State that the checker keeps for a round.
 #[derive(Clone, Debug, Default)]
 struct RoundRecord {
-    /// The gradient that each life has offered for it.
+    /// Gradient that each life has offered for the round.
     offers: Vec<Option<u64>>,
-    /// The round whose sum members supply in this one.
+    /// Round whose sum members supply in this one.
     replayed: Option<Key>,
-    /// The round before it, as the first to be given this one had it.
+    /// Last round delivered before this one, as seen by the first life that received this one.
     previous: Option<Key>,
-    /// `[segment_count]`
+    /// First result of each segment: `[segment_count]`.
     sums: Vec<Option<SegmentSum>>,
 }
 
-/// Compares everything that is sent and delivered with what may be.
+/// Compares everything that is sent and delivered with what the protocol allows.
 #[derive(Debug)]
 pub(super) struct Checker {
     witness: Witness,
-    /// Off where wrong sums are not excluded: some damage passes the checksums.
+    /// Whether sums are checked; false if corruption can pass the checksums.
     checks_sums: bool,
     rounds: HashMap<Key, RoundRecord>,
-    /// The latest round of all results.
+    /// Latest round for which a result was sent.
     latest: Option<Key>,
     lives: Vec<Record>,
-    /// Whether there are switches below the switch. Then who takes part in a round depends on several, and is only
-    /// checked as long as nobody has departed.
+    /// Whether there are switches below the root. If so, several switches determine which members take part in a
+    /// round, and participation is checked only until the first departure.
     is_tree: bool,
     /// Whether a member or a switch has ever departed.
     has_lost_somebody: bool,
@@ -294,7 +297,7 @@ impl Checker {
         self.witness.layout.segment_count()
     }
 
-    /// The switch admitted a life.
+    /// Records that the switch admitted a life.
     pub(super) fn joined(&mut self, life: usize, boot: u64, start: Round) {
         for stay in self.lives.iter_mut().flat_map(|life| &mut life.stays) {
             if stay.boot == boot && stay.end == End::BeforeNextJob {
@@ -304,7 +307,8 @@ impl Checker {
         self.lives[life].stays.push(Stay { boot, start, end: End::Present });
     }
 
-    /// The job goes on at a round that lies beyond all of earlier runs: its members take part from there on.
+    /// Records that the job resumes at a round beyond those of all earlier runs; its members take part from that
+    /// round on.
     pub(super) fn resumed(&mut self, boot: u64, start: Round) {
         let stays = self.lives.iter_mut().flat_map(|life| &mut life.stays);
         stays
@@ -312,7 +316,7 @@ impl Checker {
             .for_each(|stay| stay.start = start);
     }
 
-    /// A switch was killed, or has let another switch go.
+    /// Records that a switch was killed or that its parent removed it.
     pub(super) fn lost_switch(&mut self) {
         self.has_lost_somebody = true;
     }
@@ -321,7 +325,7 @@ impl Checker {
         if self.is_tree { !self.has_lost_somebody } else { self.lives[life].was_always_member(boot) }
     }
 
-    /// The switch let a life go.
+    /// Records that the switch removed a life from the job.
     pub(super) fn departed(&mut self, life: usize, boot: u64, round: RoundThen) {
         self.has_lost_somebody = true;
         let latest = self.latest.filter(|(of, _)| *of == boot).map(|(_, round)| round);
@@ -336,7 +340,7 @@ impl Checker {
         }
     }
 
-    /// A life offers a gradient for a round, or, if it supplies, the last sum that it was given.
+    /// Records that a life offers a gradient for a round or, if `supplies` is set, the last sum that it received.
     pub(super) fn offered(
         &mut self,
         life: usize,
@@ -364,12 +368,13 @@ impl Checker {
         }
     }
 
-    /// A life was told that others went on without it. `waits_for_all`: no round ends without all members.
+    /// Records that a life was notified of missed sums. `waits_for_all`: every round waits for all its members.
     pub(super) fn missed(&mut self, life: usize, boot: u64, waits_for_all: bool) -> Result<(), Violation> {
         let own = &mut self.lives[life];
-        // Who has been told already has taken the state of others, whose latest sum may have been given up since.
+        // A life that was notified before has taken over the state of others, whose latest sum may have been
+        // abandoned since.
         let was_told = std::mem::replace(&mut own.may_lack, true);
-        // Who has not been given any sum was told where it starts, and that may change.
+        // A life without any sum was only assigned a start round, and that may change.
         let has_sums = own.has.is_some();
         let is_excused = !waits_for_all || was_told || !has_sums;
         if self.checks_sums && !is_excused && self.was_always_member(life, boot) {
@@ -379,7 +384,7 @@ impl Checker {
         Ok(())
     }
 
-    /// The switch, or of several the root, sends a result.
+    /// Checks a result sent by the root switch.
     pub(super) fn sent(&mut self, boot: u64, bytes: &[u8]) -> Result<(), Violation> {
         if !self.checks_sums {
             return Ok(());
@@ -402,7 +407,7 @@ impl Checker {
         Ok(())
     }
 
-    /// A switch sends its parent what its members have summed.
+    /// Checks the partial sum that a switch sends to its parent.
     pub(super) fn sent_up(&self, boot: u64, bytes: &[u8]) -> Result<(), Violation> {
         if !self.checks_sums {
             return Ok(());
@@ -411,7 +416,8 @@ impl Checker {
         self.read_or_replayed((boot, packet.seg().round), &packet).map(|_| ())
     }
 
-    /// A switch sends its members a result: its parent's, or one that some of them have supplied.
+    /// Checks a result that a switch sends to its members: either a result of its parent or one that some members
+    /// supplied.
     pub(super) fn passed_on(&mut self, boot: u64, bytes: &[u8]) -> Result<(), Violation> {
         if !self.checks_sums {
             return Ok(());
@@ -448,7 +454,7 @@ impl Checker {
         self.rounds.get(&key)?.sums.get(index)?.as_ref()
     }
 
-    /// What is in a packet: the sum that is replayed in its round, or else a new one.
+    /// Returns the sum in a packet: the one replayed in its round or a new one.
     fn read_or_replayed(&self, key: Key, packet: &DataPacket<'_>) -> Result<SegmentSum, Violation> {
         match self.replayed_in(key, packet) {
             Some(sum) => Ok(sum.clone()),
@@ -458,13 +464,13 @@ impl Checker {
         }
     }
 
-    /// The sum that is replayed in the packet's round, if it is that which the packet holds.
+    /// Returns the sum replayed in the packet's round if the packet holds that sum.
     fn replayed_in(&self, key: Key, packet: &DataPacket<'_>) -> Option<&SegmentSum> {
         let replayed = self.rounds.get(&key)?.replayed?;
         self.known_sum(replayed, packet.seg().index.get() as usize).filter(|sum| sum.is(packet))
     }
 
-    /// What was sent for each segment of a round: `[segment_count]`.
+    /// Returns the results sent for each segment of a round: `[segment_count]`.
     fn sums_mut(&mut self, key: Key) -> &mut [Option<SegmentSum>] {
         let segments = self.segments() as usize;
         let sums = &mut self.rounds.entry(key).or_default().sums;
@@ -499,7 +505,7 @@ impl Checker {
         Ok(())
     }
 
-    /// A worker hands a sum to its training loop.
+    /// Checks a sum that a worker hands to its training loop.
     pub(super) fn delivered(&mut self, life: usize, given: &Delivered<'_>) -> Result<(), Violation> {
         if !self.checks_sums {
             return Ok(());
@@ -526,7 +532,7 @@ impl Checker {
                 return violated(Rule::Agreement, detail);
             }
         }
-        // A member that was expelled meanwhile may be given what the others made of the round.
+        // A member that was expelled in the meantime may receive the sum that the others made of the round.
         let expects_own = given.waits_for_all && was_always_member && record.replayed.is_none();
         let segments = given.vector.chunks(usize::from(self.witness.layout.segment_floats()));
         for ((index, floats), contributions) in segments.enumerate().zip(given.contributions) {
@@ -558,14 +564,14 @@ impl SegmentSum {
     }
 }
 
-/// A sum as a worker has it.
+/// A sum as delivered to a worker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivered<'a> {
     pub(super) boot: u64,
     pub(super) round: Round,
     pub(super) vector: &'a [f32],
     pub(super) contributions: &'a [u16],
-    /// Whether no round ends without all members: no SetH and no FBcast.
+    /// Whether every round waits for all its members: no SetH and no FBcast.
     pub(super) waits_for_all: bool,
 }
 
@@ -592,7 +598,7 @@ mod tests {
         vector
     }
 
-    /// What is in the sum of these, if all lives have offered their gradient 3.
+    /// Returns the lives in the sum of these vectors if all lives have offered their gradient 3.
     fn read(vectors: &[Vec<f32>], segment: usize) -> Result<Lives, String> {
         let range = segment * 5..(segment * 5 + 5).min(13);
         let sum: Vec<f32> = range.map(|at| vectors.iter().map(|vector| vector[at]).sum()).collect();
@@ -601,7 +607,7 @@ mod tests {
 
     #[test]
     fn a_sum_tells_who_is_in_it() {
-        // The last segment has three floats: digits of 30 lives, and no tag.
+        // The last segment has three floats: the digits of 30 lives and no tag.
         let vectors: Vec<_> = [0, 11, 12, 29].map(|life| contribution(life, 3)).into();
         for segment in 0..3 {
             assert_eq!(read(&vectors, segment), Ok(1 | 1 << 11 | 1 << 12 | 1 << 29));

@@ -1,7 +1,7 @@
-//! Load on the switch core alone: its members' packets are made beforehand, nothing is sent anywhere.
+//! Load on the switch core alone: the members' packets are prepared in advance, and no packet is sent over a network.
 //!
-//! Members take turns with super-frames, as those do that fill the same window: the sum of a segment stays in the
-//! cache until the last of them has added to it.
+//! Members send super-frames in turn, as members with equally full windows do. The sum of a segment therefore stays
+//! in the cache until the last member has added to it.
 
 use std::hint::black_box;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -18,31 +18,31 @@ use iswitch_switch::{Config, Endpoint, Instant, NonFinite, PortId, Switch, Uplin
 use strum::IntoEnumIterator as _;
 
 const JOB: u32 = 1;
-/// Floats of a full segment.
+/// Number of floats in a full segment.
 pub const SEGMENT_FLOATS: usize = DEFAULT_SEGMENT_FLOATS as usize;
-/// Members and segments of the load whose instructions are counted: a super-frame of each member.
+/// Number of members of the load whose instructions are counted.
 pub const INSTRUCTION_MEMBERS: usize = 4;
-/// See [`INSTRUCTION_MEMBERS`].
+/// Number of segments of that load: one super-frame per member. See [`INSTRUCTION_MEMBERS`].
 pub const INSTRUCTION_SEGMENTS: usize = 44;
-/// What a slot takes, counted as bytes of sums.
+/// Memory of a slot, charged as bytes of sums.
 const SLOT_BYTES: usize = 256;
 
-/// What the core does with the packets.
+/// How the core processes the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum LoadMode {
-    /// Sums on arrival.
+    /// Sums contributions on arrival.
     Synchronous,
-    /// Keeps contributions and sums them in the order of ranks.
+    /// Stores contributions and sums them in rank order.
     Ordered,
-    /// Sets vectors aside until they are whole.
+    /// Sets vectors aside until they are complete.
     Asynchronous,
-    /// Sums for a parent, and takes in the parent's results.
+    /// Computes partial sums for a parent and processes the parent's results.
     Partial,
 }
 
 impl LoadMode {
-    /// As it is written in tables.
+    /// Returns the name as printed in tables.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -58,41 +58,41 @@ impl FromStr for LoadMode {
     }
 }
 
-/// A job on the core.
+/// Shape of a job on the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// What the core does.
+    /// How the core processes the packets.
     pub mode: LoadMode,
-    /// Members that contribute to each segment, 1 to [`MAX_MEMBERS`].
+    /// Number of members that contribute to each segment, 1 to [`MAX_MEMBERS`].
     pub members: usize,
-    /// Segments of the vector.
+    /// Number of segments in the vector.
     pub segments: usize,
-    /// Floats of each, 1 to [`SEGMENT_FLOATS`].
+    /// Number of floats in each segment, 1 to [`SEGMENT_FLOATS`].
     pub floats: usize,
 }
 
 impl Shape {
-    /// Full segments.
+    /// Creates a shape with full segments.
     pub const fn new(mode: LoadMode, members: usize, segments: usize) -> Self {
         Self { mode, members, segments, floats: SEGMENT_FLOATS }
     }
 
-    /// Packets that the members send in a round.
+    /// Returns the number of packets that the members send in a round.
     pub const fn contributions(&self) -> usize {
         self.members * self.segments
     }
 
-    /// Bytes of a packet's floats.
+    /// Returns the size of a packet's floats in bytes.
     pub const fn payload_bytes(&self) -> usize {
         self.floats * FLOAT_LEN_BYTES
     }
 
-    /// Bytes of a packet.
+    /// Returns the size of a packet in bytes.
     pub const fn packet_bytes(&self) -> usize {
         SEG_LEN_BYTES + self.payload_bytes()
     }
 
-    /// Packets of a full super-frame.
+    /// Returns the number of packets in a full super-frame.
     pub const fn frame_packets(&self) -> usize {
         superframe_datagrams(self.packet_bytes())
     }
@@ -107,7 +107,7 @@ impl Shape {
             LoadMode::Ordered => 2 + self.members,
             LoadMode::Asynchronous => async_generations(self.vector_floats() as u32) + self.members,
         };
-        // Of a synchronous job two for each segment, of an asynchronous one as many as it has members.
+        // A synchronous job has two slots per segment, an asynchronous one as many as it has members.
         let slots = self.segments * self.members.max(2);
         vectors * self.vector_floats() * FLOAT_LEN_BYTES + slots * SLOT_BYTES
     }
@@ -130,12 +130,12 @@ pub struct Load {
     switch: Switch,
     now: Instant,
     members: Vec<Endpoint>,
-    /// Where the parent's results come from.
+    /// Endpoint from which the parent's results arrive.
     parent: Endpoint,
-    /// Super-frames of one vector; all members send the same.
+    /// Super-frames of one vector; all members send the same ones.
     frames: Vec<Vec<u8>>,
     round: Round,
-    /// The partials of a super-frame, to be sent back as results.
+    /// Partial sums of a super-frame, which are sent back as results.
     partials: Vec<u8>,
 }
 
@@ -148,7 +148,7 @@ fn endpoint(port: PortId, peer: SocketAddrV4) -> Endpoint {
     Endpoint { port, peer, local, peer_mac: [0; 6], local_mac: [0; 6] }
 }
 
-/// Super-frames of a vector of small numbers, with zero bytes where the Segs go.
+/// Returns the super-frames of a vector of small numbers, with zero bytes in place of the Segs.
 fn frames(shape: Shape) -> Vec<Vec<u8>> {
     let float = |at: usize| (at * 37 % 1_009) as f32 / 1_009.0 - 0.5;
     let frame = |first: usize| {
@@ -164,10 +164,10 @@ fn frames(shape: Shape) -> Vec<Vec<u8>> {
 }
 
 impl Load {
-    /// A switch whose job is complete.
+    /// Creates a switch whose job is complete.
     ///
     /// # Panics
-    /// If the switch does not take the job.
+    /// If the switch refuses the job.
     pub fn new(shape: Shape) -> Self {
         assert!((1..=MAX_MEMBERS).contains(&shape.members) && shape.segments > 0);
         assert!((1..=SEGMENT_FLOATS).contains(&shape.floats));
@@ -198,7 +198,7 @@ impl Load {
             let mut bytes = join_packet(self.shape.join(member));
             self.switch.handle_datagrams(self.now, from, Class::Control, &bytes, bytes.len());
             let mut is_challenged = false;
-            // What the Join of the last member makes the switch send is for its parent.
+            // With a parent, the last member's Join makes the switch send packets to that parent.
             while let Some(transmit) = self.switch.poll_transmit() {
                 is_challenged |= answer_challenge(&mut bytes, transmit.payload);
             }
@@ -218,12 +218,12 @@ impl Load {
         }
     }
 
-    /// Lets a real parent answer the Join.
+    /// Lets a real parent switch answer the Join.
     fn join_parent(&mut self) {
         let mut root =
             Switch::new(Config { memory_bytes: 3 * self.shape.memory_bytes(), ..Config::default() });
         let child = endpoint(PortId(0), SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7721));
-        // The Join, a challenge, the Join again, and its Ack.
+        // The exchange consists of the Join, a challenge, the repeated Join and its Ack.
         for _ in 0..2 {
             while let Some(transmit) = self.switch.poll_transmit() {
                 if transmit.recipients().any(|to| to.peer == self.parent.peer) {
@@ -248,12 +248,12 @@ impl Load {
         self.round = round.next();
     }
 
-    /// Lets all members contribute to all segments, and takes out what the switch sends. The packets that it sends to
-    /// members, counted once however many get them.
+    /// Lets all members contribute to all segments and drains what the switch sends. Returns the number of packets
+    /// sent to members, each counted once regardless of its number of recipients.
     pub fn run(&mut self) -> usize {
         let mut results = 0;
         if self.shape.mode == LoadMode::Asynchronous {
-            // A vector counts when it is whole: one after the other.
+            // A vector counts only once it is complete, so the members send theirs one after another.
             for member in 0..self.members.len() {
                 for frame in 0..self.frames.len() {
                     results += self.send(member, frame);
@@ -278,7 +278,7 @@ impl Load {
             LoadMode::Synchronous | LoadMode::Ordered => return drain(&mut self.switch),
             LoadMode::Partial => {}
         }
-        // With one child, the parent's results are the same packets.
+        // With one child, the parent's results equal the child's partial sums.
         self.partials.clear();
         while let Some(transmit) = self.switch.poll_transmit() {
             self.partials.extend_from_slice(transmit.payload);
@@ -290,7 +290,7 @@ impl Load {
         drain(&mut self.switch)
     }
 
-    /// Gives the switch turns until no work is left: it adds a long vector in several of them.
+    /// Drains the switch until no work is left: it adds a long vector in several turns.
     fn drain_in_turns(&mut self) -> usize {
         let mut results = drain(&mut self.switch);
         while self.switch.poll_timeout().is_some_and(|due| due <= self.now) {
@@ -300,10 +300,10 @@ impl Load {
         results
     }
 
-    /// Checks that every packet since the start was summed and every result made, for so many rounds.
+    /// Checks that every packet since the start was summed and every result produced, for the given number of rounds.
     ///
     /// # Panics
-    /// If not.
+    /// If the counters do not match.
     pub fn check(&self, rounds: usize) {
         let counters = self.switch.counters();
         let contributions = (rounds * self.shape.contributions()) as u64;
@@ -311,7 +311,7 @@ impl Load {
         assert_eq!(counters.results, (rounds * self.shape.segments) as u64, "{:?}", self.shape);
     }
 
-    /// The super-frames that each member sends.
+    /// Returns the super-frames that each member sends.
     pub fn frames(&self) -> &[Vec<u8>] {
         &self.frames
     }
@@ -324,7 +324,7 @@ fn join_packet(join: JoinRepr) -> Vec<u8> {
     bytes
 }
 
-/// Takes out what the switch sends: data packets.
+/// Removes the data packets that the switch sends and returns their number.
 fn drain(switch: &mut Switch) -> usize {
     let mut packets = 0;
     while let Some(transmit) = switch.poll_transmit() {
@@ -333,7 +333,8 @@ fn drain(switch: &mut Switch) -> usize {
     packets
 }
 
-/// An add without the core: of a payload to a sum, and of the last one, which goes into the outgoing packet as well.
+/// The additions without the core: `add` adds a payload to a sum, and `add_into` adds the last one and writes the
+/// result into the outgoing packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Adder {
     add: fn(&mut [f32], &[u8]),
@@ -341,9 +342,9 @@ pub struct Adder {
 }
 
 impl Adder {
-    /// What the compiler makes of `sum[i] += payload[i]` for the CPU that it builds for.
+    /// Compiled form of `sum[i] += payload[i]` for the target CPU of the build.
     pub const PLAIN: Self = Self { add: plain_add, add_into: plain_add_into };
-    /// The core's own, for the CPU that there is, without a look for NaN before.
+    /// The core's own addition for the CPU it runs on, without the preceding NaN check.
     pub const CORE: Self = Self {
         add: |sum, payload| assert!(accumulate::accumulate(sum, payload, NonFinite::Sum)),
         add_into: |sum, payload, packet| {
@@ -368,19 +369,19 @@ fn plain_add_into(sum: &mut [f32], payload: &[u8], packet: &mut [u8]) {
     }
 }
 
-/// The reference: the same packets added to sums of the same size in the same order, and the results written into
-/// packets, and nothing else.
+/// Reference that only adds the same packets to sums of the same size in the same order and writes the results into
+/// packets.
 #[derive(Debug)]
 pub struct Reference {
     shape: Shape,
-    /// Of the rounds of each parity.
+    /// Sums of the even and of the odd rounds.
     sums: [Vec<f32>; 2],
     parity: usize,
     out: Vec<u8>,
 }
 
 impl Reference {
-    /// Sums for the segments of a load.
+    /// Creates the sums for the segments of a load.
     pub fn new(shape: Shape) -> Self {
         let sums = [(); 2].map(|()| vec![0.0; shape.vector_floats()]);
         Self { shape, sums, parity: 0, out: vec![0; MAX_SUPERFRAME_LEN_BYTES] }

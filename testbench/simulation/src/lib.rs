@@ -1,11 +1,11 @@
-//! The real switch core and the real worker protocol in a simulated world, in virtual time.
+//! Simulation of the real switch core and the real worker protocol in virtual time.
 //!
-//! One seed decides everything: how many workers, what they sum, what the network does to their packets, who
-//! crashes, pauses or leaves, what clocks show. After every event the [`checker`] compares what was sent and
-//! delivered with what may be. Then all faults end, and everything that is alive has to go on within a bounded
-//! time. FoundationDB and TigerBeetle are tested in this way.
+//! A seed determines the whole run: the number of workers, the vectors they contribute, the network's effect on their
+//! packets, which processes crash, pause or leave, and what their clocks show. After every event, the [`checker`]
+//! compares the packets sent and the sums delivered with what the protocol allows. Then all faults end, and every
+//! live process must make progress within a bounded time. FoundationDB and TigerBeetle are tested in the same way.
 //!
-//! A violation is reproduced by its seed, see [`simulate`].
+//! To reproduce a violation, run its seed again; see [`simulate`].
 
 mod addresses;
 pub mod asynchronous;
@@ -42,12 +42,12 @@ use world::World;
 
 const JOB: u32 = 1;
 
-/// The key of the job, if it has one.
+/// Returns the key used for authenticated jobs.
 fn job_key() -> Key {
     Key::new(b"of the simulated job").expect("16 to 64 bytes")
 }
 
-/// The secret of a run of a switch, and the key of the job if it has one.
+/// Returns the secret of one run of a switch, together with the job key if the job has one.
 fn keys(boot: u64, is_keyed: bool) -> Keys {
     let mut secret = [0; SECRET_LEN_BYTES];
     secret[..8].copy_from_slice(&mix(boot).to_le_bytes());
@@ -58,7 +58,7 @@ fn keys(boot: u64, is_keyed: bool) -> Keys {
     keys
 }
 
-/// Lines of the transcript of a seed that fails.
+/// Number of transcript lines kept for a seed that fails.
 const TRANSCRIPT_LINES: usize = 400;
 
 /// Which kind of job is simulated, see [`simulate`] and [`asynchronous::simulate`].
@@ -73,36 +73,37 @@ pub enum JobMode {
     Asynchronous,
 }
 
-/// A seed that broke a rule.
+/// A seed whose simulation violated a rule.
 #[derive(Debug)]
 pub struct Failure<S = Scenario> {
     /// The seed.
     pub seed: u64,
-    /// What was simulated.
+    /// The scenario that was simulated.
     pub scenario: S,
-    /// The rule, and how it was broken.
+    /// The rule and how it was violated.
     pub violation: Violation,
-    /// The last events before.
+    /// The last events before the violation.
     pub transcript: Transcript,
 }
 
-/// Runs what a seed stands for.
+/// Runs the scenario drawn from a seed.
 ///
 /// # Errors
-/// The first rule that was broken.
+/// Returns the first rule violation.
 pub fn simulate(seed: u64) -> Result<Report, Box<Failure>> {
     run(&Scenario::draw(seed), seed)
 }
 
-/// Runs a scenario; the seed decides what the network does.
+/// Runs a scenario; the seed determines the behaviour of the network.
 ///
 /// # Errors
-/// The first rule that was broken.
+/// Returns the first rule violation.
 pub fn run(scenario: &Scenario, seed: u64) -> Result<Report, Box<Failure>> {
     run_with_transcript(scenario, seed, |transcript| World::new(scenario, seed, transcript).run())
 }
 
-/// Runs a simulation, and if it breaks a rule once more, for the transcript: it happens again in the same way.
+/// Runs a simulation. If it violates a rule, runs it a second time to record the transcript; the simulation is
+/// deterministic, so the violation recurs.
 fn run_with_transcript<S: Clone, R>(
     scenario: &S,
     seed: u64,
@@ -127,33 +128,33 @@ fn run_once<R>(
     })
 }
 
-/// What a panic that was caught has said.
+/// Returns the message of a caught panic.
 pub fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
 }
 
-/// What happens next.
+/// A scheduled event.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
-    /// A packet of a member arrives at its switch.
+    /// A packet from a member arrives at its switch.
     AtSwitch { packet: u32, peer: SocketAddrV4, is_bad: bool },
-    /// A packet of a switch arrives at its member.
+    /// A packet from a switch arrives at its member.
     AtMember { packet: u32, peer: SocketAddrV4, is_bad: bool },
-    /// A deadline of a process has come.
+    /// A deadline of a process expires.
     Wake(Node),
-    /// Something that was planned, by its position.
+    /// The planned action with this index occurs.
     Planned(usize),
     /// A worker process starts.
     StartWorker { worker: usize, new_port: bool },
-    /// A switch starts, by its position: the root is 0.
+    /// The switch with this index starts; the root has index 0.
     StartSwitch(usize),
     /// A pause ends.
     Resume(Node),
-    /// A partition ends, of workers or of a switch below the root.
+    /// A partition of workers, or of a switch below the root, ends.
     Reconnect { ends: Ends, up: bool, down: bool },
     /// All faults end.
     Heal,
-    /// An operator looks whether the job can go on.
+    /// The operator checks whether the job can make progress.
     Operate,
 }

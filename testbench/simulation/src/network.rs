@@ -1,4 +1,4 @@
-//! Links that lose, repeat, delay, reorder, damage and limit what they carry.
+//! Links that lose, duplicate, delay, reorder and corrupt packets and limit their rate.
 
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -8,61 +8,64 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-/// How packets are lost.
+/// Loss model of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Loss {
-    /// Each packet on its own.
+    /// Each packet is lost independently.
     Bernoulli {
         /// Probability of a loss.
         probability: f64,
     },
-    /// In bursts: a link is good or bad, and changes with each packet (Gilbert 1960, Elliott 1963).
+    /// Losses occur in bursts: the link is good or bad and may change state with each packet (Gilbert 1960, Elliott
+    /// 1963).
     GilbertElliott {
-        /// Probability that a good link turns bad.
+        /// Probability that a good link becomes bad.
         to_bad: f64,
-        /// Probability that a bad link turns good.
+        /// Probability that a bad link becomes good.
         to_good: f64,
-        /// Probability of a loss while bad; a good link loses nothing.
+        /// Probability of a loss while the link is bad; a good link loses nothing.
         loss_bad: f64,
     },
 }
 
-/// A bottleneck: packets are serialised at a rate, and wait in a queue that drops what does not fit.
+/// A bottleneck that serialises packets at a fixed rate and drops those that its queue cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rate {
-    /// Bytes that leave in a second, headers included.
+    /// Rate in bytes per second, headers included.
     pub bytes_per_second: u64,
-    /// Bytes that may wait.
+    /// Capacity of the queue, in bytes.
     pub queue_bytes: u64,
 }
 
-/// What a link does to packets. Probabilities are for each packet.
+/// Behaviour of a link. All probabilities are per packet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkModel {
-    /// Time on the wire of every packet.
+    /// Minimum delay of every packet.
     pub delay: Duration,
-    /// Up to this much more, drawn for each packet.
+    /// Maximum additional delay, drawn for each packet.
     pub jitter: Duration,
-    /// Whether packets arrive in the order that they were sent, whatever their delays.
+    /// Whether packets arrive in the order in which they were sent, regardless of their delays.
     pub fifo: bool,
-    /// Probability that a packet takes another path, on which it can be overtaken even so.
+    /// Probability that a packet takes a longer path, on which it can be overtaken even if `fifo` is set.
     pub late: f64,
-    /// How much longer that path is at most.
+    /// Maximum additional delay on the longer path.
     pub late_by: Duration,
-    /// How packets are lost, if they are.
+    /// Loss model; `None` if no packets are lost.
     pub loss: Option<Loss>,
-    /// Probability that a packet arrives twice.
+    /// Probability that a packet is duplicated.
     pub duplication: f64,
-    /// Probability that bits of a packet are flipped. The UDP checksum finds that, and the packet is dropped.
+    /// Probability that bits of a packet are flipped. The UDP checksum detects the corruption, and the receiver drops
+    /// the packet.
     pub corruption: f64,
-    /// Probability that the checksum does not find it. Then no sum is promised, only that nothing panics.
+    /// Probability that the checksum does not detect corruption. If it is not zero, sums may be wrong, and the
+    /// simulation only checks that nothing panics.
     pub missed_checksum: f64,
-    /// The bottleneck, if there is one.
+    /// Bottleneck of the link; `None` if its rate is unlimited.
     pub rate: Option<Rate>,
 }
 
 impl LinkModel {
-    /// Nothing is lost, nothing overtaken.
+    /// A link without loss or reordering.
     pub const PERFECT: Self = Self {
         delay: Duration::from_micros(20),
         jitter: Duration::ZERO,
@@ -76,7 +79,7 @@ impl LinkModel {
         rate: None,
     };
 
-    /// One packet in twenty is lost, another twice there and another damaged, and all overtake each other.
+    /// A link with about 5 % loss, duplication, corruption and reordering.
     pub const ALL_FAULTS: Self = Self {
         delay: Duration::from_micros(100),
         jitter: Duration::from_millis(2),
@@ -87,31 +90,31 @@ impl LinkModel {
         ..Self::PERFECT
     };
 
-    /// The same link without its faults.
+    /// Returns the same link without its faults.
     #[must_use]
     pub fn healed(&self) -> Self {
         Self { delay: self.delay, ..Self::PERFECT }
     }
 
-    /// The longest time that a packet can be under way.
+    /// Returns the longest time that a packet can be in flight.
     pub fn max_lifetime(&self) -> Duration {
         let queued = self.rate.map_or(0.0, |rate| rate.queue_bytes as f64 / rate.bytes_per_second as f64);
         self.delay + self.jitter + self.late_by + Duration::from_secs_f64(queued)
     }
 }
 
-/// What links have done to packets.
+/// Counts of packets sent and of network faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LinkCounters {
-    /// Packets that were sent.
+    /// Packets sent.
     pub sent: u64,
     /// Packets lost at random.
     pub lost: u64,
-    /// Packets that a full queue dropped.
+    /// Packets dropped because a queue was full.
     pub overflowed: u64,
-    /// Packets that a partition dropped.
+    /// Packets dropped by a partition.
     pub blocked: u64,
-    /// Packets that arrived twice.
+    /// Packets duplicated.
     pub duplicated: u64,
     /// Packets that took the longer path.
     pub late: u64,
@@ -131,41 +134,41 @@ impl AddAssign for LinkCounters {
     }
 }
 
-/// Whether a packet arrives as it was sent.
+/// Whether a packet was corrupted, and whether the receiver's checksum detects the corruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// It does.
+    /// The packet is intact.
     None,
-    /// The receiver's checksum finds it.
+    /// The receiver's checksum detects the corruption.
     Found,
-    /// The receiver's checksum does not find it.
+    /// The receiver's checksum does not detect the corruption.
     Missed,
 }
 
 /// One arrival of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// When it arrives.
+    /// Time of the arrival.
     pub at: Instant,
-    /// In what state.
+    /// State of the packet.
     pub damage: Damage,
 }
 
-/// One direction of a cable.
+/// One direction of a network link.
 #[derive(Debug)]
 pub struct Link {
     model: LinkModel,
     /// State of the Gilbert-Elliott model.
     is_bad: bool,
-    /// Partitions that this link is part of at the moment.
+    /// Number of partitions that currently include this link.
     partitions: u32,
-    /// When the bottleneck will have sent what is in its queue.
+    /// Time at which the bottleneck will have sent all queued packets.
     busy_until: Instant,
     last_arrival: Instant,
 }
 
 impl Link {
-    /// An idle link, in the good state.
+    /// Creates an idle link in the good state.
     pub fn new(model: LinkModel) -> Self {
         Self {
             model,
@@ -189,7 +192,7 @@ impl Link {
         self.partitions = 0;
     }
 
-    /// Sends a packet of `len` bytes: when it arrives, never, once or twice.
+    /// Sends a packet of `len` bytes and returns its arrivals: none, one or two.
     pub fn carry(
         &mut self,
         now: Instant,
@@ -219,7 +222,7 @@ impl Link {
         arrivals
     }
 
-    /// When the packet has left the bottleneck; `None` if its queue is full.
+    /// Returns the time at which the packet leaves the bottleneck, or `None` if the queue is full.
     fn serialise(&mut self, now: Instant, len: usize) -> Option<Instant> {
         let Some(rate) = self.model.rate else { return Some(now) };
         let start = self.busy_until.max(now);
@@ -269,7 +272,8 @@ impl Link {
     }
 }
 
-/// Draws nothing where there is nothing to decide: most links are without most faults.
+/// Returns true with the given probability. Draws no random number if the probability is zero, because most links
+/// lack most faults.
 fn chance(random: &mut ChaCha8Rng, probability: f64) -> bool {
     probability > 0.0 && random.random_bool(probability)
 }
@@ -287,7 +291,7 @@ mod tests {
 
     const PACKETS: u64 = 20_000;
 
-    /// Arrivals of packets of 100 bytes sent 10 us apart.
+    /// Returns the arrival times of 100-byte packets sent 10 us apart.
     fn send(model: LinkModel) -> (Vec<Instant>, LinkCounters) {
         let (mut link, mut counters) = (Link::new(model), LinkCounters::default());
         let mut random = ChaCha8Rng::seed_from_u64(1);
@@ -304,7 +308,7 @@ mod tests {
         let (_, alone) =
             send(LinkModel { loss: Some(Loss::Bernoulli { probability: 0.1 }), ..LinkModel::PERFECT });
         assert!((1_800..2_200).contains(&alone.lost), "{alone:?}");
-        // A fifth of the time bad, and then half is lost.
+        // The link is bad a fifth of the time and then loses half of the packets.
         let bursts = Loss::GilbertElliott { to_bad: 0.01, to_good: 0.04, loss_bad: 0.5 };
         let (_, bursts) = send(LinkModel { loss: Some(bursts), ..LinkModel::PERFECT });
         assert!((1_600..2_400).contains(&bursts.lost), "{bursts:?}");
@@ -321,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_bottleneck_drops_what_its_queue_does_not_hold() {
-        // 100 bytes in 10 us need 10 MB/s.
+        // 100 bytes every 10 us require 10 MB/s.
         let half = Rate { bytes_per_second: 5_000_000, queue_bytes: 1_000 };
         let model = LinkModel { rate: Some(half), ..LinkModel::PERFECT };
         let (arrivals, counters) = send(model);

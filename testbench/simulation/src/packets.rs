@@ -1,4 +1,4 @@
-//! The bytes of the packets that are under way, in buffers that are used again.
+//! Bytes of the packets in flight, in reused buffers.
 
 use iswitch_protocol::wire::Class;
 
@@ -10,7 +10,7 @@ pub(super) struct Packet {
     pub(super) stride: usize,
 }
 
-/// The packets that are under way.
+/// The packets in flight.
 #[derive(Debug, Default)]
 pub(super) struct Packets {
     slots: Vec<Packet>,
@@ -34,7 +34,7 @@ impl Packets {
         &mut self.slots[slot as usize]
     }
 
-    /// Takes a packet out; its buffer comes back with [`Self::give_back`].
+    /// Takes a packet out; [`Self::give_back`] returns its buffer.
     pub(super) fn take(&mut self, slot: u32) -> Packet {
         let packet = &mut self.slots[slot as usize];
         Packet { class: packet.class, bytes: std::mem::take(&mut packet.bytes), stride: packet.stride }

@@ -1,4 +1,4 @@
-//! Processes that crash, pause, start late and read clocks that jump.
+//! Processes that crash, pause and start late, and whose clocks jump.
 
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
@@ -14,43 +14,43 @@ use super::addresses::worker_address;
 use super::checker::{Checker, Delivered, Rule, Violation, Witness, mix, violated};
 use super::worker::{Options, Outcome, Request, Worker};
 
-/// How long a training loop waits before it tries a halted job again.
+/// Time that a training loop waits before it retries a halted job.
 const HALT_PATIENCE: Duration = Duration::from_millis(4);
-/// And before it tries again to join a job that has refused it.
+/// Time that a training loop waits before it retries a refused Join.
 const JOIN_PATIENCE: Duration = Duration::from_millis(20);
 
-/// A packet that has arrived at a process that does not run.
+/// A packet that arrived at a paused process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) packet: u32,
-    /// The member's address, whichever end of the link it is at.
+    /// The member's address, whether the process is the member or the switch.
     pub(super) peer: SocketAddrV4,
     pub(super) len: usize,
 }
 
-/// What all processes have in common.
+/// State that all processes have.
 #[derive(Debug, Default)]
 pub(super) struct Process {
-    /// What its clock shows beyond the time of the simulation, in nanoseconds.
+    /// Offset of the process's clock from virtual time, in nanoseconds.
     clock_offset: i64,
     pub(super) pauses: u32,
-    /// What arrived during a pause: the socket's receive buffer.
+    /// Packets that arrived during a pause: the socket's receive buffer.
     pub(super) backlog: VecDeque<Waiting>,
     backlog_bytes: usize,
-    /// When it will be woken, in the time of the simulation.
+    /// Time of the next wake-up, in virtual time.
     wake: Option<Instant>,
 }
 
-/// Room that the kernel's accounting of page fragments takes of a super-frame.
+/// Overhead that the kernel charges for the page fragments of a super-frame.
 const SUPERFRAME_OVERHEAD_BYTES: usize = 4096;
 
-/// Bytes of a receive buffer that a datagram, or a super-frame, is charged for.
+/// Returns the bytes of the receive buffer that the kernel charges for a datagram or a super-frame.
 fn charge(len: usize) -> usize {
     if len <= MAX_JUMBO_PAYLOAD_BYTES { datagram_truesize(len) } else { len + SUPERFRAME_OVERHEAD_BYTES }
 }
 
 impl Process {
-    /// What the process's clock shows at `now`.
+    /// Returns what the process's clock shows at `now`.
     pub(super) fn clock(&self, now: Instant) -> Instant {
         Instant::from_nanos(now.as_nanos().saturating_add_signed(self.clock_offset))
     }
@@ -60,10 +60,10 @@ impl Process {
         self.wake = None;
     }
 
-    /// Keeps a datagram for later. False if the buffer is full.
+    /// Stores a datagram in the receive buffer. Returns false if the buffer is full.
     pub(super) fn keep(&mut self, waiting: Waiting, buffer_bytes: usize) -> bool {
         let held = charge(waiting.len);
-        // The kernel takes a datagram as long as anything is free.
+        // The kernel accepts a datagram as long as any buffer space is free.
         let fits = self.backlog_bytes < buffer_bytes;
         if fits {
             self.backlog_bytes += held;
@@ -78,7 +78,8 @@ impl Process {
         Some(waiting)
     }
 
-    /// When to wake the process for a deadline on its clock, if it is not to be woken sooner anyway.
+    /// Returns when to wake the process for a deadline on its clock, or `None` if an earlier wake-up is already
+    /// scheduled.
     pub(super) fn schedule(&mut self, now: Instant, deadline: Option<Instant>) -> Option<Instant> {
         let deadline = deadline?.as_nanos().saturating_add_signed(-self.clock_offset);
         let at = Instant::from_nanos(deadline).max(now);
@@ -89,28 +90,28 @@ impl Process {
         self.wake
     }
 
-    /// Whether the process is due at `now`, and not woken for what has been put off.
+    /// Returns whether the process is due at `now`; a wake-up that has been superseded returns false.
     pub(super) fn wakes(&mut self, now: Instant) -> bool {
         self.wake.take_if(|wake| *wake <= now).is_some()
     }
 
-    /// The process is gone, and what waited for it; its machine's clock goes on.
+    /// Discards the process and its pending packets; the machine keeps its clock.
     pub(super) fn kill(&mut self) {
         *self = Self { clock_offset: self.clock_offset, ..Self::default() };
     }
 }
 
-/// A machine in the middle.
+/// A machine that runs a switch.
 #[derive(Debug)]
 pub(super) struct SwitchNode {
     pub(super) process: Process,
     /// `None` while it is down.
     pub(super) switch: Option<Switch>,
-    /// Position of its parent; `None` for the root.
+    /// Index of the parent switch; `None` for the root.
     pub(super) parent: Option<usize>,
-    /// The epoch of its job, or of the last one; of a switch below another its boot id.
+    /// For the root, the epoch of the current or last job; for any other switch, its boot id.
     pub(super) boot: u64,
-    /// Whether the threshold H is set.
+    /// Whether the threshold H is pinned.
     pub(super) is_pinned: bool,
 }
 
@@ -126,61 +127,62 @@ impl SwitchNode {
         self.switch = Some(Switch::with_keys(config, keys));
     }
 
-    /// Ends the process, if one runs.
+    /// Ends the process if it is running.
     pub(super) fn crash(&mut self) {
         self.switch = None;
         self.process.kill();
     }
 
-    /// The job, if there is one.
+    /// Returns the status of the job, if it exists.
     pub(super) fn job(&self, job: u32) -> Option<JobStatus> {
         self.switch.as_ref()?.jobs().find(|status| status.job == job)
     }
 }
 
-/// What the training loops of a simulation do.
+/// Parameters of the training loops.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Training {
-    /// Mean time that a gradient takes.
+    /// Mean time to compute a gradient.
     pub(super) compute: Duration,
-    /// After so many rounds a worker begins no other.
+    /// Number of rounds after which a worker begins no further round.
     pub(super) rounds: Option<u32>,
-    /// One in so many rounds has a NaN in its first gradient; zero if none has.
+    /// On average, one in this many rounds contains a NaN in its first gradient; zero disables NaNs.
     pub(super) poison_one_in: u64,
-    /// Whether segments can be refused for reasons that are not the worker's: damage passes the checksums.
+    /// Whether segments may be refused through no fault of the worker, because corruption can pass the checksums.
     pub(super) excuses_refusals: bool,
-    /// No round ends without all members: no SetH and no FBcast.
+    /// Whether every round waits for all its members: no SetH and no FBcast.
     pub(super) waits_for_all: bool,
 }
 
-/// The machine of a worker, and the training loop on it.
+/// A worker's machine and its training loop.
 #[derive(Debug)]
 pub(super) struct WorkerNode {
     pub(super) process: Process,
     /// `None` while no process runs.
     pub(super) worker: Option<Worker>,
-    /// Its position among the workers.
+    /// Index among the workers.
     pub(super) index: usize,
-    /// Number of the process, over all workers; the last one if none runs.
+    /// Life number, unique over all workers: that of the running process or, if none runs, of the last one.
     pub(super) life: usize,
     pub(super) udp_port: u16,
-    /// When the next gradient is ready, on the process's clock.
+    /// Time at which the next gradient is ready, on the process's clock.
     begin_at: Option<Instant>,
-    /// Number of its gradient: the next one is taken when this is summed, or others went on without it.
+    /// Number of the current gradient. The worker takes the next one once this one is summed or the other members
+    /// have completed rounds without it.
     gradient: u64,
-    /// Whether the gradient was refused for its NaN.
+    /// Whether the gradient was refused because of its NaN.
     was_refused: bool,
     rejoins: u64,
-    /// Rounds delivered since the process started, and since the faults ended.
+    /// Rounds delivered since the process started. `delivered_since_heal` counts those since the faults ended.
     pub(super) delivered: u32,
     pub(super) delivered_since_heal: u32,
-    /// Whether another process is to start.
+    /// Whether another process will start.
     pub(super) will_start: bool,
-    /// When the last process ended.
+    /// Time at which the last process ended.
     pub(super) ended_at: Instant,
 }
 
-/// What a worker node did that the report counts.
+/// Actions of a worker node that the report counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) delivered: u64,
@@ -216,7 +218,7 @@ impl WorkerNode {
         (self.delivered, self.delivered_since_heal) = (0, 0);
     }
 
-    /// Ends the process, if one runs.
+    /// Ends the process if it is running.
     pub(super) fn crash(&mut self, now: Instant) {
         if self.worker.take().is_some() {
             self.process.kill();
@@ -224,7 +226,7 @@ impl WorkerNode {
         }
     }
 
-    /// Number of its gradient.
+    /// Returns the number of the current gradient.
     pub(super) fn gradient(&self) -> u64 {
         self.gradient
     }
@@ -272,7 +274,7 @@ impl WorkerNode {
         worker.begin_round(clock);
     }
 
-    /// Lets the training loop react to what became of its worker.
+    /// Lets the training loop react to the outcome of its worker.
     pub(super) fn advance(
         &mut self,
         now: Instant,
@@ -317,7 +319,8 @@ impl WorkerNode {
         self.was_refused = false;
     }
 
-    /// How long to wait before the round is done again, with the same gradient unless others went on without it.
+    /// Returns how long to wait before repeating the round. The worker keeps its gradient unless the other members
+    /// have completed rounds without it.
     fn react(
         &mut self,
         failure: Failure,
@@ -333,7 +336,7 @@ impl WorkerNode {
                 Ok(Duration::ZERO)
             }
             Failure::Missed(_) => {
-                // Of another run of the switch, or while it was not a member.
+                // The sum belongs to another run of the switch, or was made while the worker was not a member.
                 checker.missed(self.life, 0, false)?;
                 self.take_next_gradient();
                 Ok(Duration::ZERO)
@@ -353,7 +356,8 @@ impl WorkerNode {
         }
     }
 
-    /// A job may be full while it waits for the lease of a dead member to end.
+    /// Accepts JobFull, which may occur until the lease of a dead member expires, and any refusal that undetected
+    /// corruption may cause.
     fn tolerate(status: Status, training: &Training) -> Result<(), Violation> {
         if status == Status::JobFull || training.excuses_refusals {
             return Ok(());
@@ -371,7 +375,7 @@ impl WorkerNode {
 }
 
 impl Training {
-    /// Half to one and a half of the mean.
+    /// Returns a time between 0.5 and 1.5 times the mean.
     fn compute_time(&self, life: usize, gradient: u64) -> Duration {
         let share = mix(gradient << 8 | life as u64) % 1024;
         self.compute / 2 + self.compute * share as u32 / 1024

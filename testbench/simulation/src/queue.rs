@@ -1,11 +1,11 @@
-//! What is to happen, by virtual time.
+//! Event queue ordered by virtual time.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use iswitch_protocol::Instant;
 
-/// A priority queue of things that happen; those of the same instant in the order that they were added.
+/// A priority queue of events; events of the same instant are ordered by insertion.
 #[derive(Debug)]
 pub struct Queue<T, At: Ord = Instant> {
     heap: BinaryHeap<Reverse<Entry<T, At>>>,
@@ -26,18 +26,18 @@ impl<T, At: Ord> Default for Queue<T, At> {
 }
 
 impl<T, At: Ord + Copy> Queue<T, At> {
-    /// Nothing is to happen yet.
+    /// Creates an empty queue.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets something happen at that time, after all that was added for the same time before.
+    /// Schedules an event, after all events scheduled earlier for the same time.
     pub fn push(&mut self, at: At, what: T) {
         self.sequence += 1;
         self.heap.push(Reverse(Entry { at, sequence: self.sequence, what }));
     }
 
-    /// What happens next, and when.
+    /// Removes and returns the next event and its time.
     pub fn pop(&mut self) -> Option<(At, T)> {
         self.heap.pop().map(|Reverse(entry)| (entry.at, entry.what))
     }

@@ -1,4 +1,4 @@
-//! What simulations have shown, and which faults they went through.
+//! Results of simulations and the faults they covered.
 
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -7,67 +7,67 @@ use serde::Serialize;
 
 use super::network::LinkCounters;
 
-/// Counts of one simulation, or of many.
+/// Counts from one simulation or the total of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Rounds that were delivered and checked, over all workers.
+    /// Rounds delivered and checked, over all workers.
     pub rounds: u64,
-    /// Segments of them.
+    /// Segments of the delivered rounds.
     pub segments: u64,
-    /// Data packets that were put on the wire, for each recipient.
+    /// Data packets put on the wire, counted once per recipient.
     pub data_packets: u64,
-    /// Control packets that were put on the wire.
+    /// Control packets put on the wire.
     pub control_packets: u64,
-    /// Things that happened.
+    /// Events processed.
     pub events: u64,
-    /// Virtual time that it took.
+    /// Elapsed virtual time.
     #[serde(serialize_with = "as_seconds", rename = "virtual_seconds")]
     pub elapsed: Duration,
-    /// What the network did.
+    /// Network faults and packets sent.
     pub network: LinkCounters,
-    /// Packets dropped by a full receive buffer of a process that was paused.
+    /// Packets dropped because the receive buffer of a paused process was full.
     pub buffer_overflows: u64,
-    /// Worker processes that were killed.
+    /// Worker processes killed.
     pub worker_crashes: u64,
-    /// Times that the switch was killed.
+    /// Times that the root switch was killed.
     pub switch_crashes: u64,
-    /// Times that a switch below it was killed.
+    /// Times that a switch below the root was killed.
     pub rack_crashes: u64,
-    /// Pauses.
+    /// Process pauses.
     pub pauses: u64,
-    /// Clocks turned.
+    /// Clock jumps.
     pub clock_jumps: u64,
-    /// Partitions.
+    /// Partitions of workers.
     pub partitions: u64,
-    /// Cuts between two switches.
+    /// Cuts of a link between two switches.
     pub uplink_cuts: u64,
     /// Members that left.
     pub leaves: u64,
-    /// Members that were expelled by their lease.
+    /// Members expelled because their lease expired.
     pub expelled: u64,
-    /// Members that learned that the switch had forgotten them, and joined again.
+    /// Members that rejoined after the switch had lost their membership.
     pub rejoins: u64,
-    /// Jobs that went on after the switch was restarted.
+    /// Jobs resumed after a restart of the switch.
     pub resumed: u64,
-    /// Rounds that a worker had to begin again.
+    /// Rounds that a worker had to repeat.
     pub repeated_rounds: u64,
-    /// Contributions refused for their NaN.
+    /// Contributions refused because they contained a NaN.
     pub poisoned: u64,
-    /// SetH that the switch carried out.
+    /// SetH requests that the switch carried out.
     pub thresholds: u64,
-    /// Halts that the switch carried out.
+    /// Halt requests that the switch carried out.
     pub halts: u64,
-    /// Resets that the switch carried out.
+    /// Reset requests that the switch carried out.
     pub resets: u64,
-    /// FBcasts asked for.
+    /// FBcast requests sent.
     pub forced: u64,
-    /// Simulations in which damage passed the checksums, so that sums could not be checked.
+    /// Simulations in which corruption could pass the checksums, so that sums could not be checked.
     pub unchecked: u64,
-    /// Simulations with switches below the switch.
+    /// Simulations with switches below the root.
     pub trees: u64,
     /// Simulations of a job with a key.
     pub authenticated: u64,
-    /// Simulations in which sums were made in the order of ranks.
+    /// Simulations in which sums were computed in rank order.
     pub ordered: u64,
 }
 

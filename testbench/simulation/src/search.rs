@@ -1,4 +1,4 @@
-//! The command `simulate`: random scenarios, on all cores.
+//! The command `simulate`, which runs random scenarios on all cores.
 
 use std::fmt::Debug;
 use std::io::IsTerminal;
@@ -14,9 +14,9 @@ use serde::Serialize;
 
 use crate::{Failure, JobMode, asynchronous};
 
-/// Without a terminal, lines come this far apart.
+/// Interval between progress lines if there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
-/// Seeds that a thread takes at a time.
+/// Number of seeds that a thread takes at a time.
 const BATCH: u64 = 16;
 
 /// Its command line.
@@ -39,10 +39,10 @@ pub struct Options {
     json: bool,
 }
 
-/// Runs a seed.
+/// Runs the scenario of one seed.
 type Simulate<S, R> = fn(u64) -> Result<R, Box<Failure<S>>>;
 
-/// What the threads share. `S` is a scenario, `R` what simulations are counted in.
+/// State shared by the threads. `S` is the scenario type, `R` the type of the counts.
 struct Shared<S, R> {
     simulate: Simulate<S, R>,
     next: AtomicU64,
@@ -53,7 +53,7 @@ struct Shared<S, R> {
     progress: Progress,
 }
 
-/// Runs scenarios until one breaks a rule, and prints what was found. Fails if one did.
+/// Runs scenarios until one violates a rule and prints the result. Fails if a rule was violated.
 pub fn run(options: &Options) -> ExitCode {
     match options.mode {
         JobMode::Synchronous => search(options, crate::simulate),
@@ -108,7 +108,7 @@ where
     ExitCode::from(u8::from(failure.is_some()))
 }
 
-/// Takes seeds until there are no more, or one has failed. Of several that fail the lowest is kept.
+/// Takes seeds until none are left or one has failed. If several fail, the lowest is kept.
 fn work<S, R: AddAssign + Default>(shared: &Shared<S, R>) {
     while !shared.has_failed.load(Ordering::Relaxed) {
         let first = shared.next.fetch_add(BATCH, Ordering::Relaxed);
@@ -135,7 +135,7 @@ fn work<S, R: AddAssign + Default>(shared: &Shared<S, R>) {
     }
 }
 
-/// All that is needed to reproduce a violation, on the standard error.
+/// Prints everything that is needed to reproduce a violation to standard error.
 fn explain<S: Debug + Serialize>(failure: &Failure<S>, mode: JobMode) {
     let Failure { seed, scenario, violation, transcript } = failure;
     eprintln!("{transcript}");
@@ -147,7 +147,7 @@ fn explain<S: Debug + Serialize>(failure: &Failure<S>, mode: JobMode) {
     eprintln!("again: testbench simulate --mode {mode} --seed {seed}");
 }
 
-/// The commit of the working directory.
+/// Returns the commit of the working directory.
 fn commit() -> String {
     let output = std::process::Command::new("git").args(["rev-parse", "HEAD"]).output();
     let commit = output.ok().filter(|output| output.status.success());
@@ -157,7 +157,7 @@ fn commit() -> String {
     )
 }
 
-/// A bar on a terminal, now and then a line elsewhere.
+/// Progress bar on a terminal; otherwise, a line at regular intervals.
 struct Progress {
     bar: Option<ProgressBar>,
     done: AtomicU64,

@@ -1,7 +1,7 @@
-//! What a simulation is made of, and how a seed draws it.
+//! Scenarios and how a seed draws them.
 //!
-//! Swarm testing (Groce et al., ISSTA 2012): each seed switches some faults on and others off, since a run
-//! with all of them at once would seldom come far enough to show what one of them does.
+//! This is swarm testing (Groce et al., ISSTA 2012): each seed enables some faults and disables others, because a run
+//! with all faults at once would seldom progress far enough to reveal the effect of any one of them.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -14,25 +14,25 @@ use serde::{Deserialize, Serialize};
 use super::checker::digit_lanes;
 use super::network::{LinkModel, Loss, Rate};
 
-/// A job to simulate, and what goes wrong meanwhile.
+/// A job to simulate and its faults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
-    /// Machines with a worker, 1 to 64.
+    /// Number of workers, 1 to 64.
     pub workers: usize,
-    /// Whether the workers declare how many they are, so that no round ends before all have joined.
+    /// Whether the workers declare the world size, so that no round completes before all have joined.
     pub declared: bool,
-    /// Floats in the vector.
+    /// Number of floats in the vector.
     pub gradient_len: u32,
-    /// Floats in a segment.
+    /// Number of floats in a segment.
     pub segment_floats: u16,
-    /// When each worker process starts; those that are not listed start at once.
+    /// Start time of each worker process; workers without an entry start at once.
     pub starts: Vec<Duration>,
-    /// Mean time that a gradient takes.
+    /// Mean time to compute a gradient.
     pub compute: Duration,
-    /// After so many rounds a worker begins no other, and the simulation ends when all have come so far.
-    /// `None`: the simulation ends some rounds after the faults.
+    /// Number of rounds after which a worker begins no further round; the simulation ends when all workers have
+    /// completed them. `None`: the simulation ends a few rounds after the faults.
     pub rounds: Option<u32>,
-    /// One in so many rounds of a worker has a NaN in its first gradient; zero if none has.
+    /// On average, one in this many rounds of a worker contains a NaN in its first gradient; zero disables NaNs.
     pub poison_one_in: u64,
     /// Receive buffer of the switch, in bytes.
     pub switch_buffer_bytes: usize,
@@ -40,134 +40,135 @@ pub struct Scenario {
     pub worker_buffer_bytes: usize,
     /// Silence after which the switch expels a member, in milliseconds.
     pub lease_ms: u32,
-    /// Whether super-frames cross the network in one piece.
+    /// Whether a super-frame crosses the network as one unit.
     pub offload: bool,
-    /// What the links do.
+    /// Behaviour of the faulty links.
     pub link: LinkModel,
-    /// Workers whose links do so, one bit each; those of the others are perfect.
+    /// Bit mask of the workers whose links are faulty; all other links are perfect.
     pub faulty_workers: u64,
-    /// Whether the links towards the switch do so.
+    /// Whether these links are faulty towards the switch.
     pub faulty_up: bool,
-    /// Whether the links towards the workers do so.
+    /// Whether these links are faulty towards the workers.
     pub faulty_down: bool,
-    /// When the faults end.
+    /// Time at which the faults end.
     pub duration: Duration,
-    /// What else happens, and when.
+    /// Planned actions and their times.
     pub plan: Vec<Planned>,
-    /// Switches below the root: the position of each one's parent, 0 for the root, 1 for the first of these.
+    /// Parent index of each switch below the root: 0 is the root, 1 is the first entry of this list.
     #[serde(default)]
     pub racks: Vec<usize>,
-    /// The switch that each worker is at, by the same positions; those that are not listed are at the root.
+    /// Index of the switch that each worker is connected to, numbered as in `racks`; workers without an entry are
+    /// connected to the root.
     #[serde(default)]
     pub places: Vec<usize>,
-    /// Whether the links between switches are as faulty as those of workers.
+    /// Whether the links between switches are as faulty as the workers' links.
     #[serde(default)]
     pub faulty_uplinks: bool,
-    /// What the job's key protects.
+    /// Packets that the job's key protects.
     #[serde(default)]
     pub protection: Protection,
-    /// Whether the switches add contributions in the order of ranks.
+    /// Whether the switches sum contributions in rank order.
     #[serde(default)]
     pub ordered: bool,
 }
 
-/// What a job's key protects.
+/// Packets that a job's key protects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Protection {
-    /// It has no key.
+    /// The job has no key.
     #[default]
     Nothing,
-    /// Control packets.
+    /// Control packets only.
     Control,
     /// Control and data packets.
     All,
 }
 
-/// Something that happens at a time.
+/// A planned action and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
-    /// When.
+    /// Time of the action.
     pub at: Duration,
-    /// What.
+    /// The action.
     pub action: Action,
 }
 
 /// A machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Node {
-    /// The switch; of several, the root.
+    /// The switch; in a tree, the root.
     Switch,
-    /// A switch below the root, by its position from 1.
+    /// A switch below the root, by its index from 1.
     Rack(usize),
-    /// A worker, by its position.
+    /// A worker, by its index.
     Worker(usize),
 }
 
-/// What can happen to machines, or be asked of the switch.
+/// A fault, or a request to the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Action {
     /// A worker process is killed.
     CrashWorker {
         /// The worker.
         worker: usize,
-        /// After how long another takes its place; `None` if none does.
+        /// Delay until a new process replaces it; `None` if none does.
         restart_after: Option<Duration>,
-        /// Whether that sends from another UDP port.
+        /// Whether the new process sends from another UDP port.
         new_port: bool,
     },
-    /// The switch is killed and starts again without memory.
+    /// The switch is killed and restarts without its state.
     CrashSwitch {
-        /// After how long.
+        /// Delay until it restarts.
         restart_after: Duration,
     },
-    /// A switch below the root is killed and starts again without memory.
+    /// A switch below the root is killed and restarts without its state.
     CrashRack {
-        /// Its position, from 1.
+        /// Index of the switch, from 1.
         rack: usize,
-        /// After how long.
+        /// Delay until it restarts.
         restart_after: Duration,
     },
-    /// A process is stopped for some time.
+    /// A process is paused.
     Pause {
-        /// Which.
+        /// The paused node.
         node: Node,
-        /// How long.
+        /// Length of the pause.
         duration: Duration,
     },
     /// A clock is turned forward or back.
     TurnClock {
-        /// Whose.
+        /// The node whose clock is turned.
         node: Node,
-        /// By how many microseconds.
+        /// Change of the clock, in microseconds.
         by_us: i64,
     },
-    /// Links carry nothing for some time.
+    /// Links of workers carry no packets.
     Partition {
-        /// Of these workers, one bit each.
+        /// Bit mask of the affected workers.
         workers: u64,
-        /// Towards the switch.
+        /// Whether the direction towards the switch is affected.
         up: bool,
-        /// Towards the workers.
+        /// Whether the direction towards the workers is affected.
         down: bool,
-        /// How long.
+        /// Length of the partition.
         duration: Duration,
     },
-    /// The link between a switch and its parent carries nothing for some time.
+    /// The link between a switch and its parent carries no packets.
     CutUplink {
-        /// The switch's position, from 1.
+        /// Index of the switch, from 1.
         rack: usize,
-        /// Towards the parent.
+        /// Whether the direction towards the parent is affected.
         up: bool,
-        /// Towards the switch.
+        /// Whether the direction towards the switch is affected.
         down: bool,
-        /// How long.
+        /// Length of the cut.
         duration: Duration,
     },
     /// A worker leaves the job.
     Leave {
         /// The worker.
         worker: usize,
-        /// After how long its process starts again; `None` if it does not.
+        /// Delay until its process starts again; `None` if it does not.
         return_after: Option<Duration>,
     },
     /// A worker sets the threshold H.
@@ -177,7 +178,7 @@ pub enum Action {
         /// The threshold.
         threshold: u16,
     },
-    /// A worker closes its round by FBcast.
+    /// A worker closes its current round with FBcast.
     ForceBroadcast {
         /// The worker.
         worker: usize,
@@ -195,7 +196,7 @@ pub enum Action {
 }
 
 impl Scenario {
-    /// Four workers on a perfect network, and nothing goes wrong.
+    /// Returns a scenario with four workers, a perfect network and no faults.
     pub fn perfect() -> Self {
         Self {
             workers: 4,
@@ -224,7 +225,7 @@ impl Scenario {
         }
     }
 
-    /// What a seed stands for.
+    /// Draws the scenario of a seed.
     pub fn draw(seed: u64) -> Self {
         let mut draw = Draw::new(seed);
         let workers = if draw.chance(0.02) { draw.among(10..=MAX_MEMBERS) } else { draw.among(1..=9) };
@@ -269,7 +270,8 @@ impl Scenario {
         scenario
     }
 
-    /// One to four switches below the root, mostly on one level; the workers are at those that have none below.
+    /// Adds one to four switches below the root, usually on one level; the workers are connected to the switches
+    /// without child switches.
     fn draw_tree(&mut self, draw: &mut Draw) {
         let racks = draw.among(1..=4);
         let is_flat = draw.chance(0.6);
@@ -288,8 +290,8 @@ impl Scenario {
         }
     }
 
-    /// Packets that are late, and a switch that is back before they arrive: what one run of it sends or is sent comes
-    /// up in the next.
+    /// Plans restarts of the switch that are faster than late packets, so that packets of one run arrive during the
+    /// next.
     fn restart_often(&mut self, draw: &mut Draw) {
         (self.link.late, self.link.late_by) = (draw.scale(0.02, 0.3), draw.time(1_000..=20_000));
         for _ in 0..draw.among(2..=6) {
@@ -297,7 +299,7 @@ impl Scenario {
             self.plan.push(Planned { at: draw.moment(self.duration), action });
         }
         if draw.chance(0.3) {
-            // Some workers then have a sum that others lack.
+            // A SetH can leave some workers with a sum that others lack.
             let action = draw.set_threshold(self.workers, self.duration);
             self.plan.push(Planned { at: draw.moment(self.duration / 4), action });
         }
@@ -306,7 +308,8 @@ impl Scenario {
         }
     }
 
-    /// Workers that come one after the other, and a switch that forgets the first before the others have come.
+    /// Plans workers that start one after another and a switch that loses its state before the last of them has
+    /// joined.
     fn restart_early(&mut self, draw: &mut Draw) {
         self.compute = draw.time(100..=2_000);
         self.declared = false;
@@ -318,7 +321,7 @@ impl Scenario {
         }
     }
 
-    /// Small vectors: what can go wrong does so between segments, not within a long one.
+    /// Draws a small vector: faults occur between segments, so long vectors do not reveal more.
     fn draw_layout(&mut self, draw: &mut Draw) {
         let floats = self.min_segment_floats() + draw.among(0..=3);
         let last = draw.among(self.min_segment_floats()..=floats);
@@ -327,18 +330,18 @@ impl Scenario {
         self.gradient_len = ((segments - 1) * floats + last) as u32;
     }
 
-    /// Worker processes that there can be: each machine's first, and one after each that ends.
+    /// Returns the maximum number of worker processes: the first of each machine, and one for each that ends.
     pub fn lives(&self) -> usize {
         let ends = self.plan.iter().filter(|planned| planned.action.ends_a_process()).count();
         self.workers + ends
     }
 
-    /// Floats that the shortest segment needs for the checker's witness.
+    /// Returns the number of floats that the shortest segment needs for the checker's witness.
     pub fn min_segment_floats(&self) -> usize {
         digit_lanes(self.lives()) + 1
     }
 
-    /// Whether a round can end without all its members.
+    /// Returns whether every round waits for all its members.
     pub(super) fn waits_for_all(&self) -> bool {
         let hurries = |action| matches!(action, Action::SetThreshold { .. } | Action::ForceBroadcast { .. });
         !self.plan.iter().any(|planned| hurries(planned.action))
@@ -351,10 +354,10 @@ impl Action {
     }
 }
 
-/// The seed's random numbers, in the shapes that scenarios need.
+/// Random numbers of a seed, in the distributions that scenarios need.
 pub(crate) struct Draw(ChaCha8Rng);
 
-/// Draws an action among so many workers or racks, for a simulation of that length.
+/// Draws an action, given the number of workers or racks and the duration of the simulation.
 type DrawAction = fn(&mut Draw, usize, Duration) -> Action;
 
 impl Draw {
@@ -370,7 +373,7 @@ impl Draw {
         self.0.random_range(range)
     }
 
-    /// Log-uniform: each order of magnitude is as likely as another.
+    /// Draws from a log-uniform distribution: each order of magnitude is equally likely.
     pub(crate) fn scale(&mut self, low: f64, high: f64) -> f64 {
         (low.ln() + (high.ln() - low.ln()) * self.0.random::<f64>()).exp()
     }
@@ -379,7 +382,7 @@ impl Draw {
         Duration::from_micros(self.scale(*micros.start() as f64, *micros.end() as f64) as u64)
     }
 
-    /// So small that one segment is in flight, or one in which there is room for all.
+    /// Draws a receive buffer size: either so small that only one segment fits, or large enough for everything.
     fn buffer(&mut self) -> usize {
         if self.chance(0.5) { 4 << 20 } else { self.scale(1_000.0, 100_000.0) as usize }
     }
@@ -442,7 +445,7 @@ impl Draw {
         plan
     }
 
-    /// Up to three actions of a kind, or none, each with one of `nodes`.
+    /// Adds between zero and three actions of one kind to the plan, each for one of `nodes`.
     fn add_to_plan(
         &mut self,
         plan: &mut Vec<Planned>,
@@ -462,7 +465,7 @@ impl Draw {
         duration.mul_f64(self.0.random::<f64>())
     }
 
-    /// A time that may be short, or a good part of the whole.
+    /// Draws a length of time between 100 us and the whole duration.
     fn spell(&mut self, duration: Duration) -> Duration {
         self.time(100..=duration.as_micros() as u64)
     }
@@ -485,7 +488,7 @@ impl Draw {
         Action::Pause { node: self.node(workers), duration: self.spell(duration) }
     }
 
-    /// By up to an hour forward. Back by no more than a second: a deadline waits for as long.
+    /// Turns a clock forward by up to an hour, or back by at most a second, because a deadline is delayed by as much.
     fn turn_clock(&mut self, workers: usize, _duration: Duration) -> Action {
         Action::TurnClock { node: self.node(workers), by_us: self.turn() }
     }

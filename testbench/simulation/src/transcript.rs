@@ -6,7 +6,7 @@ use std::fmt;
 use iswitch_protocol::Instant;
 use iswitch_protocol::wire::{Class, ControlBody, ControlPacket, ControlRepr, DataPacket};
 
-/// A ring of lines. Off, it costs nothing: a seed that fails is run once more with it on.
+/// A ring buffer of lines. When it is off it costs nothing; a seed that fails is run again with it on.
 #[derive(Debug, Default)]
 pub struct Transcript {
     lines: VecDeque<String>,
@@ -14,17 +14,17 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Keeps nothing.
+    /// Creates a transcript that keeps nothing.
     pub fn off() -> Self {
         Self::default()
     }
 
-    /// Keeps the last `capacity` lines.
+    /// Creates a transcript that keeps the last `capacity` lines.
     pub fn of_last(capacity: usize) -> Self {
         Self { lines: VecDeque::with_capacity(capacity), capacity }
     }
 
-    /// Adds a line, which is made only if it is kept.
+    /// Adds a line; the closure runs only if the line is kept.
     pub(crate) fn note(&mut self, at: Instant, line: impl FnOnce() -> String) {
         if self.capacity == 0 {
             return;
@@ -43,7 +43,8 @@ impl fmt::Display for Transcript {
     }
 }
 
-/// Whether a packet only says that its sender is alive: the last lines of a transcript would tell of nothing else.
+/// Returns whether a packet is only a heartbeat. A transcript omits heartbeats because they would fill its last
+/// lines.
 pub(super) fn is_heartbeat(class: Class, bytes: &[u8]) -> bool {
     class == Class::Control
         && ControlPacket::new_checked(bytes)
@@ -51,7 +52,7 @@ pub(super) fn is_heartbeat(class: Class, bytes: &[u8]) -> bool {
             .unwrap_or(false)
 }
 
-/// The packets of a super-frame in a few words.
+/// Describes the packets of a super-frame briefly.
 pub(crate) fn describe(class: Class, payload: &[u8], stride: usize) -> String {
     let packets: Vec<_> = payload.chunks(stride.max(1)).map(|bytes| describe_one(class, bytes)).collect();
     packets.join(", ")

@@ -1,4 +1,4 @@
-//! The cables between switches and their members, and what is under way on them.
+//! The links between switches and their members, and the packets in flight on them.
 
 use std::net::SocketAddrV4;
 
@@ -28,9 +28,9 @@ pub(super) enum Direction {
 /// Links that fail together.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ends {
-    /// Those of workers, one bit each.
+    /// Links of workers, as a bit mask.
     Workers(u64),
-    /// That between a switch and its parent.
+    /// Link between this switch and its parent.
     Rack(usize),
 }
 
@@ -44,10 +44,10 @@ impl Ends {
     }
 }
 
-/// All links, and the queue of what is to happen.
+/// All links and the event queue.
 #[derive(Debug)]
 pub(super) struct Wires {
-    /// Of the workers, then of the switches below the root.
+    /// Links of the workers, followed by those of the switches below the root.
     up: Vec<Link>,
     down: Vec<Link>,
     workers: usize,
@@ -55,7 +55,7 @@ pub(super) struct Wires {
     pub(super) packets: Packets,
     random: ChaCha8Rng,
     pub(super) counters: LinkCounters,
-    /// Whether a super-frame has one fate.
+    /// Whether a super-frame is lost, delayed or corrupted as a unit.
     offload: bool,
 }
 
@@ -67,7 +67,7 @@ impl Wires {
         let link = |is_faulty| Link::new(if is_faulty { scenario.link } else { scenario.link.healed() });
         let links = |all: bool| is_faulty.iter().map(|is_faulty| link(all && *is_faulty)).collect();
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        // The scenario was drawn from the first stream.
+        // The first random stream was used to draw the scenario.
         random.set_stream(1);
         Self {
             up: links(scenario.faulty_up),
@@ -81,7 +81,7 @@ impl Wires {
         }
     }
 
-    /// Puts datagrams on the wires between `peers` and their switch.
+    /// Puts datagrams on the links between `peers` and their switch.
     pub(super) fn send(
         &mut self,
         now: Instant,
@@ -132,7 +132,7 @@ impl Wires {
         }
     }
 
-    /// Begins or ends a partition.
+    /// Starts or ends a partition.
     pub(super) fn partition(&mut self, ends: Ends, up: bool, down: bool, change: fn(&mut Link)) {
         let workers = self.workers;
         let member = |at| if at < workers { Member::Worker(at) } else { Member::Rack(at - workers + 1) };
@@ -142,7 +142,7 @@ impl Wires {
         }
     }
 
-    /// Ends all faults; what is under way stays so.
+    /// Ends all faults; packets in flight are not affected.
     pub(super) fn heal(&mut self) {
         self.up.iter_mut().chain(&mut self.down).for_each(Link::heal);
     }

@@ -1,7 +1,8 @@
-//! The worker library as the simulation sees it: bytes and a clock in; bytes, a deadline and outcomes out.
+//! The worker library as seen by the simulation. Its inputs are bytes and a clock; its outputs are bytes, a deadline
+//! and outcomes.
 //!
-//! Everything that the simulation knows of the worker's interface is here: the real [`Session`], and the
-//! requests that its driver repeats until they are acknowledged.
+//! This module contains everything in the simulation that depends on the worker's interface: the real [`Session`] and
+//! the requests that its driver repeats until they are acknowledged.
 
 use std::time::Duration;
 
@@ -17,45 +18,45 @@ use super::swarm::Protection;
 
 const FIRST_RETRY: Duration = Duration::from_millis(5);
 const LAST_RETRY: Duration = Duration::from_millis(100);
-/// After so many a request is given up.
+/// Number of tries after which a request is abandoned.
 const MAX_TRIES: u32 = 12;
 
-/// What a worker declares.
+/// Parameters that a worker declares.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
     pub(super) job: u32,
     pub(super) layout: VectorLayout,
-    /// Workers that the job starts with, or zero.
+    /// Number of workers that the job starts with; zero if not declared.
     pub(super) workers: u16,
     pub(super) recv_buffer_bytes: usize,
-    /// Tells the processes apart.
+    /// Identifier that distinguishes worker processes.
     pub(super) instance: u32,
     pub(super) protection: Protection,
 }
 
-/// What the training loop has to know.
+/// Outcome reported to the training loop.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outcome {
-    /// Admitted for the first time, and the job is complete: a round may begin.
+    /// The worker was admitted for the first time and the job is complete; a round may begin.
     Joined,
-    /// The sum is there.
+    /// The sum has arrived.
     Finished(Finished),
     /// The round failed.
     Failed(Failure),
     /// The first Join was refused.
     Refused(Status),
-    /// The switch has let it go, or did not answer.
+    /// The switch has confirmed the Leave or did not answer it.
     Left,
 }
 
-/// What a worker may ask of the switch besides.
+/// Other requests that a worker can send to the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
     Leave,
     Reset,
     Halt,
     SetThreshold(u16),
-    /// Of the whole vector, in the round under way or else the next.
+    /// Closes the whole vector, in the current round or else in the next one.
     ForceBroadcast,
 }
 
@@ -64,7 +65,7 @@ struct Pending {
     id: u32,
     request: Request,
     round: Round,
-    /// Epoch of the job when it was asked.
+    /// Epoch of the job when the request was made.
     boot: u64,
     deadline: Instant,
     pause: Duration,
@@ -72,14 +73,14 @@ struct Pending {
     tries: u32,
 }
 
-/// A worker process, from its first Join on.
+/// A worker process, starting with its first Join.
 #[derive(Debug)]
 pub(super) struct Worker {
     session: Session,
-    /// The gradient, the same until its round has ended.
+    /// Gradient, constant until its round has ended.
     contribution: Vec<f32>,
     outcome: Option<Outcome>,
-    /// Whether the training loop knows how the first Join ended.
+    /// Whether the outcome of the first Join was reported to the training loop.
     has_told: bool,
     pending: Option<Pending>,
 }
@@ -96,7 +97,7 @@ impl Worker {
         };
         let config = SessionConfig { job, layout, join, recv_buffer_bytes, heartbeats: true };
         let session = Session::new(config, now);
-        // The counter begins with a number that looks random.
+        // The counter starts at a pseudo-random number.
         let authenticator = || Authenticator::new(job_key(), u64::from(instance) << 24);
         Self {
             session: if has_key { session.with_key(authenticator()) } else { session },
@@ -111,28 +112,28 @@ impl Worker {
         self.session.join_progress() == JoinProgress::Joined
     }
 
-    /// The run of the switch that has last admitted it.
+    /// Returns the run of the switch that last admitted the worker.
     pub(super) fn boot(&self) -> u64 {
         self.session.membership().map_or(0, |membership| membership.boot)
     }
 
-    /// Whether what it sends in a round is a sum that others lack.
+    /// Returns whether the worker's contribution in a round is a sum that others lack.
     pub(super) fn supplies(&self, round: Round) -> bool {
         let membership = self.session.membership();
         membership.is_some_and(|member| member.standing == Standing::Supplies && member.start == round)
     }
 
-    /// How often the switch has forgotten it and taken it back.
+    /// Returns how often the worker rejoined after the switch had lost its membership.
     pub(super) fn rejoins(&self) -> u64 {
         self.session.rejoins()
     }
 
-    /// The sum, after [`Outcome::Finished`], and the gradients in each of its segments.
+    /// Returns the sum after [`Outcome::Finished`], and the number of gradients in each of its segments.
     pub(super) fn sum(&self) -> (&[f32], &[u16]) {
         (self.session.sum(), self.session.contributions())
     }
 
-    /// Where the training loop writes its gradient before a round.
+    /// Returns the buffer into which the training loop writes its gradient before a round.
     pub(super) fn contribution_mut(&mut self) -> &mut [f32] {
         &mut self.contribution
     }
@@ -142,7 +143,7 @@ impl Worker {
         self.session.begin_round(now);
     }
 
-    /// Asks the switch for something, unless another request is still under way.
+    /// Sends a request to the switch. Does nothing if another request is pending, unless this one is a Leave.
     pub(super) fn request(&mut self, now: Instant, request: Request) {
         if self.is_member() && (self.pending.is_none() || request == Request::Leave) {
             let (id, round, boot) = (self.session.begin_request(), self.session.round(), self.boot());
@@ -152,7 +153,7 @@ impl Worker {
         }
     }
 
-    /// Gives up what it asked for, except to leave.
+    /// Cancels the pending request unless it is a Leave.
     pub(super) fn cancel_requests(&mut self) {
         self.pending.take_if(|pending| pending.request != Request::Leave);
     }
@@ -198,7 +199,7 @@ impl Worker {
         self.pending.is_some_and(|pending| pending.request == Request::Leave)
     }
 
-    /// The request under way was answered, or nobody answers it.
+    /// Ends the pending request after an answer or the last try.
     fn end_request(&mut self) {
         if self.is_leaving() {
             self.outcome = Some(Outcome::Left);

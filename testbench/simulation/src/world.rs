@@ -1,4 +1,4 @@
-//! The world: machines, the wires between them, and what happens to both.
+//! The simulated world: machines, the links between them, and the faults of both.
 
 mod faults;
 mod nodes;
@@ -20,13 +20,13 @@ use super::swarm::{Node, Protection, Scenario};
 use super::transcript::Transcript;
 use super::wires::Wires;
 
-/// Clocks start here, so that they can be turned back.
+/// Initial virtual time; it is not zero, so that clocks can be turned back.
 const BEGIN: Instant = Instant::from_nanos(60_000_000_000);
-/// The faults end after so many events at the latest.
+/// Number of events after which the faults end at the latest.
 const MAX_FAULTY_EVENTS: u64 = 10_000;
-/// Rounds that everything alive must be given after the faults have ended.
+/// Rounds that must be delivered to every live worker after the faults have ended.
 const ROUNDS_AFTER_HEAL: u32 = 2;
-/// How long that may take: leases, retries and clocks that were turned back add up to less.
+/// Time limit for these rounds. Leases, retries and clocks that were turned back add up to less.
 const LIVENESS_LIMIT: Duration = Duration::from_secs(60);
 
 /// A running simulation.
@@ -36,21 +36,21 @@ pub(super) struct World<'a> {
     seed: u64,
     now: Instant,
     wires: Wires,
-    /// The root, then the switches below it.
+    /// The root, followed by the switches below it.
     switches: Vec<SwitchNode>,
     boots: u64,
     workers: Vec<WorkerNode>,
-    /// Which life has an address, or had it last.
+    /// Life that currently uses an address or used it last.
     lives: HashMap<SocketAddrV4, usize>,
     next_life: usize,
     training: Training,
     checker: Checker,
-    /// The latest round that data packets have named, in the present incarnation of the job and in the one before of
-    /// the same run of the root.
+    /// Latest round named by data packets in the current incarnation of the job. `named_before` is that of the
+    /// previous incarnation in the same run of the root.
     named: Option<Round>,
     named_before: Option<Round>,
     healed_at: Option<Instant>,
-    /// Whether the job was reset after the faults had ended, and with every H as the members have it.
+    /// Whether the job was reset after the faults ended while no switch had a pinned H.
     was_reset: bool,
     report: Report,
     buffer: Vec<u8>,
@@ -58,7 +58,7 @@ pub(super) struct World<'a> {
 
 impl<'a> World<'a> {
     /// # Panics
-    /// If the scenario's vector cannot be cut up, or its segments do not hold the witness.
+    /// If the scenario's vector cannot be segmented or its segments cannot hold the witness.
     pub(super) fn new(scenario: &'a Scenario, seed: u64, transcript: &'a mut Transcript) -> Self {
         let layout = VectorLayout::new(scenario.gradient_len, scenario.segment_floats).expect("a layout");
         let lives = scenario.lives();
@@ -66,7 +66,7 @@ impl<'a> World<'a> {
         let shortest = if last == 0 { u32::from(scenario.segment_floats) } else { last };
         assert!(shortest as usize >= scenario.min_segment_floats(), "a segment of {shortest} floats");
         let is_damaged = scenario.link.corruption > 0.0 && scenario.link.missed_checksum > 0.0;
-        // Tags find what the checksums have missed.
+        // Tags detect the corruption that the checksums miss.
         let may_be_damaged = is_damaged && scenario.protection != Protection::All;
         let parents = std::iter::once(None).chain(scenario.racks.iter().copied().map(Some));
         let is_tree = !scenario.racks.is_empty();
@@ -104,7 +104,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Runs to the end.
+    /// Runs the simulation to its end.
     pub(super) fn run(mut self) -> Result<Report, Violation> {
         self.schedule_plan();
         while let Some((at, what)) = self.wires.queue.pop() {
@@ -148,7 +148,7 @@ impl<'a> World<'a> {
         if self.healed_at.is_none() {
             return false;
         }
-        // What was promised without checksums is over: nothing has panicked.
+        // Corruption may have passed the checksums, so the only remaining promise is that nothing panics.
         self.report.unchecked > 0
             || self.workers.iter().all(|node| {
                 let is_gone = node.worker.is_none() && !node.will_start;
@@ -247,7 +247,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// The switch that a member's packets go to.
+    /// Returns the index of the switch that a member sends its packets to.
     fn switch_of(&self, peer: SocketAddrV4) -> usize {
         match member_at(peer) {
             Member::Worker(worker) => self.scenario.places.get(worker).copied().unwrap_or(0),
@@ -273,7 +273,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What arrives during a pause waits in the socket's buffer.
+    /// Delivers a packet to a node. While the node is paused, the packet waits in its receive buffer.
     fn arrive(&mut self, node: Node, packet: u32, peer: SocketAddrV4, is_bad: bool) -> Result<(), Violation> {
         match (is_bad, node) {
             (true, Node::Switch) => return self.give_switch_invalid(0, packet),
@@ -308,12 +308,12 @@ impl<'a> World<'a> {
     }
 }
 
-/// A switch by its position.
+/// Returns the node of the switch with the given index.
 fn switch_node(at: usize) -> Node {
     if at == 0 { Node::Switch } else { Node::Rack(at) }
 }
 
-/// A deadline that has been handled must not stay where it is: the driver would spin.
+/// Checks that a handled deadline has moved into the future; otherwise the driver would spin.
 fn check_timer(node: Node, deadline: Option<Instant>, clock: Instant) -> Result<(), Violation> {
     match deadline {
         Some(deadline) if deadline < clock => {

@@ -1,4 +1,4 @@
-//! One actor: acts with the newest policy and inserts what came of it.
+//! An actor: acts with the newest policy and inserts its experience into the replay.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -24,37 +24,37 @@ use iswitch_learn::algorithms::remote::{Demand, RemoteActor, RolloutActor, StepA
 use iswitch_learn::algorithms::rollout::RolloutBuffer;
 use iswitch_learn::algorithms::trainer::Algorithm;
 
-/// Items that are handed over together, about.
+/// Approximate number of items in one insert request.
 const ITEMS_PER_REQUEST: usize = 32;
-/// Requests under way before an actor waits.
+/// Maximum number of requests in flight before an actor waits.
 const REQUESTS_IN_FLIGHT: usize = 2;
-/// How often episodes are told.
+/// Interval at which episode statistics are sent.
 const EPISODES_EVERY: Duration = Duration::from_millis(200);
 
-/// Which actor, and which environments.
+/// Number of an actor and of its environments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActorOptions {
-    /// Its number among all actors of the run.
+    /// Number of the actor among all actors of the run.
     pub actor: usize,
-    /// Environments of each actor.
+    /// Number of environments of the actor.
     pub environments: usize,
 }
 
-/// What actors have done.
+/// Counters of an actor's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ActorCounts {
-    /// Environment steps.
+    /// Number of environment steps.
     pub steps: u64,
-    /// Episodes that ended.
+    /// Number of completed episodes.
     pub episodes: u64,
-    /// Items that are stored.
+    /// Number of stored items.
     pub items: u64,
-    /// Requests whose items are not all stored.
+    /// Number of requests whose items are not all stored.
     pub failures: u64,
 }
 
 impl ActorCounts {
-    /// Adds what another has done.
+    /// Adds the counters of another actor.
     pub fn add(&mut self, other: &Self) {
         self.steps += other.steps;
         self.episodes += other.episodes;
@@ -68,7 +68,7 @@ impl ActorCounts {
     }
 }
 
-/// An actor of a run.
+/// Actor of a run.
 pub struct Actor {
     acting: RemoteActor,
     demand: Demand,
@@ -80,10 +80,11 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// With its environments at their starts.
+    /// Creates an actor, and resets its environments.
     ///
     /// # Errors
-    /// If the run's algorithm or hyper-parameters are unknown here, or an environment cannot be made.
+    /// Fails if this program does not know the run's algorithm or hyper-parameters, or if an environment cannot be
+    /// created.
     pub fn new(
         job: &Job,
         options: ActorOptions,
@@ -108,10 +109,10 @@ impl Actor {
         })
     }
 
-    /// Acts until the run is over or `stop` is set. What has happened is told to `each` from time to time.
+    /// Acts until the run is over or `stop` is set. Regularly reports the progress to `each`.
     ///
     /// # Errors
-    /// If an environment fails, or the credentials are not accepted and never were.
+    /// Fails if an environment fails, or if the credentials are rejected and have never been accepted.
     pub fn run(
         &mut self,
         policies: &PolicyFeed,
@@ -140,7 +141,8 @@ impl Actor {
                     let (items, tail) = rollouts.items(actor.as_mut(), &policy, format)?;
                     counts.count(&tail);
                     inserts.submit(items, counts)?;
-                    // The next one is to be of the policy that there is when this one has found a place.
+                    // Wait for the inserts first, so that the next rollout uses the policy that is newest after the
+                    // wait.
                     inserts.wait(counts)?;
                     each(counts);
                 }
@@ -153,7 +155,7 @@ impl Actor {
     }
 }
 
-/// The part of the run's algorithm that acts.
+/// Creates the acting part of the run's algorithm.
 fn acting(
     job: &Job,
     environments: Range<usize>,
@@ -177,7 +179,7 @@ fn acting(
     }
 }
 
-/// Items of so many steps of each environment.
+/// Steps each environment `steps` times, and returns the resulting items.
 fn step(
     actor: &mut dyn StepActor,
     policy: &Policy,
@@ -208,7 +210,7 @@ impl RolloutsOfActor {
         Self { buffer, statistics: vec![0.0; statistics], nothing: vec![0.0; statistics] }
     }
 
-    /// One for each environment; the first tells of all.
+    /// Returns one item for each environment; only the first item carries the statistics.
     fn items(
         &mut self,
         actor: &mut dyn RolloutActor,
@@ -226,12 +228,12 @@ impl RolloutsOfActor {
     }
 }
 
-/// Requests that are under way.
+/// Insert requests in flight.
 struct Inserts {
     writer: Writer,
     tickets: VecDeque<(Ticket, u64)>,
     complaint: Complaint,
-    /// An item was stored, so the shards accepted the credentials at the start.
+    /// Whether an item has been stored, which proves that the shards accepted the credentials.
     is_proven: bool,
 }
 
@@ -240,7 +242,7 @@ impl Inserts {
         Self { writer, tickets: VecDeque::new(), complaint: Complaint::default(), is_proven: false }
     }
 
-    /// Waits until there is room: this is what slows an actor down.
+    /// Submits items. Waits until there is room, which applies backpressure to the actor.
     fn submit(&mut self, items: Vec<NewItem>, counts: &mut ActorCounts) -> Result<(), ActorLearnerError> {
         while self.tickets.len() >= REQUESTS_IN_FLIGHT {
             self.wait_for_oldest(counts)?;
@@ -250,7 +252,7 @@ impl Inserts {
         Ok(())
     }
 
-    /// Until nothing is under way.
+    /// Waits until no request is in flight.
     fn wait(&mut self, counts: &mut ActorCounts) -> Result<(), ActorLearnerError> {
         while !self.tickets.is_empty() {
             self.wait_for_oldest(counts)?;
@@ -270,7 +272,8 @@ impl Inserts {
                 counts.failures += 1;
                 match refusal::of_replay(&error) {
                     Some(refusal) if !self.is_proven => return Err(refusal),
-                    // A token may be replaced during a run: the shards and their clients then differ for a while.
+                    // A token may be replaced during a run; shards and clients then have different tokens for a
+                    // while.
                     Some(refusal) => self.complaint.about("items are not stored", &refusal),
                     None => self.complaint.about("items are not stored", &error),
                 }
@@ -280,7 +283,7 @@ impl Inserts {
     }
 }
 
-/// Tells of episodes from time to time.
+/// Sends episode statistics at regular intervals.
 struct Teller<'a> {
     writer: &'a Writer,
     told_at: Instant,
@@ -293,7 +296,7 @@ impl Teller<'_> {
         if self.told_at.elapsed() >= EPISODES_EVERY {
             self.told_at = Instant::now();
             let payload = episodes::to_bytes(&std::mem::take(&mut self.untold)).into();
-            // Nothing that is learned depends on it.
+            // Learning does not depend on the statistics, so a failed insert is ignored.
             drop(self.writer.submit(vec![NewItem { priority: 1.0, version: 0, payload }]));
         }
     }

@@ -1,4 +1,4 @@
-//! What actors of off-policy algorithms tell of their episodes: 16 bytes, of which each comes to one learner.
+//! Episode statistics that actors of off-policy algorithms send: messages of 16 bytes, each delivered to one learner.
 
 use super::ActorLearnerError;
 use super::error::malformed;
@@ -7,13 +7,13 @@ use iswitch_learn::algorithms::halves::Tail;
 const FLOATS: usize = 4;
 const BYTES: usize = FLOATS * size_of::<f32>();
 
-/// Steps, episodes, their returns and their lengths, as little-endian floats.
+/// Encodes the steps, the episodes, their returns and their lengths as little-endian floats.
 pub(super) fn to_bytes(tail: &Tail) -> Vec<u8> {
     let floats: [f32; FLOATS] = [tail.steps, tail.episodes, tail.returns, tail.lengths];
     bytemuck::cast_slice(&floats).to_vec()
 }
 
-/// What [`to_bytes`] gave.
+/// Decodes the output of [`to_bytes`].
 pub(super) fn from_bytes(bytes: &[u8]) -> Result<Tail, ActorLearnerError> {
     let Ok(bytes) = <[u8; BYTES]>::try_from(bytes) else {
         return Err(malformed("episodes", format!("{} bytes", bytes.len()), BYTES.to_string()));

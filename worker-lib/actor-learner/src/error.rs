@@ -1,55 +1,55 @@
-//! Why actors and learners do not come together.
+//! Errors of actors and learners.
 
 use iswitch_learn::algorithms::TrainError;
 
-/// A failure between actors, replay and learners.
+/// Failure of an actor or a learner, or of its communication with the replay and the models.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum ActorLearnerError {
-    /// What is published, or an item of the replay, is not what it should be.
+    /// A published object or an item of the replay is malformed.
     #[error("{what} is {found}, expected {expected}")]
     Malformed {
-        /// Such as `policy`.
+        /// Name of the malformed value, such as `policy`.
         what: &'static str,
-        /// What it was.
+        /// Malformed value.
         found: String,
-        /// What it should have been.
+        /// Expected value.
         expected: String,
     },
-    /// The environments or the algorithm.
+    /// The environments or the algorithm failed.
     #[error(transparent)]
     Train(#[from] TrainError),
-    /// The replay's client.
+    /// The replay client failed.
     #[error(transparent)]
     Replay(#[from] iswitch_replay::client::ClientError),
-    /// A table that the algorithm would need.
+    /// A table that the algorithm needs cannot be configured.
     #[error(transparent)]
     Table(#[from] iswitch_replay::table::LimiterError),
-    /// The models' client.
+    /// The model client failed.
     #[error(transparent)]
     Model(#[from] iswitch_models::ModelError),
-    /// A model that cannot be published.
+    /// A model cannot be published.
     #[error(transparent)]
     Publish(#[from] iswitch_models::PublishError),
     /// A server rejected this process's credentials, or this process rejected the server's certificate.
     #[error("{error}: {next_step}")]
     Credentials {
-        /// What the server, or TLS, says.
+        /// Error message of the server or of TLS.
         error: String,
-        /// The next step.
+        /// Next step for the user.
         next_step: &'static str,
     },
     /// A server or a thread cannot be started.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// Failed operation.
         what: &'static str,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
 }
 
-/// An error of something that came from elsewhere.
+/// Returns the error for a malformed value from another process.
 pub(super) fn malformed(
     what: &'static str,
     found: impl Into<String>,

@@ -1,4 +1,4 @@
-//! What actors insert, as bytes: little-endian, observations of images as bytes.
+//! Encoding of items: little-endian; image observations have one byte per value.
 //!
 //! | transition | bytes |
 //! |---|---|
@@ -28,7 +28,7 @@ const TRANSITION: u32 = 1;
 const ROLLOUT: u32 = 2;
 const FLOAT: usize = size_of::<f32>();
 
-/// How items of an environment are written.
+/// Encoding of the items of an environment.
 #[derive(Clone, Debug)]
 pub(super) struct ItemFormat {
     observation_dim: usize,
@@ -66,7 +66,7 @@ impl ItemFormat {
         bytes
     }
 
-    /// Adds a row to `batch`, but for its index and weight.
+    /// Decodes a transition and appends it to `batch`, without its index and weight.
     pub(super) fn read_transition(&self, bytes: &[u8], batch: &mut Batch) -> Result<(), ActorLearnerError> {
         let mut from = open("transition", bytes, TRANSITION, self.transition_bytes())?;
         let (mut head, mut action) = ([0.0; 2], vec![0.0; self.action.stored_dim()]);
@@ -84,7 +84,7 @@ impl ItemFormat {
         Ok(())
     }
 
-    /// The rollout of environment `env` of `buffer`.
+    /// Encodes the rollout of environment `env` of `buffer`.
     pub(super) fn rollout(
         &self,
         buffer: &RolloutBuffer,
@@ -109,7 +109,7 @@ impl ItemFormat {
         bytes
     }
 
-    /// Overwrites the rollout of environment `env` of `buffer`, and adds to `statistics`; gives the tail.
+    /// Decodes a rollout over that of environment `env` of `buffer`, adds to `statistics`, and returns the tail.
     pub(super) fn read_rollout(
         &self,
         bytes: &[u8],
@@ -142,7 +142,7 @@ impl ItemFormat {
         Ok(Tail { steps, episodes, returns, lengths, ..Tail::default() })
     }
 
-    /// Actions are looked up in tables of values.
+    /// Checks the actions, because they are used as indices into tables of values.
     fn check_actions(&self, what: &'static str, actions: &[f32]) -> Result<(), ActorLearnerError> {
         let ActionSpec::Discrete { n } = self.action else { return Ok(()) };
         match actions.iter().find(|action| !(0.0..n as f32).contains(*action)) {
@@ -169,7 +169,7 @@ impl ItemFormat {
     }
 }
 
-/// What follows the tag, if it is the right one and nothing is missing or too much.
+/// Returns the bytes after the tag if the tag and the total length are right.
 fn open<'a>(
     what: &'static str,
     bytes: &'a [u8],
@@ -190,7 +190,7 @@ fn put(bytes: &mut Vec<u8>, floats: &[f32]) {
     bytes.extend_from_slice(bytemuck::cast_slice(floats));
 }
 
-/// As many as there is room for; there are enough.
+/// Fills `floats` from the front of `from`, which must be long enough.
 fn take(from: &mut &[u8], floats: &mut [f32]) {
     let (own, rest) = from.split_at(size_of_val(floats));
     bytemuck::cast_slice_mut::<f32, u8>(floats).copy_from_slice(own);
@@ -257,7 +257,7 @@ mod tests {
         let mut statistics = vec![1.0, 1.0];
         for env in 0..environments {
             let bytes = format.rollout(&buffer, env, &tail, &[2.0, 3.0]);
-            // They may change places.
+            // A rollout may be decoded into the slot of another environment.
             let told = format.read_rollout(&bytes, &mut copy, 1 - env, &mut statistics).unwrap();
             assert_eq!(told, tail);
         }

@@ -1,4 +1,4 @@
-//! What a run is: all that actors and shards are told.
+//! Description of a run, the only configuration that actors and shards receive.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,33 +12,33 @@ use super::refusal;
 use super::retry::Complaint;
 use iswitch_learn::algorithms::remote::Demand;
 
-/// Version of the items and policies below; programs of different versions do not work together.
+/// Version of the format of items and policies. Programs with different versions are incompatible.
 const FORMAT: u32 = 1;
 
-/// A run, as its first learner publishes it.
+/// Description of a run, as its first learner publishes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     format: u32,
-    /// Such as `dqn`.
+    /// Name of the algorithm, such as `dqn`.
     pub algorithm: String,
     /// Id of the environment.
     pub env: String,
-    /// Hyper-parameters, as JSON.
+    /// Hyper-parameters as JSON.
     pub config: String,
-    /// Floats of a policy.
+    /// Number of floats in a policy.
     pub policy_len: usize,
-    /// What the replay is to hold, over all shards.
+    /// Requirements on the replay, over all shards.
     pub demand: Demand,
-    /// `http://HOST:PORT` or `unix:PATH` of each shard.
+    /// Address of each shard: `http://HOST:PORT` or `unix:PATH`.
     pub shards: Vec<String>,
 }
 
 impl Job {
-    /// Name of the object that it is published as.
+    /// Name of the published object.
     pub const NAME: &'static str = "job";
 
-    /// A run with these shards.
+    /// Creates the description of a run with these shards.
     pub fn new(
         (algorithm, env, config): (&str, &str, &str),
         policy_len: usize,
@@ -49,15 +49,15 @@ impl Job {
         Self { format: FORMAT, algorithm, env, config, policy_len, demand, shards }
     }
 
-    /// As it is published.
+    /// Encodes the description for publication.
     pub fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("texts and numbers can be written")
     }
 
-    /// What [`Self::to_bytes`] gave.
+    /// Decodes the output of [`Self::to_bytes`].
     ///
     /// # Errors
-    /// If it is something else, or of another version of this program.
+    /// Fails if the bytes are malformed or come from an incompatible version of this program.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ActorLearnerError> {
         #[derive(Deserialize)]
         struct Head {
@@ -72,10 +72,12 @@ impl Job {
         serde_json::from_slice(bytes).map_err(|error| malformed("job", error.to_string(), expected()))
     }
 
-    /// Reads it from a cell or a learner, as soon as one is there; gives nothing if `stop` is set before.
+    /// Reads the description from a cell or a learner as soon as it is published. Returns nothing if `stop` is set
+    /// first.
     ///
     /// # Errors
-    /// Without endpoints, if the credentials are not accepted, or if what is published is no run of this version.
+    /// Fails if there are no endpoints, if the credentials are rejected, or if the published object is not a run of
+    /// this version.
     pub fn read(
         endpoints: &[Endpoint],
         credentials: &Credentials,

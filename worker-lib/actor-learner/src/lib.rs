@@ -1,4 +1,4 @@
-//! Actors and learners in processes of their own, as in Menger (Yazdanbakhsh and Chen, Google AI blog 2020).
+//! Actors and learners in separate processes, as in Menger (Yazdanbakhsh and Chen, Google AI blog 2020).
 //!
 //! ```text
 //!  actors --items--> replay shards --batches--> learners --gradients--> switch
@@ -6,12 +6,13 @@
 //!    +------- cells (caches) <----- policies ------+
 //! ```
 //!
-//! A learner is a synchronous trainer whose experience comes from the replay ([`ReplaySource`]); several of them sum
-//! their gradients like all workers. The first publishes what actors need of the model ([`Publisher`]), and what the
-//! run is ([`Job`]): actors and shards are told nothing else. An actor acts with the newest policy that it has got
-//! ([`PolicyFeed`]) and inserts what came of it ([`Actor`]).
+//! A learner is a synchronous trainer that draws its experience from the replay ([`ReplaySource`]). Several learners
+//! sum their gradients like other workers. The first learner publishes the part of the model that actors need
+//! ([`Publisher`]) and the description of the run ([`Job`]); actors and shards need no other configuration. An actor
+//! acts with the newest policy that it has received ([`PolicyFeed`]) and inserts its experience into the replay
+//! ([`Actor`]).
 //!
-//! What happens when a process ends, see docs/actor-learner.md.
+//! For the behaviour when a process ends, see docs/actor-learner.md.
 
 mod actor;
 mod episodes;

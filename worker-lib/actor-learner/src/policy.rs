@@ -1,7 +1,7 @@
-//! What actors act with, and where they get it from.
+//! Policies of actors, and the feed from which actors receive them.
 //!
-//! A policy is published as 32 bytes and then its floats, all little-endian: `iSwP`, the format (1), updates and
-//! environment steps so far (u64), the greatest priority so far (f32), and 1 if the run is over, else 0.
+//! A published policy consists of 32 bytes and then its floats, all little-endian: `iSwP`, the format (1), the
+//! updates and environment steps so far (u64), the greatest priority so far (f32), and 1 if the run is over, else 0.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -18,26 +18,26 @@ const MAGIC: [u8; 4] = *b"iSwP";
 const FORMAT: u32 = 1;
 const HEAD: usize = 32;
 
-/// What actors act with.
+/// Policy that actors act with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
-    /// Updates of the learners before it: its age is counted in them.
+    /// Number of learner updates before this policy. The age of a policy is counted in updates.
     pub updates: u64,
-    /// Environment steps of the run before it.
+    /// Number of environment steps of the run before this policy.
     pub steps: u64,
-    /// What new items get, so that they are drawn soon.
+    /// Priority of new items; it is the greatest so far, so that new items are drawn soon.
     pub priority_max: f32,
-    /// The run is over.
+    /// Whether the run is over.
     pub finished: bool,
-    /// `[policy_len]`.
+    /// Values of the policy, `[policy_len]`.
     pub floats: Vec<f32>,
 }
 
 impl Policy {
-    /// Name of the object that it is published as.
+    /// Name of the published object.
     pub const NAME: &'static str = "policy";
 
-    /// As it is published.
+    /// Encodes the policy for publication.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD + size_of_val(&self.floats[..]));
         bytes.extend(MAGIC);
@@ -50,10 +50,10 @@ impl Policy {
         bytes
     }
 
-    /// What [`Self::to_bytes`] gave, of `len` floats.
+    /// Decodes the output of [`Self::to_bytes`], for a policy of `len` floats.
     ///
     /// # Errors
-    /// If it is something else.
+    /// Fails if the bytes are malformed.
     pub fn from_bytes(bytes: &[u8], len: usize) -> Result<Self, ActorLearnerError> {
         let expected = HEAD + len * size_of::<f32>();
         if bytes.len() != expected {
@@ -78,18 +78,18 @@ impl Policy {
     }
 }
 
-/// What a feed has done.
+/// Counters of a policy feed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct PolicyStats {
-    /// Policies that were read.
+    /// Number of policies read.
     pub policies: u64,
-    /// The longest time for which it was not certain that the policy was the latest, milliseconds.
+    /// Longest time for which the policy was not known to be the latest, in milliseconds.
     pub age_ms_max: u64,
-    /// Reads that failed.
+    /// Number of failed reads.
     pub failures: u64,
 }
 
-/// Follows the newest policy, in a thread of its own, for all actors of a process.
+/// Feed of the newest policy for all actors of a process. It runs in a dedicated thread.
 pub struct PolicyFeed {
     shared: Arc<Shared>,
 }
@@ -104,7 +104,7 @@ struct Shared {
     failures: AtomicU64,
 }
 
-/// Reads the object of this name.
+/// Creates a client that reads the object of this name.
 pub(super) fn reader(
     name: &str,
     endpoints: &[Endpoint],
@@ -115,16 +115,16 @@ pub(super) fn reader(
     BlockingModelClient::new(name, endpoints, options)
 }
 
-/// A newer policy is waited for this long before the age of the present one is looked at.
+/// Maximum time of one wait for a newer policy, after which the age of the current one is recorded.
 const WAIT: Duration = Duration::from_millis(500);
-/// Between reads that fail.
+/// Pause after a failed read.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
 impl PolicyFeed {
-    /// Begins to read policies of `len` floats; the preferred endpoints come first, the learner last.
+    /// Starts to read policies of `len` floats. The preferred endpoints come first, the learner last.
     ///
     /// # Errors
-    /// Without endpoints, or without room for a thread.
+    /// Fails if there are no endpoints or the thread cannot be started.
     pub fn start(
         endpoints: &[Endpoint],
         credentials: &Credentials,
@@ -141,7 +141,7 @@ impl PolicyFeed {
         Ok(Self { shared })
     }
 
-    /// The newest policy that has come; the first one is waited for, until `stop` is set.
+    /// Returns the newest policy. Waits for the first one until `stop` is set.
     pub fn newest(&self, stop: &AtomicBool) -> Option<Arc<Policy>> {
         let mut policy = self.shared.lock();
         while policy.is_none() && !stop.load(Relaxed) {
@@ -151,12 +151,12 @@ impl PolicyFeed {
         policy.clone()
     }
 
-    /// The newest policy is the last one of the run.
+    /// Returns whether the newest policy is the last one of the run.
     pub fn is_finished(&self) -> bool {
         self.shared.lock().as_ref().is_some_and(|policy| policy.finished)
     }
 
-    /// What it has done.
+    /// Returns the counters of the feed.
     pub fn stats(&self) -> PolicyStats {
         PolicyStats {
             policies: self.shared.policies.load(Relaxed),
@@ -168,14 +168,14 @@ impl PolicyFeed {
 
 impl Drop for PolicyFeed {
     fn drop(&mut self) {
-        // The thread ends after its present read; nobody waits for it.
+        // The thread ends after its current read, so there is no need to join it.
         self.shared.stop.store(true, Relaxed);
     }
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Option<Arc<Policy>>> {
-        // An Arc is replaced whole.
+        // Poisoning is harmless, because the `Arc` is replaced as a whole.
         self.policy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

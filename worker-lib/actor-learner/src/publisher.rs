@@ -1,4 +1,4 @@
-//! The learner's end of model distribution: tells what the run is, and newer policies.
+//! Learner side of model distribution: publishes the description of the run and new policies.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -10,18 +10,18 @@ use iswitch_models::{Access, Listen, ModelName, ModelStore, PublishError, Server
 
 use super::{ActorLearnerError, Job, Policy};
 
-/// Publishes from a thread of its own, so that the learner does not wait for digests.
+/// Publisher with a dedicated thread, so that the learner does not wait for digests.
 pub struct Publisher {
     store: Arc<ModelStore>,
     server: Background,
     offers: Arc<Offers>,
     thread: Option<JoinHandle<()>>,
     every: Duration,
-    /// When a policy was offered last, and after which update.
+    /// Time and update number of the last offered policy.
     offered: Option<(Instant, u64)>,
 }
 
-/// The newest policy that is not yet published.
+/// Newest policy that is not yet published.
 #[derive(Default)]
 struct Offers {
     state: Mutex<Offered>,
@@ -36,7 +36,7 @@ struct Offered {
 
 impl Offers {
     fn lock(&self) -> MutexGuard<'_, Offered> {
-        // Its fields are replaced whole.
+        // Poisoning is harmless, because the fields are replaced as a whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -55,11 +55,11 @@ impl Offers {
 }
 
 impl Publisher {
-    /// Serves clients that `access` admits at `listen`, and publishes the description of the run. Policies follow at
-    /// least `every` apart.
+    /// Serves clients that `access` admits on `listen`, and publishes the description of the run. Policies are
+    /// published at intervals of at least `every`.
     ///
     /// # Errors
-    /// If it cannot be listened there, or the run cannot be published.
+    /// Fails if an address cannot be listened on or the description cannot be published.
     pub fn start(
         listen: &[Listen],
         access: Access,
@@ -81,17 +81,17 @@ impl Publisher {
         Ok(Self { store, server, offers, thread: Some(thread), every, offered: None })
     }
 
-    /// Where it listens, with the ports that were chosen.
+    /// Returns the addresses of the server, with the ports that were selected.
     pub fn listens(&self) -> &[Listen] {
         self.server.listens()
     }
 
-    /// Whether it is time for a policy of after so many updates.
+    /// Returns whether a policy is due after `updates` updates.
     pub fn is_due(&self, updates: u64) -> bool {
         self.offered.is_none_or(|(at, last)| updates != last && at.elapsed() >= self.every)
     }
 
-    /// Publishes a policy soon; not one that was offered before and still waits.
+    /// Queues a policy for publication. It replaces an earlier policy that is still waiting.
     pub fn offer(&mut self, policy: Policy) {
         self.offered = Some((Instant::now(), policy.updates));
         self.offers.lock().policy = Some(policy);
@@ -102,15 +102,15 @@ impl Publisher {
         self.offers.lock().is_over = true;
         self.offers.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // It only logs what fails.
+            // The thread logs its failures itself.
             let _ = thread.join();
         }
     }
 
-    /// Publishes the last policy, after one that waits, and keeps serving.
+    /// Publishes the last policy after a policy that still waits, and keeps serving.
     ///
     /// # Errors
-    /// If it cannot be published.
+    /// Fails if the policy cannot be published.
     pub fn finish(&mut self, policy: &Policy) -> Result<(), ActorLearnerError> {
         self.end_thread();
         Ok(publish(&self.store, Policy::NAME, policy.to_bytes())?)
@@ -131,7 +131,8 @@ fn publish_all(store: &ModelStore, offers: &Offers) {
     }
 }
 
-/// Under a version above those of earlier learners, whose clock was not ahead of ours, and of this one.
+/// Publishes an object. Its version is greater than those of this learner, and than those of earlier learners unless
+/// their clock was ahead.
 fn publish(store: &ModelStore, name: &str, bytes: Vec<u8>) -> Result<(), PublishError> {
     let name: ModelName = name.parse().expect("a good name");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;

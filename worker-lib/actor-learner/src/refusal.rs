@@ -1,4 +1,4 @@
-//! Credentials that a shard, a learner or a cell rejects: an error in the configuration, which no retry repairs.
+//! Credentials rejected by a shard, a learner or a cell. This is a configuration error that retries cannot fix.
 
 use iswitch_models::ModelError;
 use iswitch_replay::client::{ClientError, Code};
@@ -7,7 +7,7 @@ use super::ActorLearnerError;
 
 const NO_TOKEN: u16 = 401;
 
-/// The options of one kind of server and of its clients.
+/// Command-line options of a kind of server and of its clients.
 struct Options {
     token: &'static str,
     authority: &'static str,
@@ -29,13 +29,13 @@ const MODELS: Options = Options {
                   cell's --client-ca",
 };
 
-/// The error with the next step, if credentials caused it.
+/// Returns the error with the next step if rejected credentials caused it.
 pub(super) fn of_replay(error: &ClientError) -> Option<ActorLearnerError> {
     let is_token = matches!(error, ClientError::Refused { code: Code::Unauthenticated, .. });
     refusal(is_token, error.to_string(), &REPLAY)
 }
 
-/// As [`of_replay`], for policies.
+/// Does the same as [`of_replay`] for errors of the model client.
 pub(super) fn of_models(error: &ModelError) -> Option<ActorLearnerError> {
     let is_token = matches!(error, ModelError::Refused { status, .. } if status.as_u16() == NO_TOKEN);
     refusal(is_token, error.to_string(), &MODELS)

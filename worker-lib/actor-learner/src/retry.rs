@@ -1,14 +1,15 @@
-//! What is tried again and again, said once.
+//! Rate-limited warnings about operations that are retried.
 
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-/// How often the same trouble is told.
+/// Minimum interval between warnings about the same problem.
 const EVERY: Duration = Duration::from_secs(10);
-/// Trouble that is over sooner is none: processes start in any order, and again.
+/// Time after which a problem is reported. Shorter problems are normal, because processes start and restart in any
+/// order.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Tells of trouble that lasts, but not each time.
+/// Warning about a persistent problem, limited in its rate.
 #[derive(Debug, Default)]
 pub(super) struct Complaint {
     since: Option<Instant>,
@@ -24,7 +25,7 @@ impl Complaint {
         }
     }
 
-    /// It is over.
+    /// Records that the problem is over.
     pub(super) fn over(&mut self, what: &str) {
         self.since = None;
         if self.told_at.take().is_some() {

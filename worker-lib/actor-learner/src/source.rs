@@ -1,4 +1,4 @@
-//! A learner's experience from the replay.
+//! Experience source of a learner: the replay.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -22,37 +22,37 @@ use iswitch_learn::algorithms::remote::{BatchLearner, Demand, RemoteLearner, Rol
 use iswitch_learn::algorithms::replay::{Batch, Prioritisation};
 use iswitch_learn::env::EnvSpec;
 
-/// How a learner draws.
+/// Options of a learner's experience source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceOptions {
-    /// Addresses of the shards and credentials for them. Timeouts and seed are replaced.
+    /// Addresses of the shards and credentials for them. The timeouts and the seed are replaced.
     pub replay: ClientConfig,
-    /// What the replay holds.
+    /// Requirements on the replay.
     pub demand: Demand,
-    /// Learners of the job.
+    /// Number of learners of the job.
     pub learners: usize,
-    /// This one, from 0.
+    /// Rank of this learner, from 0.
     pub rank: usize,
-    /// Rollouts of a policy that is more updates old than this are not learned from.
+    /// Maximum age of a rollout's policy in updates. Older rollouts are discarded.
     pub staleness: u64,
-    /// Where in the model lies what is published.
+    /// Range of the model's floats that is published as the policy.
     pub acting: std::ops::Range<usize>,
 }
 
-/// What a source has done.
+/// Counters of an experience source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SourceStats {
-    /// Items that were learned from.
+    /// Number of items used for learning.
     pub items: u64,
-    /// Rollouts that were too old.
+    /// Number of rollouts discarded as too old.
     pub stale: u64,
-    /// Items that were none of this run.
+    /// Number of items that do not belong to this run.
     pub malformed: u64,
-    /// Mean age of the policies of items, updates.
+    /// Mean age of the policies of the items, in updates.
     pub age_mean: f64,
-    /// Time spent waiting for experience, seconds.
+    /// Time spent waiting for experience, in seconds.
     pub waited_s: f64,
-    /// Of that, before the first gradient.
+    /// Part of `waited_s` before the first gradient, in seconds.
     pub waited_first_s: f64,
 }
 
@@ -64,15 +64,15 @@ struct Shared {
     age_sum: AtomicU64,
     waited_us: AtomicU64,
     waited_first_us: AtomicU64,
-    /// What actors told and no gradient has carried yet.
+    /// Episode statistics from actors that no gradient has carried yet.
     told: Mutex<Tail>,
-    /// Why the shards rejected this learner's credentials, if they never accepted them.
+    /// Reason why the shards rejected this learner's credentials, if they have never accepted them.
     refused: OnceLock<String>,
 }
 
 impl Shared {
     fn told(&self) -> MutexGuard<'_, Tail> {
-        // Sums of numbers: each is whole.
+        // Poisoning is harmless, because the statistics are plain sums.
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -88,7 +88,7 @@ impl Shared {
     }
 }
 
-/// The local half of a learner.
+/// Local half of a learner, which produces gradients from replayed experience.
 pub struct ReplaySource {
     spec: EnvSpec,
     options: SourceOptions,
@@ -105,23 +105,23 @@ enum Learner {
     Rollouts { learner: Box<dyn RolloutLearner>, rollouts: Rollouts },
 }
 
-/// A shard holds a draw back at most this long before we look whether to stop.
+/// Maximum time for which a shard holds back a draw before `stop` is checked.
 const WAIT: Duration = Duration::from_millis(500);
-/// Between draws that fail.
+/// Pause after a failed draw.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often episodes are asked for.
+/// Interval at which episode statistics are drawn.
 const EPISODES_EVERY: Duration = Duration::from_millis(100);
-/// Those that are there are enough.
+/// Maximum wait of a draw of episode statistics. It is short, because the available ones are sufficient.
 const EPISODES_WAIT: Duration = Duration::from_millis(1);
-/// Messages about episodes in one draw.
+/// Maximum number of episode messages in one draw.
 const EPISODES_PER_DRAW: usize = 256;
 
 impl ReplaySource {
-    /// A source that draws as one of several learners; the first one also publishes policies. It ends its waiting
+    /// Creates the source of one of several learners; that of the first learner also publishes policies. Waits end
     /// when `stop` is set.
     ///
     /// # Errors
-    /// If an address is none, or there can be no more threads.
+    /// Fails if an address is invalid or a thread cannot be started.
     pub fn new(
         learner: RemoteLearner,
         spec: EnvSpec,
@@ -150,7 +150,7 @@ impl ReplaySource {
         Ok(Self { spec, options, learner, publisher, shared, stop, updates: 0, steps: 0 })
     }
 
-    /// A view of what it does, for while it learns.
+    /// Returns a function that reads the counters while the source is in use.
     pub fn stats(&self) -> impl Fn() -> SourceStats + Send + use<> {
         let shared = Arc::clone(&self.shared);
         move || {
@@ -167,7 +167,7 @@ impl ReplaySource {
     }
 }
 
-/// The policy of a model, for actors.
+/// Publication of a model's policy for actors.
 struct Publication<'a> {
     publisher: Option<&'a Mutex<Publisher>>,
     floats: &'a [f32],
@@ -260,24 +260,24 @@ impl LocalHalf for ReplaySource {
         if let Learner::Batches { learner, .. } = &mut self.learner {
             learner.read(files)?;
         }
-        // There are no environments here.
+        // This half has no environments.
         Ok(Vec::new())
     }
 }
 
 fn client(options: &SourceOptions, wait: Duration) -> Result<ReplayClient, ActorLearnerError> {
-    // A shard that is gone is left out of draws as soon as that is known; nothing is gained by waiting for it.
+    // A shard that is down is skipped as soon as its failure is known, so a longer timeout has no benefit.
     let patience = Duration::from_secs(1);
     let seed = options.rank as u64;
     Ok(ReplayClient::new(ClientConfig { wait, patience, seed, ..options.replay.clone() })?)
 }
 
-/// Draws what actors tell of their episodes, for as long as somebody wants to know.
+/// Draws the episode statistics of actors for as long as the source exists.
 fn follow_episodes(client: ReplayClient, shared: &Arc<Shared>) -> Result<(), ActorLearnerError> {
     let wanted = Arc::downgrade(shared);
     let follow = move || {
         while let Some(shared) = wanted.upgrade() {
-            // What fails is told where transitions are drawn.
+            // Failures are reported where transitions are drawn.
             for item in client.sample(EPISODES, EPISODES_PER_DRAW).unwrap_or_default() {
                 match episodes::from_bytes(&item.payload) {
                     Ok(tail) => {
@@ -298,7 +298,7 @@ fn spawn(name: &'static str, run: impl FnOnce() + Send + 'static) -> Result<(), 
     spawned.map(|_| ()).map_err(|source| ActorLearnerError::Io { what: "drawing from the replay", source })
 }
 
-/// A batch and which items it is made of.
+/// Batch with the keys of its items.
 struct DrawnBatch {
     batch: Batch,
     keys: Vec<ItemKey>,
@@ -308,15 +308,15 @@ struct DrawnBatch {
 /// New priorities of items.
 type Priorities = Vec<(ItemKey, f64)>;
 
-/// Batches of transitions, one of them drawn ahead.
+/// Batches of transitions; one batch is drawn ahead.
 struct Batches {
     ready: Receiver<DrawnBatch>,
     errors: Option<(SyncSender<Priorities>, Prioritisation)>,
-    /// The greatest that an item has got.
+    /// Greatest priority of an item so far.
     priority_max: f32,
 }
 
-/// Changes of priorities that wait to be sent; more are not.
+/// Maximum number of queued priority updates. Further updates are dropped.
 const ERRORS_WAITING: usize = 16;
 
 impl Batches {
@@ -344,7 +344,7 @@ impl Batches {
             let (sender, errors) = sync_channel::<Priorities>(ERRORS_WAITING);
             spawn("priorities", move || {
                 for updates in errors {
-                    // A shard that is gone comes back with the priorities that it had.
+                    // A failure is ignored: a shard that was down returns with the previous priorities.
                     let _ = client.update_priorities(EXPERIENCE, &updates);
                 }
             })?;
@@ -353,7 +353,7 @@ impl Batches {
         Ok(Self { ready, errors: errors.transpose()?, priority_max: 1.0 })
     }
 
-    /// Waits for a batch; nothing if `stop` is set before.
+    /// Waits for a batch. Returns nothing if `stop` is set first.
     fn next(
         &self,
         updates: u64,
@@ -384,19 +384,19 @@ impl Batches {
         let priorities = errors.iter().map(|error| f64::from(error.abs() + how.epsilon));
         let updates: Vec<_> = drawn.keys.into_iter().zip(priorities).filter(|it| it.1.is_finite()).collect();
         self.priority_max = updates.iter().fold(self.priority_max, |max, it| max.max(it.1 as f32));
-        // Where the shards are slower than the learner, items keep an older priority.
+        // If the shards are slower than the learner, the queue is full and items keep an older priority.
         let _ = sender.try_send(updates);
     }
 }
 
-/// Items that were drawn and not yet used.
+/// Items that have been drawn and not yet used.
 struct Draws {
     client: ReplayClient,
-    /// For messages.
+    /// Name of the items in messages.
     what: &'static str,
     waiting: VecDeque<Drawn>,
     complaint: Complaint,
-    /// A shard has answered, so the shards accepted the credentials at the start.
+    /// Whether a shard has answered, which proves that the shards accepted the credentials.
     is_proven: bool,
 }
 
@@ -405,7 +405,7 @@ impl Draws {
         Self { client, what, waiting: VecDeque::new(), complaint: Complaint::default(), is_proven: false }
     }
 
-    /// Draws so many more, or fewer, or none; returns after a while in any case.
+    /// Draws up to `count` further items. Returns after a bounded time, even if it has drawn fewer or none.
     fn draw(&mut self, count: usize, shared: &Shared) {
         match self.client.sample(EXPERIENCE, count) {
             Ok(drawn) => {
@@ -418,7 +418,7 @@ impl Draws {
                 let refusal = refusal::of_replay(&error);
                 let text = refusal.as_ref().map_or_else(|| error.to_string(), ToString::to_string);
                 self.complaint.about(&format!("no {}", self.what), &text);
-                // A token may be replaced during a run: the shards and their clients then differ for a while.
+                // A token may be replaced during a run; shards and clients then have different tokens for a while.
                 if refusal.is_some() && !self.is_proven {
                     let _ = shared.refused.set(text);
                 }
@@ -427,14 +427,14 @@ impl Draws {
         }
     }
 
-    /// Counts an item that is none of this run.
+    /// Counts an item that does not belong to this run.
     fn refuse(&mut self, error: &ActorLearnerError, shared: &Shared) {
         shared.malformed.fetch_add(1, Relaxed);
         self.complaint.about("an item is not learned from", error);
     }
 }
 
-/// What draws batches.
+/// Thread state that draws batches.
 struct Drawing {
     draws: Draws,
     format: ItemFormat,
@@ -443,7 +443,7 @@ struct Drawing {
 }
 
 impl Drawing {
-    /// A batch, or nothing now.
+    /// Returns a batch, or nothing if too few items are available now.
     fn draw(&mut self, shared: &Shared) -> Option<DrawnBatch> {
         self.draws.draw(self.count - self.draws.waiting.len(), shared);
         if self.draws.waiting.len() < self.count {
@@ -474,13 +474,13 @@ impl DrawnBatch {
     }
 }
 
-/// Which rollouts will do.
+/// Criteria for usable rollouts.
 struct Wanted<'a> {
     publication: Publication<'a>,
     staleness: u64,
 }
 
-/// Rollouts, drawn when they are wanted: one that is drawn ahead would only grow older.
+/// Rollouts, drawn on demand: a rollout that is drawn ahead would only become older.
 struct Rollouts {
     draws: Draws,
     format: ItemFormat,
@@ -493,7 +493,7 @@ impl Rollouts {
         Self { draws: Draws::new(client, "rollouts"), format, count, statistics: vec![0.0; statistics] }
     }
 
-    /// Gives the learner what one update needs; not if `stop` is set before it is there.
+    /// Fills the learner's buffer with the rollouts of one update. Returns early if `stop` is set.
     fn fill(
         &mut self,
         learner: &mut dyn RolloutLearner,
@@ -506,7 +506,7 @@ impl Rollouts {
         self.statistics.fill(0.0);
         let mut filled = 0;
         while filled < self.count && !stop.load(Relaxed) {
-            // Again and again: if all that comes is too old, actors need a newer one than they have.
+            // Repeat this in the loop: if all rollouts are too old, the actors need a newer policy.
             wanted.publication.publish_if_due();
             shared.check_access()?;
             let Some(item) = self.next(self.count - filled, shared) else { continue };

@@ -1,23 +1,23 @@
-//! The tables of a shard, from what an algorithm wants.
+//! Tables of a shard, derived from the requirements of an algorithm.
 
 use iswitch_replay::table::{ErrorBuffer, LimiterError, RateLimiter, Selector, TableConfig};
 
 use iswitch_learn::algorithms::remote::Demand;
 
-/// Transitions or rollouts.
+/// Name of the table of transitions or rollouts.
 pub(super) const EXPERIENCE: &str = "experience";
-/// What actors of an off-policy algorithm tell of their episodes.
+/// Name of the table of episode statistics from actors of off-policy algorithms.
 pub(super) const EPISODES: &str = "episodes";
 
-/// Messages about episodes that a shard keeps for learners that are slow.
+/// Maximum number of episode messages that a shard keeps for slow learners.
 const EPISODES_KEPT: u64 = 65_536;
-/// Items that actors hand over at a time, about.
+/// Approximate number of items that actors insert at a time.
 const ITEMS_IN_FLIGHT: f64 = 256.0;
 
-/// Tables of one of `shards` shards.
+/// Returns the tables of one of `shards` shards.
 ///
 /// # Errors
-/// A ratio of samples to inserts that no table can hold to.
+/// Fails if no table can keep the ratio of samples to inserts.
 pub fn tables(demand: &Demand, shards: usize) -> Result<Vec<TableConfig>, LimiterError> {
     let part = |count: u64| count.div_ceil(shards.max(1) as u64).max(1);
     let experience = match *demand {
@@ -25,7 +25,8 @@ pub fn tables(demand: &Demand, shards: usize) -> Result<Vec<TableConfig>, Limite
             TableConfig::queue(EXPERIENCE, part(per_update as u64), u64::MAX)
         }
         Demand::Transitions { capacity, batch_size, learning_starts, samples_per_insert, prioritisation } => {
-            // Enough for what is under way on both sides, so that neither waits for the other's granularity.
+            // The margin covers the items in flight on both sides, so that neither side waits for the batch size of
+            // the other.
             let margin = 2.0 * (batch_size as f64 + samples_per_insert * ITEMS_IN_FLIGHT);
             let margin = ErrorBuffer::Margin(margin);
             let limiter =
@@ -38,7 +39,7 @@ pub fn tables(demand: &Demand, shards: usize) -> Result<Vec<TableConfig>, Limite
     let episodes = TableConfig {
         sampler: Selector::Fifo,
         max_times_sampled: 1,
-        // Some 80 MiB of memory would be too many for a message of 16 bytes.
+        // Bound the memory of the table: some 80 MiB would be too much for messages of 16 bytes.
         ..TableConfig::uniform(EPISODES, EPISODES_KEPT, EPISODES_KEPT * 512)
     };
     Ok(vec![experience, episodes])

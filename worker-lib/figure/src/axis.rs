@@ -1,4 +1,4 @@
-//! Axes, and the grid between them.
+//! Axes of charts, and the grid between them.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -11,26 +11,27 @@ use plotters::style::text_anchor::HPos;
 use crate::Paint;
 use crate::page::{Page, label_style, short};
 
-/// Differences and powers of what lies beyond would overflow; only a run that diverges gets there.
+/// Largest absolute value that is drawn. Differences and powers of larger values would overflow; only a diverging run
+/// produces such values.
 const GREATEST: f64 = 1e100;
 
-/// An axis of a chart. It is as long as what is drawn needs.
+/// Axis of a chart. Its range adapts to the values that are drawn.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// Equal factors are equally far apart. Zero and what is below is left out.
+    /// Whether the axis is logarithmic. A logarithmic axis omits zero and negative values.
     pub is_logarithmic: bool,
-    /// What stands beside a tick.
+    /// Function that formats the label of a tick.
     pub label: fn(f64) -> String,
-    /// Where ticks are, all of which it reaches; none: at round numbers.
+    /// Positions of the ticks, all of which lie within the range of the axis. If empty, ticks are at round numbers.
     pub ticks: Vec<f64>,
-    /// What stands beside those ticks, in their order, in place of labels; none: labels.
+    /// Names of `ticks`, in the same order, which replace their labels. If empty, the ticks have labels.
     pub names: Vec<String>,
-    /// Values that it reaches whatever is drawn.
+    /// Values that the range includes regardless of what is drawn.
     pub includes: Vec<f64>,
 }
 
 impl Axis {
-    /// With round numbers such as `500` or `1.5 k`.
+    /// Returns a linear axis with ticks at round numbers, with labels such as `500` or `1.5 k`.
     pub fn linear() -> Self {
         Self {
             is_logarithmic: false,
@@ -41,22 +42,23 @@ impl Axis {
         }
     }
 
-    /// Equally far apart, with names: for what has no numbers.
+    /// Returns an axis of equidistant named ticks, for categories.
     pub fn named(names: Vec<String>) -> Self {
         Self { ticks: (0..names.len()).map(|at| at as f64).collect(), names, ..Self::linear() }
     }
 
-    /// With round numbers, and equal factors equally far apart.
+    /// Returns a logarithmic axis with ticks at round numbers.
     pub fn logarithmic() -> Self {
         Self { is_logarithmic: true, ..Self::linear() }
     }
 
-    /// Whether the value has a place on it.
+    /// Returns whether the axis can represent the value.
     pub(crate) fn has(&self, value: f64) -> bool {
         value.abs() <= GREATEST && (!self.is_logarithmic || value > 1.0 / GREATEST)
     }
 
-    /// Makes it reach all values; `margin` is the room at both ends, in parts of its length.
+    /// Returns a scale that includes all values. `margin` is the extra room at each end, as a fraction of the axis
+    /// length.
     pub(crate) fn fit(&self, values: impl Iterator<Item = f64>, margin: f64, most_ticks: usize) -> Scale {
         let values = values.chain(self.includes.iter().chain(&self.ticks).copied());
         let values = values.filter(|value| self.has(*value));
@@ -80,7 +82,7 @@ impl Axis {
     }
 }
 
-/// A single value lies in the middle.
+/// Extends an empty range to a positive length. A single value ends up in the middle.
 fn with_length(range: Range<f64>, is_logarithmic: bool) -> Range<f64> {
     let Range { start, end } = range;
     match (start.total_cmp(&end), is_logarithmic) {
@@ -92,7 +94,7 @@ fn with_length(range: Range<f64>, is_logarithmic: bool) -> Range<f64> {
     }
 }
 
-/// A place on a linear scale.
+/// Returns the position of a value on a linear scale.
 fn place(value: f64, is_logarithmic: bool) -> f64 {
     if is_logarithmic { value.max(f64::MIN_POSITIVE).ln() } else { value }
 }
@@ -103,12 +105,13 @@ fn round_numbers(range: &Range<f64>, is_logarithmic: bool, most: usize) -> Vec<f
         return powers;
     }
     let numbers = RangedCoordf64::from(range.clone()).key_points(most);
-    // Sums of steps miss zero by a little.
+    // Because of rounding, a tick that should be zero may differ slightly from it.
     let least = 1e-9 * (range.end - range.start);
     numbers.into_iter().map(|number| if number.abs() < least { 0.0 } else { number }).collect()
 }
 
-/// 1, 2, 5, 10 and so on, or 1, 3, 10, 30 or 1, 10 where those would be too many.
+/// Returns ticks at 1, 2, 5, 10 and so on. For wide ranges, where these would be too many, it returns 1, 3, 10, 30 or
+/// only powers of ten.
 fn powers(range: &Range<f64>) -> Vec<f64> {
     let digits: &[f64] = match range.end / range.start {
         ..1e2 => &[1.0, 2.0, 5.0],
@@ -120,10 +123,10 @@ fn powers(range: &Range<f64>) -> Vec<f64> {
     steps.filter(|step| range.contains(step)).collect()
 }
 
-/// An axis that knows what it reaches, as plotters wants it.
+/// Axis with a known range, in the form that plotters requires.
 pub(crate) struct Scale {
     is_logarithmic: bool,
-    /// From the first to the last place on a linear scale.
+    /// Range of positions on a linear scale.
     places: Range<f64>,
     ticks: Vec<f64>,
     names: Vec<String>,
@@ -131,7 +134,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// For what has no numbers.
+    /// Returns a scale without ticks, for an axis without numbers.
     pub(crate) fn without_ticks(range: Range<f64>) -> Self {
         Self { is_logarithmic: false, places: range, ticks: Vec::new(), names: Vec::new(), label: short }
     }
@@ -141,14 +144,15 @@ impl Ranged for Scale {
     type FormatOption = NoDefaultFormatting;
     type ValueType = f64;
 
-    /// What lies outside is at the edge, such as the end of a whisker that a logarithmic axis does not have.
+    /// Maps a value to a pixel. Values outside the range map to its edge, such as the end of a whisker that a
+    /// logarithmic axis cannot represent.
     fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
         let place = place(*value, self.is_logarithmic).clamp(self.places.start, self.places.end);
         RangedCoordf64::from(self.places.clone()).map(&place, limit)
     }
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        // There are no lighter lines between those of the grid.
+        // The grid has no minor lines.
         if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.clone() }
     }
 
@@ -165,7 +169,7 @@ impl ValueFormatter<f64> for Scale {
     }
 }
 
-/// Room around a chart, in pixels; that for numbers is part of it.
+/// Margins around a chart, in pixels, including the space for labels.
 pub(crate) struct Margins {
     pub(crate) top: u32,
     pub(crate) right: u32,
@@ -173,10 +177,10 @@ pub(crate) struct Margins {
     pub(crate) left: u32,
 }
 
-/// A chart whose axes and grid are drawn; tells where a point of it lies on the page.
+/// Chart whose axes and grid are drawn; it converts values to positions on the page.
 pub(crate) type Chart<'page, 'svg> = ChartContext<'page, SVGBackend<'svg>, Cartesian2d<Scale, Scale>>;
 
-/// Draws axes, their numbers, and lines from those across the chart.
+/// Draws the axes, their labels and the grid lines.
 pub(crate) fn draw_grid<'page, 'svg>(
     page: &'page Page<'svg>,
     margins: &Margins,

@@ -1,4 +1,4 @@
-//! Bars, each with its name.
+//! Bar charts with named bars.
 
 use plotters::style::text_anchor::HPos;
 
@@ -7,44 +7,45 @@ use crate::page::{Page, draw_box, draw_path, label_style, page, write};
 use crate::{Axis, Paint, Reference};
 
 const ROW_PX: u32 = 26;
-/// Names stand on the left, lengths behind bars, and what marks a reference above.
+/// Margins: names are to the left of the bars, lengths to the right, and labels of references above.
 const MARGINS: Margins = Margins { top: 54, right: 84, bottom: 30, left: 236 };
 const MOST_TICKS: usize = 7;
-/// Bars that are more times as long as the shortest are cut off: they would make the others too short to compare.
+/// Maximum ratio of a bar to the shortest one. Longer bars are cut off, because the others would become too short to
+/// compare.
 const LONGEST: f64 = 8.0;
 
-/// One bar of a figure.
+/// Bar of a bar chart.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// What stands beside it.
+    /// Name beside the bar.
     pub name: String,
-    /// Where its first part ends; zero where it has only one.
+    /// End of the first part of the bar; zero if the bar has only one part.
     pub first: f64,
-    /// Where it ends.
+    /// End of the bar.
     pub end: f64,
-    /// The least and the greatest end.
+    /// Smallest and largest end, shown as whiskers.
     pub spread: (f64, f64),
-    /// It stands out.
+    /// Whether the bar is highlighted.
     pub is_marked: bool,
 }
 
-/// Bars, the first at the top, with whiskers from the least to the greatest end.
+/// Bar chart with whiskers from the smallest to the largest end of each bar.
 #[derive(Clone, Debug)]
 pub struct BarChart {
-    /// What stands above.
+    /// Title of the figure.
     pub title: String,
-    /// What stands beside a tick.
+    /// Function that formats the label of a tick.
     pub tick: fn(f64) -> String,
-    /// What stands behind a bar.
+    /// Function that formats the length beside a bar.
     pub length: fn(f64) -> String,
-    /// From top to bottom.
+    /// Bars from top to bottom.
     pub bars: Vec<Bar>,
-    /// Lengths that are marked across all bars.
+    /// Reference lengths, marked across all bars.
     pub references: Vec<Reference>,
 }
 
 impl BarChart {
-    /// The figure as SVG.
+    /// Returns the figure as SVG.
     pub fn draw(&self) -> String {
         let rows = self.bars.len();
         let end_of_scale = self.end_of_scale();

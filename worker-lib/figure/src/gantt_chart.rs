@@ -1,4 +1,4 @@
-//! Rows of coloured bars over time.
+//! Gantt charts: rows of coloured bars over time.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -7,43 +7,44 @@ use crate::axis::{Margins, Scale, draw_grid};
 use crate::page::{LABEL_PX, MARGIN_PX, WIDTH_PX, draw_box, draw_path, label_style, page, write};
 use crate::{Axis, Paint};
 
-/// Rows of a chart with few of them, and of one with many.
+/// Height of a row in pixels; charts with more than `MANY_ROWS` rows use the narrow height.
 const ROW_PX: i32 = 18;
 const NARROW_ROW_PX: i32 = 8;
 const MANY_ROWS: usize = 40;
-/// Names of rows stand on the left, those of colours on the right.
+/// Margins: names of rows are on the left, names of series on the right.
 const MARGINS: Margins = Margins { top: 44, right: 110, bottom: 30, left: 84 };
 const TICKS: usize = 7;
-/// Turns of the colour wheel from a series to the next: no two of the first dozens come close.
+/// Step from the hue of a series to the next, as a fraction of the colour wheel. No two of the first dozens of hues
+/// are close.
 const HUE_STEP: f64 = 0.618_034;
 const SQUARE_PX: i32 = 10;
 const MARK_PX: u32 = 2;
 
-/// A bar of a row.
+/// Bar in a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
-    /// Where it begins on the horizontal axis.
+    /// Start of the bar on the horizontal axis.
     pub begin: f64,
-    /// Where it ends.
+    /// End of the bar.
     pub end: f64,
-    /// Which part of the row's height it is, from 0 at its bottom to 1 at its top.
+    /// Vertical extent within the row, from 0 at its bottom to 1 at its top.
     pub part: (f64, f64),
-    /// Number of its series, which decides about its colour.
+    /// Number of the bar's series, which determines its colour.
     pub series: usize,
 }
 
-/// Bars over time that have one name.
+/// Row of bars over time with one name.
 #[derive(Clone, Debug)]
 pub struct GanttRow {
-    /// What stands on the left.
+    /// Name on the left.
     pub name: String,
-    /// In any order; later ones lie above earlier ones.
+    /// Bars in any order; later bars are drawn over earlier ones.
     pub spans: Vec<Span>,
-    /// Moments on the horizontal axis at which something happens to it: marks above the bars.
+    /// Times on the horizontal axis of events of the row, drawn as marks over the bars.
     pub marks: Vec<f64>,
 }
 
-/// What has whom when: rows of bars over time, coloured by series.
+/// Gantt chart: rows of bars over time, coloured by series, for example processors with the jobs that occupy them.
 ///
 /// ```
 /// use iswitch_figure::{Axis, GanttChart, GanttRow, Span};
@@ -64,18 +65,18 @@ pub struct GanttRow {
 /// ```
 #[derive(Clone, Debug)]
 pub struct GanttChart {
-    /// What stands above.
+    /// Title of the figure.
     pub title: String,
-    /// The horizontal axis.
+    /// Horizontal axis.
     pub x: Axis,
-    /// Names of series, as many as there is room for on the right.
+    /// Names of the series. The legend on the right shows as many as fit.
     pub series: Vec<String>,
-    /// From top to bottom.
+    /// Rows from top to bottom.
     pub rows: Vec<GanttRow>,
 }
 
 impl GanttChart {
-    /// The figure as SVG.
+    /// Returns the figure as SVG.
     pub fn draw(&self) -> String {
         let rows = self.rows.len();
         let row_px = if rows > MANY_ROWS { NARROW_ROW_PX } else { ROW_PX };
@@ -87,7 +88,7 @@ impl GanttChart {
             let ends = spans().flat_map(|span| [span.begin, span.end]).chain(marks);
             let x = self.x.fit(ends, 0.0, TICKS);
             let chart = draw_grid(page, &MARGINS, x, Scale::without_ticks(0.0..rows.max(1) as f64));
-            // Names that would stand upon each other are left out.
+            // Names that would overlap are omitted.
             let named = if row_px > LABEL_PX { 1 } else { (LABEL_PX / row_px) as usize + 1 };
             for (at, row) in self.rows.iter().enumerate() {
                 let bottom = (rows - at - 1) as f64;
@@ -120,8 +121,8 @@ impl GanttChart {
     }
 }
 
-/// Of middle lightness, so that it stands out from a light and from a dark page; lighter and darker in turns, since
-/// neighbours in a legend differ little else once there are many.
+/// Returns the colour of a series. Its medium lightness contrasts with light and dark pages. The lightness
+/// alternates, because with many series the hues of neighbours in the legend would differ too little.
 fn colour(series: usize) -> RGBColor {
     let lightness = [0.41, 0.60, 0.51][series % 3];
     let (r, g, b) =
@@ -149,7 +150,7 @@ mod tests {
         Span { begin, end, part, series }
     }
 
-    /// Width and height of all rectangles of a colour, without its square in the legend.
+    /// Returns the width and height of all rectangles of a colour, except its square in the legend.
     fn boxes(svg: &str, series: usize) -> Vec<(f64, f64)> {
         let RGBColor(r, g, b) = colour(series);
         let fill = format!("fill=\"#{r:02X}{g:02X}{b:02X}\"");
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(lines(&chart), 0);
         chart.rows[1].marks = vec![5.0, 10.0, f64::NAN];
         assert_eq!(lines(&chart), 2);
-        // The axis reaches them.
+        // The range of the axis includes the marks.
         chart.rows[0].marks = vec![40.0];
         assert!(chart.draw().contains("\n40\n"), "{}", chart.draw());
     }

@@ -1,4 +1,4 @@
-//! Matrices as squares of coloured cells.
+//! Heat maps: matrices as squares of coloured cells.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -8,45 +8,45 @@ use crate::page::{
     LABEL_PX, MARGIN_PX, Page, WIDTH_PX, draw_box, draw_path, label_style, page, short, write,
 };
 
-/// Below the title.
+/// Top of the first row of matrices, below the title.
 const TOP_PX: i32 = 48;
-/// On the right, with the legend.
+/// Width of the area on the right that contains the legend.
 const LEGEND_PX: i32 = 100;
 const BAR_PX: (i32, i32) = (14, 160);
-/// Between matrices.
+/// Gap between matrices.
 const GAP_PX: i32 = 20;
-/// Matrices do not become larger.
+/// Maximum side length of a matrix.
 const MOST_SIDE_PX: i32 = 220;
-/// A line of text above matrices.
+/// Height of a line of text above matrices.
 const TEXT_PX: i32 = LABEL_PX + 9;
 
-/// A matrix with its caption.
+/// Matrix with its caption.
 #[derive(Clone, Debug)]
 pub struct Matrix {
-    /// What stands above it.
+    /// Caption above the matrix.
     pub caption: String,
-    /// Rows from top to bottom, each from left to right. Below zero is drawn as zero.
+    /// Rows from top to bottom, each from left to right. Negative values are drawn as zero.
     pub values: Vec<Vec<f64>>,
 }
 
 impl Matrix {
-    /// Cells along the longer side.
+    /// Returns the number of cells along the longer side.
     fn cells(&self) -> usize {
         self.values.iter().map(Vec::len).fold(self.values.len(), usize::max)
     }
 }
 
-/// Matrices side by side.
+/// Row of matrices side by side.
 #[derive(Clone, Debug)]
 pub struct MatrixRow {
-    /// What stands above all of them.
+    /// Name above the row.
     pub name: String,
-    /// From left to right.
+    /// Matrices from left to right.
     pub matrices: Vec<Matrix>,
 }
 
-/// Rows of matrices whose colours have one scale, from zero to the greatest value of all: viridis, which is
-/// ordered by lightness and keeps clear of black and white, the colours of pages.
+/// Heat map: rows of matrices with one common colour scale, from zero to the maximum of all values. The scale is
+/// viridis, which is ordered by lightness and avoids black and white, the colours of pages.
 ///
 /// ```
 /// use iswitch_figure::{HeatMap, Matrix, MatrixRow};
@@ -58,14 +58,14 @@ pub struct MatrixRow {
 /// ```
 #[derive(Clone, Debug)]
 pub struct HeatMap {
-    /// What stands above.
+    /// Title of the figure.
     pub title: String,
-    /// From top to bottom.
+    /// Rows from top to bottom.
     pub rows: Vec<MatrixRow>,
 }
 
 impl HeatMap {
-    /// The figure as SVG.
+    /// Returns the figure as SVG.
     pub fn draw(&self) -> String {
         let matrices = self.rows.iter().flat_map(|row| &row.matrices);
         let values = matrices.flat_map(|matrix| &matrix.values).flatten().copied();
@@ -95,7 +95,7 @@ fn draw_matrix(page: &Page<'_>, matrix: &Matrix, (left, top): (i32, i32), side: 
     for (row, values) in matrix.values.iter().enumerate() {
         let top = top + cell * row as i32;
         let mut from = left;
-        // Neighbours of one colour are one rectangle: much of a matrix may be zero.
+        // Adjacent cells of the same colour become one rectangle, since large parts of a matrix may be zero.
         for cells in values.chunk_by(|a, b| colour(*a, greatest) == colour(*b, greatest)) {
             let to = from + cell * cells.len() as i32;
             if let Some(colour) = colour(cells[0], greatest) {
@@ -106,13 +106,13 @@ fn draw_matrix(page: &Page<'_>, matrix: &Matrix, (left, top): (i32, i32), side: 
     }
 }
 
-/// None of what is not a number.
+/// Returns the colour of a value, or `None` if the value is NaN.
 fn colour(value: f64, greatest: f64) -> Option<RGBColor> {
     let part = if greatest > 0.0 { value / greatest } else { value.min(0.0) };
     (!value.is_nan()).then(|| ViridisRGB::get_color(part.clamp(0.0, 1.0)))
 }
 
-/// A bar of all colours with the numbers of the least, the greatest, and the one in the middle.
+/// Draws a bar of all colours with the numbers at its ends and in its middle.
 fn draw_legend(page: &Page<'_>, greatest: f64) {
     let (width, height) = BAR_PX;
     let left = WIDTH_PX as i32 - LEGEND_PX + GAP_PX;
@@ -173,7 +173,7 @@ mod tests {
             let svg = draw(vec![matrix("", cells, |row, column| f64::from(u8::from(row == column)))]);
             svg.matches("<rect").count()
         };
-        // The first and the last row have two colours, all others three parts.
+        // The first and the last row consist of two rectangles, all others of three.
         assert_eq!(rectangles(10) - rectangles(4), (2 * 2 + 8 * 3) - (2 * 2 + 2 * 3));
     }
 

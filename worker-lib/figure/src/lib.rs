@@ -1,8 +1,8 @@
-//! Figures as SVG that is readable on a light and on a dark page: [line charts](LineChart), [bar charts](BarChart),
-//! [heat maps](HeatMap) and [Gantt charts](GanttChart).
+//! Figures as SVG that is readable on light and dark pages: [line charts](LineChart), [bar charts](BarChart), [heat
+//! maps](HeatMap) and [Gantt charts](GanttChart).
 //!
-//! Nothing fails: charts are drawn without anything in them too, and points that are not numbers, or that a logarithmic
-//! axis does not have, are left out.
+//! Drawing never fails: an empty chart is drawn as well, and points that are not numbers, or that a logarithmic axis
+//! cannot represent, are omitted.
 
 mod axis;
 mod bar_chart;
@@ -19,13 +19,13 @@ pub use heat_map::{HeatMap, Matrix, MatrixRow};
 pub use line_chart::{Line, LineChart};
 pub use paint::Paint;
 
-/// A value that others are to be compared with: a line across the chart.
+/// Reference value for comparison, drawn as a line across the chart.
 #[derive(Clone, Debug)]
 pub struct Reference {
-    /// What stands beside it.
+    /// Label of the line.
     pub name: String,
-    /// Its colour.
+    /// Colour of the line.
     pub paint: Paint,
-    /// Where it lies.
+    /// Position on the axis.
     pub value: f64,
 }

@@ -1,4 +1,4 @@
-//! Lines over two axes.
+//! Line charts with two axes.
 
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
@@ -9,45 +9,48 @@ use crate::page::{LABEL_PX, Page, draw_path, label_style, page, write};
 use crate::{Axis, Paint, Reference};
 
 const HEIGHT_PX: u32 = 460;
-/// Names stand on the right.
+/// Margins: names of lines are on the right.
 const MARGINS: Margins = Margins { top: 44, right: 210, bottom: 34, left: 70 };
-/// At most so many ticks at round numbers: those of the x axis stand side by side.
+/// Maximum number of ticks at round numbers. The x axis has fewer, because its labels are side by side.
 const X_TICKS: usize = 6;
 const Y_TICKS: usize = 11;
-/// Room below and above lines, in parts of the axis.
+/// Margin below and above the lines, as a fraction of the axis length.
 const Y_MARGIN: f64 = 0.05;
-/// A logarithmic x axis has no beginning of its own: marks keep clear of the y axis.
+/// Margin of a logarithmic x axis, as a fraction of its length. Such an axis has no natural origin, so the margin
+/// separates marks from the y axis.
 const LOGARITHMIC_X_MARGIN: f64 = 0.02;
-/// Names below the axis have to clear those at the ends of lines.
+/// Margin of an x axis with names, as a fraction of its length. It separates the names below the axis from those at
+/// the ends of lines.
 const NAMED_X_MARGIN: f64 = 0.07;
 const DASH_PX: i32 = 6;
 const GAP_PX: i32 = 4;
 
-/// A line of a chart.
+/// Line of a chart.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// What stands at its end. Lines of the same name are named once, at the end of the first.
+    /// Name at the end of the line. Lines with the same name are labelled once, at the end of the first.
     pub name: String,
-    /// Its colour.
+    /// Colour of the line.
     pub paint: Paint,
-    /// Its width.
+    /// Width of the line, in pixels.
     pub width_px: u32,
-    /// It has gaps.
+    /// Whether the line is dashed.
     pub is_dashed: bool,
-    /// What it goes through.
+    /// Points that the line connects.
     pub points: Vec<(f64, f64)>,
-    /// The least and the greatest value at each point, which gets a mark and whiskers; none: it has neither.
+    /// Smallest and largest value at each point, which is drawn with a mark and whiskers. If empty, points have
+    /// neither.
     pub spreads: Vec<(f64, f64)>,
 }
 
 impl Line {
-    /// Of usual width, without marks.
+    /// Returns a solid line of the default width, without marks.
     pub fn new(name: impl Into<String>, paint: Paint, points: Vec<(f64, f64)>) -> Self {
         Self { name: name.into(), paint, width_px: 2, is_dashed: false, points, spreads: Vec::new() }
     }
 }
 
-/// Lines over two axes, with their names at their ends.
+/// Line chart with the names of lines at their ends.
 ///
 /// ```
 /// use iswitch_figure::{Axis, Line, LineChart, Paint, Reference};
@@ -67,20 +70,20 @@ impl Line {
 /// ```
 #[derive(Clone, Debug)]
 pub struct LineChart {
-    /// What stands above; it says what both axes are.
+    /// Title of the figure, which states what both axes are.
     pub title: String,
-    /// The horizontal axis.
+    /// Horizontal axis.
     pub x: Axis,
-    /// The vertical axis.
+    /// Vertical axis.
     pub y: Axis,
-    /// Later ones lie above earlier ones.
+    /// Lines of the chart; later lines are drawn over earlier ones.
     pub lines: Vec<Line>,
-    /// Values of the vertical axis, below all lines.
+    /// Reference values of the vertical axis, drawn below all lines.
     pub references: Vec<Reference>,
 }
 
 impl LineChart {
-    /// The figure as SVG.
+    /// Returns the figure as SVG.
     pub fn draw(&self) -> String {
         page(&self.title, HEIGHT_PX, |page| {
             let chart = self.draw_grid(page);
@@ -119,7 +122,7 @@ impl LineChart {
         self.x.has(x) && self.y.has(y)
     }
 
-    /// Returns the height of its end, if it has any point.
+    /// Draws a line and returns the vertical position of its end, or `None` if it has no points.
     fn draw_line(&self, page: &Page<'_>, chart: &Chart<'_, '_>, line: &Line) -> Option<i32> {
         let Line { paint, width_px, is_dashed, points, spreads, .. } = line;
         let pixels: Vec<_> =
@@ -141,13 +144,13 @@ impl LineChart {
     }
 }
 
-/// Writes beside the end of each line what it is, one below the other.
+/// Writes the names of lines beside their ends, without overlap.
 fn label_ends(page: &Page<'_>, right: i32, mut ends: Vec<(i32, &String, Paint)>) {
     let step = LABEL_PX + 4;
     ends.sort_by_key(|(y, _, _)| *y);
     let mut free = i32::MIN;
     for (at, (y, name, paint)) in ends.iter().enumerate() {
-        // Those below have to stay on the page.
+        // Leave room on the page for the names below.
         let lowest = HEIGHT_PX as i32 - LABEL_PX - step * (ends.len() - 1 - at) as i32;
         let y = (*y).max(free).min(lowest);
         free = y + step;
@@ -202,7 +205,7 @@ mod tests {
         assert!(!chart_numbers(&svg).contains(&"0"), "{svg}");
     }
 
-    /// The numbers beside the vertical axis.
+    /// Returns the numbers beside the vertical axis.
     fn chart_numbers(svg: &str) -> Vec<&str> {
         let texts = svg.split("text-anchor=\"end\"").skip(1);
         texts.filter_map(|text| text.lines().nth(1)).collect()

@@ -1,4 +1,4 @@
-//! Pages, and text on them.
+//! Pages, and drawing on them.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -7,16 +7,16 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use crate::Paint;
 
 pub(crate) const WIDTH_PX: u32 = 840;
-/// Left of titles.
+/// Margin to the left of titles.
 pub(crate) const MARGIN_PX: i32 = 16;
-/// Of what stands beside lines, bars and axes.
+/// Font size of labels of lines, bars and axes.
 pub(crate) const LABEL_PX: i32 = 13;
 const TITLE_PX: i32 = 16;
 
-/// What is drawn on.
+/// Drawing area of a page.
 pub(crate) type Page<'svg> = DrawingArea<SVGBackend<'svg>, Shift>;
 
-/// Draws on a page of its own below a title; nothing can fail, since a string takes all.
+/// Draws a page with a title and returns it as SVG. Drawing cannot fail, because the output is a string.
 pub(crate) fn page(title: &str, height_px: u32, draw: impl FnOnce(&Page<'_>)) -> String {
     let mut svg = String::new();
     {
@@ -29,7 +29,7 @@ pub(crate) fn page(title: &str, height_px: u32, draw: impl FnOnce(&Page<'_>)) ->
     adapt(&svg)
 }
 
-/// Lets the page's colours follow the reader's: rules of a style sheet win over attributes.
+/// Adds a style sheet that adapts the colours to the reader's colour scheme. Its rules take precedence over attributes.
 fn adapt(svg: &str) -> String {
     let rule = |Paint { light: RGBColor(r, g, b), dark }: Paint| {
         let light = format!("#{r:02X}{g:02X}{b:02X}");
@@ -45,27 +45,27 @@ fn text_style(size_px: i32, paint: Paint, horizontal: HPos) -> TextStyle<'static
     ("sans-serif", size_px).into_font().color(&paint.light).pos(Pos::new(horizontal, VPos::Center))
 }
 
-/// Centred vertically.
+/// Returns the style of a label, which is vertically centred.
 pub(crate) fn label_style(paint: Paint, horizontal: HPos) -> TextStyle<'static> {
     text_style(LABEL_PX, paint, horizontal)
 }
 
-/// Text at a place in pixels.
+/// Draws text at a position in pixels.
 pub(crate) fn write(page: &Page<'_>, text: &str, at: (i32, i32), style: &TextStyle<'_>) {
     page.draw(&Text::new(text.to_owned(), at, style)).expect("a string takes all");
 }
 
-/// A line through places in pixels.
+/// Draws a line through positions in pixels.
 pub(crate) fn draw_path(page: &Page<'_>, pixels: impl Into<Vec<(i32, i32)>>, paint: Paint, width_px: u32) {
     page.draw(&PathElement::new(pixels, paint.light.stroke_width(width_px))).expect("a string takes all");
 }
 
-/// A filled rectangle between two corners in pixels.
+/// Draws a filled rectangle between two corners in pixels.
 pub(crate) fn draw_box(page: &Page<'_>, corners: [(i32, i32); 2], colour: RGBColor) {
     page.draw(&Rectangle::new(corners, colour.filled())).expect("a string takes all");
 }
 
-/// A number in few letters: `0.25`, `500`, `1.5 k`, `2 M`.
+/// Formats a number briefly: `0.25`, `500`, `1.5 k`, `2 M`.
 pub(crate) fn short(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         1e6..1e9 => (value / 1e6, " M"),

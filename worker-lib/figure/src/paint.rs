@@ -1,8 +1,8 @@
-//! Colours that follow the page's.
+//! Colours that adapt to light and dark pages.
 
 use plotters::style::RGBColor;
 
-/// A colour on a light page, and the one that takes its place on a dark page.
+/// Colour on a light page, and its replacement on a dark page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paint {
     pub(crate) light: RGBColor,
@@ -12,7 +12,7 @@ pub struct Paint {
 impl Paint {
     pub(crate) const PAGE: Self = Self { light: RGBColor(0xff, 0xff, 0xff), dark: "#0d1117" };
     pub(crate) const GRID: Self = Self { light: RGBColor(0xd0, 0xd7, 0xde), dark: "#30363d" };
-    /// That of text.
+    /// Colour of text.
     pub const INK: Self = Self { light: RGBColor(0x1f, 0x23, 0x28), dark: "#e6edf3" };
     /// Red.
     pub const RED: Self = Self { light: RGBColor(0xcf, 0x22, 0x2e), dark: "#f85149" };

@@ -1,46 +1,46 @@
-//! What prevents a network.
+//! Errors of the lab.
 
 use std::io;
 
-/// Why there is no network, or a command in it has failed.
+/// Reason why a network could not be created, or why a command in it failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// A program is missing.
     #[error("the program {program} is missing; `apt install {package}` installs it")]
     Program {
-        /// Its name.
+        /// Name of the program.
         program: &'static str,
-        /// The Debian package that contains it.
+        /// Debian package that contains it.
         package: &'static str,
     },
-    /// This process may not have namespaces of its own.
+    /// This process may not create namespaces.
     #[error("this user may not make namespaces ({reason}): {remedy}")]
     Namespaces {
-        /// What the kernel, or the program that asked it, reported.
+        /// Reason reported by the kernel, or by the program that called it.
         reason: String,
-        /// What to do.
+        /// Suggested fix.
         remedy: String,
     },
     /// A command failed.
     #[error("{command}: {reason}")]
     Command {
-        /// The command line.
+        /// Command line.
         command: String,
-        /// Its status, and what it wrote to its standard error.
+        /// Exit status and standard error of the command.
         reason: String,
     },
     /// A system call failed.
     #[error("{action}: {error}")]
     System {
-        /// What was attempted.
+        /// The operation that failed.
         action: String,
-        /// The error.
+        /// Error of the system.
         error: io::Error,
     },
 }
 
 impl LabError {
-    /// An error of the system while `action` was attempted.
+    /// Returns a function that converts an error of the system that occurred during `action`.
     pub(crate) fn system<E: Into<io::Error>>(action: impl Into<String>) -> impl FnOnce(E) -> Self {
         |error| Self::System { action: action.into(), error: error.into() }
     }

@@ -1,4 +1,4 @@
-//! Namespaces of a process tree, which an ordinary user may have too.
+//! Isolation of a process tree in namespaces, available to ordinary users too.
 //!
 //! ```text
 //! caller
@@ -6,9 +6,9 @@
 //!    `- program    process 1 in them: calls prepare(), then makes networks by `ip netns`
 //! ```
 //!
-//! The user keeps his own id inside, with all capabilities over what the namespaces own and none over anything else.
-//! If the caller ends, even by SIGKILL, the kernel kills `unshare` and process 1, with that all other processes inside,
-//! and with the last of them the namespaces disappear.
+//! Inside, the user keeps the same user id, with all capabilities over resources that the namespaces own and none
+//! over anything else. If the caller ends, even by SIGKILL, the kernel kills `unshare` and process 1 and thereby all
+//! other processes inside. The namespaces disappear with the last of these processes.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -23,17 +23,17 @@ use rustix::mount::{MountFlags, mount, mount_bind_recursive};
 use crate::LabError;
 use crate::process::{command, find_program, run};
 
-/// Set for everything inside.
+/// Environment variable that is set for all processes inside.
 const VARIABLE: &str = "ISWITCH_ISOLATED";
-/// Contains the mount namespace that has been prepared.
+/// File that names the mount namespace that has been prepared.
 const MARK: &str = "/run/iswitch-isolated";
-/// Entries of `/run` that are hidden inside: names of networks, the mark of an outer namespace, and the control socket
-/// of a daemon outside, whose place a daemon inside takes.
+/// Entries of `/run` that are hidden inside: names of network namespaces, the mark of an outer namespace, and the
+/// control socket of a daemon outside, whose path a daemon inside uses.
 const HIDDEN: [&str; 3] = ["netns", "iswitch-isolated", "iswitchd.sock"];
-/// Programs that networks are made with, and their Debian packages.
+/// Programs that create networks, and their Debian packages.
 const PROGRAMS: [(&str, &str); 3] =
     [("ip", "iproute2"), ("setpriv", "util-linux"), ("unshare", "util-linux")];
-/// Settings that forbid user namespaces to ordinary users, the values that do, and what to do.
+/// Settings that forbid user namespaces to ordinary users, with the forbidding value and the suggested fix.
 const SETTINGS: [(&str, &str, &str); 3] = [
     (
         "kernel/unprivileged_userns_clone",
@@ -54,7 +54,7 @@ const SETTINGS: [(&str, &str, &str); 3] = [
 ];
 const OTHER_REMEDY: &str = "run it as root, or outside the container whose profile forbids `unshare`";
 
-/// A command that runs a program in namespaces of its own. The program has to call [`prepare`].
+/// Returns a command that runs a program in new namespaces. The program must call [`prepare`].
 pub fn command_inside(program: impl AsRef<OsStr>) -> Command {
     let mut command = unshare();
     command.arg("--").arg(program).env(VARIABLE, "1");
@@ -79,15 +79,15 @@ fn unshare() -> Command {
     command
 }
 
-/// Whether [`command_inside`] has started this process, or one that has started it.
+/// Returns whether this process or one of its ancestors was started by [`command_inside`].
 pub fn is_inside() -> bool {
     std::env::var_os(VARIABLE).is_some()
 }
 
-/// Checks that [`command_inside`] works here.
+/// Checks that [`command_inside`] works on this machine.
 ///
 /// # Errors
-/// What is missing, and what to do.
+/// Reports what is missing, and how to fix it.
 pub fn check() -> Result<(), LabError> {
     let missing = PROGRAMS.into_iter().find(|(name, _)| find_program(name).is_none());
     if let Some((program, package)) = missing {
@@ -103,20 +103,20 @@ pub fn check() -> Result<(), LabError> {
     Err(LabError::Namespaces { reason, remedy: remedy(setting).to_owned() })
 }
 
-/// What to do if namespaces are forbidden, by the system's settings.
+/// Returns the suggested fix if namespaces are forbidden, according to the settings of the system.
 fn remedy(setting: impl Fn(&str) -> Option<String>) -> &'static str {
     let forbids =
         |(name, value, _): &&(&str, &str, &str)| setting(name).is_some_and(|text| text.trim() == *value);
     SETTINGS.iter().find(forbids).map_or(OTHER_REMEDY, |(_, _, remedy)| remedy)
 }
 
-/// Makes the namespaces of this process usable: `/proc` shows its processes, `/run/netns` is empty and its own,
-/// and the loop-back interface is up. Does nothing if that has been done.
+/// Makes the namespaces of this process usable: `/proc` shows its processes, `/run/netns` is empty and private, and
+/// the loop-back interface is up. Has no effect if the namespaces are already prepared.
 ///
 /// # Errors
-/// Those of the system.
+/// Returns the errors of system calls.
 pub fn prepare() -> Result<Outside, LabError> {
-    // Remembers the processes outside before they are hidden.
+    // The outer `/proc` must be opened before the new one hides it.
     let outside = Outside::open().map_err(LabError::system("opening /proc"))?;
     let namespace =
         fs::read_link("/proc/self/ns/mnt").map_err(LabError::system("reading /proc/self/ns/mnt"))?;
@@ -132,7 +132,7 @@ pub fn prepare() -> Result<Outside, LabError> {
     Ok(outside)
 }
 
-/// Puts a directory in the place of `/run` that can be written, with the same entries except the hidden ones.
+/// Replaces `/run` with a writable directory that has the same entries except the hidden ones.
 fn replace_run() -> io::Result<()> {
     let run = Path::new("/run");
     let old = File::open(run)?;
@@ -154,16 +154,17 @@ fn replace_run() -> io::Result<()> {
         } else {
             File::create(&to)?;
         }
-        // An entry that vanishes meanwhile, or that the kernel refuses, stays empty: no network needs it.
+        // An entry that disappears in the meantime, or that the kernel refuses to mount, stays empty; no network
+        // needs it.
         let _ = mount_bind_recursive(&from, &to);
     }
     fs::create_dir(run.join("netns"))
 }
 
-/// The process ids that are seen outside the namespaces.
+/// Lookup of process ids as seen outside the namespaces.
 #[derive(Debug)]
 pub struct Outside {
-    /// `/proc` of the caller's namespace.
+    /// `/proc` of the caller's PID namespace.
     proc: File,
     own: u32,
 }
@@ -174,7 +175,7 @@ impl Outside {
         Ok(Self { proc: File::open("/proc")?, own })
     }
 
-    /// The id outside of a child of this process.
+    /// Returns the outer process id of a child of this process.
     pub fn id_of(&self, child: u32) -> Option<u32> {
         let proc = PathBuf::from(format!("/proc/self/fd/{}", self.proc.as_raw_fd()));
         let entries = fs::read_dir(&proc).ok()?.flatten();

@@ -1,8 +1,8 @@
-//! Networks inside one machine: hosts, cables and a bridge between them, made by an ordinary user.
+//! Virtual networks inside one machine: hosts, links and a bridge between them, created by an ordinary user.
 //!
-//! A process that [`isolation::command_inside`] starts may make network namespaces, interfaces and firewall rules,
-//! because it has a user namespace of its own; as root it needs none. Everything that it makes and starts disappears
-//! with it. The program `iswitch-lab` and the tests of this project build their networks on this.
+//! A process started by [`isolation::command_inside`] can create network namespaces, interfaces and firewall rules,
+//! because it has its own user namespace; as root, it needs none. Everything that it creates and starts disappears
+//! with it. The program `iswitch-lab` and the tests of this project build their networks with this crate.
 
 mod error;
 pub mod isolation;

@@ -1,4 +1,4 @@
-//! Rate and delay of links, by the queueing disciplines of the kernel.
+//! Rate and delay of links, emulated with the queueing disciplines of the kernel.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -6,27 +6,28 @@ use std::time::Duration;
 use crate::LabError;
 use crate::namespace::Namespace;
 
-/// Least bytes that a shaper lets through at once: a super-frame of 64 KiB with the headers of its 45 segments, all of
-/// which tbf counts: 68,130 bytes over TCP. A longer one is cut up by the kernel before it waits; with 68,000 here each
-/// program over TCP sent single segments, at five times the processor time, which hid the rate. Vectors that are not
-/// much longer than this hide it too.
+/// Minimum burst of a shaper, in bytes: a super-frame of 64 KiB with the headers of its 45 segments, all of which tbf
+/// counts, takes 68,130 bytes over TCP. The kernel splits a super-frame that exceeds the burst before it is queued.
+/// With a burst of 68,000 bytes, every program over TCP sent single segments, which took five times the CPU time and
+/// hid the effect of the rate. Vectors that are not much longer than the burst hide it too.
 const MIN_BURST_BYTES: f64 = 72_000.0;
-/// What a shaper lets through at once: less would be lost to the resolution of the kernel's timers.
+/// Burst of a shaper, in seconds at its rate. With a smaller burst, the timer resolution of the kernel would reduce
+/// the rate.
 const BURST_SECONDS: f64 = 50e-6;
-/// Bytes that wait for a shaper: more than any program has in flight, so that it drops nothing. With the few hundred
-/// kilobytes of a real switch port a parameter server over TCP waits for retransmission timers.
+/// Queue limit of a shaper, in bytes: more than any program has in flight, so that the shaper drops nothing. With the
+/// few hundred kilobytes of a real switch port, a parameter server over TCP would wait for retransmission timers.
 const QUEUE_BYTES: u64 = 64 << 20;
-/// Packets that wait for their delay to pass: a super-frame counts once.
+/// Queue limit of the delay emulation, in packets. A super-frame counts as one.
 const QUEUE_PACKETS: u64 = 100_000;
 
-/// Words after `tc qdisc add dev INTERFACE root` that limit what leaves through the interface.
+/// Returns the arguments after `tc qdisc add dev INTERFACE root` that limit the egress rate of an interface.
 pub fn shaper(bits_per_s: f64) -> Vec<String> {
     let burst_bytes = (bits_per_s / 8.0 * BURST_SECONDS).max(MIN_BURST_BYTES);
     let words = format!("tbf rate {bits_per_s:.0}bit burst {burst_bytes:.0} limit {QUEUE_BYTES}");
     words.split(' ').map(str::to_owned).collect()
 }
 
-/// Bits per second of a link, in each direction.
+/// Rate of a link in each direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// Bits per second.
@@ -57,27 +58,27 @@ impl FromStr for Delay {
     }
 }
 
-/// A positive number with a unit.
+/// Parses a positive number with a unit.
 fn number(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let (digits, scale) = units.iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)))?;
     let number: f64 = digits.parse().ok()?;
     (number > 0.0 && number.is_finite()).then_some(number * scale)
 }
 
-/// What all links are like, in each direction.
+/// Properties of all links, in each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Links {
-    /// Rate, unless they are as fast as the machine.
+    /// Rate; `None` for links that are as fast as the machine.
     pub rate: Option<Rate>,
-    /// Delay, in addition to the machine's own.
+    /// Delay in addition to that of the machine.
     pub delay: Option<Delay>,
 }
 
 impl Links {
-    /// Limits and delays what leaves through an interface.
+    /// Limits and delays the egress traffic of an interface.
     ///
     /// # Errors
-    /// If the kernel has no such queueing discipline.
+    /// Fails if the kernel lacks the queueing discipline.
     pub fn shape(self, namespace: &Namespace, interface: &str) -> Result<(), LabError> {
         let mut parent = ["root", "handle", "1:"].as_slice();
         if let Some(rate) = self.rate {

@@ -1,4 +1,4 @@
-//! Network namespaces: hosts inside this one.
+//! Network namespaces, which act as the hosts of a network.
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
@@ -6,63 +6,63 @@ use std::process::{Command, Stdio};
 use crate::LabError;
 use crate::process::{command, feed, run};
 
-/// Where `ip` keeps the names.
+/// Directory in which `ip` keeps the names of network namespaces.
 pub const DIRECTORY: &str = "/run/netns";
 
-/// A network namespace with a name. Dropping removes it.
+/// A named network namespace. Dropping it removes the namespace.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
 }
 
 impl Namespace {
-    /// Makes a namespace with its loop-back interface up.
+    /// Creates a namespace with its loop-back interface up.
     ///
     /// # Errors
-    /// If the process is neither root nor [isolated](crate::isolation), or the name is taken.
+    /// Fails if the process is neither root nor [isolated](crate::isolation), or if the name is taken.
     pub fn new(name: impl Into<String>) -> Result<Self, LabError> {
         let name = name.into();
         run(command("ip").args(["netns", "add", &name]))?;
         let namespace = Self { name };
-        // Router solicitations and the like would be noise in captures.
+        // IPv6 is disabled, because router solicitations and similar packets would be noise in captures.
         namespace.run(["sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6 || true"])?;
         namespace.ip("link set lo up\n")?;
         Ok(namespace)
     }
 
-    /// Its name.
+    /// Returns the name of the namespace.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A command that will run inside.
+    /// Returns a command that runs a program in the namespace.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = command("ip");
-        // It becomes the program instead of starting it, so that the child's id is the program's.
+        // `ip` executes the program in its own process, so the process id of the child is that of the program.
         command.args(["netns", "exec", &self.name]).arg(program);
         command
     }
 
-    /// Runs a command inside and returns its standard output.
+    /// Runs a command in the namespace and returns its standard output.
     ///
     /// # Errors
-    /// If it fails.
+    /// Fails if the command fails.
     pub fn run<const N: usize>(&self, words: [&str; N]) -> Result<String, LabError> {
         run(self.command(words[0]).args(&words[1..]).stdin(Stdio::null()))
     }
 
-    /// Runs `ip` commands inside, one a line.
+    /// Runs `ip` commands in the namespace, one per line.
     ///
     /// # Errors
-    /// If one fails.
+    /// Fails if one of them fails.
     pub fn ip(&self, commands: &str) -> Result<(), LabError> {
         feed(command("ip").args(["-n", &self.name, "-batch", "-"]), commands)
     }
 
-    /// Loads an nft script inside.
+    /// Loads an nft script in the namespace.
     ///
     /// # Errors
-    /// If nft refuses it.
+    /// Fails if nft rejects the script.
     pub fn nft(&self, script: &str) -> Result<(), LabError> {
         feed(self.command("nft").args(["-f", "-"]), script)
     }
@@ -74,8 +74,8 @@ impl Drop for Namespace {
     }
 }
 
-/// Removes a namespace by its name, if there is one.
+/// Removes a namespace by its name, if it exists.
 pub fn remove(name: &str) {
-    // Interfaces inside go with it, and each takes its peer along.
+    // The interfaces in it are removed with it, and each veth interface takes its peer along.
     let _ = command("ip").args(["netns", "del", name]).stderr(Stdio::null()).status();
 }

@@ -1,4 +1,4 @@
-//! Hosts that are cabled to the bridge of a switch.
+//! Networks of workers that are connected to the bridge of a switch.
 
 use std::net::Ipv4Addr;
 
@@ -6,24 +6,25 @@ use crate::LabError;
 use crate::links::Links;
 use crate::namespace::Namespace;
 
-/// The only interface of each worker.
+/// Name of the only interface of each worker.
 pub const WORKER_INTERFACE: &str = "e0";
 /// MAC address of the bridge.
 pub const SWITCH_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0xfe];
 /// Address of the bridge.
 pub const SWITCH_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 254);
 
-/// Name of the bridge port of a worker.
+/// Returns the name of the bridge port of a worker.
 pub fn port(worker: usize) -> String {
     format!("s{}", worker + 1)
 }
 
-/// Address of a worker.
+/// Returns the address of a worker.
 pub fn worker_address(worker: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 9, 0, worker as u8 + 1)
 }
 
-/// The `ip` commands that make the bridge `br0`. With a MAC address of its own it keeps that when ports come and go.
+/// Returns the `ip` commands that create the bridge `br0`. Its MAC address is set explicitly, so that it does not
+/// change when ports are added or removed.
 pub fn bridge_commands(address: Ipv4Addr, mac: [u8; 6]) -> String {
     let mac = mac.map(|byte| format!("{byte:02x}")).join(":");
     format!(
@@ -32,21 +33,21 @@ pub fn bridge_commands(address: Ipv4Addr, mac: [u8; 6]) -> String {
     )
 }
 
-/// A cable between a port of the bridge `br0` and an interface of another namespace.
+/// A veth pair between a port of the bridge `br0` and an interface in another namespace.
 #[derive(Clone, Debug)]
 pub struct Cable<'a> {
-    /// The bridge port.
+    /// Name of the bridge port.
     pub port: String,
-    /// The interface at the other end.
+    /// Name of the interface at the far end.
     pub interface: &'a str,
     /// Address of that interface.
     pub address: Ipv4Addr,
-    /// MTU of both ends.
+    /// MTU of both ends, in bytes.
     pub mtu_bytes: u32,
 }
 
 impl Cable<'_> {
-    /// The `ip` commands that make both ends, the far one in the namespace of that name.
+    /// Returns the `ip` commands that create both ends, the far one in the namespace `end`.
     pub fn lay_commands(&self, end: &str) -> String {
         let Self { port, interface, mtu_bytes, .. } = self;
         format!(
@@ -55,28 +56,28 @@ impl Cable<'_> {
         )
     }
 
-    /// The `ip` commands that give the far end its address and bring it up.
+    /// Returns the `ip` commands that assign the far end its address and bring it up.
     pub fn configure_commands(&self) -> String {
         let Self { address, interface, .. } = self;
         format!("addr add {address}/24 dev {interface}\nlink set {interface} up\n")
     }
 }
 
-/// Workers, each cabled to a port of the bridge of a switch.
+/// A switch and workers, each of which is connected to a port of the switch's bridge.
 #[derive(Debug)]
 pub struct Network {
-    /// The switch.
+    /// Namespace of the switch.
     pub switch: Namespace,
-    /// The workers, by rank.
+    /// Namespaces of the workers, by rank.
     pub workers: Vec<Namespace>,
 }
 
 impl Network {
-    /// Makes the namespaces `switch` and `worker0`, `worker1`, ..., the cables and the bridge, and waits until they
+    /// Creates the namespaces `switch`, `worker0`, `worker1`, ..., the links and the bridge, and waits until they
     /// carry frames.
     ///
     /// # Errors
-    /// If a command fails.
+    /// Fails if a command fails.
     pub fn new(workers: usize, mtu_bytes: u32, links: Links) -> Result<Self, LabError> {
         let switch = Namespace::new("switch")?;
         switch.ip(&bridge_commands(SWITCH_ADDRESS, SWITCH_MAC))?;

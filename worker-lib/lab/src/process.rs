@@ -1,4 +1,4 @@
-//! Programs that a network is made with, or that run in it.
+//! Commands that create a network or run in it.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -8,18 +8,18 @@ use std::process::{Command, Output, Stdio};
 
 use crate::LabError;
 
-/// Directories of system programs, which Debian leaves out of the `PATH` of ordinary users.
+/// Directories of system programs, which Debian omits from the `PATH` of ordinary users.
 const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// A command that the kernel kills when the calling thread ends, even if that is killed itself. It finds system
-/// programs such as `tc` also if the caller is an ordinary user.
+/// Returns a command that the kernel kills when the calling thread ends, even if that thread is killed itself. System
+/// programs such as `tc` are found even if the caller is an ordinary user.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("setpriv");
     command.env("PATH", search_path()).args(["--pdeathsig", "KILL", "--"]).arg(program);
     command
 }
 
-/// The directories of `PATH`, and those of system programs.
+/// Returns the directories of `PATH`, followed by those of system programs.
 pub fn search_path() -> OsString {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut directories: Vec<PathBuf> = env::split_paths(&path).collect();
@@ -28,11 +28,11 @@ pub fn search_path() -> OsString {
             directories.push(directory);
         }
     }
-    // Fails only for a directory whose name contains the separator, which cannot come from `PATH`.
+    // Fails only if a directory name contains the separator, which cannot happen for entries of `PATH`.
     env::join_paths(directories).unwrap_or(path)
 }
 
-/// The file of a program in [`search_path`].
+/// Returns the path of a program in [`search_path`].
 pub fn find_program(name: &str) -> Option<PathBuf> {
     env::split_paths(&search_path()).map(|directory| directory.join(name)).find(|file| is_executable(file))
 }
@@ -41,23 +41,23 @@ fn is_executable(file: &Path) -> bool {
     rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file()
 }
 
-/// Runs a command to its end and returns its standard output.
+/// Runs a command to completion and returns its standard output.
 ///
 /// # Errors
-/// If it cannot be started or fails.
+/// Fails if the command cannot be started or fails.
 pub fn run(command: &mut Command) -> Result<String, LabError> {
     let output = command.output().map_err(LabError::system(text(command)))?;
     checked(command, &output)
 }
 
-/// Gives a command its standard input and waits for its success.
+/// Runs a command with the given standard input and waits for it to succeed.
 ///
 /// # Errors
-/// If it cannot be started or fails.
+/// Fails if the command cannot be started or fails.
 pub fn feed(command: &mut Command, input: &str) -> Result<(), LabError> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(LabError::system(text(command)))?;
-    // A program that does not read to the end has failed, and its status is checked below.
+    // A program that does not read all its input has failed; its status is checked below.
     let _ = child.stdin.take().map(|mut stdin| stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output().map_err(LabError::system(text(command)))?;
     checked(command, &output).map(drop)
@@ -72,7 +72,7 @@ fn checked(command: &Command, output: &Output) -> Result<String, LabError> {
     Err(LabError::Command { command: text(command), reason: reason.trim().to_owned() })
 }
 
-/// The command line, for people.
+/// Returns the command line as text for people.
 fn text(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! What the workers of a training sum.
+//! Exact and floating-point sums over the workers of a training job.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::algorithms::exact::{
 use crate::algorithms::trainer::Place;
 use iswitch::GradientAggregator;
 
-/// A worker among its group.
+/// A worker as a member of the group that trains together.
 pub struct Group {
     place: Place,
     aggregator: Box<dyn GradientAggregator>,
@@ -17,7 +17,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// `aggregator` must sum vectors of `vector_len` floats.
+    /// Creates the group's view of this worker. `aggregator` must sum vectors of `vector_len` floats.
     pub fn new(
         place: Place,
         environments: usize,
@@ -41,23 +41,23 @@ impl Group {
         Ok(Self { place, aggregator, vector: vec![0.0; vector_len] })
     }
 
-    /// Rank and number of workers.
+    /// Returns the rank of this worker and the world size.
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// The aggregator that sums for the group.
+    /// Returns the aggregator that sums for the group.
     pub fn aggregator(&self) -> &dyn GradientAggregator {
         self.aggregator.as_ref()
     }
 
-    /// This worker's share of so many environments.
+    /// Returns this worker's share of `environments` environments.
     pub fn own(&self, environments: usize) -> Range<usize> {
         let each = environments / self.place.workers;
         self.place.rank * each..(self.place.rank + 1) * each
     }
 
-    /// Replaces numbers by their sums over all workers, exactly.
+    /// Replaces each number by its exact sum over all workers.
     pub fn sum(&mut self, numbers: &mut [i128]) -> Result<(), TrainError> {
         for part in numbers.chunks_mut(self.vector.len() / LIMBS) {
             all_reduce_uniform(self.aggregator.as_mut(), &mut self.vector, |vector| {
@@ -70,14 +70,15 @@ impl Group {
         Ok(())
     }
 
-    /// The sums of numbers over all workers as floats: a gradient that is the same to the last bit however many workers
-    /// there are. Leaves the sums in `numbers`.
+    /// Returns the sums of `numbers` over all workers as floats: a gradient that is bit-identical for every world
+    /// size. Leaves the sums in `numbers`.
     pub fn sum_exactly(&mut self, numbers: &mut [i128]) -> Result<Vec<f32>, TrainError> {
         self.sum(numbers)?;
         Ok(numbers.iter().map(|sum| from_fixed(*sum) as f32).collect())
     }
 
-    /// Replaces a gradient by its sum over all workers, as if none of them were missing.
+    /// Replaces a gradient by its sum over all workers. If workers are missing, scales the sum up to the full world
+    /// size.
     pub fn sum_gradient(&mut self, gradient: &mut [f32]) -> Result<(), TrainError> {
         self.vector.fill(0.0);
         self.vector[..gradient.len()].copy_from_slice(gradient);
@@ -87,15 +88,15 @@ impl Group {
         Ok(())
     }
 
-    /// The numbers of every worker, by rank.
+    /// Returns the numbers of every worker, by rank.
     fn gather(&mut self, numbers: &[u64]) -> Result<Vec<Vec<u64>>, TrainError> {
         all_gather_u64(self.aggregator.as_mut(), self.place.rank, self.place.workers, numbers)
     }
 
-    /// Compares the digests of what was asked for and of the state with which the workers start.
+    /// Checks that all workers start with the same digests of the settings and of the state.
     pub fn agree(&mut self, own: [u64; 2]) -> Result<(), TrainError> {
         let all = self.gather(&own)?;
-        // A worker that was lost has written nothing.
+        // The entry of a lost worker is 0.
         let differs = |other: &Vec<u64>| other[0] != 0 && *other != own;
         let Some(other) = all.iter().position(differs) else { return Ok(()) };
         let what = if all[other][0] == own[0] { "starts from another state" } else { "has other settings" };
@@ -103,7 +104,7 @@ impl Group {
         Err(TrainError::Disagreement(format!("worker {other} {what} than worker {rank}")))
     }
 
-    /// Whether all workers have the same digest of their state.
+    /// Returns whether all workers have the same state digest.
     pub fn is_identical(&mut self, digest: u64) -> Result<bool, TrainError> {
         Ok(self.gather(&[digest])?.iter().all(|other| other[0] == digest || other[0] == 0))
     }

@@ -1,5 +1,5 @@
-//! Distributed reinforcement learning on the gradient aggregation of [`iswitch`]: networks ([`nn`]), environments
-//! ([`mod@env`]), and the [`algorithms`] with the loops that train them.
+//! Distributed reinforcement learning on top of the gradient aggregation of [`iswitch`]: neural networks ([`nn`]),
+//! environments ([`mod@env`]), and the [`algorithms`] with their training loops.
 
 pub mod algorithms;
 pub mod env;

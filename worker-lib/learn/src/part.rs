@@ -1,4 +1,4 @@
-//! A network whose parameters are a part of a greater vector, for batches of any size.
+//! A network whose parameters are a slice of a larger vector, for batches of any size.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::algorithms::actor_critic::{NamedTensor, network_tensors};
 use crate::nn::{Activation, Network, Workspace, orthogonal};
 
-/// Rows that are looked at in one pass.
+/// Number of rows processed in one pass.
 const CHUNK: usize = 256;
 
 /// A multi-layer perceptron with hyperbolic tangents between its layers.
@@ -17,12 +17,12 @@ pub struct Part {
     network: Network,
     range: Range<usize>,
     work: Workspace,
-    /// Of a chunk.
+    /// Gradient of one chunk.
     partial: Vec<f32>,
 }
 
 impl Part {
-    /// With its parameters from `start` on.
+    /// Creates a network whose parameters begin at index `start` of the vector.
     pub fn new(name: &'static str, widths: &[usize], start: usize) -> Self {
         let network = Network::mlp(widths, Activation::Tanh);
         let count = network.parameter_count();
@@ -30,22 +30,23 @@ impl Part {
         Self { name, range: start..start + count, network, work, partial: vec![0.0; count] }
     }
 
-    /// Where the next part's parameters begin.
+    /// Returns the index at which the parameters of the next part begin.
     pub fn end(&self) -> usize {
         self.range.end
     }
 
-    /// Number of inputs of the network.
+    /// Returns the number of inputs of the network.
     pub fn inputs(&self) -> usize {
         self.network.inputs()
     }
 
-    /// Number of outputs of the network.
+    /// Returns the number of outputs of the network.
     pub fn outputs(&self) -> usize {
         self.network.outputs()
     }
 
-    /// Random weights, but for the last layer if its results are to be 0 at first.
+    /// Initialises the weights randomly. If `ends_at_zero`, skips the last layer, so that the network initially
+    /// returns 0.
     pub fn initialise(&self, parameters: &mut [f32], ends_at_zero: bool, rng: &mut ChaCha8Rng) {
         let own = &mut parameters[self.range.clone()];
         let last = self.network.layers().len() - 1;
@@ -57,13 +58,13 @@ impl Part {
         }
     }
 
-    /// Names and places in the whole vector, as PyTorch would name them.
+    /// Returns the PyTorch-style tensor names with their ranges in the whole vector.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         network_tensors(self.name, &self.network, self.range.start)
     }
 
-    /// Overwrites `output` (`[rows, outputs]`) with what comes out for `input` (`[rows, inputs]`). `parameters` are
-    /// those of all parts.
+    /// Overwrites `output` (`[rows, outputs]`) with the network's output for `input` (`[rows, inputs]`). `parameters`
+    /// holds the parameters of all parts.
     pub fn forward(&mut self, parameters: &[f32], input: &[f32], output: &mut Vec<f32>) {
         output.clear();
         let own = &parameters[self.range.clone()];
@@ -72,8 +73,9 @@ impl Part {
         }
     }
 
-    /// Adds to `gradient`, of all parts, and overwrites `by_input` (`[rows, inputs]`), for the loss gradient `deltas`
-    /// (`[rows, outputs]`) by the results.
+    /// Backpropagates `deltas` (`[rows, outputs]`), the gradient of the loss with respect to the outputs. Adds the
+    /// gradient of the parameters to `gradient`, which covers all parts, and overwrites `by_input` (`[rows, inputs]`)
+    /// with the gradient with respect to the inputs.
     pub fn backward(
         &mut self,
         parameters: &[f32],
@@ -98,7 +100,7 @@ impl Part {
     }
 }
 
-/// Names and places of the parameters of all parts.
+/// Returns the names and ranges of the parameters of all parts.
 pub fn tensors<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Vec<NamedTensor> {
     parts.into_iter().flat_map(Part::tensors).collect()
 }

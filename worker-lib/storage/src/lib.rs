@@ -1,10 +1,11 @@
-//! Files that are replaced whole and outlast a crash.
+//! Files that are replaced atomically and survive a crash.
 //!
-//! [`replace`] writes a new file beside the old one, flushes it to the disk, renames it, and flushes the directory. A
-//! crash, or an error of any of these steps, leaves the old content or the new one under the name, never a part.
+//! [`replace`] writes a new file beside the old one, flushes it to the disk, renames it, and flushes the directory.
+//! After a crash, or an error in any of these steps, the path has either the old or the new content, never a part of
+//! it.
 //!
-//! What touches the disk goes through [`Disk`]: [`RealDisk`] is the operating system's, and the feature `simulated`
-//! adds one that fails, tears and loses by seed.
+//! All disk access goes through [`Disk`]: [`RealDisk`] is the operating system's file system, and the feature
+//! `simulated` adds a simulated disk that fails, tears writes and loses data, driven by a seed.
 
 #[cfg(feature = "simulated")]
 pub mod simulated;
@@ -17,76 +18,77 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
-/// Ending of files that are not finished.
+/// Suffix of unfinished files.
 const UNFINISHED: &str = ".part";
-/// Permissions of new files, less the process's umask.
+/// Permissions of new files, before the umask of the process is applied.
 const MODE: u32 = 0o666;
 
-/// The operations of a file system that durable files need.
+/// File system operations that durable files need.
 pub trait Disk: Debug + Send + Sync {
-    /// Makes a directory and those above it that are missing, and flushes the directories that hold them.
+    /// Creates a directory and its missing parents, and flushes the directories that contain them.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     fn create_directory(&self, directory: &Path) -> io::Result<()>;
 
-    /// A whole file.
+    /// Reads a whole file.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
-    /// The paths in a directory, in no order.
+    /// Returns the paths in a directory, in no particular order.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
 
-    /// Removes a file. A crash may bring it back.
+    /// Removes a file. After a crash, the file may exist again.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// A new, empty file in the directory of `path`, whose name begins with `.` and the name of `path`.
+    /// Creates an empty file in the directory of `path`. Its name begins with `.` and the file name of `path`.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     fn create_beside(&self, path: &Path) -> io::Result<Box<dyn NewFile + '_>>;
 
-    /// Flushes the names in a directory.
+    /// Flushes the entries of a directory.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
 }
 
-/// A file without its final name. It is removed when it is dropped.
+/// File that does not have its final name yet. It is removed when it is dropped.
 pub trait NewFile: Debug {
     /// Appends all of `bytes`.
     ///
     /// # Errors
-    /// Those of the file system; a part may have been written.
+    /// The errors of the file system; some of the bytes may have been written.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Flushes what was written.
+    /// Flushes the written bytes to the disk.
     ///
     /// # Errors
-    /// Those of the file system; what is on the disk is then unknown.
+    /// The errors of the file system; the content on the disk is then unknown.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Gives it its name, in place of a file that has that name.
+    /// Gives the file its final name, replacing any existing file with that name.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     fn rename(self: Box<Self>, path: &Path) -> io::Result<()>;
 }
 
-/// Replaces a file, or makes it: after a success the new content outlasts a crash, after an error the file is whole,
-/// old or new. Removes what earlier attempts for the same path have left behind, so only one process may write a path.
+/// Replaces or creates a file. After success, the new content survives a crash; after an error, the file is complete,
+/// either old or new. Removes the remains of earlier attempts for the same path, so only one process may write a
+/// path.
 ///
 /// # Errors
-/// Those of the disk.
+/// The errors of the disk.
 pub fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = parent(path);
     remove_unfinished(disk, directory, &file_name(path)?);
@@ -97,7 +99,8 @@ pub fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     disk.sync_directory(directory)
 }
 
-/// Removes unfinished files of paths in `directory` whose names begin with `name`. Files that cannot be removed stay.
+/// Removes unfinished files for paths in `directory` whose names begin with `name`. Ignores files that cannot be
+/// removed.
 pub fn remove_unfinished(disk: &dyn Disk, directory: &Path, name: &str) {
     let prefix = format!(".{name}");
     let is_unfinished = |path: &PathBuf| {
@@ -117,7 +120,7 @@ fn file_name(path: &Path) -> io::Result<String> {
     })
 }
 
-/// The directory of a path; the current one if it names none.
+/// Returns the directory of a path, or the current directory if the path names none.
 fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -186,7 +189,7 @@ mod tests {
         let directory = root.path().join("a/b");
         RealDisk.create_directory(&directory).unwrap();
         let path = directory.join("model");
-        // What a process that was killed has left, and a file of another path.
+        // Remains of a killed process, and an unfinished file for another path.
         fs::write(directory.join(".model.x1.part"), "old").unwrap();
         fs::write(directory.join(".other.x1.part"), "other").unwrap();
         for content in ["first", "second"] {

@@ -1,8 +1,9 @@
-//! A disk in memory that fails, tears and loses by seed.
+//! Simulated disk in memory that fails, tears writes and loses data, driven by a seed.
 //!
-//! It keeps what processes see apart from what outlasts a crash: the content of a file lasts once it was flushed, a
-//! name once its directory was. [`SimulatedDisk::crash`] decides by seed what becomes of the rest: names that were not
-//! flushed are there or not, each for itself, and blocks of content that was not flushed are new, zero or noise.
+//! The disk separates what processes see from what survives a crash: the content of a file survives once it is
+//! flushed, and a name once its directory is. For everything else [`SimulatedDisk::crash`] decides by seed: each
+//! unflushed change of a name survives or is lost, independently of the others, and unflushed content is truncated,
+//! with blocks that are new, zero or noise.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,10 +15,10 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{Disk, NewFile, file_name, parent};
 
-/// A part of a file that is written whole or not, in bytes: a sector.
+/// Length of a sector in bytes: the unit that is written completely or not at all.
 const BLOCK_LEN_BYTES: usize = 512;
 
-/// Number of a content; names refer to it.
+/// Index of a file's content, to which names refer.
 type Inode = usize;
 
 #[derive(Clone, Debug, Default)]
@@ -26,12 +27,12 @@ struct Content {
     is_flushed: bool,
 }
 
-/// A change of names that its directory does not have yet.
+/// Change of a name that is not flushed to its directory yet.
 #[derive(Clone, Debug)]
 enum Change {
     Link(PathBuf, Inode),
     Unlink(PathBuf),
-    /// Both or neither: renames are atomic.
+    /// Renames are atomic: both names change, or neither does.
     Rename(PathBuf, PathBuf, Inode),
 }
 
@@ -61,26 +62,26 @@ impl Change {
 #[derive(Clone, Debug)]
 struct State {
     contents: Vec<Content>,
-    /// What processes see.
+    /// Names as processes see them.
     names: BTreeMap<PathBuf, Inode>,
-    /// What is certainly on the disk.
+    /// Names that are certain to survive a crash.
     flushed: BTreeMap<PathBuf, Inode>,
-    /// In their order.
+    /// Unflushed changes, in order.
     changes: Vec<Change>,
     rng: ChaCha8Rng,
-    /// Chance that an operation fails.
+    /// Probability that an operation fails.
     failure_chance: f64,
     failures: u64,
-    /// Operations until none succeeds any more, as after a process was killed.
+    /// Number of operations that may still succeed before all fail, as if the process had been killed.
     operations_left: Option<u64>,
 }
 
-/// A disk in memory. Clones share it.
+/// Simulated disk in memory. Clones share the same disk.
 #[derive(Clone, Debug)]
 pub struct SimulatedDisk(Arc<Mutex<State>>);
 
 impl SimulatedDisk {
-    /// An empty disk, all of whose directories exist. It does not fail until it is told to.
+    /// Returns an empty disk on which every directory exists. It does not fail until configured to do so.
     pub fn new(seed: u64) -> Self {
         Self(Arc::new(Mutex::new(State {
             contents: Vec::new(),
@@ -94,23 +95,25 @@ impl SimulatedDisk {
         })))
     }
 
-    /// Lets each write, flush, rename and removal fail with this chance, 0 to 1.
+    /// Makes each operation that changes the disk, such as a write, flush, rename or removal, fail with this
+    /// probability, from 0 to 1 inclusive.
     pub fn fail_with_chance(&self, chance: f64) {
         self.lock().failure_chance = chance;
     }
 
-    /// Lets all operations that change the disk fail after so many more, as those of a process that is killed; `None`
-    /// for never.
+    /// Makes all operations that change the disk fail after this many more, as if the process had been killed; `None`
+    /// removes the limit.
     pub fn stop_after(&self, operations: Option<u64>) {
         self.lock().operations_left = operations;
     }
 
-    /// Operations that have failed.
+    /// Returns the number of operations that have failed.
     pub fn failures(&self) -> u64 {
         self.lock().failures
     }
 
-    /// Another disk, with what is left of this one after a crash now. Another call may give another outcome.
+    /// Returns another disk with the data that survives if this one crashes now. Another call may return another
+    /// outcome.
     #[must_use]
     pub fn crash(&self) -> Self {
         let mut state = self.lock();
@@ -132,11 +135,11 @@ impl SimulatedDisk {
         Self(Arc::new(Mutex::new(left)))
     }
 
-    /// Damages a file as a disk does that has not written what it said: cuts it, or makes one of its blocks zero or
-    /// noise. The file is certainly another one then.
+    /// Damages a file as a disk does that lied about a write: truncates it, or fills one of its blocks with zeros or
+    /// noise. The content is guaranteed to change.
     ///
     /// # Panics
-    /// If there is no such file, or it is empty.
+    /// If the file does not exist or is empty.
     pub fn damage(&self, path: &Path) {
         let mut state = self.lock();
         let inode = *state.names.get(path).expect("the file exists");
@@ -157,7 +160,7 @@ impl SimulatedDisk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The disk, for an operation that changes it, unless that fails.
+    /// Locks the disk for an operation that changes it, or returns an error if that operation must fail.
     fn change(&self) -> io::Result<MutexGuard<'_, State>> {
         let mut state = self.lock();
         if state.fails() { Err(failure()) } else { Ok(state) }
@@ -190,7 +193,7 @@ fn failure() -> io::Error {
     io::Error::other("a failure of the simulated disk")
 }
 
-/// What a crash leaves of content that was not flushed.
+/// Reduces unflushed content to what survives a crash.
 fn tear(bytes: &mut Vec<u8>, rng: &mut ChaCha8Rng) {
     let len = rng.random_range(0..=bytes.len());
     bytes.truncate(len);
@@ -201,7 +204,7 @@ fn tear(bytes: &mut Vec<u8>, rng: &mut ChaCha8Rng) {
     }
 }
 
-/// Makes a block zero, or noise.
+/// Fills a block with zeros or noise.
 fn spoil(bytes: &mut [u8], block: usize, rng: &mut ChaCha8Rng) {
     let begin = block * BLOCK_LEN_BYTES;
     let end = bytes.len().min(begin + BLOCK_LEN_BYTES);
@@ -281,7 +284,7 @@ impl NewFile for SimulatedFile<'_> {
     fn rename(mut self: Box<Self>, path: &Path) -> io::Result<()> {
         let mut state = self.disk.lock();
         let fails = state.fails();
-        // One that is reported as failed may have happened, unless the process is gone.
+        // A rename that is reported as failed may have happened nevertheless, unless the process was killed.
         if !fails || (state.operations_left != Some(0) && state.rng.random()) {
             state.rename_in_view(Change::Rename(self.place.clone(), path.to_owned(), self.inode));
             self.is_named = true;
@@ -335,7 +338,7 @@ mod tests {
         assert!(failed > SEEDS && succeeded > SEEDS, "{failed} failed, {succeeded} succeeded");
     }
 
-    /// The simulation would find a step that is left out.
+    /// Checks that the simulation detects a missing step.
     #[test]
     fn a_file_that_is_not_flushed_is_lost_or_torn() {
         let path = Path::new("/d/file");

@@ -1,41 +1,41 @@
-//! Integer weights as the leaves of a binary tree of their sums, for draws by priority.
+//! Sum tree for draws by priority: a binary tree of sums with integer weights as its leaves.
 //!
-//! A draw and a change take the logarithm of the number of slots. Sums are integers, so that they never drift from
-//! their leaves.
+//! Draws and updates take logarithmic time in the number of slots. The sums are integers, so they never drift from
+//! the sums of their leaves.
 
 use std::ops::{Add, Sub};
 
-/// Weights of slots, of which one changes at a time. `T` is an unsigned integer that holds the sum of all.
+/// Weights of slots, updated one at a time. `T` is an unsigned integer that can hold the sum of all weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SumTree<T> {
-    /// `tree[1]` is the root, `tree[leaves + i]` the weight of slot `i`.
+    /// Nodes of the tree: `tree[1]` is the root, and `tree[leaves + i]` is the weight of slot `i`.
     tree: Vec<T>,
     leaves: usize,
 }
 
 impl<T: Copy + Default + PartialOrd + Add<Output = T> + Sub<Output = T>> SumTree<T> {
-    /// Slots without weights: at least `slots`, a power of two.
+    /// Returns a tree of slots with weight zero. Their number is `slots` rounded up to a power of two.
     pub fn new(slots: usize) -> Self {
         let leaves = slots.next_power_of_two();
         Self { tree: vec![T::default(); 2 * leaves], leaves }
     }
 
-    /// The sum of all weights.
+    /// Returns the sum of all weights.
     pub fn total(&self) -> T {
         self.tree[1]
     }
 
-    /// The weight of a slot; zero if it has never had one.
+    /// Returns the weight of a slot, or zero if it was never set.
     pub fn get(&self, slot: usize) -> T {
         self.tree.get(self.leaves + slot).copied().unwrap_or_default()
     }
 
-    /// The weights of all slots.
+    /// Returns the weights of all slots.
     pub fn weights(&self) -> &[T] {
         &self.tree[self.leaves..]
     }
 
-    /// Changes the weight of a slot. Makes room for it if there is none.
+    /// Sets the weight of a slot, and adds slots if necessary.
     pub fn set(&mut self, slot: usize, weight: T) {
         if slot >= self.leaves {
             let mut grown = Self::new(slot + 1);
@@ -50,7 +50,7 @@ impl<T: Copy + Default + PartialOrd + Add<Output = T> + Sub<Output = T>> SumTree
         }
     }
 
-    /// Changes the weights of the first slots.
+    /// Sets the weights of the first slots.
     ///
     /// # Panics
     /// If there are more weights than slots.
@@ -61,7 +61,7 @@ impl<T: Copy + Default + PartialOrd + Add<Output = T> + Sub<Output = T>> SumTree
         }
     }
 
-    /// The slot in whose share of the sum `point` lies, which is below the total.
+    /// Returns the slot whose share of the total contains `point`, which must be below the total.
     pub fn find(&self, mut point: T) -> usize {
         let mut at = 1;
         while at < self.leaves {

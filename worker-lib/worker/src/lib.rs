@@ -1,6 +1,7 @@
-//! What a training binary links: the worker side of the wire protocol, and aggregation of gradients on it.
+//! The library that a training binary links: the worker side of the wire protocol, and gradient aggregation on top of
+//! it.
 //!
-//! It depends neither on the switch nor on a neural-network crate. Feature `capi` adds the C interface.
+//! The library depends neither on the switch nor on a neural-network crate. The `capi` feature adds the C interface.
 
 #![warn(missing_docs)]
 

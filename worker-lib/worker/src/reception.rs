@@ -1,8 +1,8 @@
 //! Accepts TCP connections and admits those that greet in time.
 //!
-//! A listening port is open to port scans and to anybody who holds connections open. A connection that is silent,
-//! closes, or sends anything but the expected greeting is closed, counted and logged; it occupies neither a thread nor
-//! the place of a member.
+//! A listening port is exposed to port scans and to clients that hold connections open. A connection that is silent,
+//! closes early, or sends anything but the expected greeting is closed, counted and logged; it occupies neither a
+//! thread nor the slot of a member.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,39 +15,40 @@ use std::time::{Duration, Instant};
 
 use iswitch_socket::PollSet;
 
-/// Time that a connection has for its greeting.
+/// Time within which a connection must send its greeting.
 pub const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
-/// Connections that have not greeted yet; one more displaces the oldest, since a member greets at once.
+/// Maximum number of connections that have not greeted yet. A further connection displaces the oldest one, because a
+/// genuine member greets at once.
 pub const MAX_UNGREETED: usize = 64;
-/// Connections that are accepted before those at hand are read.
+/// Maximum number of connections that are accepted before the greetings of the existing ones are read.
 const ACCEPT_BATCH: usize = 16;
-/// Pause after a failed accept, such as one without a free descriptor, which would fail again at once.
+/// Pause after a failed accept: a failure such as a lack of free descriptors would recur at once.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// Why a connection was closed.
+/// Reason why a connection was closed.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It did not greet within five seconds.
+    /// The connection did not greet within five seconds.
     Silent,
-    /// The other side closed it before its greeting was complete.
+    /// The other side closed the connection before its greeting was complete.
     Closed,
-    /// It sent something else.
+    /// The connection sent something other than the expected greeting.
     Foreign,
-    /// It had not greeted when newer connections needed its place.
+    /// The connection had not greeted when a newer connection needed its slot.
     Displaced,
-    /// It greeted on behalf of another group or job.
+    /// The greeting named another group or job.
     OtherGroup,
-    /// All places are taken.
+    /// All slots are taken.
     Full,
 }
 
 impl Refusal {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 6] =
         [Self::Silent, Self::Closed, Self::Foreign, Self::Displaced, Self::OtherGroup, Self::Full];
 
-    /// Name in logs.
+    /// Returns the name of the reason in logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Silent => "silent",
@@ -73,33 +74,34 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Refused connections, by reason.
+/// Number of refused connections, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refusals([u64; Refusal::ALL.len()]);
 
 impl Refusals {
-    /// Connections refused for that reason.
+    /// Returns the number of connections refused for that reason.
     pub fn of(&self, reason: Refusal) -> u64 {
         self.0[reason as usize]
     }
 
-    /// All refused connections.
+    /// Returns the total number of refused connections.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 }
 
-/// Counters of refused connections, which another thread may read.
+/// Counters of refused connections, which other threads may read.
 #[derive(Debug, Default)]
 pub struct RefusalCounters([AtomicU64; Refusal::ALL.len()]);
 
 impl RefusalCounters {
-    /// The counts at this moment.
+    /// Returns the current counts.
     pub fn read(&self) -> Refusals {
         Refusals(std::array::from_fn(|at| self.0[at].load(Ordering::Relaxed)))
     }
 
-    /// Counts a refusal. The log has the 1st, 2nd, 4th, 8th... of each reason, so that a scan cannot flood it.
+    /// Counts a refusal. Of each reason, only the 1st, 2nd, 4th, 8th... refusal is logged, so that a scan cannot flood
+    /// the log.
     fn note(&self, reason: Refusal, peer: SocketAddr, detail: &dyn fmt::Display) {
         let count = self.0[reason as usize].fetch_add(1, Ordering::Relaxed) + 1;
         if count.is_power_of_two() {
@@ -108,14 +110,14 @@ impl RefusalCounters {
     }
 }
 
-/// A connection that has greeted. It blocks.
+/// A connection that has greeted, in blocking mode.
 #[derive(Debug)]
 pub struct Guest<const LEN: usize> {
-    /// The connection.
+    /// Stream of the connection.
     pub stream: TcpStream,
     /// Address and port of the other side.
     pub peer: SocketAddr,
-    /// What it has sent so far.
+    /// Greeting that the other side sent.
     pub greeting: [u8; LEN],
 }
 
@@ -127,31 +129,31 @@ struct Ungreeted<const LEN: usize> {
     since: Instant,
 }
 
-/// What one read of a greeting has led to.
+/// Outcome of one attempt to read a greeting.
 enum Progress {
     Waiting,
     Complete,
     Refused(Refusal),
 }
 
-/// Accepts connections that begin with `magic` in a greeting of `LEN` bytes.
+/// Accepts connections whose greeting has `LEN` bytes and begins with `magic`.
 #[derive(Debug)]
 pub struct Reception<const LEN: usize> {
     listener: TcpListener,
     magic: &'static [u8],
-    /// By age, the oldest first.
+    /// Connections that have not greeted, oldest first.
     ungreeted: VecDeque<Ungreeted<LEN>>,
     waiting: PollSet,
-    /// No accept before, after one that failed.
+    /// Earliest time of the next accept, after one that failed.
     accept_from: Option<Instant>,
     refusals: Arc<RefusalCounters>,
 }
 
 impl<const LEN: usize> Reception<LEN> {
-    /// Takes a listener over.
+    /// Takes over a listener.
     ///
     /// # Errors
-    /// If it cannot be made non-blocking.
+    /// If the listener cannot be made non-blocking.
     pub fn new(listener: TcpListener, magic: &'static [u8]) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         Ok(Self {
@@ -164,20 +166,20 @@ impl<const LEN: usize> Reception<LEN> {
         })
     }
 
-    /// Connections refused so far.
+    /// Returns the counters of refused connections.
     pub fn refusals(&self) -> &Arc<RefusalCounters> {
         &self.refusals
     }
 
-    /// Counts and logs the refusal of a connection that has greeted; the caller drops it.
+    /// Counts and logs the refusal of a connection that has greeted; the caller drops the connection.
     pub fn refuse(&self, reason: Refusal, peer: SocketAddr, detail: &dyn fmt::Display) {
         self.refusals.note(reason, peer, detail);
     }
 
-    /// Waits for a connection that has greeted; `None` at `until`, or once one of `watched` can be read.
+    /// Waits for a connection that has greeted. Returns `None` at `until`, or once one of `watched` is readable.
     ///
     /// # Errors
-    /// If the system cannot wait.
+    /// If the wait system call fails.
     pub fn next(
         &mut self,
         until: Option<Instant>,
@@ -227,7 +229,7 @@ impl<const LEN: usize> Reception<LEN> {
         self.ungreeted.push_back(Ungreeted { guest, received: 0, since: Instant::now() });
     }
 
-    /// Gives the first connection whose greeting is complete, and closes those that are refused.
+    /// Returns the first connection whose greeting is complete, and closes those that are refused.
     fn read_greetings(&mut self) -> Option<Guest<LEN>> {
         let mut at = 0;
         while let Some(connection) = self.ungreeted.get_mut(at) {
@@ -249,7 +251,7 @@ impl<const LEN: usize> Reception<LEN> {
         None
     }
 
-    /// Waits for something to read; whether one of `watched` can be.
+    /// Waits until a socket is readable; returns whether one of `watched` is.
     fn wait(&mut self, now: Instant, until: Option<Instant>, watched: &[BorrowedFd<'_>]) -> io::Result<bool> {
         self.waiting.clear();
         for fd in watched {
@@ -329,7 +331,7 @@ mod tests {
         let (mut reception, address) = reception();
         drop(TcpStream::connect(address).unwrap());
         let mut foreign = TcpStream::connect(address).unwrap();
-        // Shorter than a greeting: it is known to be foreign at once.
+        // Shorter than a greeting, but already known to be foreign.
         foreign.write_all(b"G").unwrap();
         let silent = TcpStream::connect(address).unwrap();
         while reception.refusals().read().total() < 2 {
@@ -337,7 +339,7 @@ mod tests {
         }
         assert_eq!(reception.refusals().read().of(Refusal::Closed), 1);
         assert_eq!(reception.refusals().read().of(Refusal::Foreign), 1);
-        // Its time is over.
+        // Simulates that the greeting timeout has passed.
         reception.ungreeted[0].since -= GREETING_TIMEOUT;
         assert!(reception.next(Some(Instant::now()), &[]).unwrap().is_none());
         assert_eq!(reception.refusals().read().of(Refusal::Silent), 1);

@@ -1,10 +1,10 @@
-//! The classic BPF program that picks our packets out of an interface's traffic, both directions.
+//! Classic BPF program that selects iSwitch packets from the traffic of an interface, in both directions.
 
 use iswitch_protocol::limits::TOS_MASK;
 use iswitch_protocol::wire::Classifier;
 use iswitch_socket::capture::Instruction;
 
-// Opcodes of linux/filter.h, composed.
+// Opcodes composed from the constants of linux/filter.h.
 const LOAD_HALF: u16 = 0x28;
 const LOAD_BYTE: u16 = 0x30;
 const LOAD_HALF_AT_X: u16 = 0x48;
@@ -22,17 +22,17 @@ const FRAGMENT_AT: u32 = IP_AT + 6;
 const FRAGMENT_OFFSET: u32 = 0x1fff;
 const PROTOCOL_AT: u32 = IP_AT + 9;
 const PROTOCOL_UDP: u32 = 17;
-/// More than any frame has.
+/// Return value that accepts a packet: larger than any frame.
 const ACCEPT: u32 = 0x40000;
 
 const TAKE: usize = 16;
 const DROP: usize = 15;
 
-/// Takes IPv4 and UDP with one of the ToS values, from or to the UDP port, and later fragments with such a ToS: they
-/// should not exist, and who captures wants to see them.
+/// Returns the program. It accepts IPv4/UDP packets with one of the ToS values from or to the UDP port, and later
+/// fragments with such a ToS. The latter should not occur, so a capture must show them.
 pub(super) fn program(classifier: &Classifier) -> [Instruction; TAKE + 1] {
     let load = |code, operand| (code, 0, 0, operand);
-    // Jumps count from the next instruction.
+    // Jump offsets count from the next instruction.
     let jump = |at: usize, code, operand, yes: usize, no: usize| {
         (code, (yes - at - 1) as u8, (no - at - 1) as u8, operand)
     };

@@ -1,7 +1,7 @@
-//! `iswitchctl capture`: tagged traffic of interfaces into a file for Wireshark.
+//! `iswitchctl capture`: records the tagged traffic of interfaces in a file for Wireshark.
 //!
-//! Frames are seen before nft and the bridge handle them, so also on the ports of a daemon. What the kernel moves in
-//! super-frames is captured as one packet; `packaging/wireshark/iswitch.lua` shows the segments inside.
+//! Frames are captured before nft and the bridge handle them, so capturing also works on the ports of a daemon. A
+//! super-frame of the kernel is captured as one packet; `packaging/wireshark/iswitch.lua` shows the segments inside.
 
 mod filter;
 mod pcapng;
@@ -26,13 +26,13 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use crate::tos::parse_tos;
 use pcapng::Writer;
 
-/// Receive buffer of each socket: 16 ms at 10 Gbit/s.
+/// Size of the receive buffer of each socket, in bytes: holds about 16 ms of traffic at 10 Gbit/s.
 const RECV_BUFFER_BYTES: usize = 32 << 20;
-/// Longest super-frame: IPv4 has a 16-bit length.
+/// Maximum length of a super-frame, in bytes: the length field of IPv4 has 16 bits.
 const FRAME_LEN_MAX_BYTES: u32 = 65_549;
-/// How often a look at the clock and at signals is due, and the file is brought up to date.
+/// Interval at which the time limit and signals are checked, and the file is flushed.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
-/// Frames of one interface before it is the turn of the others.
+/// Maximum number of frames read from one interface before the others are served.
 const FRAMES_PER_TURN: usize = 256;
 
 /// What to capture.
@@ -69,13 +69,13 @@ pub(crate) struct CaptureArgs {
     udp_port: u16,
 }
 
-/// An interface that is listened to.
+/// An interface that is captured.
 struct Tap {
     socket: CaptureSocket,
     is_loopback: bool,
 }
 
-/// Captures until there is enough, until interrupted, or until the reader of standard output has enough.
+/// Captures until a limit is reached, the process is interrupted, or the reader of standard output closes the pipe.
 pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<ExitCode> {
     match record(args) {
         Err(error) if is_stdout(&args.write) && is_closed_pipe(&error) => {}
@@ -132,7 +132,7 @@ fn create(path: &Path) -> anyhow::Result<Box<dyn Write>> {
     Ok(Box::new(BufWriter::new(file)))
 }
 
-/// Returns the number of packets.
+/// Captures packets and returns their number.
 fn capture(
     args: &CaptureArgs,
     taps: &[Tap],
@@ -155,7 +155,7 @@ fn capture(
         for (at, tap) in taps.iter().enumerate().filter(|(at, _)| poll.is_ready(places[*at])) {
             for _ in 0..FRAMES_PER_TURN {
                 let Ok(captured) = tap.socket.recv(&mut buffer) else { break };
-                // There each packet passes twice.
+                // A loop-back interface delivers each packet twice.
                 if tap.is_loopback && captured.is_outgoing || count == wanted {
                     continue;
                 }
@@ -167,7 +167,7 @@ fn capture(
     Ok(count)
 }
 
-/// Returns the number of packets for which there was no room.
+/// Writes the statistics and returns the number of packets that were lost because the receive buffer was full.
 fn finish(taps: &[Tap], writer: &mut Writer<Box<dyn Write>>) -> io::Result<u64> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let mut total = 0;

@@ -1,4 +1,4 @@
-//! A pcapng file (draft-ietf-opsawg-pcapng), as Wireshark and tshark read it.
+//! Writer for pcapng files (draft-ietf-opsawg-pcapng), the format that Wireshark and tshark read.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -12,16 +12,16 @@ const PACKET: u32 = 6;
 const STATISTICS: u32 = 5;
 const LINKTYPE_ETHERNET: u16 = 1;
 
-// Codes of options.
+// Option codes.
 const USER_APPLICATION: u16 = 4;
 const INTERFACE_NAME: u16 = 2;
 const INTERFACE_RESOLUTION: u16 = 9;
 const PACKET_FLAGS: u16 = 2;
 const STATISTICS_DROPS: u16 = 5;
-/// Times are in 10^-9 s.
+/// Time resolution: times are in units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
-/// Writes blocks. All integers are little-endian, all blocks and options padded to 32 bits.
+/// Writes the blocks of a file. All integers are little-endian, and all blocks and options are padded to 32 bits.
 #[derive(Debug)]
 pub(super) struct Writer<W> {
     out: W,
@@ -29,13 +29,13 @@ pub(super) struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file about interfaces, which packets name by their position.
+    /// Starts a file with a description of the interfaces. Packets refer to an interface by its position.
     pub(super) fn begin(out: W, interfaces: &[&str], snap_len: usize) -> io::Result<Self> {
         let mut writer = Self { out, block: Vec::new() };
         writer.word(BYTE_ORDER);
         writer.half(1);
         writer.half(0);
-        // The length of the section is not known.
+        // Length of the section: unknown.
         writer.word(u32::MAX);
         writer.word(u32::MAX);
         writer.option(USER_APPLICATION, concat!("iswitchctl ", env!("CARGO_PKG_VERSION")).as_bytes());
@@ -67,7 +67,7 @@ impl<W: Write> Writer<W> {
         self.flush_block(PACKET)
     }
 
-    /// Tells how many packets of an interface were lost.
+    /// Records the number of packets of an interface that were lost.
     pub(super) fn statistics(&mut self, interface: usize, now: Duration, drops: u64) -> io::Result<()> {
         self.word(interface as u32);
         self.time(now);
@@ -76,7 +76,7 @@ impl<W: Write> Writer<W> {
         self.flush_block(STATISTICS)
     }
 
-    /// Hands over what is buffered.
+    /// Flushes the output.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -89,7 +89,7 @@ impl<W: Write> Writer<W> {
         self.block.extend(value.to_le_bytes());
     }
 
-    /// The upper half first.
+    /// Writes a time, the upper half first.
     fn time(&mut self, time: Duration) {
         let nanos = time.as_nanos() as u64;
         self.word((nanos >> 32) as u32);
@@ -111,7 +111,7 @@ impl<W: Write> Writer<W> {
         self.block.resize(self.block.len().next_multiple_of(4), 0);
     }
 
-    /// A block has its length before and after its body.
+    /// Writes the current block. A block has its length before and after its body.
     fn flush_block(&mut self, kind: u32) -> io::Result<()> {
         let len = (self.block.len() + 12) as u32;
         self.out.write_all(&kind.to_le_bytes())?;

@@ -1,12 +1,12 @@
-//! What a daemon on this machine has counted that should not be.
+//! Checks of the counters of a daemon on this machine for signs of problems.
 
 use super::finding::Report;
 use crate::view::{View, value};
 
-/// Receive buffer of a port below which windows are small, in the kernel's own bytes.
+/// Receive buffer of a port below which windows are small, in bytes as the kernel counts them.
 const RECV_BUFFER_MIN_BYTES: u64 = 4 << 20;
 
-/// Looks through the state of a daemon.
+/// Checks the state of a daemon.
 pub(super) fn check(report: &mut Report, view: &View) {
     report.ok("daemon", format!("running, with {} jobs", view.jobs.len()));
     check_ports(report, view);

@@ -1,5 +1,5 @@
-//! Questions between two machines that examine the path between them: `doctor --peer` asks, `doctor --answer` tells
-//! what arrived.
+//! Protocol between two machines that examine the path between them: `doctor --peer` sends questions, and `doctor
+//! --answer` reports what arrived.
 //!
 //! ```text
 //!  0       4         5     6          8           16             24
@@ -8,9 +8,9 @@
 //! +-------+---------+-----+----------+-----------+--------------+-------
 //! ```
 //!
-//! A question names the ToS and the length of the answer that it wants; an answer tells those of the question, and the
-//! clock of its sender. An answer is never longer than its question, so that nobody can have one sent to a third party
-//! that is. Integers are little-endian.
+//! A question names the ToS and the length of the requested answer. An answer reports the ToS and the length of the
+//! question, and the clock of its sender. An answer is never longer than its question, so that a forged question
+//! cannot amplify traffic towards a third party. Integers are little-endian.
 
 use std::net::SocketAddrV4;
 
@@ -20,9 +20,9 @@ use iswitch_socket::{Options, UdpSocket};
 use super::switch::nanos_since_1970;
 use crate::ask::print;
 
-/// UDP port where `doctor --answer` listens.
+/// UDP port on which `doctor --answer` listens.
 pub(super) const ECHO_PORT: u16 = 7712;
-/// Length of a message without zeros behind it.
+/// Length of a message without trailing zeros, in bytes.
 pub(super) const ECHO_LEN_BYTES: usize = 24;
 
 const QUESTION: [u8; 4] = *b"ISWq";
@@ -30,36 +30,38 @@ const ANSWER: [u8; 4] = *b"ISWa";
 const VERSION: u8 = 1;
 const LEN_MAX_BYTES: usize = 65_536;
 
-/// What a message says.
+/// Content of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Echo {
-    /// ToS that the answer is to have, or that the question had.
+    /// In a question, the ToS of the requested answer; in an answer, the ToS of the question.
     pub(super) tos: u8,
-    /// Length that the answer is to have, or that the question had, without headers.
+    /// In a question, the length of the requested answer; in an answer, the length of the question. In bytes, without
+    /// headers.
     pub(super) len_bytes: u16,
-    /// Tells answers apart.
+    /// Number that matches an answer to its question.
     pub(super) request: u64,
     /// Clock of the sender.
     pub(super) unix_nanos: u64,
 }
 
 impl Echo {
-    /// A question of `len` bytes.
+    /// Encodes a question of `len` bytes.
     pub(super) fn question(self, len: usize) -> Vec<u8> {
         self.emit(QUESTION, len)
     }
 
-    /// What a question says.
+    /// Decodes a question.
     pub(super) fn parse_question(bytes: &[u8]) -> Option<Self> {
         Self::parse(QUESTION, bytes)
     }
 
-    /// What an answer says.
+    /// Decodes an answer.
     pub(super) fn parse_answer(bytes: &[u8]) -> Option<Self> {
         Self::parse(ANSWER, bytes)
     }
 
-    /// The answer to a question that arrived with that ToS and length, and the ToS to send it with.
+    /// Returns the answer to a question that arrived with this ToS and length, and the ToS with which to send the
+    /// answer.
     pub(super) fn answer(self, tos: u8, len: usize) -> (Vec<u8>, u8) {
         let told = Self { tos, len_bytes: len as u16, unix_nanos: nanos_since_1970(), ..self };
         (told.emit(ANSWER, usize::from(self.len_bytes).min(len)), self.tos)
@@ -89,14 +91,14 @@ impl Echo {
     }
 }
 
-/// Answers questions until the process is ended.
+/// Answers questions until the process is terminated.
 pub(super) fn answer(address: SocketAddrV4) -> anyhow::Result<()> {
     let options = Options { offload: false, ..Options::default() };
     let socket = UdpSocket::bind(address, &options).with_context(|| format!("cannot listen at {address}"))?;
     print(&format!("answers iswitchctl doctor --peer at {}\n", socket.local_addr()?));
     let mut buffer = vec![0; LEN_MAX_BYTES];
     loop {
-        // What fails concerns one question: its sender asks again.
+        // An error concerns a single question, which its sender repeats.
         let Ok(received) = socket.recv(&mut buffer) else { continue };
         let Some(question) = Echo::parse_question(&buffer[..received.len]) else { continue };
         let (bytes, tos) = question.answer(received.tos.unwrap_or(0), received.len);

@@ -1,33 +1,33 @@
-//! What an examination has found.
+//! Findings of `iswitchctl doctor`.
 
 use std::fmt::Write;
 
 use serde::Serialize;
 
-/// How a check went.
+/// Outcome of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
     Ok,
-    /// It works, but not as well as it could.
+    /// The set-up works, but not as well as it could.
     Warning,
     Failed,
-    /// It could not be looked at.
+    /// The check could not be made.
     Skipped,
 }
 
-/// The result of one check.
+/// Result of one check.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Finding {
     check: &'static str,
     outcome: Outcome,
     detail: String,
-    /// What to do about it.
+    /// Suggested fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
 }
 
-/// All results, in the order of the checks.
+/// Results of all checks, in the order of the checks.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Report {
     findings: Vec<Finding>,
@@ -58,12 +58,12 @@ impl Report {
         self.findings.iter().filter(|finding| finding.outcome == outcome).count()
     }
 
-    /// Whether everything works, and if `strict` as well as it could.
+    /// Returns whether no check has failed and, if `strict`, whether there are no warnings either.
     pub(super) fn is_healthy(&self, strict: bool) -> bool {
         self.count(Outcome::Failed) == 0 && !(strict && self.count(Outcome::Warning) > 0)
     }
 
-    /// For people.
+    /// Renders the report as text for people.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         for Finding { check, outcome, detail, fix } in &self.findings {

@@ -1,4 +1,4 @@
-//! What can be seen without asking anybody: the interface, its offloads, the receive buffer, the CPU.
+//! Checks that need no network: the interface, its offloads, the receive buffer and the CPU.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -9,14 +9,14 @@ use pnet_datalink::NetworkInterface;
 
 use super::finding::Report;
 
-/// The interface that has an address.
+/// Returns the interface that has an address.
 pub(super) fn interface_of(address: Ipv4Addr) -> Option<NetworkInterface> {
     let has_address =
         |interface: &NetworkInterface| interface.ips.iter().any(|network| network.ip() == address);
     pnet_datalink::interfaces().into_iter().find(has_address)
 }
 
-/// An interface by its name: whether it can send, how long packets may be, what its driver does.
+/// Checks an interface: its state, its MTU and its offloads.
 pub(super) fn check_interface(report: &mut Report, name: &str, mtu_bytes: usize) {
     let Some(interface) = pnet_datalink::interfaces().into_iter().find(|other| other.name == name) else {
         return report.failed(
@@ -29,7 +29,7 @@ pub(super) fn check_interface(report: &mut Report, name: &str, mtu_bytes: usize)
         return report.failed("interface", format!("{name} is down"), format!("ip link set {name} up"));
     }
     let read = |file: &str| fs::read_to_string(format!("/sys/class/net/{name}/{file}")).unwrap_or_default();
-    // Without a carrier an interface that is up still sends nothing.
+    // Without a carrier, an interface sends nothing even if it is up.
     if read("carrier").trim() == "0" {
         let fix = "look for the cable, the other end of it, or the port of the switch";
         return report.failed("interface", format!("{name} is up, but has no carrier"), fix);
@@ -67,14 +67,14 @@ fn check_offloads(report: &mut Report, name: &str) {
     );
 }
 
-/// Whether the kernel gives the receive buffer that the daemon and the workers ask for.
+/// Checks that the kernel grants the receive buffer that the daemon and the workers request.
 pub(super) fn check_receive_buffer(report: &mut Report, wanted_bytes: usize) {
     const CHECK: &str = "receive-buffer";
     let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
     let options = Options { recv_buffer_bytes: wanted_bytes, offload: false, ..Options::default() };
     let got = UdpSocket::bind(address, &options).and_then(|socket| socket.recv_buffer_bytes());
     match got {
-        // The kernel counts its bookkeeping, as much again.
+        // The kernel reports twice the usable size, because it includes its bookkeeping.
         Ok(bytes) if bytes / 2 < wanted_bytes => report.warning(
             CHECK,
             format!("{} bytes, asked for {wanted_bytes}: windows are small, and bursts are lost", bytes / 2),
@@ -85,7 +85,7 @@ pub(super) fn check_receive_buffer(report: &mut Report, wanted_bytes: usize) {
     }
 }
 
-/// Whether cores are slowed down while they wait for packets.
+/// Checks that the CPU frequency governor does not slow down cores that wait for packets.
 pub(super) fn check_cpu(report: &mut Report) {
     const CHECK: &str = "cpu-governor";
     let Ok(governor) = fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") else {

@@ -1,4 +1,4 @@
-//! `iswitchctl doctor`: looks for what is wrong with a set-up, and says what to do about it.
+//! `iswitchctl doctor`: diagnoses a set-up and suggests fixes.
 
 mod daemon;
 mod echo;
@@ -70,10 +70,10 @@ pub(crate) struct DoctorArgs {
     strict: bool,
 }
 
-/// Times that a question is asked.
+/// Number of attempts for each request.
 const TRIES: u32 = 3;
 
-/// Examines, and prints what was found. Exit status 1 if something has failed.
+/// Runs all checks and prints the findings. The exit status is 1 if a check has failed.
 pub(crate) fn run(args: &DoctorArgs, control: &AskArgs) -> anyhow::Result<ExitCode> {
     if let Some(address) = args.answer {
         echo::answer(address)?;
@@ -124,7 +124,7 @@ fn resolve(option: &str, name: &str, default_port: Option<u16>) -> anyhow::Resul
     address.with_context(|| format!("{option} is {name:?}, expected a host with an IPv4 address"))
 }
 
-/// That on the way to whom is asked, unless another one is named.
+/// Checks the given interface or, without one, the interface on the path to `to`.
 fn check_interface(args: &DoctorArgs, report: &mut Report, to: Option<SocketAddrV4>, patience: Patience) {
     let on_the_way = || {
         let local = Probe::connect(to?, patience).ok()?.local()?;
@@ -136,7 +136,7 @@ fn check_interface(args: &DoctorArgs, report: &mut Report, to: Option<SocketAddr
     }
 }
 
-/// The daemon of this machine, if there is one; one that is named must answer.
+/// Checks the daemon of this machine, if there is one. If a control socket is given, the daemon must answer.
 fn check_daemon(report: &mut Report, control: &AskArgs) -> anyhow::Result<()> {
     let path = match control.path() {
         Ok(path) if path.exists() || control.is_given() => path,

@@ -1,14 +1,14 @@
-//! How long packets may be on a path, also where nobody tells.
+//! Measures the MTU of a path, even if no router reports it.
 
 use iswitch_protocol::limits::{IPV4_HEADER_LEN_BYTES, SEG_LEN_BYTES, UDP_HEADER_LEN_BYTES};
 
 use super::finding::Report;
 use super::probe::{Answer, Probe, Silence};
 
-/// Headers of a packet in front of what UDP carries.
+/// Length of the headers in front of the UDP payload, in bytes.
 pub(super) const HEADERS_LEN_BYTES: usize = IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES;
 
-/// Finds out how long packets may be: `shortest` bytes after the headers are known to pass.
+/// Finds the maximum length of packets. The caller knows that `shortest` bytes after the headers pass.
 pub(super) fn check_path_mtu(
     report: &mut Report,
     check: &'static str,
@@ -22,7 +22,7 @@ pub(super) fn check_path_mtu(
         Err(Silence::TooLong { path_mtu_bytes }) => return fail_mtu(report, check, path_mtu_bytes, expected),
         Err(_) => {}
     }
-    // The kernel may have learned from a router meanwhile.
+    // In the meantime, the kernel may have learned the MTU from a router.
     let known = probe.path_mtu_bytes().filter(|mtu| *mtu < expected);
     if let Some(mtu) = known {
         return fail_mtu(report, check, mtu, expected);

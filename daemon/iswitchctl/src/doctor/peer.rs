@@ -1,4 +1,5 @@
-//! The path to another machine and back, which tells what arrived: both directions, one by one.
+//! Checks of the path to another machine and back. The peer reports what arrived, so each direction is checked
+//! separately.
 
 use std::net::SocketAddrV4;
 
@@ -11,15 +12,15 @@ use super::path_mtu::{HEADERS_LEN_BYTES, check_path_mtu};
 use super::probe::{Answer, Patience, Probe, Silence};
 use super::switch::{check_tos_back, nanos_since_1970};
 
-/// Difference of two clocks from which their logs can no longer be read side by side.
+/// Difference between two clocks above which their logs cannot be compared, in nanoseconds.
 const CLOCK_SKEW_MAX_NANOS: u64 = 1_000_000_000;
 
-/// What is asked, and of whom.
+/// Check of a peer: its address and the parameters of the questions.
 #[derive(Debug)]
 pub(super) struct PeerCheck {
     pub(super) address: SocketAddrV4,
     pub(super) classifier: Classifier,
-    /// Longest packet that the path has to carry.
+    /// Maximum length of a packet that the path has to carry, in bytes.
     pub(super) mtu_bytes: usize,
     pub(super) patience: Patience,
 }
@@ -43,7 +44,7 @@ impl PeerCheck {
         let lens = || ECHO_LEN_BYTES..self.mtu_bytes - HEADERS_LEN_BYTES;
         let there = |probe: &mut Probe, len| ask(probe, 0, len, ECHO_LEN_BYTES);
         check_path_mtu(report, "peer-mtu-there", &mut probe, lens(), there);
-        // What does not arrive there is not answered either.
+        // The return direction can be measured only if the longest question arrives.
         if there(&mut probe, lens().end).is_ok() {
             let back = |probe: &mut Probe, len| ask(probe, 0, lens().end, len);
             check_path_mtu(report, "peer-mtu-back", &mut probe, lens(), back);
@@ -65,7 +66,7 @@ impl PeerCheck {
     }
 }
 
-/// Asks with a ToS for an answer with the same, of a length each.
+/// Sends a question of `len` bytes that requests an answer of `answer_len` bytes with the same ToS.
 fn ask(probe: &mut Probe, tos: u8, len: usize, answer_len: usize) -> Result<Answer, Silence> {
     let request = nanos_since_1970();
     let question = Echo { tos, len_bytes: answer_len as u16, request, unix_nanos: request }.question(len);
@@ -92,10 +93,12 @@ fn check_tos(report: &mut Report, probe: &mut Probe, [there, back]: [&'static st
     check_tos_back(report, back, answer.tos, tos);
 }
 
-/// Sessions do not depend on the clocks; logs and dumps of several machines do.
+/// Checks the difference between the clocks. Sessions do not depend on it, but comparing logs and dumps of several
+/// machines does.
 fn check_clock(report: &mut Report, answer: &Answer) {
     let Some(echo) = Echo::parse_answer(&answer.payload) else { return };
-    // Theirs, in the middle of the round trip, against ours then.
+    // The peer read its clock about halfway through the round trip, so it is compared with the local time at that
+    // moment.
     let ours = nanos_since_1970() - answer.round_trip.as_nanos() as u64 / 2;
     let skew = ours.abs_diff(echo.unix_nanos);
     let seconds = skew as f64 / 1e9;
@@ -117,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// What is found of an answer by a machine whose clock is ahead of ours.
+    /// Returns the report on an answer from a machine whose clock is ahead by this much.
     fn found(ahead: Duration) -> Report {
         let question = Echo { tos: 0, len_bytes: ECHO_LEN_BYTES as u16, request: 1, unix_nanos: 0 };
         let (mut payload, tos) = question.answer(0, ECHO_LEN_BYTES);
@@ -132,7 +135,7 @@ mod tests {
     fn clocks_that_differ_are_found() {
         assert!(found(Duration::ZERO).is_healthy(true));
         let skewed = found(Duration::from_secs(3600));
-        // Sums do not depend on clocks.
+        // Sums do not depend on clocks, so this is only a warning.
         assert!(skewed.is_healthy(false) && !skewed.is_healthy(true));
         assert!(skewed.text().contains("the clocks differ by 3600.0 s"), "{}", skewed.text());
     }

@@ -1,4 +1,4 @@
-//! One question over the network, and what can become of it.
+//! A single request over the network, and its possible outcomes.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -6,30 +6,30 @@ use std::time::{Duration, Instant};
 
 use iswitch_socket::{Options, UdpSocket};
 
-/// Longest answer.
+/// Maximum length of an answer, in bytes.
 const ANSWER_LEN_MAX_BYTES: usize = 65_536;
 
-/// An answer.
+/// Answer to a request.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) payload: Vec<u8>,
-    /// ToS that it arrived with.
+    /// ToS with which the answer arrived.
     pub(super) tos: u8,
     pub(super) round_trip: Duration,
 }
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Silence {
-    /// Nothing came back.
+    /// No answer arrived in time.
     Timeout,
-    /// The other machine says that nobody has the port open.
+    /// The other machine reports that the UDP port is closed.
     Refused,
-    /// This machine does not know the way, or the last router does not.
+    /// This machine or a router has no route to the destination.
     NoRoute(String),
-    /// A firewall of this machine refuses to send.
+    /// A firewall of this machine forbids sending.
     Forbidden,
-    /// The packet is longer than the path is known to carry.
+    /// The packet exceeds the known MTU of the path.
     TooLong {
         path_mtu_bytes: usize,
     },
@@ -44,7 +44,8 @@ impl Silence {
             io::ErrorKind::NetworkUnreachable
             | io::ErrorKind::HostUnreachable
             | io::ErrorKind::NetworkDown => Self::NoRoute(error.to_string()),
-            // EMSGSIZE has no kind of its own; what else can be asked for here is not too long.
+            // EMSGSIZE has no `ErrorKind`, and the socket operations used here return it only for a packet that is
+            // too long.
             _ if error.raw_os_error() == Some(EMSGSIZE) => {
                 Self::TooLong { path_mtu_bytes: socket.path_mtu_bytes().unwrap_or(0) }
             }
@@ -53,17 +54,17 @@ impl Silence {
     }
 }
 
-/// From `asm-generic/errno.h`.
+/// Value from `asm-generic/errno.h`.
 const EMSGSIZE: i32 = 90;
 
-/// How patient to be.
+/// Timeout and number of attempts for a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     pub(super) timeout: Duration,
     pub(super) tries: u32,
 }
 
-/// A socket that is connected to whom is asked.
+/// Socket that is connected to the destination of the requests.
 #[derive(Debug)]
 pub(super) struct Probe {
     socket: UdpSocket,
@@ -80,17 +81,17 @@ impl Probe {
         Ok(Self { socket, patience, buffer: vec![0; ANSWER_LEN_MAX_BYTES] })
     }
 
-    /// The address of this machine that the other one sees, unless it is translated on the way.
+    /// Returns the address of this machine that the other one sees, unless it is translated on the path.
     pub(super) fn local(&self) -> Option<Ipv4Addr> {
         self.socket.local_addr().ok().map(|address| *address.ip())
     }
 
-    /// MTU of the path as far as it is known.
+    /// Returns the MTU of the path, in bytes, as far as the kernel knows it.
     pub(super) fn path_mtu_bytes(&self) -> Option<usize> {
         self.socket.path_mtu_bytes().ok()
     }
 
-    /// Asks until something comes back that `is_answer` takes for the answer.
+    /// Sends a request until an answer arrives that `is_answer` accepts, or until the attempts are exhausted.
     pub(super) fn ask(
         &mut self,
         tos: u8,
@@ -101,7 +102,7 @@ impl Probe {
         for _ in 0..self.patience.tries {
             match self.try_once(tos, payload, &is_answer) {
                 Ok(answer) => return Ok(answer),
-                // Neither may be the last word: a router answers once in a while only.
+                // Either may be transient, because routers limit the rate of their error messages.
                 Err(silence @ (Silence::Timeout | Silence::Refused)) => last = silence,
                 Err(silence) => return Err(silence),
             }

@@ -1,4 +1,5 @@
-//! The way to a switch and back, asked with packets that change nothing: Joins that only ask, and data of a stranger.
+//! Checks of the path to a switch and back. The packets change no state: Joins that only query, and data from a
+//! non-member.
 
 use std::net::SocketAddrV4;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,25 +17,25 @@ use super::finding::Report;
 use super::path_mtu::{HEADERS_LEN_BYTES, check_path_mtu};
 use super::probe::{Answer, Patience, Probe, Silence};
 
-/// Questions in a row that show whether packets are lost.
+/// Number of requests in a row that measure packet loss.
 const LOSS_PROBES: u32 = 50;
-/// Fewest questions without an answer that are called a loss: one may have met a busy machine.
+/// Minimum number of unanswered requests that is reported as loss: a single one may be due to a busy machine.
 const LOSS_MIN: u32 = 2;
 
-/// What is asked, and of whom.
+/// Check of a switch: its address and the parameters of the requests.
 #[derive(Debug)]
 pub(super) struct SwitchCheck<'a> {
     pub(super) address: SocketAddrV4,
     pub(super) job: u32,
     pub(super) key: Option<&'a Key>,
     pub(super) classifier: Classifier,
-    /// Longest packet that the path has to carry.
+    /// Maximum length of a packet that the path has to carry, in bytes.
     pub(super) mtu_bytes: usize,
     pub(super) patience: Patience,
 }
 
 impl SwitchCheck<'_> {
-    /// Goes from the simplest question to the longest, and stops where nothing further can work.
+    /// Runs the checks from the simplest request to the longest, and stops if no further check can succeed.
     pub(super) fn run(&self, report: &mut Report) {
         let mut probe = match Probe::connect(self.address, self.patience) {
             Ok(probe) => probe,
@@ -60,11 +61,11 @@ impl SwitchCheck<'_> {
         self.key.map_or(0, |_| TRAILER_LEN_BYTES)
     }
 
-    /// A Join that admits nobody, of `len` bytes.
+    /// Returns a Join of `len` bytes that only queries and admits no member.
     fn question(&self, len: usize) -> Vec<u8> {
         let padding_len = (len - JOIN_LEN_BYTES - self.trailer_len()) as u16;
         let join = JoinRepr { query: true, padding_len, ..JoinRepr::worker(1, DEFAULT_SEGMENT_FLOATS, 1) };
-        // Any but zero, which asks for no answer.
+        // Any value but zero, which asks for no Ack.
         let request = nanos_since_1970() as u32 | 1;
         let repr = ControlRepr { job: self.job, request, body: ControlBody::Join(join) };
         let mut bytes = vec![0; len];
@@ -154,11 +155,11 @@ impl SwitchCheck<'_> {
         }
     }
 
-    /// Data of somebody who is no member is answered with a refusal.
+    /// Sends data as a non-member, which the switch answers with a refusal.
     fn check_data_tos(&self, report: &mut Report) {
         const CHECK: &str = "tos-data-there";
         let seg = Seg { index: SegmentIndex::default(), round: Round::default(), contributions: 1 };
-        // As long as the answer: the switch sends no longer one to an unproven address.
+        // As long as the Ack, because a switch sends no answer longer than the packet to an unproven address.
         let mut data = vec![0; ACK_LEN_BYTES];
         emit_seg(&mut data, seg);
         let is_answer = |bytes: &[u8]| ack_of(bytes).is_some_and(|ack| ack.status == Status::UnknownMember);
@@ -205,7 +206,7 @@ impl SwitchCheck<'_> {
     }
 }
 
-/// Whether an answer kept the ToS that it was sent with.
+/// Checks that an answer has kept the ToS that it was sent with.
 pub(super) fn check_tos_back(report: &mut Report, check: &'static str, arrived: u8, sent: u8) {
     if arrived & TOS_MASK == sent {
         return report.ok(check, format!("answers arrive with ToS {sent:#04x}"));
@@ -218,7 +219,7 @@ pub(super) fn check_tos_back(report: &mut Report, check: &'static str, arrived: 
     );
 }
 
-/// False if nothing else makes sense.
+/// Checks the protocol version. Returns `false` if no further check can succeed.
 fn check_version(report: &mut Report, answer: &Answer) -> bool {
     let theirs = match ack_of(&answer.payload) {
         Some(AckRepr { status: Status::WrongVersion, expected, .. }) => expected,

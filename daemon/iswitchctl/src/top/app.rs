@@ -1,17 +1,17 @@
-//! What `top` shows and which keys it knows.
+//! State of `top` and its key bindings.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::rates::{Interval, distance};
 use crate::view::{JobView, View};
 
-/// Order of the members.
+/// Sort order of the members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Sort {
-    /// Those that the round waits for first, then those that were silent for longest.
+    /// By missing segments, then by rounds behind, then by time of silence, the highest first.
     #[default]
     Lag,
-    /// The slowest first.
+    /// By rate, the lowest first.
     Rate,
     Id,
 }
@@ -34,37 +34,37 @@ impl Sort {
     }
 }
 
-/// A line of the table of members.
+/// Row of the table of members.
 #[derive(Clone, Debug)]
 pub(super) struct MemberRow {
     pub(super) id: u16,
     pub(super) address: String,
     pub(super) kind: String,
     pub(super) last_round: Option<u32>,
-    /// Rounds behind the latest one of its job.
+    /// Number of rounds that the member is behind the latest round of its job.
     pub(super) behind: u32,
-    /// Segments a second.
+    /// Segments per second.
     pub(super) rate: f64,
     pub(super) silent_ms: u64,
-    /// Segments that the oldest unfinished round still waits for.
+    /// Number of the member's segments that the oldest unfinished round waits for.
     pub(super) missing: u32,
 }
 
-/// The state of the screen.
+/// State of the screen.
 #[derive(Debug, Default)]
 pub(super) struct App {
     before: Option<View>,
     pub(super) now: View,
-    /// Why the last question had no answer.
+    /// Reason why the last request had no answer.
     pub(super) error: Option<String>,
     selected: usize,
     pub(super) sort: Sort,
 }
 
 impl App {
-    /// Takes another look at the daemon.
+    /// Takes over a new snapshot of the daemon.
     pub(super) fn update(&mut self, view: View) {
-        // Whoever shows nothing yet has no rates either.
+        // On the first call, `before` becomes the default view, whose boot id differs: there are no rates yet.
         self.before = Some(std::mem::replace(&mut self.now, view));
         self.error = None;
     }
@@ -73,7 +73,7 @@ impl App {
         self.error = Some(format!("{error:#}"));
     }
 
-    /// True if the user has seen enough.
+    /// Handles a key. Returns `true` if the user quits.
     pub(super) fn press(&mut self, key: KeyEvent) -> bool {
         match key.code {
             KeyCode::Char('q') | KeyCode::Esc => return true,
@@ -86,12 +86,12 @@ impl App {
         false
     }
 
-    /// Position of the job whose members are shown.
+    /// Returns the position of the job whose members are shown.
     pub(super) fn selected(&self) -> usize {
         self.selected.min(self.now.jobs.len().saturating_sub(1))
     }
 
-    /// That job, if there is any.
+    /// Returns the selected job, if any.
     pub(super) fn job(&self) -> Option<&JobView> {
         self.now.jobs.get(self.selected())
     }
@@ -100,7 +100,7 @@ impl App {
         Interval::new(self.before.as_ref(), &self.now)
     }
 
-    /// The members of the selected job, in the order that is wanted.
+    /// Returns the members of the selected job in the selected order.
     pub(super) fn members(&self) -> Vec<MemberRow> {
         let Some(job) = self.job() else { return Vec::new() };
         let missing = |id| {
@@ -113,7 +113,7 @@ impl App {
             address: member.address.clone(),
             kind: member.kind.clone(),
             last_round: member.last_round,
-            // In an asynchronous job members number their own vectors.
+            // In an asynchronous job, members number their own vectors.
             behind: match (member.last_round, job.round) {
                 (Some(last), Some(round)) if is_synchronous => distance(last, round),
                 _ => 0,
@@ -134,7 +134,7 @@ impl App {
         rows
     }
 
-    /// Reasons for which anything was dropped: name, rate and number, the most frequent now first.
+    /// Returns the drop reasons that have occurred, with rate and count, the highest current rate first.
     pub(super) fn drops(&self) -> Vec<(&str, f64, u64)> {
         let interval = self.interval();
         let reasons = self.now.drops.iter().filter(|(_, count)| **count > 0);

@@ -1,4 +1,4 @@
-//! The screen of `top`.
+//! Layout of the screen of `top`.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -11,14 +11,14 @@ use super::number::{short, time};
 use crate::view::JobView;
 
 const HEADER_LINES: u16 = 3;
-/// Lines of the table of jobs, with its two lines of titles.
+/// Height of the table of jobs, including its two title lines.
 const JOBS_LINES: u16 = 7;
-/// Lines of the table of drops, with its title.
+/// Height of the table of drops, including its title.
 const DROPS_LINES: u16 = 5;
-/// Columns of reasons side by side.
+/// Number of columns of drop reasons.
 const DROP_COLUMNS: usize = 2;
 
-/// Draws everything.
+/// Draws the whole screen.
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App) {
     let [header, jobs, members, drops, footer] = Layout::vertical([
         Constraint::Length(HEADER_LINES),
@@ -73,7 +73,7 @@ fn heads<const N: usize>(names: [&'static str; N]) -> Row<'static> {
     Row::new(names).style(Style::new().add_modifier(Modifier::BOLD))
 }
 
-/// The part of a list that fits, with the selected item in it.
+/// Returns the range of list items that fits and includes the selected one.
 fn window(len: usize, selected: usize, lines: usize) -> std::ops::Range<usize> {
     let first = (selected + 1).saturating_sub(lines).min(len);
     first..len.min(first + lines)
@@ -109,7 +109,7 @@ fn job_row(app: &App, job: &JobView) -> Row<'static> {
     ])
 }
 
-/// What keeps a job from going on, the first of these.
+/// Returns the most important condition that keeps a job from progressing.
 fn state(job: &JobView) -> String {
     let refused = || job.parent_refusal.as_ref().map(|reason| format!("parent refuses: {reason}"));
     let waiting = || {
@@ -187,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// Two looks at a daemon with two jobs, of which one waits for a member.
+    /// Returns the state after two snapshots of a daemon with two jobs, one of which waits for a member.
     fn app() -> App {
         let mut app = App::default();
         for fixture in

@@ -1,4 +1,4 @@
-//! `iswitchctl top`: a screen that follows a daemon.
+//! `iswitchctl top`: a screen that continuously shows the state of a daemon.
 
 mod app;
 mod draw;
@@ -18,7 +18,7 @@ use crate::ask::AskArgs;
 use crate::view::View;
 use app::App;
 
-/// Shortest time between two questions to the daemon.
+/// Minimum time between two requests to the daemon, in seconds.
 const INTERVAL_MIN_S: f64 = 0.1;
 
 /// How `top` follows a daemon.
@@ -38,10 +38,10 @@ fn parse_interval(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Follows the daemon until the user has seen enough.
+/// Shows the state of the daemon until the user quits.
 pub(crate) fn run(args: &TopArgs, ask: &AskArgs) -> anyhow::Result<ExitCode> {
     let mut app = App::default();
-    // Where there is no daemon the terminal need not change.
+    // Asks before the terminal is changed, so that an error is printed on the normal screen.
     app.update(look(ask)?);
     let mut terminal = ratatui::try_init().context("top needs a terminal")?;
     let outcome = follow(&mut terminal, &mut app, Duration::from_secs_f64(args.interval), ask);

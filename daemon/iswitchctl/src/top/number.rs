@@ -1,9 +1,9 @@
-//! Numbers as they fit into a column.
+//! Formatting of numbers for narrow columns.
 
-/// At most five characters: `0`, `7.5`, `512`, `10.1k`, `3.4M`.
+/// Formats a number in at most five characters: `0`, `7.5`, `512`, `10.1k`, `3.4M`.
 pub(super) fn short(value: f64) -> String {
     const UNITS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
-    // Four digits stay as they are, and what rounds to 1000 of a unit is one of the next.
+    // Numbers of up to four digits are not scaled, and a number that rounds to 1000 of a unit uses the next unit.
     let fitting = UNITS.iter().find(|(unit, _)| value >= unit * if *unit == 1e3 { 9.9995 } else { 0.9995 });
     match fitting {
         Some((unit, name)) if value < 99.95 * unit => format!("{:.1}{name}", value / unit),
@@ -14,7 +14,7 @@ pub(super) fn short(value: f64) -> String {
     }
 }
 
-/// A span of time: `0.4 s`, `12 s`, `5:07`, `1:01:05`, `12 d 3:00:00`.
+/// Formats a time span: `0.4 s`, `12 s`, `5:07`, `1:01:05`, `12 d 3:00:00`.
 pub(super) fn time(ms: u64) -> String {
     let seconds = ms / 1000;
     let (minutes, hours, days) = (seconds / 60 % 60, seconds / 3600 % 24, seconds / 86_400);

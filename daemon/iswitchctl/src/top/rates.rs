@@ -1,10 +1,10 @@
-//! What changed between two looks at a daemon.
+//! Differences between two snapshots of a daemon.
 
 use iswitch_protocol::limits::ROUND_BITS;
 
 use crate::view::{Counters, JobView, MemberView, View, value};
 
-/// Two looks at one run of a daemon.
+/// Two successive snapshots of the same run of a daemon.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interval<'a> {
     before: Option<&'a View>,
@@ -12,36 +12,36 @@ pub(super) struct Interval<'a> {
 }
 
 impl<'a> Interval<'a> {
-    /// Rates are zero without a look before, or if the daemon was restarted since.
+    /// Creates an interval. Without an earlier snapshot, or if the daemon has restarted since, all rates are zero.
     pub(super) fn new(before: Option<&'a View>, now: &'a View) -> Self {
         let is_same_run = |before: &&View| before.boot == now.boot && before.uptime_ms < now.uptime_ms;
         Self { before: before.filter(is_same_run), now }
     }
 
-    /// A difference, for each second between the looks.
+    /// Divides a difference by the time between the snapshots, in seconds.
     fn rate(self, count: u64) -> f64 {
         self.before
             .map_or(0.0, |before| count as f64 * 1000.0 / (self.now.uptime_ms - before.uptime_ms) as f64)
     }
 
-    /// Rate of what `count` counts.
+    /// Returns the rate of the quantity that `count` returns, per second.
     pub(super) fn of(self, count: impl Fn(&View) -> u64) -> f64 {
         self.before.map_or(0.0, |before| self.rate(count(self.now).saturating_sub(count(before))))
     }
 
-    /// Rate of one of the counters of a list.
+    /// Returns the rate of one counter of a list, per second.
     pub(super) fn of_counter(self, list: impl Fn(&View) -> &Counters, name: &str) -> f64 {
         self.of(|view| value(list(view), name))
     }
 
-    /// Rounds a second of a job; their numbers wrap.
+    /// Returns the rounds per second of a job. Round numbers wrap.
     pub(super) fn rounds(self, job: &JobView) -> f64 {
         let before = self.before.and_then(|before| before.jobs.iter().find(|other| other.job == job.job));
         let rounds = before.and_then(|before| Some(distance(before.round?, job.round?)));
         self.rate(rounds.unwrap_or(0).into())
     }
 
-    /// Segments a second of a member.
+    /// Returns the segments per second of a member.
     pub(super) fn segments(self, job: &JobView, member: &MemberView) -> f64 {
         let before = self.before.and_then(|before| before.jobs.iter().find(|other| other.job == job.job));
         let is_same = |other: &&MemberView| other.id == member.id && other.address == member.address;
@@ -50,7 +50,7 @@ impl<'a> Interval<'a> {
     }
 }
 
-/// Rounds from one to a later one; zero if it is an earlier one.
+/// Returns the number of rounds from one round to a later one; zero if `to` is earlier.
 pub(super) fn distance(from: u32, to: u32) -> u32 {
     let distance = to.wrapping_sub(from) & ((1 << ROUND_BITS) - 1);
     if distance < 1 << (ROUND_BITS - 1) { distance } else { 0 }

@@ -1,4 +1,4 @@
-//! The switch daemon.
+//! The `iswitchd` binary: reads the configuration, checks it, and runs the daemon or its monitor.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use iswitch_daemon::config::Cli;
 use iswitch_daemon::sandbox::Account;
 use iswitch_daemon::{daemon, log, memory, monitor, port};
 
-/// Exit status for a configuration that cannot be used, as for a wrong command line.
+/// Exit status for an unusable configuration; the same as for an invalid command line.
 const BAD_CONFIGURATION: u8 = 2;
 
 fn main() -> ExitCode {
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         return fail(&error, BAD_CONFIGURATION);
     }
     if check {
-        // A closed standard output does not make the configuration any worse.
+        // The configuration is valid even if standard output is closed.
         let _ = writeln!(io::stdout(), "the configuration is valid");
         return ExitCode::SUCCESS;
     }

@@ -1,14 +1,14 @@
-//! A snapshot in the text format of Prometheus (version 0.0.4).
+//! Renders a snapshot in the Prometheus text format (version 0.0.4).
 //!
-//! Names and units follow its conventions: counters end in `_total`, times are in seconds, sizes in bytes. Labels have
-//! few values: jobs, members, ports and reasons. Member addresses are in `iswitchctl jobs`.
+//! Names and units follow the Prometheus conventions: counters end in `_total`, times are in seconds, sizes in bytes.
+//! Labels have few values: jobs, members, ports and reasons. Addresses of members are left to `iswitchctl jobs`.
 
 use std::fmt::{Display, Write as _};
 
 use iswitch_runtime::snapshot::{CounterList, PortSnapshot, Snapshot};
 use iswitch_switch::JobStatus;
 
-/// What the core counts, with the text that explains it.
+/// Counters of the core and their help texts.
 const TRAFFIC: [(&str, &str); 9] = [
     ("control_received", "Control packets received."),
     ("data_received", "Data packets received."),
@@ -21,7 +21,7 @@ const TRAFFIC: [(&str, &str); 9] = [
     ("expelled", "Members expelled because they were silent for longer than their lease."),
 ];
 
-/// What a port counts.
+/// Counters of a port and their help texts.
 const PORT: [(&str, &str); 14] = [
     ("received_datagrams", "Datagrams received."),
     ("received_bytes", "Bytes of UDP payload received."),
@@ -42,7 +42,7 @@ const PORT: [(&str, &str); 14] = [
     ("send_errors", "Datagrams lost to any other error."),
 ];
 
-/// The whole page; `log_dropped_lines` are the lines of the log that were dropped since the start.
+/// Renders the whole page. `log_dropped_lines` is the number of log lines dropped since start-up.
 pub fn render(snapshot: &Snapshot, log_dropped_lines: u64) -> String {
     let mut page = Page::default();
     let version = [("version", env!("CARGO_PKG_VERSION"))];
@@ -68,7 +68,7 @@ pub fn render(snapshot: &Snapshot, log_dropped_lines: u64) -> String {
     page.text
 }
 
-/// Families of metrics, one after the other.
+/// Metric families in the order of output.
 #[derive(Default)]
 struct Page {
     text: String,
@@ -91,7 +91,7 @@ impl Page {
     }
 }
 
-/// As the format wants it in the value of a label.
+/// Escapes the value of a label as the format requires.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -123,7 +123,7 @@ fn ports(page: &mut Page, ports: &[PortSnapshot]) {
     }
 }
 
-/// A number of each job, if it has one.
+/// Function that returns a value of a job, if the job has it.
 type OfJob = fn(&JobStatus) -> Option<f64>;
 
 fn flag(is_set: bool) -> f64 {
@@ -283,7 +283,7 @@ mod tests {
         ] {
             assert!(page.lines().any(|other| other == line), "{line} in\n{page}");
         }
-        // A job without a parent has no parent to be silent.
+        // A job without a parent has no sample of this metric.
         assert!(!page.contains("iswitch_job_parent_silent_seconds{"));
     }
 
@@ -312,7 +312,7 @@ mod tests {
         assert!(shown >= 20, "{shown}");
     }
 
-    /// What `promtool check metrics` finds fault with, where there is none to ask.
+    /// Checks what `promtool check metrics` reports, so that the test does not need that tool.
     #[test]
     fn families_are_whole_and_follow_the_conventions() {
         let page = render(&snapshot(), 3);

@@ -1,4 +1,4 @@
-//! What Prometheus scrapes: the state of a switch in its text format, and the listener that serves it.
+//! Metrics for Prometheus: the state of the switch in the text format, and the HTTP listener that serves it.
 
 mod exposition;
 mod server;

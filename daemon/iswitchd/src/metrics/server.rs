@@ -1,9 +1,9 @@
-//! A listener for Prometheus: HTTP/1.1, one page, no more than a scrape needs.
+//! HTTP/1.1 listener for Prometheus. It implements only what a scrape needs and serves a single page.
 //!
-//! One thread beside the packet path waits for all clients at once, so that a slow one delays nobody. Each has
-//! [`CLIENT_TIMEOUT`] to ask and to read the answer, and its connection ends with that. A client that connects is
-//! always taken in: when there are too many, the address with the most connections loses its oldest one. All clients
-//! that wait for the page get the same one, and while they wait the thread serves the others.
+//! One thread outside the packet path multiplexes all clients, so that a slow client delays no other. Each client has
+//! [`CLIENT_TIMEOUT`] to send its request and read the answer; then its connection is closed. A new client is always
+//! accepted: when there are too many, the address with the most connections loses its oldest one. All clients that
+//! wait for the page get the same one, and the thread serves other clients in the meantime.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -21,25 +21,25 @@ use crate::side_thread::SideThread;
 use iswitch_runtime::handle::{ANSWER_TIMEOUT, Handle};
 use iswitch_runtime::snapshot::Snapshot;
 
-/// How long a client may take.
+/// Time limit of a connection.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Clients at the same time.
+/// Maximum number of simultaneous clients.
 const CLIENTS_MAX: usize = 64;
-/// Clients taken in before it is the turn of those that are there.
+/// Maximum number of connections accepted before existing clients are served.
 const ACCEPTS_MAX: usize = 32;
-/// Reads or writes before it is the turn of the other clients.
+/// Maximum number of reads and writes for one client before the others are served.
 const STEPS_MAX: usize = 16;
-/// Time between two looks for the answer of the packet loop.
+/// Polling interval for the answer of the packet loop.
 const ANSWER_POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// Longest head of a request.
+/// Maximum length of the head of a request, in bytes.
 const HEAD_LEN_MAX_BYTES: usize = 8192;
-/// Header fields of a request, at most.
+/// Maximum number of header fields in a request.
 const FIELDS_MAX: usize = 64;
 
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 const WELCOME: &str = "iswitchd: metrics for Prometheus are at /metrics\n";
 
-/// Takes connections, but does not yet answer.
+/// A bound listener that does not answer yet.
 #[derive(Debug)]
 pub struct MetricsListener {
     listener: TcpListener,
@@ -49,25 +49,25 @@ impl MetricsListener {
     /// Listens at `address`.
     ///
     /// # Errors
-    /// If the address is in use or not this machine's.
+    /// Fails if the address is in use or does not belong to this machine.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         Ok(Self { listener })
     }
 
-    /// Where it listens.
+    /// Returns the address of the listener.
     ///
     /// # Errors
-    /// If the system does not say.
+    /// Fails if the system does not report the address.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Answers with the state of the loop of `handle`.
+    /// Starts the thread that answers with the state of the packet loop of `handle`.
     ///
     /// # Errors
-    /// If there can be no further thread.
+    /// Fails if the thread cannot be started.
     pub fn serve(self, handle: Handle) -> io::Result<MetricsServer> {
         let thread = SideThread::spawn("metrics", move |stopped| serve(&self.listener, stopped, handle))?;
         Ok(MetricsServer { _thread: thread })
@@ -80,7 +80,7 @@ pub struct MetricsServer {
     _thread: SideThread,
 }
 
-/// A connection.
+/// A connection of a client.
 struct Client {
     stream: TcpStream,
     address: IpAddr,
@@ -88,20 +88,20 @@ struct Client {
     turn: Turn,
 }
 
-/// Whose turn it is.
+/// State of a connection.
 enum Turn {
-    /// The client's: what of its request there is.
+    /// The client is sending its request; holds the part received so far.
     Request(Vec<u8>),
-    /// The packet loop's, which describes the switch; the client may not want the page itself.
+    /// The connection waits for the snapshot of the packet loop. `has_body` is false for a HEAD request.
     Page { has_body: bool },
-    /// Ours.
+    /// The answer is being written.
     Answer(Answer),
-    /// The client's to close. What it still sends is read and forgotten: with that unread, closing would take back the
-    /// answer (RFC 9112, section 9.6).
+    /// The answer is written, and the client has to close the connection. Further input is read and discarded,
+    /// because closing with unread input could destroy the answer in transit (RFC 9112, section 9.6).
     End,
 }
 
-/// An answer, and how much of it is written.
+/// An answer, and the number of its bytes already written.
 struct Answer {
     head: Vec<u8>,
     body: Arc<str>,
@@ -109,7 +109,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// What is to be written next; empty at the end.
+    /// Returns the bytes to write next; empty at the end.
     fn rest(&self) -> &[u8] {
         match self.head.get(self.written_bytes..) {
             Some(head) if !head.is_empty() => head,
@@ -118,15 +118,15 @@ impl Answer {
     }
 }
 
-/// A question to the packet loop.
+/// Pending request to the packet loop.
 struct Asked {
     answer: Receiver<Arc<Snapshot>>,
     deadline: Instant,
 }
 
-/// All clients, and what is asked for them.
+/// All clients, and the request that is pending for them.
 struct Clients {
-    /// The oldest first.
+    /// Clients, the oldest first.
     all: Vec<Client>,
     handle: Handle,
     asked: Option<Asked>,
@@ -161,7 +161,7 @@ fn serve(listener: &TcpListener, stopped: &UnixStream, handle: Handle) {
 }
 
 impl Clients {
-    /// How long nothing happens by itself.
+    /// Returns the time until the next deadline or the next poll of the packet loop.
     fn timeout(&self, now: Instant) -> Option<Duration> {
         let deadlines = self.all.iter().map(|client| client.deadline.saturating_duration_since(now));
         deadlines.chain(self.asked.as_ref().map(|_| ANSWER_POLL_INTERVAL)).min()
@@ -170,7 +170,7 @@ impl Clients {
     fn accept(&mut self, listener: &TcpListener) {
         for _ in 0..ACCEPTS_MAX {
             let Ok((stream, address)) = listener.accept() else { return };
-            // It has most often sent its request already.
+            // The client has usually sent its request by now.
             let client = Client::new(stream, address.ip());
             let Some(client) = client.and_then(|mut client| client.go_on().then_some(client)) else {
                 continue;
@@ -183,7 +183,7 @@ impl Clients {
         }
     }
 
-    /// Has the page made for those that wait for it, and hands it to them once it is there.
+    /// Requests a snapshot for the waiting clients, and answers them once it has arrived.
     fn answer(&mut self, now: Instant) {
         if self.asked.is_none() && self.all.iter().any(Client::waits_for_page) {
             match self.handle.ask_snapshot() {
@@ -208,7 +208,7 @@ impl Clients {
         self.hand_out("503 Service Unavailable", &text.into());
     }
 
-    /// Begins to answer all that wait for the page.
+    /// Starts to answer all clients that wait for the page.
     fn hand_out(&mut self, status: &str, page: &Arc<str>) {
         self.asked = None;
         self.all.retain_mut(|client| {
@@ -219,10 +219,10 @@ impl Clients {
     }
 }
 
-/// Whose connection ends for that of another: the oldest of the address with the most of them.
+/// Returns the position of the connection to close: the oldest of the address with the most connections.
 fn one_too_many(addresses: &[IpAddr]) -> usize {
     let count = |at: &usize| addresses.iter().filter(|address| **address == addresses[*at]).count();
-    // Of several that are alike, max_by_key() returns the last.
+    // Reversed, because `max_by_key()` returns the last of several equal elements.
     (0..addresses.len()).rev().max_by_key(count).unwrap_or(0)
 }
 
@@ -237,13 +237,13 @@ impl Client {
         matches!(self.turn, Turn::Page { .. })
     }
 
-    /// The place of what it waits for: nothing of the client's while it waits for the page.
+    /// Adds the connection to the poll set and returns its position, or `None` while it waits for the page.
     fn wait_in(&self, poll: &mut PollSet) -> Option<usize> {
         let writes = matches!(self.turn, Turn::Answer(_));
         (!self.waits_for_page()).then(|| poll.push_for(self.stream.as_fd(), !writes, writes))
     }
 
-    /// Reads and writes what there is; `false` once there is nothing more to do.
+    /// Reads and writes as much as possible. Returns `false` once the connection is finished.
     fn go_on(&mut self) -> bool {
         for _ in 0..STEPS_MAX {
             if self.waits_for_page() {
@@ -281,7 +281,7 @@ impl Client {
     }
 }
 
-/// What follows a request, if that is complete or can be none.
+/// Returns the state that follows the request, or `None` if the request is incomplete.
 fn turn_after(request: &[u8]) -> Option<Turn> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut parsed = httparse::Request::new(&mut fields);
@@ -323,7 +323,7 @@ mod tests {
     use iswitch_runtime::runtime::Runtime;
     use iswitch_switch::Config;
 
-    /// Runs a loop without ports while `test` talks to its listener.
+    /// Runs a packet loop without ports while `test` talks to its metrics listener.
     fn with_server(test: impl FnOnce(SocketAddr)) {
         let (runtime, handle) = Runtime::new(Config::default(), Vec::new(), Duration::ZERO).unwrap();
         let thread = std::thread::spawn(move || runtime.run().unwrap());
@@ -386,7 +386,7 @@ mod tests {
             let mut silent: Vec<_> = (0..4 * CLIENTS_MAX).map(silent).collect();
             let answer = ask(address, b"GET /metrics HTTP/1.1\r\n\r\n");
             assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"));
-            // Not because their time is over: the latest of them is still listened to.
+            // The timeouts have not expired: the latest of the slow clients is still served.
             let mut latest = silent.pop().unwrap();
             latest.write_all(b"ics HTTP/1.1\r\n\r\n").unwrap();
             let mut answer = String::new();
@@ -404,7 +404,7 @@ mod tests {
                 stream
             };
             let _deaf: Vec<_> = (0..CLIENTS_MAX).map(asking).collect();
-            // These are gone before the answer.
+            // These clients disconnect before they are answered.
             (0..CLIENTS_MAX).map(asking).for_each(drop);
             let answer = ask(address, b"GET /metrics HTTP/1.1\r\n\r\n");
             assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"));

@@ -1,4 +1,4 @@
-//! Who serves an interface: a name that exactly one living process of the network namespace can hold.
+//! Exclusive claim to an interface: a name that only one living process of the network namespace can hold.
 
 use std::fmt::Write;
 use std::io;
@@ -7,22 +7,22 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long [`InterfaceClaim::acquire`] waits: another daemon that starts at the same time holds a claim for
-/// a moment while it removes the table that a crashed owner left behind.
+/// How long [`InterfaceClaim::acquire`] waits. A daemon that starts at the same time holds a claim briefly while it
+/// removes the table that a crashed owner left behind.
 const PATIENCE: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The right to serve an interface, given up when dropped, and by the kernel when the process dies.
+/// Exclusive right to serve an interface. It is released when dropped, and by the kernel when the process dies.
 ///
-/// An abstract Unix socket: such names belong to the network namespace, as interfaces do, leave nothing
-/// behind and cannot be taken twice.
+/// It is an abstract Unix socket. Names of such sockets belong to the network namespace, as interfaces do; they leave
+/// nothing behind and cannot be bound twice.
 #[derive(Debug)]
 pub struct InterfaceClaim {
     _socket: UnixDatagram,
 }
 
 impl InterfaceClaim {
-    /// Claims an interface, `AddrInUse` if another living process has it.
+    /// Claims an interface. Fails with `AddrInUse` if another living process holds the claim.
     pub fn acquire(interface: &str) -> io::Result<Self> {
         let table = table_name(interface);
         let start = Instant::now();
@@ -43,10 +43,11 @@ impl InterfaceClaim {
     }
 }
 
-/// Start of the names of all our nft tables.
+/// Prefix of the names of all nft tables of iswitchd.
 pub(super) const TABLE_PREFIX: &str = "iswitchd_";
 
-/// The nft table of an interface: letters and digits as they are, any other byte as `_` and two hex digits.
+/// Returns the name of the nft table of an interface. Letters and digits are kept; any other byte becomes `_` and two
+/// hexadecimal digits.
 pub(super) fn table_name(interface: &str) -> String {
     let mut name = TABLE_PREFIX.to_owned();
     for byte in interface.bytes() {

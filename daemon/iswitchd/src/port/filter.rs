@@ -1,20 +1,20 @@
-//! The classic BPF program that picks our frames out of an interface's traffic, in the kernel.
+//! Classic BPF program that selects iSwitch frames from the traffic of an interface, in the kernel.
 
 use iswitch_protocol::limits::TOS_MASK;
 use iswitch_protocol::wire::Classifier;
 
-/// Instructions of the program.
+/// Number of instructions of the program.
 pub(super) const FILTER_LEN: usize = 17;
 
-/// Position of the instruction that drops the frame.
+/// Position of the instruction that rejects the frame.
 const DROP: usize = FILTER_LEN - 2;
-/// Position of the instruction that takes the frame.
+/// Position of the instruction that accepts the frame.
 const TAKE: usize = FILTER_LEN - 1;
 
-/// What the program returns for our frames: bytes to deliver, more than any frame has.
+/// Return value that accepts a frame: the number of bytes to deliver, larger than any frame.
 const ACCEPT: u32 = 0x40000;
 
-// Opcodes of linux/filter.h, composed.
+// Opcodes composed from the constants of linux/filter.h.
 const LOAD_WORD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
 const LOAD_HALF: u16 = 0x28; // BPF_LD | BPF_H | BPF_ABS
 const LOAD_BYTE: u16 = 0x30; // BPF_LD | BPF_B | BPF_ABS
@@ -25,7 +25,7 @@ const JUMP_EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
 const JUMP_ANY_BIT: u16 = 0x45; // BPF_JMP | BPF_JSET | BPF_K
 const RETURN: u16 = 0x06; // BPF_RET | BPF_K
 
-/// Whether the frame had a VLAN tag that the device took off (`SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT`).
+/// Offset that yields whether the device has removed a VLAN tag (`SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT`).
 const VLAN_TAG_PRESENT: u32 = (-0x1000_i32 + 48) as u32;
 pub(super) const ETHERTYPE_AT: u32 = 12;
 pub(super) const ETHERTYPE_IPV4: u32 = 0x0800;
@@ -34,27 +34,29 @@ pub(super) const TOS_AT: u32 = IP_AT + 1;
 pub(super) const FRAGMENT_AT: u32 = IP_AT + 6;
 pub(super) const PROTOCOL_AT: u32 = IP_AT + 9;
 pub(super) const PROTOCOL_UDP: u32 = 17;
-/// More-fragments flag and fragment offset.
+/// Mask of the more-fragments flag and the fragment offset.
 pub(super) const FRAGMENT_BITS: u32 = 0x3fff;
-/// Of the UDP destination port, in addition to the length of the IPv4 header.
+/// Offset of the UDP destination port, to which the length of the IPv4 header is added.
 pub(super) const DESTINATION_PORT_AT: u32 = IP_AT + 2;
 
-/// One instruction, as `struct sock_filter` has it.
+/// One instruction, with the layout of `struct sock_filter`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Instruction {
     pub(super) code: u16,
-    /// Instructions to skip if a comparison is true, and if it is false.
+    /// Number of instructions to skip if the comparison is true; `skip_false` is the number if it is false.
     pub(super) skip_true: u8,
     pub(super) skip_false: u8,
     pub(super) operand: u32,
 }
 
-/// Accepts untagged IPv4 frames with one of our ToS values that carry UDP and are fragments or for our port.
+/// Returns the program. It accepts untagged IPv4/UDP frames with one of the two ToS values that are fragments or
+/// addressed to the UDP port of the switch.
 ///
-/// The same frames as [`super::IngressRule`] drops: what this takes, nobody else must handle.
+/// These are exactly the frames that [`super::IngressRule`] drops, because nothing but the switch may handle a frame
+/// that it accepts.
 pub(super) fn program(classifier: &Classifier) -> [Instruction; FILTER_LEN] {
     let load = |code, operand| Instruction { code, skip_true: 0, skip_false: 0, operand };
-    // Jumps count from the next instruction.
+    // Jump offsets count from the next instruction.
     let jump = |at: usize, code, operand, yes: usize, no: usize| Instruction {
         code,
         skip_true: (yes - at - 1) as u8,
@@ -92,7 +94,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// What the kernel would do with the frame: the BPF machine of the instructions used.
+    /// Returns whether the kernel would accept the frame: an interpreter for the instructions used.
     pub(in crate::port) fn accepts(frame: &[u8], vlan_tag_present: bool) -> bool {
         let program = program(&Classifier::default());
         let byte = |at: u32| frame.get(at as usize).map(|byte| u32::from(*byte));
@@ -120,7 +122,7 @@ pub(super) mod tests {
                 RETURN => return operand != 0,
                 _ => panic!("no such instruction: {code:#x} {operand:#x}"),
             };
-            // A load beyond the end of the frame ends the program: the frame is not accepted.
+            // A load beyond the end of the frame ends the program, and the frame is rejected.
             let Some(next) = next else { return false };
             a = next;
         }
@@ -151,7 +153,7 @@ pub(super) mod tests {
         assert!(accepts(&changed(15, 0x1c | 3), false), "ECN bits do not count");
         assert!(accepts(&changed(20, 0x20), false), "first fragment");
         let mut last_fragment = changed(21, 1);
-        last_fragment[36] = 0xff; // no UDP header here
+        last_fragment[36] = 0xff; // a later fragment has no UDP header
         assert!(accepts(&last_fragment, false));
         let mut options = frame(Class::Data);
         options[14] = 0x46;
@@ -172,7 +174,7 @@ pub(super) mod tests {
     }
 
     proptest! {
-        /// Whatever the classifier has an opinion on is delivered, if it is long enough to have a UDP port.
+        /// The filter accepts every frame that the classifier recognizes and that is long enough to have a UDP port.
         #[test]
         fn the_filter_hides_nothing_from_the_classifier(
             at in 12usize..38, value: u8, second_at in 12usize..38, second: u8,
@@ -184,7 +186,8 @@ pub(super) mod tests {
                 prop_assert!(accepts(&frame, false));
             }
             if accepts(&frame, false) {
-                // The other way round only frames with a broken header differ: those are errors, or ordinary.
+                // Conversely, the filter accepts beyond those only frames with a malformed header, which the
+                // classifier reports as errors or treats as ordinary traffic.
                 prop_assert!(Classifier::default().class_of(frame[15]).is_some());
             }
         }

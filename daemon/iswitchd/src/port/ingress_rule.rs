@@ -1,7 +1,7 @@
-//! The netfilter rule that keeps tagged frames away from bridge and IP stack.
+//! The netfilter rule that keeps tagged frames from the bridge and the IP stack.
 //!
-//! A packet socket sees a frame before the ingress hook of its interface, where this rule drops it: so the
-//! switch gets a tagged frame, and nothing else does, while all other traffic goes its way at kernel speed.
+//! A packet socket sees a frame before the ingress hook of its interface, where this rule drops the frame. A tagged
+//! frame thus reaches only the switch, and the kernel forwards all other traffic at full speed.
 
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use super::claim::{InterfaceClaim, TABLE_PREFIX, table_name};
 
-/// Before every other chain of the hook.
+/// Priority that runs the chain before every other chain of the hook.
 const PRIORITY: i32 = -500;
 
-/// Why the rule could not be installed or removed.
+/// Reason why the rule could not be installed or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum RuleError {
-    /// There is no nft program.
+    /// The nft program is missing.
     #[error(
         "nft was not found: install nftables, or run with --no-ingress-rule on a box that neither bridges \
          nor routes between its ports"
@@ -32,7 +32,7 @@ pub enum RuleError {
     Failed(String),
 }
 
-/// What installs and removes the rule of one interface.
+/// Script that installs and removes the rule of one interface.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct RuleScript {
     interface: String,
@@ -40,7 +40,7 @@ pub struct RuleScript {
 }
 
 impl RuleScript {
-    /// Installs the rule in one transaction, in place of one that is there already.
+    /// Installs the rule in one transaction and replaces an existing one.
     pub fn install(&self) -> Result<(), RuleError> {
         nft_script(&self.text)
     }
@@ -49,23 +49,23 @@ impl RuleScript {
         delete_table(&table_name(&self.interface))
     }
 
-    /// Removes the rule of a daemon that has ended, unless another one serves the interface by now.
+    /// Removes the rule of a daemon that has terminated, unless another daemon now serves the interface.
     pub fn remove_orphan(&self) -> Result<(), RuleError> {
-        // A process that was killed may hold its claim for a moment longer than its other descriptors.
+        // A killed process may hold its claim slightly longer than its other descriptors, so the claim is awaited.
         InterfaceClaim::acquire(&self.interface).map_or(Ok(()), |_claim| self.remove())
     }
 }
 
-/// Has a rule installed again by a process that may do that.
+/// Handle for having the monitor reinstall a rule.
 #[derive(Debug)]
 pub struct RuleKeeper {
     requests: UnixStream,
-    /// What the other process calls the rule.
+    /// Number of the rule in requests to the monitor.
     number: u8,
 }
 
 impl RuleKeeper {
-    /// Asks through that stream, where the rule has that number.
+    /// Creates a handle that requests the rule with this number through the stream.
     pub fn new(requests: UnixStream, number: u8) -> Self {
         Self { requests, number }
     }
@@ -75,7 +75,7 @@ impl RuleKeeper {
     }
 }
 
-/// The installed rule of one interface. Dropping it removes it, unless somebody else keeps it.
+/// Installed rule of one interface. Dropping it removes the rule, unless the rule is entrusted to the monitor.
 #[derive(Debug)]
 pub struct IngressRule {
     script: RuleScript,
@@ -83,26 +83,27 @@ pub struct IngressRule {
 }
 
 impl IngressRule {
-    /// Installs the rule in one transaction, in place of one that a crashed daemon left behind.
+    /// Installs the rule in one transaction and replaces one that a crashed daemon left behind.
     ///
-    /// The caller holds the interface's claim.
+    /// The caller must hold the claim to the interface.
     pub fn install(interface: &str, classifier: &Classifier) -> Result<Self, RuleError> {
         let script = RuleScript { interface: interface.to_owned(), text: rule_text(interface, classifier) };
         script.install()?;
         Ok(Self { script, keeper: None })
     }
 
-    /// What whoever is to keep the rule has to know.
+    /// Returns the script, which the monitor needs to reinstall and remove the rule.
     pub fn script(&self) -> &RuleScript {
         &self.script
     }
 
-    /// From now on somebody else keeps the rule, and removes it in the end.
+    /// Entrusts the rule to the monitor, which from now on reinstalls it on request and finally removes it.
     pub fn entrust(&mut self, keeper: RuleKeeper) {
         self.keeper = Some(keeper);
     }
 
-    /// Installs the rule again, after its interface was deleted and made anew, or has it installed.
+    /// Installs the rule again after its interface has been deleted and recreated, through the monitor if it is
+    /// entrusted.
     pub fn reinstall(&self) -> Result<(), RuleError> {
         match &self.keeper {
             Some(keeper) => Ok(keeper.ask()?),
@@ -121,13 +122,13 @@ impl Drop for IngressRule {
     }
 }
 
-/// Removes the tables of this network namespace whose owners have died, and returns their names.
+/// Removes the tables of this network namespace whose owners have terminated, and returns their names.
 pub fn remove_orphans() -> Result<Vec<String>, RuleError> {
     let output = finish(nft().args(["list", "tables", "netdev"]).output())?;
     let listing = String::from_utf8_lossy(&output.stdout);
     let mut removed = Vec::new();
     for table in our_tables(&listing) {
-        // Holding the claim keeps a daemon that starts right now from installing what is deleted here.
+        // Holding the claim prevents a daemon that starts now from installing the table that is deleted here.
         if let Ok(_claim) = InterfaceClaim::of_table(table) {
             delete_table(table)?;
             removed.push(table.to_owned());
@@ -141,11 +142,11 @@ fn our_tables(listing: &str) -> impl Iterator<Item = &str> {
     names.filter(|name| name.starts_with(TABLE_PREFIX))
 }
 
-/// The nft script: drops exactly the frames that the packet filter takes.
+/// Returns the nft script, which drops exactly the frames that the packet filter accepts.
 ///
-/// Fields are given by position, because nft's named ones look only at packets that nft finds well-formed,
-/// and because the EtherType in the frame is the only one that tells whether there is a VLAN tag. `Add,
-/// delete, add` replaces the table whether or not there is one.
+/// The rule addresses fields by position for two reasons: the named fields of nft match only packets that nft
+/// considers well-formed, and only the EtherType in the frame shows whether there is a VLAN tag. The sequence `add,
+/// delete, add` replaces the table whether or not it exists.
 fn rule_text(interface: &str, classifier: &Classifier) -> String {
     let table = table_name(interface);
     let (control, data) = (classifier.control_tos >> 2, classifier.data_tos >> 2);

@@ -1,4 +1,4 @@
-//! A network interface as ports see it: its state, who may have it, and why it cannot be a port.
+//! State of a network interface, the claim to it, and the reasons why it cannot be a port.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -13,15 +13,15 @@ use super::ingress_rule::RuleError;
 use iswitch_runtime::port::source::{self, BadSource};
 use iswitch_switch::{Endpoint, PortId};
 
-/// Why an interface cannot be a port.
+/// Reason why an interface cannot be a port.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
-    /// There is no such interface.
+    /// The interface does not exist.
     #[error("there is no interface {name:?}; there are: {existing}")]
     NoInterface {
-        /// The name given.
+        /// Name that was given.
         name: String,
-        /// The names of those that exist.
+        /// Names of the existing interfaces.
         existing: String,
     },
     /// The interface does not carry Ethernet frames.
@@ -33,12 +33,12 @@ pub enum PortError {
     /// The ingress rule could not be installed.
     #[error("interface {name:?}: {source}")]
     Rule {
-        /// The interface.
+        /// Name of the interface.
         name: String,
-        /// Why.
+        /// Reason of the failure.
         source: RuleError,
     },
-    /// Another XDP program has the interface.
+    /// Another XDP program is attached to the interface.
     #[error(
         "interface {0:?} has an XDP program of somebody else: `ip link set dev {0} xdp off` removes it if it \
          is in nobody's use, --port {0} serves the interface beside it"
@@ -49,11 +49,11 @@ pub enum PortError {
         "interface {name:?} has {queues} queues, expected at most {most}: `ethtool -L {name} combined {most}`"
     )]
     Queues {
-        /// The interface.
+        /// Name of the interface.
         name: String,
-        /// Its queues.
+        /// Number of its queues.
         queues: usize,
-        /// Those that a port serves.
+        /// Maximum number of queues that a port serves.
         most: usize,
     },
     /// A frame of the interface does not fit in one buffer.
@@ -62,32 +62,32 @@ pub enum PortError {
          --port {name} takes any"
     )]
     Mtu {
-        /// The interface.
+        /// Name of the interface.
         name: String,
-        /// Its MTU.
+        /// MTU of the interface, in bytes.
         mtu_bytes: usize,
-        /// The largest that would do.
+        /// Largest MTU that an XDP port supports, in bytes.
         most_bytes: usize,
     },
     /// A system call failed.
     #[error("interface {name:?}: cannot {call}: {source}")]
     System {
-        /// The interface.
+        /// Name of the interface.
         name: String,
-        /// What was tried.
+        /// The operation that failed.
         call: &'static str,
-        /// Why.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
-/// Makes an error of a failed system call.
+/// Returns a function that converts the error of a failed system call.
 pub(super) fn system(name: &str, call: &'static str) -> impl FnOnce(io::Error) -> PortError {
     let name = name.to_owned();
     move |source| PortError::System { name, call, source }
 }
 
-/// Whether there is such an interface; the error lists those that there are.
+/// Checks that the interface exists; the error lists the existing ones.
 pub fn check_interface(name: &str) -> Result<(), PortError> {
     let existing: Vec<_> = pnet_datalink::interfaces().into_iter().map(|interface| interface.name).collect();
     if existing.iter().any(|existing| existing == name) {
@@ -96,7 +96,7 @@ pub fn check_interface(name: &str) -> Result<(), PortError> {
     Err(PortError::NoInterface { name: name.to_owned(), existing: existing.join(", ") })
 }
 
-/// Takes an interface that exists for this process.
+/// Claims an existing interface for this process.
 pub(super) fn claim_interface(name: &str) -> Result<InterfaceClaim, PortError> {
     check_interface(name)?;
     InterfaceClaim::acquire(name).map_err(|source| match source.kind() {
@@ -105,7 +105,7 @@ pub(super) fn claim_interface(name: &str) -> Result<InterfaceClaim, PortError> {
     })
 }
 
-/// State of an interface when it was last looked at.
+/// State of an interface when it was last read.
 #[derive(Clone, Debug)]
 pub(super) struct Interface {
     pub(super) name: String,
@@ -113,11 +113,11 @@ pub(super) struct Interface {
     pub(super) mac: [u8; 6],
     pub(super) mtu_bytes: usize,
     pub(super) link: Link,
-    /// Whether senders are on this machine.
+    /// Whether the interface is a loop-back one, whose senders are on this machine.
     is_loopback: bool,
 }
 
-/// Whether an interface carries frames.
+/// State of the link of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
     Up,
@@ -126,7 +126,7 @@ pub(super) enum Link {
 }
 
 impl Interface {
-    /// The Ethernet interface of that name. The socket may be any that interfaces can be asked about through.
+    /// Finds an Ethernet interface by name. `socket` may be any socket that accepts the `SIOCGIF*` requests.
     pub(super) fn find(name: &str, socket: BorrowedFd<'_>) -> Result<Self, PortError> {
         let mut interface = Self {
             name: name.to_owned(),
@@ -142,7 +142,8 @@ impl Interface {
         Ok(interface)
     }
 
-    /// Reads everything and tells whether it is Ethernet; `ENODEV` if there is no interface of that name now.
+    /// Reads the whole state and returns whether the interface is Ethernet. Fails with `ENODEV` if no interface has
+    /// that name now.
     pub(super) fn refresh(&mut self, socket: BorrowedFd<'_>) -> io::Result<bool> {
         let request = self.query(socket, libc::SIOCGIFINDEX)?;
         // SAFETY: SIOCGIFINDEX fills in this member.
@@ -175,11 +176,11 @@ impl Interface {
         if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(request) }
     }
 
-    /// A request about this interface.
+    /// Returns an `ioctl(2)` request for this interface.
     pub(super) fn request(&self) -> libc::ifreq {
         // SAFETY: an ifreq is numbers and arrays of them, for which zero is a valid value.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        // One byte stays zero: the name is a C string.
+        // The last byte stays zero, because the name is a C string.
         let room = request.ifr_name.len() - 1;
         for (to, from) in request.ifr_name[..room].iter_mut().zip(self.name.bytes()) {
             *to = from as libc::c_char;
@@ -187,7 +188,7 @@ impl Interface {
         request
     }
 
-    /// Logs a change of the link.
+    /// Sets the state of the link, and logs a change.
     pub(super) fn set_link(&mut self, link: Link) {
         if self.link != link {
             let port = &self.name;
@@ -200,14 +201,14 @@ impl Interface {
         }
     }
 
-    /// Whether the sender of a frame that was received here can be answered.
+    /// Checks that the sender of a received frame can be answered.
     pub(super) fn check_sender(&self, addresses: &FrameAddresses) -> Result<(), BadSource> {
         source::check(addresses.source, Some(addresses.source_mac), self.is_loopback)
     }
 
-    /// Who sent a frame that was received here, and to whom.
+    /// Returns the sender and the destination of a received frame.
     pub(super) fn endpoint(&self, port: PortId, addresses: &FrameAddresses) -> Endpoint {
-        // A frame to a group must not be answered from the group's address.
+        // A frame to a group must not be answered from the MAC address of the group.
         let to_group = addresses.destination_mac[0] & 1 == 1;
         Endpoint {
             port,
@@ -219,7 +220,7 @@ impl Interface {
     }
 }
 
-/// The addresses of a frame to a peer.
+/// Returns the addresses of a frame to a peer.
 pub(super) fn frame_addresses(to: &Endpoint, classifier: &Classifier) -> FrameAddresses {
     FrameAddresses {
         source_mac: to.local_mac,

@@ -1,4 +1,4 @@
-//! Ports of raw frames, and how all ports are named.
+//! Ports for raw frames, and the syntax that names a port.
 
 mod claim;
 mod filter;

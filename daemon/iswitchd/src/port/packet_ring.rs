@@ -1,8 +1,7 @@
-//! A port that is a network interface: raw Ethernet frames through a packet socket.
+//! A port on a network interface that receives and sends raw Ethernet frames through a packet socket.
 //!
-//! With `PACKET_VNET_HDR` each frame is preceded by a `virtio_net_hdr`, through which super-frames of up to
-//! 64 KB pass in both directions, and unfinished checksums in both directions too: the device, or whoever
-//! reads the frame last, completes them.
+//! With `PACKET_VNET_HDR`, a `virtio_net_hdr` precedes each frame. It allows super-frames of up to 64 KB and
+//! unfinished checksums in both directions. The device, or the last reader of the frame, completes the checksum.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -38,50 +37,50 @@ const VNET_GSO_NONE: u8 = 0;
 const VNET_GSO_UDP_L4: u8 = 5;
 const VNET_GSO_ECN: u8 = 0x80;
 
-/// Bytes of IPv4 and UDP headers: what a datagram needs of the MTU beside its payload.
+/// Length of the IPv4 and UDP headers: the part of the MTU that is not available to the payload of a datagram.
 const OVERHEAD_LEN_BYTES: usize = IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES;
-/// Longest frame with its vnet header: IPv4 has a 16-bit length.
+/// Maximum length of a frame with its vnet header: the length field of IPv4 has 16 bits.
 const BUFFER_LEN_BYTES: usize = VNET_HEADER_LEN_BYTES + ETHERNET_HEADER_LEN_BYTES + 65_535;
 const CHECKSUM_START: u16 = (ETHERNET_HEADER_LEN_BYTES + IPV4_HEADER_LEN_BYTES) as u16;
-/// Of the checksum in the UDP header.
+/// Offset of the checksum in the UDP header.
 const CHECKSUM_OFFSET: u16 = 6;
 
-/// What a raw port is to be like.
+/// Options of a raw port.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketOptions {
-    /// Receive buffer to ask for, in bytes; 0 keeps the system's default.
+    /// Size of the receive buffer to request, in bytes; 0 keeps the default of the system.
     pub recv_buffer_bytes: usize,
-    /// Send buffer to ask for, in bytes; 0 keeps the system's default.
+    /// Size of the send buffer to request, in bytes; 0 keeps the default of the system.
     pub send_buffer_bytes: usize,
-    /// Whether to send super-frames and leave checksums to the device. They are received in any case.
+    /// Whether to send super-frames and leave checksums to the device. Both are always accepted on receipt.
     pub offload: bool,
     /// Whether to install the [`IngressRule`].
     pub ingress_rule: bool,
 }
 
-/// A network interface as a port. Dropping it removes its ingress rule, unless somebody else keeps that.
+/// A port on a network interface. Dropping it removes its ingress rule, unless the rule is entrusted to the monitor.
 #[derive(Debug)]
 pub struct PacketPort {
     id: PortId,
     interface: Interface,
     classifier: Classifier,
-    // Fields are dropped in this order: no frame is left to the kernel and to the switch at the same time for
-    // longer than need be, and the claim outlives the rule that it protects.
+    // Drop order: the rule is removed first and the socket is closed right after it, so that the kernel and the
+    // switch both receive a frame only for a moment. The claim outlives the rule that it protects.
     rule: Option<IngressRule>,
     socket: OwnedFd,
     _claim: InterfaceClaim,
     /// Whether super-frames and unfinished checksums are sent.
     offload: bool,
     recv_buffer_bytes: usize,
-    /// What was received last: vnet header and frame.
+    /// Vnet header and frame received last.
     buffer: Box<[u8]>,
-    /// A frame whose checksum is completed here.
+    /// Frame whose checksum is completed in software.
     scratch: Vec<u8>,
     counters: PortCounters,
     faults: Faults,
 }
 
-/// A frame that was received and taken apart; the payload lies in the port's buffer.
+/// A received frame after parsing. The payload lies in the buffer of the port.
 struct Parsed {
     class: Class,
     addresses: FrameAddresses,
@@ -122,17 +121,18 @@ impl PacketPort {
         })
     }
 
-    /// MTU of the interface, in bytes, when it was last looked at.
+    /// Returns the MTU of the interface when it was last read, in bytes.
     pub fn mtu_bytes(&self) -> usize {
         self.interface.mtu_bytes
     }
 
-    /// The ingress rule, if there is one.
+    /// Returns the ingress rule, if any.
     pub fn rule_mut(&mut self) -> Option<&mut IngressRule> {
         self.rule.as_mut()
     }
 
-    /// Bytes of the next frame, now in the buffer. `None` when there is none, or only an error.
+    /// Receives the next frame into the buffer and returns its length in bytes. Returns `None` if there is no frame,
+    /// or on an error.
     fn receive_frame(&mut self) -> Option<usize> {
         // SAFETY: the buffer is writable and its length is given.
         let len = unsafe {
@@ -149,7 +149,7 @@ impl PacketPort {
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
             Some(libc::EAGAIN | libc::EINTR) => {}
-            // The interface went down: said once, and noticed by maintain() as well.
+            // The interface went down: logged once, and detected by `maintain()` as well.
             Some(libc::ENETDOWN) => self.interface.set_link(Link::Down),
             _ => {
                 self.counters.receive_errors += 1;
@@ -159,18 +159,19 @@ impl PacketPort {
         None
     }
 
-    /// Takes the frame in the first `len` bytes of the buffer apart. `None`: not ours.
+    /// Parses the frame in the first `len` bytes of the buffer. Returns `None` if it is not an iSwitch frame.
     fn parse(&self, len: usize) -> Option<Result<Parsed, WireError>> {
         let (vnet, frame) = self.buffer[..len].split_first_chunk::<VNET_HEADER_LEN_BYTES>()?;
         let view = match self.classifier.classify(frame)? {
             Ok(view) => view,
             Err(error) => return Some(Err(error)),
         };
-        // Of a frame from this machine the checksum may not be filled in yet; the device may have verified
-        // it.
+        // The checksum of a frame from this machine may not be filled in yet, and that of a received frame may
+        // already be verified by the device.
         let is_superframe = vnet[1] & !VNET_GSO_ECN != VNET_GSO_NONE;
         if vnet[0] & (VNET_NEEDS_CSUM | VNET_DATA_VALID) == 0 {
-            // The kernel makes no super-frame of datagrams whose checksums it does not know to be right.
+            // The kernel coalesces only datagrams whose checksums it has verified, so a super-frame without that mark
+            // is invalid.
             let verified = if is_superframe { Err(WireError::BadChecksum) } else { view.verify_checksum() };
             if let Err(error) = verified {
                 return Some(Err(error));
@@ -190,7 +191,7 @@ impl PacketPort {
         }))
     }
 
-    /// Sends as many datagrams as one call takes, and returns their bytes.
+    /// Sends as many datagrams as one call accepts, and returns the number of their payload bytes.
     fn send_some(
         &mut self,
         class: Class,
@@ -199,7 +200,7 @@ impl PacketPort {
         stride: usize,
     ) -> io::Result<usize> {
         if stride.min(payload.len()) + OVERHEAD_LEN_BYTES > self.interface.mtu_bytes {
-            // The kernel would put super-frames of such datagrams on the wire.
+            // The kernel would transmit super-frames of such datagrams although they exceed the MTU.
             return Err(io::Error::from_raw_os_error(libc::EMSGSIZE));
         }
         let single = &payload[..payload.len().min(stride)];
@@ -208,7 +209,7 @@ impl PacketPort {
         }
         let chunk = &payload[..payload.len().min(superframe_datagrams(stride) * stride)];
         match self.send_offloaded(class, addresses, chunk, stride) {
-            // A kernel before Linux 6.2 does not know UDP super-frames in vnet headers.
+            // Kernels before Linux 6.2 do not support UDP super-frames in vnet headers.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) && chunk.len() > stride => {
                 let sent = self.send_completed(class, addresses, single)?;
                 tracing::warn!(
@@ -222,7 +223,7 @@ impl PacketPort {
         }
     }
 
-    /// One frame, or one super-frame, whose checksums the device completes.
+    /// Sends one frame or super-frame whose checksums the device completes.
     fn send_offloaded(
         &self,
         class: Class,
@@ -245,7 +246,7 @@ impl PacketPort {
         Ok(payload.len())
     }
 
-    /// One plain frame with its checksum.
+    /// Sends one plain frame with its checksum completed in software.
     fn send_completed(
         &mut self,
         class: Class,
@@ -260,7 +261,7 @@ impl PacketPort {
         Ok(payload.len())
     }
 
-    /// Hands the concatenation of the parts to the interface.
+    /// Passes the concatenation of the parts to the interface.
     fn write(&self, parts: &[&[u8]]) -> io::Result<()> {
         let mut list = [iovec { iov_base: ptr::null_mut(), iov_len: 0 }; 3];
         for (entry, part) in list.iter_mut().zip(parts) {
@@ -286,7 +287,7 @@ impl PacketPort {
         }
     }
 
-    /// The interface was deleted, and another of its name has appeared.
+    /// Serves an interface that was recreated under the same name.
     fn serve_again(&mut self) {
         let name = &self.interface.name;
         if let Err(error) = bind(&self.socket, self.interface.index) {
@@ -376,15 +377,15 @@ impl Port for PacketPort {
     }
 }
 
-/// A packet socket that receives nothing until it is bound.
+/// Opens a packet socket that receives nothing until it is bound.
 fn open_socket(classifier: &Classifier, options: &PacketOptions) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: no pointers.
+    // SAFETY: the call takes no pointers.
     let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was just opened and nobody else knows it.
+    // SAFETY: the descriptor has just been opened, and nothing else owns it.
     let socket = unsafe { OwnedFd::from_raw_fd(fd) };
     attach_filter(&socket, classifier)?;
     option::set(socket.as_fd(), libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
@@ -415,7 +416,8 @@ fn attach_filter(socket: &OwnedFd, classifier: &Classifier) -> io::Result<()> {
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Binds with `ETH_P_ALL`: only such sockets see frames before the ingress hook, where the rule drops them.
+/// Binds the socket with `ETH_P_ALL`: only such sockets see frames before the ingress hook, where the rule drops
+/// them.
 fn bind(socket: &OwnedFd, interface_index: c_int) -> io::Result<()> {
     // SAFETY: a sockaddr_ll is numbers and an array of them, for which zero is a valid value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };

@@ -1,51 +1,51 @@
-//! How an interface that is to be a port is named: `eth0`, or `xdp:eth0,driver,copy`.
+//! Syntax of an interface that is served as a port: `eth0`, or `xdp:eth0,driver,copy`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What stands before the name of an interface that is to be served through AF_XDP.
+/// Prefix of an interface that is served through AF_XDP.
 const XDP_PREFIX: &str = "xdp:";
 
-/// An interface to serve, and how.
+/// Interface to serve, and how to serve it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSpec {
     /// Name of the interface.
     pub interface: String,
-    /// Through AF_XDP instead of a packet socket.
+    /// AF_XDP modes; `None` selects a packet socket.
     pub xdp: Option<XdpModes>,
 }
 
-/// What is asked of an AF_XDP port. What is left open is tried, the faster one first.
+/// Requested modes of an AF_XDP port. For a mode left open, all are tried, the faster one first.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct XdpModes {
-    /// Where the program runs.
+    /// Where the XDP program runs.
     pub attach: Option<AttachMode>,
-    /// Who copies frames.
+    /// How frames are moved.
     pub copy: Option<CopyMode>,
 }
 
-/// Where an XDP program runs.
+/// Attachment point of an XDP program.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum AttachMode {
-    /// In the interface's driver, before the kernel has made anything of a frame.
+    /// In the driver of the interface, before the kernel processes a frame.
     Driver,
-    /// In the kernel's receive path, with any driver.
+    /// In the receive path of the kernel, with any driver.
     Generic,
 }
 
-/// How frames get to and from the memory of an AF_XDP socket.
+/// How frames get into and out of the memory of an AF_XDP socket.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum CopyMode {
-    /// The device reads and writes it.
+    /// The device reads and writes the memory.
     ZeroCopy,
-    /// The kernel copies.
+    /// The kernel copies the frames.
     Copy,
 }
 
 impl AttachMode {
-    /// Its name in a [`PortSpec`].
+    /// Returns the name of the mode in a [`PortSpec`].
     pub const fn name(self) -> &'static str {
         match self {
             Self::Driver => "driver",
@@ -55,7 +55,7 @@ impl AttachMode {
 }
 
 impl CopyMode {
-    /// Its name in a [`PortSpec`].
+    /// Returns the name of the mode in a [`PortSpec`].
     pub const fn name(self) -> &'static str {
         match self {
             Self::ZeroCopy => "zerocopy",
@@ -65,17 +65,17 @@ impl CopyMode {
 }
 
 impl XdpModes {
-    /// Where to run the program, in the order in which that is tried.
+    /// Returns the attachment points to try, in order.
     pub(super) fn attach_modes(self) -> Vec<AttachMode> {
         match (self.attach, self.copy) {
             (Some(mode), _) => vec![mode],
-            // Only drivers know zero-copy.
+            // Only driver mode supports zero-copy.
             (None, Some(CopyMode::ZeroCopy)) => vec![AttachMode::Driver],
             (None, _) => vec![AttachMode::Driver, AttachMode::Generic],
         }
     }
 
-    /// How to move frames with a program that runs there, in the order in which that is tried.
+    /// Returns the copy modes to try for this attachment point, in order.
     pub(super) fn copy_modes(self, attach: AttachMode) -> Vec<CopyMode> {
         match (self.copy, attach) {
             (Some(mode), _) => vec![mode],
@@ -106,7 +106,7 @@ impl XdpModes {
 }
 
 impl FromStr for PortSpec {
-    /// What was expected.
+    /// Description of what was expected.
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -117,7 +117,7 @@ impl FromStr for PortSpec {
                 Some((interface, words)) => (interface, Some(XdpModes::parse(words)?)),
             },
         };
-        // What Linux allows, less the quote that an ingress rule's text could not hold.
+        // The names that Linux allows, except for those with characters that would need escaping in an ingress rule.
         let is_name = !interface.is_empty()
             && interface.len() < libc::IFNAMSIZ
             && interface.bytes().all(|byte| byte.is_ascii_graphic() && !b"/:\"\\".contains(&byte));

@@ -1,18 +1,18 @@
-//! The system calls of a running daemon, and who needs them.
+//! System calls of a running daemon, grouped by the component that needs them.
 
 use iswitch_sandbox::SystemCalls;
 use libc::c_long;
 
-/// Without a look at their arguments.
+/// System calls allowed with any arguments.
 const ALLOWED: [c_long; 40] = [
-    // the packet loop, and the waits of the other threads
+    // the packet loop, and waiting in the other threads
     libc::SYS_ppoll,
     libc::SYS_recvmsg,
     libc::SYS_recvfrom,
     libc::SYS_sendmsg,
     libc::SYS_sendto,
-    libc::SYS_getsockopt, // the kernel's counters of drops
-    libc::SYS_bind,       // to an interface that was made anew
+    libc::SYS_getsockopt, // drop counters of the kernel
+    libc::SYS_bind,       // to an interface that was recreated
     libc::SYS_clock_gettime,
     libc::SYS_gettimeofday,
     // the log, the control socket, wake-ups
@@ -20,10 +20,10 @@ const ALLOWED: [c_long; 40] = [
     libc::SYS_write,
     libc::SYS_writev,
     libc::SYS_accept4,
-    libc::SYS_setsockopt, // timeouts of a client
+    libc::SYS_setsockopt, // timeouts of clients
     libc::SYS_close,
     libc::SYS_shutdown,
-    // the flight recorder's files, which are open
+    // the files of the flight recorder, which are already open
     libc::SYS_pread64,
     libc::SYS_ftruncate,
     // memory
@@ -31,7 +31,7 @@ const ALLOWED: [c_long; 40] = [
     libc::SYS_munmap,
     libc::SYS_mremap,
     libc::SYS_madvise,
-    // threads, their start and their end
+    // start and end of threads
     libc::SYS_futex,
     libc::SYS_sched_yield,
     libc::SYS_sched_getaffinity,
@@ -42,29 +42,29 @@ const ALLOWED: [c_long; 40] = [
     libc::SYS_getpid,
     libc::SYS_exit,
     libc::SYS_exit_group,
-    libc::SYS_wait4, // the end of the monitor
+    libc::SYS_wait4, // waits for the monitor to exit
     libc::SYS_waitid,
-    // signals, and a panic's abort
+    // signals, and the abort after a panic
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,
     libc::SYS_restart_syscall,
     libc::SYS_tgkill,
-    // hash tables
+    // seeds of hash tables
     libc::SYS_getrandom,
 ];
 
-/// Requests of `ioctl(2)`: the state of an interface, and sockets that do not block.
+/// Allowed `ioctl(2)` requests: the state of an interface, and non-blocking mode.
 const IOCTLS: [libc::Ioctl; 5] =
     [libc::SIOCGIFINDEX, libc::SIOCGIFMTU, libc::SIOCGIFFLAGS, libc::SIOCGIFHWADDR, libc::FIONBIO];
 
-/// Names of threads, and of memory (since glibc 2.39).
+/// Allowed `prctl(2)` operations: naming threads, and naming memory (glibc 2.39 and later).
 const PRCTLS: [u64; 2] = [libc::PR_SET_NAME as u64, PR_SET_VMA];
-/// From `linux/prctl.h`.
+/// Value from `linux/prctl.h`.
 const PR_SET_VMA: u64 = 0x5356_4d41;
 
-/// What libraries try in passing, such as counting processors or finding the names of a backtrace. It fails
-/// without harm.
+/// System calls that libraries attempt incidentally, for instance to count processors or to find the names of a
+/// backtrace. They fail without harm.
 const DENIED: [c_long; 6] = [
     libc::SYS_openat,
     libc::SYS_newfstatat,
@@ -74,7 +74,7 @@ const DENIED: [c_long; 6] = [
     libc::SYS_getcwd,
 ];
 
-/// The list. `notifies` adds what it takes to write to systemd.
+/// Returns the filter. `notifies` also allows the calls that write to systemd.
 pub(super) fn list(notifies: bool) -> SystemCalls {
     let calls = SystemCalls::default()
         .allow(&ALLOWED)

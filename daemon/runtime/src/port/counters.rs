@@ -1,4 +1,4 @@
-//! What a port counts, and how it reports faults without flooding the log.
+//! Counters of a port, and reports of its faults that do not flood the log.
 
 use std::io;
 
@@ -7,38 +7,39 @@ use super::source::BadSource;
 /// Counters of a port since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounters {
-    /// Datagrams received.
+    /// Number of datagrams received.
     pub received_datagrams: u64,
-    /// Bytes of UDP payload received.
+    /// Number of bytes of UDP payload received.
     pub received_bytes: u64,
-    /// System calls that received something: datagrams per call tell how well offload works.
+    /// Number of system calls that received something. The number of datagrams per call shows how well offload works.
     pub receive_calls: u64,
-    /// Datagrams that the kernel dropped because the receive buffer was full.
+    /// Number of datagrams that the kernel dropped because the receive buffer was full.
     pub receive_buffer_drops: u64,
-    /// Receive calls that failed.
+    /// Number of receive calls that failed.
     pub receive_errors: u64,
-    /// Datagrams without our ToS, dropped. A raw port leaves them to the kernel instead.
+    /// Number of datagrams dropped because they have neither the control nor the data ToS. A raw port leaves such
+    /// datagrams to the kernel instead.
     pub untagged: u64,
-    /// Datagrams from the MAC address of a group, dropped unanswered.
+    /// Number of datagrams from a group MAC address, dropped without an answer.
     pub source_mac_not_unicast: u64,
-    /// Datagrams from an IPv4 address that is not one host's, dropped unanswered.
+    /// Number of datagrams from an IPv4 address that is not a single host's, dropped without an answer.
     pub source_address_not_unicast: u64,
-    /// Datagrams from UDP port zero, dropped unanswered.
+    /// Number of datagrams from UDP port zero, dropped without an answer.
     pub source_port_zero: u64,
-    /// Datagrams sent.
+    /// Number of datagrams sent.
     pub sent_datagrams: u64,
-    /// Bytes of UDP payload sent.
+    /// Number of bytes of UDP payload sent.
     pub sent_bytes: u64,
-    /// System calls that sent something.
+    /// Number of system calls that sent something.
     pub send_calls: u64,
-    /// Datagrams lost because the send buffer or the device's queue was full.
+    /// Number of datagrams lost because the send buffer or the device's queue was full.
     pub send_full: u64,
-    /// Datagrams lost to any other error.
+    /// Number of datagrams lost to any other error.
     pub send_errors: u64,
 }
 
 impl PortCounters {
-    /// Names and values.
+    /// Returns an iterator over names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
             ("received_datagrams", self.received_datagrams),
@@ -59,7 +60,7 @@ impl PortCounters {
         .into_iter()
     }
 
-    /// Counts one receive call, with a payload of `len` bytes in datagrams of `stride`.
+    /// Counts one receive call that returned a payload of `len` bytes in datagrams of `stride` bytes.
     pub fn received(&mut self, len: usize, stride: usize) {
         self.receive_calls += 1;
         self.received_datagrams += datagrams(len, stride);
@@ -75,7 +76,7 @@ impl PortCounters {
         } += datagrams;
     }
 
-    /// Counts one send call, with a payload of `len` bytes in datagrams of `stride`.
+    /// Counts one send call with a payload of `len` bytes in datagrams of `stride` bytes.
     pub fn sent(&mut self, len: usize, stride: usize) {
         self.send_calls += 1;
         self.sent_datagrams += datagrams(len, stride);
@@ -83,33 +84,33 @@ impl PortCounters {
     }
 }
 
-/// Datagrams of `stride` bytes in a payload of `len` bytes.
+/// Returns the number of datagrams of `stride` bytes in a payload of `len` bytes.
 pub fn datagrams(len: usize, stride: usize) -> u64 {
     len.div_ceil(stride).max(1) as u64
 }
 
-/// Faults since the last report: one log line for all of them.
+/// Faults since the last report; each kind is reported on one log line.
 #[derive(Debug, Default)]
 pub struct Faults {
     receive: Option<(u64, io::Error)>,
     send: Option<(u64, io::Error)>,
     drops: u64,
-    /// The kernel's counter of drops when it was last read.
+    /// Last value read from the kernel's drop counter.
     drops_seen: u32,
 }
 
 impl Faults {
-    /// Takes in a receive call that failed.
+    /// Records a receive call that failed.
     pub fn receive(&mut self, error: io::Error) {
         add(&mut self.receive, 1, error);
     }
 
-    /// Takes in datagrams that were not sent.
+    /// Records datagrams that were not sent.
     pub fn send(&mut self, datagrams: u64, error: io::Error) {
         add(&mut self.send, datagrams, error);
     }
 
-    /// Takes in the kernel's counter of datagrams that found the receive buffer full, which wraps.
+    /// Records the kernel's counter of datagrams dropped because the receive buffer was full. The counter wraps.
     pub fn drops(&mut self, counters: &mut PortCounters, total: u32) {
         let new = u64::from(total.wrapping_sub(self.drops_seen));
         self.drops_seen = total;
@@ -117,7 +118,7 @@ impl Faults {
         self.drops += new;
     }
 
-    /// Logs and forgets them.
+    /// Logs the faults and clears them.
     pub fn report(&mut self, port: &str) {
         if let Some((count, error)) = self.receive.take() {
             tracing::warn!(port, count, %error, "cannot receive");

@@ -1,8 +1,8 @@
-//! Ports: where datagrams come from and go to.
+//! Ports, which receive and send datagrams.
 //!
-//! A [`Port`] lends what it received from its own buffer and sends from the caller's: nothing is copied on
-//! the way between the kernel and the switch core. Both directions move super-frames, up to 64 datagrams of
-//! one size in one system call.
+//! A [`Port`] lends received data from its own buffer and sends from the caller's buffer, so nothing is copied
+//! between the kernel and the switch core. Both directions move super-frames: up to 64 datagrams of one size in one
+//! system call.
 
 mod counters;
 pub mod source;
@@ -16,47 +16,48 @@ use iswitch_switch::Endpoint;
 pub use counters::{Faults, PortCounters, datagrams};
 pub use udp::UdpPort;
 
-/// Datagrams of one sender and class: one, or a super-frame.
+/// Datagrams of one sender and class: a single one, or a super-frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagrams<'a> {
-    /// Who sent them, and to whom.
+    /// Sender and receiver of the datagrams.
     pub from: Endpoint,
-    /// What their ToS says they are.
+    /// Class that their ToS indicates.
     pub class: Class,
     /// UDP payloads, one after the other.
     pub payload: &'a [u8],
-    /// Bytes of each payload but the last, which may be shorter. At least 1.
+    /// Length of each payload in bytes, at least 1; the last payload may be shorter.
     pub stride: usize,
 }
 
-/// What arrived: datagrams, or a frame whose ToS says that it is ours but that cannot be used.
+/// Arrival at a port: datagrams, or the error of a frame whose ToS marks it as an iSwitch packet but that cannot be
+/// used.
 pub type Arrival<'a> = Result<Datagrams<'a>, WireError>;
 
-/// One way in and out of the switch. All calls return at once.
+/// Port of the switch. No method blocks.
 pub trait Port: Send {
-    /// Name for logs: an address or an interface.
+    /// Returns the name of the port for logs: an address or an interface.
     fn name(&self) -> &str;
 
-    /// How datagrams pass it, such as `udp`, for people.
+    /// Returns the mode of the port for display, such as `udp`.
     fn mode(&self) -> &str;
 
-    /// The descriptor to wait on until [`Self::recv`] has something.
+    /// Returns the descriptor to wait on until [`Self::recv`] has something.
     fn as_fd(&self) -> BorrowedFd<'_>;
 
-    /// Receive buffer that the kernel gave, in the kernel's own bytes.
+    /// Returns the size of the receive buffer that the kernel granted, in the kernel's own accounting of bytes.
     fn recv_buffer_bytes(&self) -> usize;
 
-    /// The next arrival; `None` once there is none. Errors are counted, and reported by [`Self::maintain`].
+    /// Returns the next arrival, or `None` if there is none. Errors are counted, and [`Self::maintain`] reports them.
     fn recv(&mut self) -> Option<Arrival<'_>>;
 
     /// Sends datagrams of `stride` bytes (the last may be shorter) to one receiver.
     ///
-    /// What cannot be sent is lost, as on any wire, and counted: the receiver asks for it again.
+    /// Datagrams that cannot be sent are counted and lost, as on any network; the receiver requests them again.
     fn send(&mut self, to: &Endpoint, class: Class, payload: &[u8], stride: usize);
 
-    /// To be called about once a second: looks after the interface, and logs what went wrong since.
+    /// Maintains the interface and logs the faults since the last call. Call this about once a second.
     fn maintain(&mut self);
 
-    /// What the port did so far.
+    /// Returns the counters of the port.
     fn counters(&self) -> &PortCounters;
 }

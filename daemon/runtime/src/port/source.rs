@@ -1,21 +1,21 @@
-//! Senders that cannot be answered: an answer to one would go to a group, to nobody, or back to this machine.
+//! Validation of source addresses: answers to some of them would go to a group, to no host, or back to this machine.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// Why a datagram has no sender that could be answered: at once the name of the counter.
+/// Reason why the sender of a datagram cannot be answered; also the name of the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadSource {
-    /// The source MAC address is a group's.
+    /// The source MAC address is a group address.
     Mac,
-    /// The source address is not one host's: unspecified, broadcast, multicast, or of the loop-back network on a
-    /// cable.
+    /// The source IPv4 address is not a single host's: it is unspecified, broadcast or multicast, or a loopback
+    /// address on a physical network.
     Address,
     /// The source UDP port is zero.
     UdpPort,
 }
 
-/// Whether a sender can be answered; `mac` is that of its frame, where there is one, and `is_loopback` tells whether
-/// senders may be on this machine.
+/// Checks that a sender can be answered. `mac` is the source MAC address of its frame, if there is one; `is_loopback`
+/// says whether the sender may be on this machine.
 pub fn check(source: SocketAddrV4, mac: Option<[u8; 6]>, is_loopback: bool) -> Result<(), BadSource> {
     let address = *source.ip();
     let is_hosts = address != Ipv4Addr::UNSPECIFIED
@@ -49,7 +49,7 @@ mod tests {
         let source = "10.9.0.1:5000".parse().unwrap();
         assert_eq!(check(source, Some([0xff; 6]), false), Err(BadSource::Mac));
         assert_eq!(check(source, Some([1, 0, 0x5e, 0, 0, 1]), false), Err(BadSource::Mac));
-        // The loop-back interface has no MAC addresses.
+        // The loopback interface has no MAC addresses.
         assert_eq!(check("127.0.0.1:5".parse().unwrap(), Some([0; 6]), true), Ok(()));
         assert_eq!(check("127.0.0.1:5".parse().unwrap(), None, true), Ok(()));
     }

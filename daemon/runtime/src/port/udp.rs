@@ -1,4 +1,4 @@
-//! A port that is a UDP socket: needs no privilege.
+//! UDP port, which needs no privileges.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -12,7 +12,7 @@ use super::counters::{Faults, PortCounters, datagrams};
 use super::{Arrival, Datagrams, Port, source};
 use iswitch_switch::{Endpoint, PortId};
 
-/// A UDP socket as a port.
+/// Port that uses a UDP socket.
 #[derive(Debug)]
 pub struct UdpPort {
     id: PortId,
@@ -27,10 +27,10 @@ pub struct UdpPort {
 }
 
 impl UdpPort {
-    /// Binds the socket. Of the classifier the ToS values count, not the UDP port.
+    /// Binds the socket. Only the ToS values of the classifier are used, not its UDP port.
     ///
     /// # Errors
-    /// Those of `bind(2)`.
+    /// The errors of `bind(2)`.
     pub fn bind(
         id: PortId,
         address: SocketAddrV4,
@@ -53,7 +53,7 @@ impl UdpPort {
         })
     }
 
-    /// The address that the socket is bound to.
+    /// Returns the address that the socket is bound to.
     pub fn address(&self) -> SocketAddrV4 {
         self.address
     }
@@ -101,7 +101,8 @@ impl Port for UdpPort {
                 self.counters.untagged += datagrams(received.len, received.stride);
                 continue;
             };
-            // The kernel drops what comes from a cable with the address of this machine.
+            // Loopback addresses are allowed: the kernel drops packets that arrive from a physical network with a
+            // source address of this machine.
             if let Err(bad) = source::check(received.source, None, true) {
                 self.counters.refused(bad, datagrams(received.len, received.stride));
                 continue;
@@ -117,7 +118,7 @@ impl Port for UdpPort {
     }
 
     fn send(&mut self, to: &Endpoint, class: Class, payload: &[u8], stride: usize) {
-        // A socket bound to one address sends from that; the other kind has to be told.
+        // A socket bound to a specific address sends from that address; one bound to 0.0.0.0 needs an explicit source.
         let source = self.address.ip().is_unspecified().then(|| *to.local.ip());
         let tos = self.classifier.tos_of(class);
         match self.socket.send(tos, Some(to.peer), source, payload, stride) {

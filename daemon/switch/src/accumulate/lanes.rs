@@ -1,13 +1,14 @@
-//! The loops over the floats of a packet, in registers of whatever length the CPU has.
+//! The loops over the floats of a packet, generic over the length of the SIMD registers.
 //!
-//! The loops begin where the sum's registers do not straddle cache lines, which a store pays for dearly. The floats
-//! before that place and those behind the last whole register lie in two that overlap the loop's. They are computed
-//! first, from what was there before, so that the floats in both get the same bits twice and no loop goes one by one.
+//! The loops begin at a position where registers of the sum do not straddle cache lines, because stores across cache
+//! lines are slow. The floats before that position and those after the last whole register are covered by two
+//! registers that overlap those of the loop. Both are computed first, from the original values, so that the floats in
+//! an overlap are computed twice with the same bits, and no scalar loop is needed.
 //!
-//! Where the compiler's own target has all there is (no AVX2, or another architecture), plain loops do the same: the
-//! compiler makes SIMD of them.
+//! If the CPU offers no wider SIMD level than the compile target (no AVX2, or another architecture), plain loops are
+//! used instead, which the compiler vectorizes.
 
-// A function that is not inlined is compiled for the least CPU.
+// A function that is not inlined is compiled for the baseline CPU.
 #![expect(clippy::inline_always)]
 
 use core::marker::PhantomData;
@@ -21,17 +22,17 @@ use super::{CANONICAL_NAN, NonFinite};
 const MAGNITUDE_MASK: u32 = 0x7FFF_FFFF;
 const LOWEST_EXPONENT_BIT: u32 = 0x0080_0000;
 
-/// How an element of a sum comes from what it was and the float of the payload.
+/// Computation of an element of a sum from its previous value and the float of the payload.
 pub(super) trait Combine {
     fn one(sum: f32, float: f32) -> f32;
     fn lanes<S: Simd>(simd: S, sum: S::f32s, floats: S::f32s) -> S::f32s;
 }
 
-/// The float alone.
+/// Combination that takes the float and ignores the sum.
 pub(super) struct Store;
-/// +0.0 and the float.
+/// Combination that adds the float to +0.0 and ignores the sum.
 pub(super) struct Overwrite;
-/// The sum and the float.
+/// Combination that adds the float to the sum.
 pub(super) struct Add;
 
 impl Combine for Store {
@@ -81,7 +82,8 @@ fn canonical_lanes<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     simd.select_f32s(simd.equal_f32s(x, x), x, simd.splat_f32s(CANONICAL_NAN))
 }
 
-/// Whether the floats are taken: if so, the sum has changed.
+/// Operation that checks a payload and combines it with a sum. Returns whether the payload was accepted; if not, the
+/// sum is unchanged.
 pub(super) struct Take<'a, C> {
     sum: &'a mut [f32],
     payload: &'a [u8],
@@ -109,7 +111,8 @@ impl<C: Combine> WithSimd for Take<'_, C> {
     }
 }
 
-/// The same, and the result goes into a packet as well.
+/// Operation that checks a payload, adds it to a sum, and also writes the result into a packet. Returns whether the
+/// payload was accepted.
 pub(super) struct TakeInto<'a> {
     pub(super) sum: &'a mut [f32],
     pub(super) payload: &'a [u8],
@@ -184,19 +187,20 @@ fn add_into<S: Simd>(simd: S, sum: &mut [f32], payload: &[u8], packet: &mut [u8]
     packet[rest_bytes..].copy_from_slice(bytes_of(&last));
 }
 
-/// Whether any float of a payload is NaN or an infinity.
+/// Returns whether any float of a payload is NaN or an infinity.
 #[inline(always)]
 pub(super) fn has_non_finite<S: Simd>(simd: S, payload: &[u8]) -> bool {
     let words = words(payload);
     if is_short::<S>(words.len()) {
-        // An exponent of ones carries into the sign bit. Without an early exit the loop is SIMD.
+        // An exponent of all ones carries into the sign bit. Without an early exit, the compiler can vectorize the
+        // loop.
         let carry = |bits: u32| (bits & MAGNITUDE_MASK) + LOWEST_EXPONENT_BIT;
         return words.iter().fold(0, |all, word| all | carry(u32::from_le_bytes(*word))) > MAGNITUDE_MASK;
     }
     let (magnitude, lowest) = (simd.splat_u32s(MAGNITUDE_MASK), simd.splat_u32s(LOWEST_EXPONENT_BIT));
     let width = size_of::<S::u32s>();
     let last = &payload[words.len() * FLOAT_LEN_BYTES - width..][..width];
-    // An exponent of ones carries into the sign bit. Two chains of which none waits for the other.
+    // An exponent of all ones carries into the sign bit. Two independent chains of operations hide the latency.
     let carry = |bytes: &[u8]| {
         let bits: S::u32s = pod_read_unaligned(&bytes[..width]);
         simd.add_u32s(simd.and_u32s(bits, magnitude), lowest)
@@ -214,25 +218,26 @@ pub(super) fn has_non_finite<S: Simd>(simd: S, payload: &[u8]) -> bool {
     simd.first_true_m32s(simd.greater_than_u32s(carries, magnitude)) < S::U32_LANES
 }
 
-/// Whether the plain loops do: SIMD registers hold numbers in the order of the machine.
+/// Returns whether the plain loop is used: on scalar targets, for short vectors, and on big-endian machines, whose
+/// SIMD registers would have the wrong byte order.
 #[inline(always)]
 fn is_short<S: Simd>(len: usize) -> bool {
     S::IS_SCALAR || len < S::F32_LANES || cfg!(target_endian = "big")
 }
 
-/// Floats before the first one at which a register may begin that lies in one cache line.
+/// Returns the number of floats before the first position at which a register lies within one cache line.
 #[inline(always)]
 fn unaligned_floats<S: Simd>(sum: &[f32]) -> usize {
     sum.as_ptr().align_offset(size_of::<S::f32s>())
 }
 
-/// The first register of a sum.
+/// Loads the first register of a sum.
 #[inline(always)]
 fn register<S: Simd>(sum: &[f32]) -> S::f32s {
     S::as_simd_f32s(sum).0[0]
 }
 
-/// The floats of one register. The slice may be longer.
+/// Loads the floats of one register from a slice, which may be longer.
 #[inline(always)]
 fn floats<S: Simd>(bytes: &[u8]) -> S::f32s {
     pod_read_unaligned(&bytes[..size_of::<S::f32s>()])

@@ -1,4 +1,4 @@
-//! Join: a sender becomes a member, or states anew which workers it represents.
+//! Join: admits a sender as a member, or updates which workers a member represents.
 
 use iswitch_protocol::limits::{MAX_HEIGHT, MAX_MEMBERS};
 use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Status};
@@ -16,7 +16,7 @@ use crate::reason::DropReason;
 use crate::reply::{self, Refusal, Request};
 use crate::state::State;
 
-/// Processes a Join. `is_proven`: whether it has shown the nonce of its address.
+/// Processes a Join. `is_proven` states whether it has shown the nonce of its address.
 pub(super) fn handle_join(
     state: &mut State,
     from: &Endpoint,
@@ -25,14 +25,14 @@ pub(super) fn handle_join(
     is_proven: bool,
 ) {
     if is_double(state, from, request.job, join) {
-        // The same Join arrived on two ports; a member has one.
+        // The same Join arrived on two ports, but a member has only one.
         return state.counters.count_drop(DropReason::OtherPort);
     }
     let freshness = check_fresh(state, from, request, join, is_proven);
     match freshness {
         Freshness::Repeated | Freshness::Proven { .. } => {}
         Freshness::Unproven { nonce } => {
-            // Replacing a member costs the other members time, so members are limited here as well.
+            // Limit members here as well: replacing a member costs the other members time.
             let replaces = state.jobs.find_member(from).is_some();
             if replaces && !state.limiter.admit(state.now, *from.peer.ip(), Asks::Control) {
                 return state.counters.count_drop(DropReason::RateLimited);
@@ -60,13 +60,13 @@ pub(super) fn handle_join(
     }
 }
 
-/// Whether the process that sends a Join is a member that is alive on another port.
+/// Returns whether the sender of a Join is already a member, alive on another port.
 fn is_double(state: &State, from: &Endpoint, id: u32, join: &JoinRepr) -> bool {
     let other = state.jobs.same_elsewhere(from, id, join);
     other.is_some_and(|at| state.jobs.is_heard(at, state.now, state.config.lease()))
 }
 
-/// Answers a question about a job, whose sender is not admitted to it.
+/// Answers a query about a job. The sender is not admitted.
 fn query(state: &State, id: u32, join: &JoinRepr) -> Result<Option<MemberAt>, Refusal> {
     let job = state.jobs.find(id).and_then(|at| state.jobs.get(at)).ok_or(Status::UnknownJob)?;
     job.mismatch(join).map_or(Ok(None), |mismatch| Err(mismatch.into()))
@@ -100,7 +100,7 @@ fn try_join(
         return Err(Status::UnknownMember.into());
     }
     if let Some(at) = state.jobs.same_elsewhere(from, id, join) {
-        // The member was silent on its own port: it has moved to this one.
+        // The member was silent on its previous port, so it has moved to this one.
         lifecycle::remove_member(state, at, Departure::Restarted);
     }
     let dismissed = give_way(state, id, join);
@@ -114,8 +114,8 @@ fn try_join(
     admit(state, at, from, request.id, join).map(Some)
 }
 
-/// Ends a job that has begun without the holders of its sums, of which one now comes back. Returns the addresses of its
-/// members, which join again.
+/// Ends a job that began without the holders of its sums, one of which is now returning. Returns the addresses of its
+/// members, which must rejoin.
 fn give_way(state: &mut State, id: u32, join: &JoinRepr) -> Option<Dismissed> {
     let at = state.jobs.find(id)?;
     let (now, lease) = (state.now, state.config.lease());
@@ -126,7 +126,7 @@ fn give_way(state: &mut State, id: u32, join: &JoinRepr) -> Option<Dismissed> {
     Some(dismissed)
 }
 
-/// A member states again what it represents: a switch may represent more workers than before.
+/// Updates a member from a repeated Join: a switch may represent more workers than before.
 fn renew(state: &mut State, at: MemberAt, join: &JoinRepr) {
     let Some(job) = state.jobs.get_mut(at.job) else { return };
     let is_forming = !job.is_formed();
@@ -191,7 +191,7 @@ fn admit(
     Ok(at)
 }
 
-/// Refuses a Join with a field that it may not have, whatever its job.
+/// Refuses a Join with a field value that is invalid in any job.
 fn check_fields(join: &JoinRepr, has_parent: bool) -> Result<(), Refusal> {
     if join.mode != Mode::Synchronous && has_parent {
         return Err((Status::ModeMismatch, Mode::Synchronous as u32).into());

@@ -1,4 +1,4 @@
-//! Control packets of members and other senders: one function for each Action.
+//! Control packets of members and non-members: one function for each Action.
 
 mod join;
 mod segments;
@@ -24,7 +24,7 @@ use crate::{lifecycle, parent};
 pub(crate) fn handle_control(state: &mut State, from: &Endpoint, bytes: &[u8]) {
     state.counters.control_received += 1;
     let member = state.jobs.find_member(from);
-    // A Join that answers a challenge passes even if a flood has used up the limit.
+    // Admit a Join that answers a challenge even if a flood has used up the rate limit.
     let is_proven = member.is_none() && redeem_nonce(state, from, bytes);
     let is_limited = member.is_none() && !is_proven;
     if is_limited && !state.limiter.admit(state.now, *from.peer.ip(), Asks::Control) {
@@ -38,7 +38,7 @@ pub(crate) fn handle_control(state: &mut State, from: &Endpoint, bytes: &[u8]) {
         return state.counters.count_drop(DropReason::OtherPort);
     }
     if packet.action_code() == Action::Ack as u8 {
-        // A response is never answered: two switches would exchange Acks for ever.
+        // Never answer an Ack: two switches would exchange Acks forever.
         return state.counters.count_drop(DropReason::UnexpectedAck);
     }
     let Some(seal) = authenticate(state, from, &packet) else { return };
@@ -73,7 +73,7 @@ fn refuse_unparsed(
     reply::refuse_packet(state, from, packet, refusal, seal);
 }
 
-/// Processes a request of a member that is no Join.
+/// Processes any request of a member except a Join.
 fn handle_request(state: &mut State, from: &Endpoint, request: Request, at: MemberAt, body: ControlBody<'_>) {
     let Some(job) = state.jobs.get(at.job) else { return };
     if job.id() != request.job {
@@ -84,7 +84,7 @@ fn handle_request(state: &mut State, from: &Endpoint, request: Request, at: Memb
     state.hear_from(at);
     state.jobs.follow(at, from);
     let outcome = match body {
-        // Handled before.
+        // Handled by the caller.
         ControlBody::Join(_) | ControlBody::Ack(_) => return,
         ControlBody::Leave => return handle_leave(state, from, request, at),
         ControlBody::Reset { boot } => return handle_reset(state, from, request, at, boot),
@@ -102,18 +102,18 @@ fn handle_request(state: &mut State, from: &Endpoint, request: Request, at: Memb
 }
 
 fn handle_leave(state: &mut State, from: &Endpoint, request: Request, at: MemberAt) {
-    // Acknowledged first: afterwards the job may be gone.
+    // Acknowledge first: after the removal, the job may no longer exist.
     reply::grant(state, from, request, at);
     lifecycle::remove_member(state, at, Departure::Leave);
 }
 
-/// Clears a job: its members join again and state by their histories which sums they have. If the job continued with
-/// the same members instead, a sum that some have received and others have not would go unnoticed.
+/// Clears a job. Its members rejoin and state by their histories which sums they have. If the job continued with the
+/// same members instead, a sum that only some of them have received would go unnoticed.
 fn handle_reset(state: &mut State, from: &Endpoint, request: Request, at: MemberAt, boot: u64) {
     let Some(job) = state.jobs.get_mut(at.job) else { return };
     let is_over = boot != 0 && boot != job.epoch();
     if is_over || !job.is_formed() {
-        // A repeated request takes effect once, and a job without rounds has nothing to clear.
+        // A repeated Reset takes effect only once, and a job without rounds has nothing to clear.
         if !is_over {
             job.end_halt();
         }
@@ -121,7 +121,7 @@ fn handle_reset(state: &mut State, from: &Endpoint, request: Request, at: Member
     }
     let (id, boot) = (job.id(), job.epoch());
     if job.has_parent() {
-        // The parent answers by forgetting this switch, which then forgets its members.
+        // The parent grants the Reset by forgetting this switch, which then forgets its own members.
         return parent::pass_on(state, at.job, ControlBody::Reset { boot });
     }
     reply::grant(state, from, request, at);
@@ -155,7 +155,7 @@ fn handle_set_h(
     Ok(())
 }
 
-/// Compares the digest of a member's weights with those of the others.
+/// Compares the digest of a member's weights with those of the other members.
 fn handle_digest(
     state: &mut State,
     from: &Endpoint,

@@ -15,7 +15,7 @@ use crate::reply::{self, Refusal, Request, bitmap_of};
 use crate::state::State;
 use crate::{lifecycle, parent};
 
-/// Closes segments with what they have.
+/// Handles an FBcast: closes segments with the contributions that they have.
 pub(super) fn handle_fbcast(
     state: &mut State,
     from: &Endpoint,
@@ -35,7 +35,7 @@ pub(super) fn handle_fbcast(
         return Ok(());
     }
     if range.round == job.rounds().numbers().next() {
-        // It has no contributions yet.
+        // The round has no contributions yet.
         reply::grant(state, from, request, at);
         return Ok(());
     }
@@ -44,14 +44,15 @@ pub(super) fn handle_fbcast(
     }
     let end = range.first + range.count;
     let closing = Work::Close { job: at.job, round: range.round, next: range.first, end };
-    // A request for which the queue has no room is not acknowledged, so that it is repeated.
+    // Do not acknowledge a request for which the queue has no room, so that the sender repeats it.
     if state.queue_work(closing) {
         reply::grant(state, from, request, at);
     }
     Ok(())
 }
 
-/// Answers a Help: what the switch misses from the member goes into the Ack, what it has follows as data.
+/// Answers a Help: the Ack names the segments that the switch is missing from the member; available results follow as
+/// data packets.
 pub(super) fn handle_help(
     state: &mut State,
     from: &Endpoint,
@@ -83,7 +84,7 @@ pub(super) fn handle_help(
     Ok(())
 }
 
-/// The segments of a Help that the switch misses from the member.
+/// Returns the segments of a Help that the switch is missing from the member.
 fn missing_of(
     state: &mut State,
     at: MemberAt,
@@ -95,13 +96,13 @@ fn missing_of(
     let indices = || wanted.indices().filter_map(SegmentIndex::new);
     let last = range.round.previous();
     if indices().any(|index| is_missing(last, index)) {
-        // The answer to its Join was lost, and another one was not: a member in two rounds at once joins once more.
+        // The member got only one of two different answers to its Join and is at the wrong round: it must rejoin.
         return Err(Status::UnknownMember.into());
     }
     Ok(bitmap_of(range, indices().filter(|index| is_missing(range.round, *index))))
 }
 
-/// Whether the member's budget allows these results.
+/// Charges the requested results to the member's repeat budget. Returns false if the budget is insufficient.
 fn may_repeat(state: &mut State, at: MemberAt, wanted: SegmentSetRepr<'_>) -> bool {
     let (now, lease) = (state.now, state.config.lease());
     let Some(job) = state.jobs.get_mut(at.job) else { return false };
@@ -164,7 +165,7 @@ fn check_round(job: &Job, at: MemberAt, round: Round) -> Result<(), Refusal> {
         return if round.is_before(oldest) { Err(Refusal::stale_round(oldest)) } else { Ok(()) };
     }
     let (member, numbers) = (job.members().get(at.member), job.rounds().numbers());
-    // A switch may have members that lack the sum before the round at which it continues.
+    // Only for workers: a switch may have members that lack the sum before the round at which it continues.
     let begins_later = member.is_some_and(|it| it.kind == Kind::Worker && round.is_before(it.start.round));
     if round.next().is_before(numbers.current()) || round.is_before(numbers.base()) || begins_later {
         return Err(Refusal::stale_round(job.next_round_of(at.member)));

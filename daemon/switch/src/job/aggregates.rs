@@ -1,4 +1,4 @@
-//! The aggregates of an asynchronous job, and the vectors that its members are sending.
+//! Aggregates of an asynchronous job, and the vectors that its members are sending.
 
 use iswitch_protocol::limits::{MAX_ASYNC_GENERATIONS, MAX_MEMBERS, MAX_SKIPPED_VECTORS};
 use iswitch_protocol::{Round, Seg};
@@ -9,21 +9,21 @@ use crate::ids::MemberId;
 use crate::origin::Position;
 use crate::reason::DropReason;
 
-/// The aggregates: one that is being filled, and the last ones that were finished.
+/// Aggregates of a job: the one that is being filled, and the latest finished ones.
 #[derive(Debug)]
 pub(crate) struct Aggregates {
     numbers: Numbers,
-    /// Number of aggregates for which there is memory.
+    /// Number of aggregates that fit into the job's memory.
     capacity: usize,
-    /// The aggregate to which the next admitted vector is added.
+    /// Number of the aggregate that is being filled, to which the next admitted vector is added.
     filling: Round,
-    /// Number of vectors in that aggregate.
+    /// Number of vectors in the aggregate that is being filled.
     vectors: u16,
-    /// Number of vectors that complete it; fixed by the first.
+    /// Number of vectors that complete the aggregate; fixed when its first vector is admitted.
     threshold: u16,
-    /// Worker gradients in it.
+    /// Number of worker gradients in the aggregate that is being filled.
     contributions: u16,
-    /// The last aggregates that were finished, by number modulo the capacity.
+    /// Latest finished aggregates, indexed by number modulo the capacity.
     finished: [Finished; MAX_ASYNC_GENERATIONS],
     staging: [Staging; MAX_MEMBERS],
 }
@@ -39,48 +39,49 @@ struct Finished {
 /// The vector that a member is sending.
 #[derive(Clone, Copy, Debug, Default)]
 struct Staging {
-    /// Its number, or that of the next one.
+    /// Number of the vector, or of the next one if none is being sent.
     number: Round,
-    /// Number of its segments that are set aside.
+    /// Number of its segments that are staged.
     received: u32,
-    /// Marks the slots of these segments.
+    /// Mark of the slots that hold these segments.
     mark: Generation,
-    /// Worker gradients in it.
+    /// Number of worker gradients in the vector.
     contributions: u16,
-    /// The aggregate that took the vector before it, if that was admitted.
+    /// Aggregate that includes the preceding vector, if that vector was admitted.
     taken_by: Option<Round>,
-    /// The first segment of the vector before that has yet to be added: this one and those after it occupy the memory.
+    /// First segment of the preceding vector that has yet to be added. This segment and those after it still occupy
+    /// the memory.
     unadded_from: Option<u32>,
 }
 
-/// What the switch knows of a member's vector (requirement V-5).
+/// State of a member's vector at the switch (requirement V-5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Receipt {
-    /// It is part of this aggregate.
+    /// The vector is part of this aggregate.
     Admitted(Round),
-    /// It is expected; some of its segments may have arrived.
+    /// The vector is expected; some of its segments may have arrived.
     Expected,
-    /// It is neither the last one admitted nor the one expected, which is this.
+    /// The vector is neither the last one admitted nor the expected one, whose number this is.
     Unknown(Round),
 }
 
-/// A vector that is added to an aggregate.
+/// An admitted vector that is added to an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Addition {
     pub(crate) member: MemberId,
     pub(crate) aggregate: Round,
-    /// The aggregate's first vector overwrites what its memory held.
+    /// Whether it is the first vector of the aggregate, which overwrites the previous content of the memory.
     pub(crate) is_first: bool,
-    /// The last one finishes it: the results are sent while they are made.
+    /// Whether it is the last vector, which finishes the aggregate. The results are sent while the vector is added.
     pub(crate) is_last: bool,
 }
 
-/// A segment that a member may set aside.
+/// A segment that may be staged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acceptable {
-    /// It begins a vector.
+    /// Whether the segment begins a vector.
     pub(super) is_first: bool,
-    /// Number of segments of its vector that are set aside with it.
+    /// Number of staged segments of its vector, including this one.
     pub(super) received: u32,
 }
 
@@ -110,7 +111,7 @@ impl Aggregates {
         self.capacity
     }
 
-    /// Continues at an aggregate as if there had been none before. What was set aside is given up.
+    /// Restarts at aggregate `base`, as if there had been none before. Staged segments are given up.
     pub(super) fn restart_at(&mut self, base: Round) {
         (self.filling, self.vectors) = (base, 0);
         for staging in &mut self.staging {
@@ -118,34 +119,34 @@ impl Aggregates {
         }
     }
 
-    /// Expects the first vector of a new member.
+    /// Prepares to receive the vectors of a new member; its first vector has the number `first`.
     pub(super) fn admit_member(&mut self, id: MemberId, first: Round) {
         let staging = &mut self.staging[id.get()];
         let unadded_from = staging.unadded_from;
         *staging = Staging { number: first, unadded_from, ..Staging::default() };
     }
 
-    /// Position of an aggregate in memory.
+    /// Returns the position of an aggregate in the job's memory.
     pub(super) fn position_of(&self, aggregate: Round) -> usize {
         aggregate.get() as usize % self.capacity
     }
 
-    /// The aggregate that is being filled.
+    /// Returns the number of the aggregate that is being filled.
     pub(crate) fn filling(&self) -> Round {
         self.filling
     }
 
-    /// Whether a vector is in it.
+    /// Returns whether the aggregate that is being filled contains a vector.
     pub(crate) fn is_open(&self) -> bool {
         self.vectors > 0
     }
 
-    /// Number of vectors that complete it.
+    /// Returns the number of vectors that complete the aggregate that is being filled.
     pub(crate) fn threshold(&self) -> u16 {
         self.threshold
     }
 
-    /// The oldest finished aggregate whose results are kept; the one being filled if there is none.
+    /// Returns the oldest finished aggregate whose results are kept, or the one being filled if there is none.
     pub(crate) fn oldest_kept(&self) -> Round {
         let kept = self.filling.distance_from(self.numbers.base()).min(self.capacity as u32 - 1);
         self.filling.minus(kept)
@@ -157,17 +158,17 @@ impl Aggregates {
         is_kept.then(|| &self.finished[self.position_of(aggregate)])
     }
 
-    /// Worker gradients in a finished aggregate, if its results are kept.
+    /// Returns the number of worker gradients in a finished aggregate, if its results are kept.
     pub(super) fn contributions_of(&self, aggregate: Round) -> Option<u16> {
         self.finished(aggregate).map(|finished| finished.contributions)
     }
 
-    /// History before a finished aggregate, if its results are kept.
+    /// Returns the history before a finished aggregate, if its results are kept.
     pub(super) fn history_before(&self, aggregate: Round) -> Option<u64> {
         self.finished(aggregate).map(|finished| finished.before)
     }
 
-    /// The first kept aggregate with that history before it.
+    /// Returns the first kept aggregate with the history `history` before it.
     pub(super) fn kept_after(&self, history: u64) -> Option<Round> {
         let oldest = self.oldest_kept();
         let kept = self.filling.distance_from(oldest);
@@ -176,8 +177,8 @@ impl Aggregates {
             .find(|round| self.finished[self.position_of(*round)].before == history)
     }
 
-    /// Lowers the threshold to the number of members, if some have left (requirement V-4). `threshold` is that of the
-    /// job. Returns true if the vectors in the aggregate now suffice.
+    /// Lowers the threshold to that of the job if members have left, unless H is pinned (requirement V-4). Returns
+    /// true if the vectors in the aggregate now suffice.
     pub(super) fn lower_threshold(&mut self, threshold: u16, is_pinned: bool) -> bool {
         if !is_pinned {
             self.threshold = self.threshold.min(threshold);
@@ -185,7 +186,7 @@ impl Aggregates {
         self.is_open() && self.vectors >= self.threshold
     }
 
-    /// Counts a member's vector into the aggregate that is being filled. `threshold` is that of the job.
+    /// Admits a member's vector to the aggregate that is being filled. `threshold` is that of the job.
     pub(super) fn admit_vector(&mut self, member: MemberId, contributions: u16, threshold: u16) -> Addition {
         let (aggregate, is_first) = (self.filling, !self.is_open());
         if is_first {
@@ -206,7 +207,8 @@ impl Aggregates {
         Addition { member, aggregate, is_first, is_last }
     }
 
-    /// Finishes the aggregate that is being filled, and begins the next. Returns the number of that.
+    /// Finishes the aggregate that is being filled and begins the next one, whose number it returns. `before` is the
+    /// history before the finished aggregate.
     pub(super) fn finish(&mut self, before: u64) -> Round {
         let aggregate = self.filling;
         let contributions = self.contributions;
@@ -215,7 +217,7 @@ impl Aggregates {
         self.filling
     }
 
-    /// What the switch knows of a vector of a member.
+    /// Returns the state of a member's vector at the switch.
     pub(crate) fn receipt(&self, member: MemberId, number: Round) -> Receipt {
         let staging = &self.staging[member.get()];
         match staging.taken_by {
@@ -225,7 +227,7 @@ impl Aggregates {
         }
     }
 
-    /// Whether a member may set a segment aside now. `mark` is that of the segment's slot.
+    /// Checks whether a segment of a member may be staged now. `mark` is that of the segment's slot.
     pub(super) fn accepts(
         &self,
         member: MemberId,
@@ -251,7 +253,7 @@ impl Aggregates {
         Ok(Acceptable { is_first, received: if is_first { 1 } else { staging.received + 1 } })
     }
 
-    /// Begins a vector. What was set aside of an earlier one is given up.
+    /// Begins a vector. Staged segments of an earlier one are given up.
     pub(super) fn begin_vector(&mut self, member: MemberId, seg: Seg, mark: Generation) {
         let staging = &mut self.staging[member.get()];
         (staging.received, staging.contributions) = (0, seg.contributions);
@@ -261,25 +263,26 @@ impl Aggregates {
         staging.mark = mark;
     }
 
-    /// Records how many segments of a member's vector are set aside. Returns the mark of their slots.
+    /// Records how many segments of a member's vector are staged. Returns the mark of their slots.
     pub(super) fn set_aside(&mut self, member: MemberId, received: u32) -> Generation {
         let staging = &mut self.staging[member.get()];
         staging.received = received;
         staging.mark
     }
 
-    /// Whether a segment of a vector is set aside. `mark` is that of the segment's slot.
+    /// Returns whether a segment of a vector is staged. `mark` is that of the segment's slot.
     pub(super) fn is_set_aside(&self, member: MemberId, number: Round, mark: Generation) -> bool {
         let staging = &self.staging[member.get()];
         staging.received > 0 && staging.number == number && mark == staging.mark
     }
 
-    /// Whether the count of the aggregate has room for `contributions` more worker gradients.
+    /// Returns whether the contribution count of the aggregate can grow by `contributions`.
     pub(super) fn has_room_for(&self, contributions: u16) -> bool {
         !self.is_open() || add_contributions(self.contributions, contributions).is_some()
     }
 
-    /// Records the first segment of a member's last vector that has yet to be added; none if all are.
+    /// Records the first segment of a member's last vector that has yet to be added; `None` if all segments are
+    /// added.
     pub(super) fn note_unadded(&mut self, member: MemberId, from: Option<u32>) {
         self.staging[member.get()].unadded_from = from;
     }

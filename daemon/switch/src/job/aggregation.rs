@@ -1,9 +1,9 @@
-//! The sums of a synchronous job: one contribution to one segment.
+//! Aggregation in a synchronous job: adds one contribution to one segment.
 //!
-//! A slot is addressed by the round's parity and the segment's index, so two rounds can be alive: the one being summed,
-//! and the last one, whose results are kept for members that lost them. A slot is reused only when its successor of the
-//! other parity is finished, to which every participant has contributed, and so none of them can still need the older
-//! result.
+//! A slot is addressed by the round's parity and the segment's index, so two rounds can be alive: the one being
+//! summed, and the previous one, whose results are kept for members that lost them. A slot is reused only after the
+//! slot of the other parity, which is one round later, is finished. Every participant has contributed to that later
+//! round, so none of them can still need the older result.
 
 use iswitch_protocol::limits::SEG_LEN_BYTES;
 use iswitch_protocol::wire::DataPacket;
@@ -20,26 +20,26 @@ use crate::reason::DropReason;
 /// The outcome of a contribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// In the sum, which is not complete.
+    /// The contribution was added; the sum is not complete yet.
     Summed,
-    /// In the sum, and the result is in the batch.
+    /// The contribution was added and completed the sum, which was put into the batch if it had room.
     Completed,
-    /// The segment was finished before: its result is the answer.
+    /// The segment was already finished; the answer is its result.
     Finished,
-    /// Changed nothing.
+    /// The contribution was dropped and changed nothing.
     Dropped(DropReason),
 }
 
-/// Whether a slot takes a member's contribution to a round.
+/// Decision on whether a slot accepts a member's contribution to a round.
 enum Admission {
-    /// The first to this slot; the round may have to be opened.
+    /// First contribution to this slot; the round may have to be opened.
     First,
     Next,
     Finished,
     Refused(DropReason),
 }
 
-/// A job together with its slots and sums.
+/// A job with its slots and sums.
 pub(crate) struct Aggregation<'a> {
     pub(super) job: &'a mut Job,
     pub(super) slots: &'a mut [Slot],
@@ -49,7 +49,7 @@ pub(crate) struct Aggregation<'a> {
 }
 
 impl<'a> Aggregation<'a> {
-    /// `slots` and `sums` are those of the job.
+    /// Combines a job with its slots and sums.
     pub(crate) fn new(
         job: &'a mut Job,
         slots: &'a mut [Slot],
@@ -64,7 +64,7 @@ impl<'a> Aggregation<'a> {
         self.job
     }
 
-    /// Takes in one contribution of a member. A completed sum goes into `batch`.
+    /// Processes one contribution of a member. If it completes the sum, the sum goes into `batch`.
     pub(crate) fn contribute(
         &mut self,
         member: MemberId,
@@ -84,7 +84,7 @@ impl<'a> Aggregation<'a> {
             Admission::First => (0, MemberSet::EMPTY),
             Admission::Next => (slot.contributions, slot.contributors),
         };
-        // Not sooner: a supplied sum that is late belongs to a round that is over, and is valid.
+        // Checked only here: a supplied sum that arrives late belongs to a finished round, but is valid.
         if !self.job.accepts_weight(member, seg.round, seg.contributions) {
             return Verdict::Dropped(DropReason::BadWeight);
         }
@@ -131,7 +131,7 @@ impl<'a> Aggregation<'a> {
         *self.slot_mut(round, total.index) = Slot { contributors, generation, round, contributions, state };
     }
 
-    /// Whether the packet could be a contribution to the job at all.
+    /// Checks whether the packet can be a contribution to the job at all.
     pub(super) fn check(&self, packet: &DataPacket<'_>, seg: Seg) -> Result<(), DropReason> {
         if self.job.halted {
             Err(DropReason::Halted)
@@ -144,7 +144,7 @@ impl<'a> Aggregation<'a> {
         }
     }
 
-    /// Given the slot of a segment, and the round if it is open.
+    /// Decides whether a contribution is admitted, given the slot of its segment, and its round if that is open.
     fn admission(&self, member: MemberId, seg: Seg, slot: &Slot, opened: Option<&OpenRound>) -> Admission {
         let Seg { round, index, .. } = seg;
         if slot.is_done(round) {
@@ -157,7 +157,7 @@ impl<'a> Aggregation<'a> {
         if slot.is_open(round) {
             return match opened {
                 None => Admission::Refused(DropReason::StaleRound),
-                // First: a restarted worker may have the id, and so the bit, of its predecessor.
+                // Checked first: a restarted worker may have the id, and so the bit, of its predecessor.
                 Some(open) if !open.participants.contains(member) => {
                     Admission::Refused(DropReason::NotParticipant)
                 }
@@ -178,8 +178,8 @@ impl<'a> Aggregation<'a> {
         if takes_part { Admission::First } else { Admission::Refused(DropReason::NotParticipant) }
     }
 
-    /// Adds a contribution to the sum, and puts the sum into the batch if there is one. Returns false if the
-    /// contribution is refused: then nothing has changed.
+    /// Adds a contribution to the sum, and writes the sum into the batch if one is given. Returns false if the
+    /// contribution is refused; then nothing has changed.
     fn sum_on_arrival(
         &mut self,
         seg: Seg,
@@ -210,20 +210,19 @@ impl<'a> Aggregation<'a> {
         }
     }
 
-    /// Whether contributions are kept until the segment is finished, and then added in the order of ranks.
+    /// Returns whether contributions are kept until the segment is finished and then added in the order of ranks.
     pub(crate) fn is_ordered(&self) -> bool {
         self.job.rounds.synchronous().is_some_and(|rounds| rounds.order().is_some())
     }
 
-    /// Keeps a member's contribution to the segment until that is finished. Returns false if the contribution is
-    /// refused.
+    /// Keeps a member's contribution until the segment is finished. Returns false if the contribution is refused.
     fn keep(&mut self, member: MemberId, index: SegmentIndex, payload: &[u8], non_finite: NonFinite) -> bool {
         let start = (SUM_VECTORS + member.get()) * self.job.layout.gradient_len() as usize;
         let range = self.job.layout.range(index);
         accumulate::store(&mut self.sums[start + range.start..start + range.end], payload, non_finite)
     }
 
-    /// Sums the kept contributions to a segment, in an ordered job; does nothing in another.
+    /// Sums the kept contributions to a segment in an ordered job. Does nothing in any other job.
     fn sum_kept(&mut self, round: Round, index: SegmentIndex, contributors: MemberSet) {
         let Some(order) = self.job.rounds.synchronous().and_then(|rounds| rounds.order()) else { return };
         let len = self.job.layout.gradient_len() as usize;
@@ -239,12 +238,14 @@ impl<'a> Aggregation<'a> {
     }
 
     fn is_complete(&self, contributors: MemberSet, open: &OpenRound) -> bool {
-        // A member that left after it contributed must not stand for one that has yet to.
+        // Count only present members: one that left after contributing must not stand in for one that has yet to
+        // contribute.
         let present = contributors.intersection(open.participants).len();
         self.job.formed && present > 0 && present >= open.threshold
     }
 
-    /// The state of a slot with all contributions: its sum is the result, or a contribution to that of the parent.
+    /// Returns the new state of a slot whose contributions are complete: its sum is either the result or a
+    /// contribution to the parent's sum.
     fn complete(&mut self, round: Round) -> SlotState {
         if self.job.goes_up(round) {
             return SlotState::Partial;
@@ -253,8 +254,9 @@ impl<'a> Aggregation<'a> {
         SlotState::Done
     }
 
-    /// Closes an open segment that waits for no member, or in any case if forced, and puts its sum into the batch.
-    /// Returns the number of members in the sum, none if it is not closed; needs room in the batch.
+    /// Closes an open segment that waits for no member, or with `force` any open segment with contributions, and puts
+    /// its sum into the batch, which must have room. Returns the number of members in the sum, or `None` if the
+    /// segment is not closed.
     pub(crate) fn close(
         &mut self,
         round: Round,
@@ -270,7 +272,7 @@ impl<'a> Aggregation<'a> {
             if !(is_forced || is_deserted || self.is_complete(slot.contributors, &open)) {
                 return None;
             }
-            // An open slot is of this generation.
+            // An open slot belongs to the current generation, so only the state changes.
             self.slot_mut(round, index).state = self.complete(round);
             self.sum_kept(round, index, slot.contributors);
         } else if !(is_deserted && self.contribute_nothing(round, index)) {
@@ -280,8 +282,8 @@ impl<'a> Aggregation<'a> {
         Some(self.slot(round, index).contributors.len())
     }
 
-    /// Fills a segment without participants with zeros, which change no sum. Returns false if it was sent before, or it
-    /// is too early.
+    /// Fills a segment without participants with zeros, which change no sum. Returns false if the segment was already
+    /// sent or it is too early to send it.
     fn contribute_nothing(&mut self, round: Round, index: SegmentIndex) -> bool {
         let slot = self.slot(round, index);
         if slot.is_partial(round) || slot.is_done(round) || !self.may_begin(round, index) {
@@ -293,8 +295,8 @@ impl<'a> Aggregation<'a> {
         true
     }
 
-    /// Puts the result of a finished segment, or of a segment of a finished aggregate, into the batch. Returns false if
-    /// it is not finished, or not kept.
+    /// Puts the result of a finished segment, or of a segment of a finished aggregate, into the batch. Returns false
+    /// if it is not finished or no longer kept.
     pub(crate) fn push_result(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
         if let Rounds::Asynchronous(_) = self.job.rounds {
             return self.push_finished(round, index, batch);
@@ -306,7 +308,8 @@ impl<'a> Aggregation<'a> {
         is_done
     }
 
-    /// Puts the sum of the members into the batch, if the parent's result has not arrived yet.
+    /// Puts the members' partial sum into the batch, if the parent's result has not arrived yet. Returns false
+    /// otherwise.
     pub(crate) fn push_partial(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
         let is_partial = self.slot(round, index).is_partial(round);
         if is_partial {
@@ -321,7 +324,8 @@ impl<'a> Aggregation<'a> {
         accumulate::copy_into(sum, batch.push(seg, size_of_val(sum)));
     }
 
-    /// Takes in a result of the parent, which replaces the sum of the members. Returns false if it is of no use.
+    /// Processes a result of the parent, which replaces the partial sum of the members. Returns false if the result
+    /// is unusable.
     pub(crate) fn finish(&mut self, packet: &DataPacket<'_>) -> bool {
         let Seg { index, round, contributions } = packet.seg();
         let layout = &self.job.layout;
@@ -344,7 +348,7 @@ impl<'a> Aggregation<'a> {
         accumulate::overwrite(self.sum_mut(round, index), packet.float_bytes(), NonFinite::Sum)
     }
 
-    /// Whether a round is the next one at a segment.
+    /// Returns whether `round` is the next round of a segment.
     fn may_begin(&self, round: Round, index: SegmentIndex) -> bool {
         let Some(rounds) = self.job.rounds.synchronous() else { return false };
         let base = self.job.rounds.numbers().base();
@@ -355,8 +359,9 @@ impl<'a> Aggregation<'a> {
             && (round == base || self.slot(last, index).is_done(last))
     }
 
-    /// Whether the members wait for the parent's result of a segment. The parent perhaps has it in the rounds in which
-    /// the job was taken up again: a member that has it, from an earlier run of this switch, contributes no more.
+    /// Returns whether the members wait for the parent's result of a segment. In the rounds in which the job was
+    /// resumed below the parent, the parent may already have a result without a contribution of every member: a
+    /// member that got the result from an earlier run of this switch does not contribute again.
     pub(crate) fn awaits_parent(&self, round: Round, index: SegmentIndex) -> bool {
         let slot = self.slot(round, index);
         let is_replayed =
@@ -364,7 +369,8 @@ impl<'a> Aggregation<'a> {
         slot.is_partial(round) || !slot.is_done(round) && (self.job.is_taken_up(round) || is_replayed())
     }
 
-    /// Whether the switch would take this member's contribution to a segment now. Never in an asynchronous job.
+    /// Returns whether the switch would accept this member's contribution to a segment now. Always false in an
+    /// asynchronous job.
     pub(crate) fn is_missing(&self, member: MemberId, round: Round, index: SegmentIndex) -> bool {
         if let Rounds::Asynchronous(_) = self.job.rounds {
             return false;

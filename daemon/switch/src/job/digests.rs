@@ -1,4 +1,4 @@
-//! Digests of the weights: whether the replicas of a learner still agree.
+//! Digests of the weights, which show whether the replicas of a learner still agree.
 
 use iswitch_protocol::Round;
 use iswitch_protocol::limits::MAX_DIGESTS;
@@ -6,7 +6,7 @@ use iswitch_protocol::wire::DigestRepr;
 
 use crate::ids::{MemberId, MemberSet};
 
-/// The digests of a job's last rounds (requirement G-1).
+/// Digests of the last rounds of a job (requirement G-1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Digests {
     kept: [Option<Kept>; MAX_DIGESTS],
@@ -17,28 +17,30 @@ pub(crate) struct Digests {
 struct Kept {
     round: Round,
     digest: u64,
-    /// The member that reported the digest first.
+    /// Member that was first to report a digest of the round.
     member: MemberId,
-    /// The members that reported another one. A repeated request is refused again, but not counted again.
+    /// Members that reported a different digest. A repeated request of such a member is refused again, but not
+    /// counted again.
     differing: MemberSet,
 }
 
-/// A digest that differs from the one reported first.
+/// Result of a comparison in which a digest differs from the one reported first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Divergence {
-    /// The member that reported the digest first.
+    /// Member that was first to report a digest of the round.
     pub(crate) other: MemberId,
-    /// Whether this member has not reported a different digest of this round before.
+    /// Whether this is the member's first different digest of the round.
     pub(crate) is_new: bool,
 }
 
 impl Digests {
-    /// Number of digests that differed since the job was created.
+    /// Returns the number of digests that differed since the job was created.
     pub(crate) fn diverged(&self) -> u64 {
         self.diverged
     }
 
-    /// Compares a digest with that of another member, or keeps it for comparison.
+    /// Compares a digest with the one reported first for its round. If there is none, keeps the digest for
+    /// comparison.
     pub(crate) fn compare(&mut self, member: MemberId, reported: DigestRepr) -> Result<(), Divergence> {
         let kept = self.kept.iter_mut().flatten().find(|kept| kept.round == reported.round);
         let Some(kept) = kept else {
@@ -55,7 +57,7 @@ impl Digests {
         Err(Divergence { other: kept.member, is_new })
     }
 
-    /// Takes a free entry, or that of the oldest round if this one is later.
+    /// Stores a digest in a free entry, or replaces that of the oldest round if the new round is later.
     fn keep(&mut self, new: Kept) {
         let oldest = self.kept.iter_mut().reduce(|a, b| match (&a, &b) {
             (Some(first), Some(second)) if second.round.is_before(first.round) => b,

@@ -1,8 +1,8 @@
-//! When a job is complete, and where its members then start.
+//! Completion of a job, and where its members then start.
 //!
-//! A switch that was restarted knows nothing of its jobs. Its members come back and state by their histories which sums
-//! they have. The job continues under round numbers that no packet of the earlier run can name. If some members lack
-//! the last sum, the members that hold it send it once more: that round is replayed, not summed.
+//! A restarted switch knows nothing of its jobs. The members rejoin and state by their histories which sums they
+//! have. The job continues under round numbers that no packet of the earlier run can name. If some members lack the
+//! last sum, the members that hold it resend it: that round is replayed, not summed.
 
 use core::net::SocketAddrV4;
 use core::time::Duration;
@@ -17,18 +17,19 @@ use super::rounds::{OpenRound, Replay, Rounds};
 use super::slot::Generation;
 use crate::ids::{MemberId, MemberSet};
 
-/// Least distance from the latest round that a member knows of to the first of a resumed job: the number of the
-/// member's next round may lie one behind that of others, and one round may be replayed.
+/// Minimum distance, in rounds, from the latest round that a member names to the first round of a resumed job: the
+/// next round of one member may be one behind that of others, and one round may be replayed.
 const RESUME_GAP_ROUNDS: u32 = 3;
-/// Further rounds, drawn with the epoch, so that successive runs of the switch do not use the same rounds.
+/// Exclusive upper bound of the additional gap, in rounds. The gap is derived from the epoch, so that successive runs
+/// of the switch do not use the same rounds.
 const RESUME_GAP_DRAWN: u64 = 256;
 
-/// What the members of a job that come back have in common.
+/// History that the rejoining members of a job have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CommonHistory {
     /// History of the members that are up to date.
     pub(super) latest: u64,
-    /// History of the members that lack the last sum, if a member holds it.
+    /// History of the members that lack the last sum, if another member holds that sum.
     pub(super) behind: Option<u64>,
 }
 
@@ -40,15 +41,15 @@ impl CommonHistory {
         }
     }
 
-    /// The history of the member with the latest round: others of an asynchronous job may lack several of its sums
-    /// (V-9).
+    /// Returns the history of the member with the latest round. Other members of an asynchronous job may lack several
+    /// of its sums (V-9).
     fn of_the_furthest(job: &Job) -> Option<Self> {
         let resuming = job.members.resuming();
         let furthest = resuming.reduce(|a, b| if a.round.is_before(b.round) { b } else { a })?;
         Some(Self { latest: furthest.history, behind: None })
     }
 
-    /// The history that most members share; of several, that of the lowest member id.
+    /// Returns the history that most members share. A tie goes to the member with the lowest id.
     fn of_most(job: &Job) -> Option<Self> {
         let mut best: Option<(usize, Self)> = None;
         for candidate in job.members.resuming() {
@@ -68,18 +69,18 @@ impl CommonHistory {
         resume.history == self.latest || self.is_behind(resume)
     }
 
-    /// Whether a member lacks the last sum.
+    /// Returns whether a member lacks only the last sum.
     pub(super) fn is_behind(&self, resume: &ResumeRepr) -> bool {
         self.behind.is_some_and(|behind| lacks_after(resume, behind))
     }
 
-    /// Whether a member holds the last sum.
+    /// Returns whether a member holds the last sum.
     pub(super) fn holds_last(&self, resume: &ResumeRepr) -> bool {
         resume.history == self.latest && self.behind.is_some_and(|behind| resume.previous == behind)
     }
 
-    /// History of the members that lack the last sum according to a switch below, or by the number of their next
-    /// round.
+    /// Returns the history of the members that lack the last sum, as stated by a switch below or inferred from a
+    /// member whose next round is one behind.
     fn lacked(&self, job: &Job) -> Option<u64> {
         let up_to_date = || job.members.returning().filter(|resume| resume.history == self.latest);
         let below = up_to_date().map(|resume| resume.behind).find(|behind| *behind != 0);
@@ -92,49 +93,51 @@ impl CommonHistory {
     }
 }
 
-/// Whether a member has the sums up to the history `behind`, but not the next one. A switch with such members lacks it
-/// too, unless others of its members hold that sum: then it needs no other supplier.
+/// Returns whether a member has the sums up to the history `behind`, but not the next one. A switch with such members
+/// lacks that sum too, unless other members of the switch hold it: then no other supplier is needed.
 fn lacks_after(resume: &ResumeRepr, behind: u64) -> bool {
     !resume.fresh && (resume.history == behind || resume.behind == behind && resume.previous == 0)
 }
 
-/// Where the parent lets a job below it start.
+/// Start that the parent granted to a job below it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Granted {
     /// Epoch of the topmost switch.
     pub(crate) epoch: u64,
     pub(crate) start: Start,
-    /// Whether the parent may still have the sum of the round before that.
+    /// Whether the parent may still have the sum of the round before the start.
     pub(crate) keeps_last: bool,
 }
 
-/// Where the members of a job continue.
+/// Plan for where the members of a job continue.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
-    /// The next round that is summed, and the history before it.
+    /// Next round that is summed. `latest` is the history before it.
     next: Round,
     latest: u64,
-    /// The first round of members that have nothing in common with the others, and the history before it.
+    /// First round of members that share no history with the others, and the history before it.
     fresh: (Round, u64),
-    /// The rounds from `next` on that some members may be at under the same parent, and the histories before them.
+    /// Rounds from `next` on that some members may have reached under the same parent, each with the history before
+    /// it.
     starts: [(Round, u64); STARTS],
-    /// History of the members that await the last sum in the round before that, and the source of the sum.
+    /// History of the members that await the last sum in the round before `next`, and the source of that sum.
     awaiting: Option<(u64, Replay)>,
 }
 
 impl Plan {
-    /// All members begin at `next`, unless they await the last sum.
+    /// Creates a plan in which all members begin at `next`, except those that await the last sum.
     fn new(next: Round, latest: u64, awaiting: Option<(u64, Replay)>) -> Self {
         let fresh = (next, latest);
         Self { next, latest, fresh, starts: [fresh; STARTS], awaiting }
     }
 
-    /// All members begin at `next`, except those that are known to be at one of the rounds after it.
+    /// Creates a plan in which all members begin at `next`, except those that are known to have reached one of the
+    /// following rounds.
     fn under_way(next: Round, latest: u64, epoch: u64) -> Self {
         Self { starts: starts_from(next, latest, epoch), ..Self::new(next, latest, None) }
     }
 
-    /// Where a member continues that is neither up to date nor lacks the last sum.
+    /// Returns the start of a member that is neither up to date nor lacks just the last sum.
     fn start_of(&self, own: Option<u64>) -> Start {
         let known = self.starts.iter().find(|(_, before)| own == Some(*before));
         let (standing, (round, history)) =
@@ -144,30 +147,32 @@ impl Plan {
 }
 
 impl Job {
-    /// Whether a Join shows that the job has begun without the holders of its sums (M-9): a switch that has just
-    /// started cannot know of them, and a job that declared no workers does not wait.
+    /// Returns whether a Join shows that the job began without the holders of its sums (M-9). This can happen because
+    /// a switch that has just started does not know of them, and a job that declared no workers does not wait.
     pub(crate) fn gives_way_to(&self, join: &JoinRepr, now: Instant, lease: Duration) -> bool {
         let is_young = self.began_with_newcomers && now.since(self.created) <= lease;
         let has_other_sums = |resume: ResumeRepr| !resume.fresh && self.round_after(resume.history).is_none();
         is_young && join.resume.is_some_and(has_other_sums) && self.mismatch(join).is_none()
     }
 
-    /// The members of the incarnation that gave way to this one: their sums do not count.
+    /// Records the members of the incarnation that gave way to this one. Their sums do not count.
     pub(crate) fn dismiss(&mut self, dismissed: &Dismissed) {
         self.dismissed = *dismissed;
     }
 
-    /// The sums that the sender of a Join has, as far as they count.
+    /// Returns the sums that the sender of a Join claims to have. The claim of a dismissed member is marked Fresh, so
+    /// that it does not count.
     pub(crate) fn resume_of(&self, join: &JoinRepr, from: SocketAddrV4) -> Option<ResumeRepr> {
         let is_dismissed = self.dismissed.contains(from);
         join.resume.map(|resume| ResumeRepr { fresh: resume.fresh || is_dismissed, ..resume })
     }
 
-    /// Whether all members have joined that the job waits for: the workers that it was declared with, or if it comes
-    /// back, the members that it had.
+    /// Returns whether all members that the job waits for have joined: the declared workers, or for a resumed job,
+    /// the members that it had before.
     pub(crate) fn is_gathered(&self) -> bool {
         let (members, weight) = (u32::from(self.members.count()), self.members.weight());
-        // A Fresh member has no sums, but knows the number of members: the holders of the history may still come.
+        // A Fresh member has no sums, but knows how many members there were: the holders of the history may still
+        // arrive.
         let had =
             |count: fn(&ResumeRepr) -> u16| self.members.returning().map(count).max().map_or(0, u32::from);
         if !self.is_returning() {
@@ -179,15 +184,15 @@ impl Job {
         }
     }
 
-    /// Whether the members that have come back may continue without the rest. Switches that lost sight of each other
-    /// must not continue in two places.
+    /// Returns whether the members that have rejoined may continue without the rest. If a switch among them can
+    /// change its parent, a majority is required, so that two parts of the job never continue independently.
     pub(crate) fn may_continue_without_the_rest(&self) -> bool {
         let had = self.members.returning().map(|resume| u32::from(resume.weight)).max().unwrap_or(0);
         self.is_returning() && (!self.members.roam() || 2 * self.members.weight() > had)
     }
 
-    /// Whether a Join from a member's address is of the same process, or of a switch that was restarted and comes back
-    /// in time to continue.
+    /// Returns whether a Join from a member's address is from the same process, or from a restarted switch that
+    /// returned in time to continue.
     pub(crate) fn is_known(&self, id: MemberId, join: &JoinRepr) -> bool {
         let Some(member) = self.members.get(id) else { return false };
         let resumes_at = join.resume.and_then(|resume| self.history.round_after(resume.history));
@@ -196,17 +201,18 @@ impl Job {
         member.instance == join.instance || member.kind == Kind::Switch && comes_back()
     }
 
-    /// Whether any member comes back with sums.
+    /// Returns whether any member rejoined with sums.
     pub(crate) fn is_resumed(&self) -> bool {
         self.members.resuming().next().is_some()
     }
 
-    /// Whether any member was one before, with sums or without.
+    /// Returns whether any member was a member before, with or without sums.
     fn is_returning(&self) -> bool {
         self.members.returning().next().is_some()
     }
 
-    /// Completes the job, as the parent has granted it if there is one: from now on rounds end.
+    /// Completes the job, so that rounds can finish from now on. If there is a parent, `granted` is the start that it
+    /// granted.
     pub(crate) fn form(&mut self, generation: Generation, granted: Option<Granted>, now: Instant) {
         self.formed = true;
         self.began_with_newcomers = self.workers == 0 && granted.is_none() && !self.is_returning();
@@ -228,7 +234,8 @@ impl Job {
         self.refresh_thresholds();
     }
 
-    /// What a member switch states of the members below it, and of those that its parent had.
+    /// Returns the resume fields of this switch's own Join, which summarize those of the members below it. `members`
+    /// is the number of members that the parent had.
     pub(crate) fn resume_of_all(&self, members: u16) -> Option<ResumeRepr> {
         let common = CommonHistory::of(self)?;
         let holder = self.members.resuming().find(|resume| common.holds_last(resume));
@@ -245,12 +252,13 @@ impl Job {
         })
     }
 
-    /// A round that no packet of an earlier run of the switch or of an earlier job can name, nor the one before it, in
-    /// which a sum may be replayed.
+    /// Returns a round such that no packet of an earlier run of the switch or of an earlier job names it or the round
+    /// before it, in which a sum may be replayed.
     fn unused_round(&self) -> Round {
         let gap = RESUME_GAP_ROUNDS + (self.epoch() % RESUME_GAP_DRAWN) as u32;
         let first = self.rounds.numbers().base().next();
-        // Compared with the first round only: claims that are each later than another lead around the circle.
+        // Compare claims with the first round only: a chain of claims, each later than the one before, could wrap
+        // around the round numbers.
         self.members
             .returning()
             .map(|resume| resume.round.plus(gap))
@@ -276,7 +284,8 @@ impl Job {
                 let awaiting = self.plan(common, round).awaiting;
                 let first = self.last_round_lacked(epoch, round, common).filter(|_| keeps_last);
                 let (next, latest) = first.unwrap_or((round, common.latest));
-                // The round may be under way, and hold what such a member has contributed in an earlier membership.
+                // Fresh members start one round later: the round may be under way and already contain a contribution
+                // that such a member made in an earlier membership.
                 let fresh = (following, history::after(common.latest, epoch, round));
                 Plan { fresh, awaiting, ..Plan::under_way(next, latest, epoch) }
             }
@@ -293,8 +302,8 @@ impl Job {
         }
     }
 
-    /// The round before the one granted, and the history before it, if some members are there: an earlier run of this
-    /// switch sent its sum to the others only. The parent still has it.
+    /// Returns the round before the granted one, and the history before it, if some members are still there because
+    /// an earlier run of this switch sent its sum only to the others. The parent still has that sum.
     fn last_round_lacked(&self, epoch: u64, granted: Round, common: CommonHistory) -> Option<(Round, u64)> {
         let last = granted.previous();
         let lacks_last = |own: &u64| history::after(*own, epoch, last) == common.latest;
@@ -319,7 +328,7 @@ impl Job {
         self.open(OpenRound { round: replayed, participants, threshold: 1, unfinished, replay, opened: now });
     }
 
-    /// Starts all members as planned. Returns those that supply the last sum.
+    /// Assigns each member its start according to the plan. Returns the members that supply the last sum.
     fn start_members(&mut self, plan: &Plan) -> MemberSet {
         let Plan { next, latest, awaiting, .. } = *plan;
         let replayed = next.previous();
@@ -343,17 +352,19 @@ impl Job {
         suppliers
     }
 
-    /// Whether the sum that members were to supply to other members of the parent is lost with them.
+    /// Returns whether all members that were to supply a sum to the parent's other members have left before the sum
+    /// was complete.
     pub(crate) fn has_lost_suppliers(&self) -> bool {
         let is_lost = |open: &OpenRound| open.replay == Replay::Here && open.is_left();
         self.sends_replay_up && self.rounds.open_rounds().any(is_lost)
     }
 
-    /// No member holds the whole of a sum any more that some await: they continue without it, unless others have it.
+    /// Gives up the replay of a sum that some members await, because no member that holds the whole sum is left. The
+    /// members continue without it, unless others have the sum.
     pub(super) fn give_up_replay(&mut self, round: Round) {
         let next = round.next();
         let behind = self.history.before(round);
-        // A member that was Fresh and has finished no round since knows the history, but may not have its sums.
+        // A Fresh member that has finished no round since knows the history, but may lack its sums.
         let has_sums = |member: &Member| member.resume.is_some_and(|resume| !resume.fresh);
         let is_up_to_date = |member: &Member| {
             let start = member.start;
@@ -369,7 +380,8 @@ impl Job {
         if others_have_it {
             self.rounds.numbers_mut().begin_at(base);
         } else {
-            // Newcomers may have begun the next round, perhaps with the state of one that had the sum.
+            // Restart at an unused round: newcomers may have begun the next one, perhaps with the state of a member
+            // that had the sum.
             self.rounds.restart_at(base);
             self.history.restart_at(base, behind, None);
         }

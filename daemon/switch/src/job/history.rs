@@ -1,28 +1,28 @@
-//! The histories of a job: which sums a member has that is at a given round (requirement M-8).
+//! Histories of a job, each of which identifies the sums that a member has before a given round (requirement M-8).
 
 use iswitch_protocol::{Round, history};
 
-/// Rounds that members below one parent may be at: two are alive at once, one may be finished for some of the members
-/// only, and a Fresh member begins with the one after these.
+/// Number of rounds at which members below one parent may be: two rounds are alive at once, one may be finished for
+/// some of the members only, and a Fresh member starts one round after these.
 pub(super) const STARTS: usize = 4;
 
-/// The histories of a job around its latest round.
+/// Histories of a job around its latest round.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct History {
     /// Epoch of the topmost switch's incarnation of the job.
     epoch: u64,
-    /// The latest round that was opened, or the first.
+    /// Latest round that was opened, or the first round.
     at: Round,
     /// History of the members that take part in `at`.
     before: u64,
     /// History one round earlier, if there was one.
     earlier: Option<u64>,
-    /// History after `at` if that round is not summed but replayed.
+    /// History after `at`, if that round is replayed instead of summed.
     replayed: Option<u64>,
 }
 
 impl History {
-    /// The history of a job that begins at a round.
+    /// Creates the history of a job that begins at the round `base`.
     pub(crate) fn begin(epoch: u64, job: u32, base: Round) -> Self {
         Self { epoch, at: base, before: history::begin(epoch, job, base), earlier: None, replayed: None }
     }
@@ -31,17 +31,17 @@ impl History {
         self.epoch
     }
 
-    /// Continues under the epoch of the topmost switch.
+    /// Adopts the epoch of the topmost switch.
     pub(super) fn adopt(&mut self, epoch: u64) {
         self.epoch = epoch;
     }
 
-    /// Continues at a round with the history before it, and if that round is replayed, the history after it.
+    /// Restarts at the round `at` with the history before it and, if that round is replayed, the history after it.
     pub(super) fn restart_at(&mut self, at: Round, before: u64, replayed: Option<u64>) {
         *self = Self { at, before, earlier: None, replayed, ..*self };
     }
 
-    /// Records that a round is opened: the latest one again, or the next.
+    /// Records that a round opens: either the latest one again, or the one after it.
     pub(super) fn advance(&mut self, round: Round) {
         if round == self.at.next() {
             let before = self.after();
@@ -53,7 +53,7 @@ impl History {
         self.replayed.unwrap_or_else(|| history::after(self.before, self.epoch, self.at))
     }
 
-    /// History of the members whose next round is `round`; zero if it is no longer known.
+    /// Returns the history of the members whose next round is `round`, or zero if it is no longer known.
     pub(super) fn before(&self, round: Round) -> u64 {
         if round == self.at {
             self.before
@@ -66,16 +66,16 @@ impl History {
         }
     }
 
-    /// The next round of a member with that history.
+    /// Returns the next round of a member with the history `history`.
     pub(super) fn round_after(&self, history: u64) -> Option<Round> {
-        // The latest first: a sum that was given up leaves two rounds with one history.
+        // Check the latest round first: if a sum was given up, two rounds have the same history.
         [self.at.next(), self.at, self.at.previous()]
             .into_iter()
             .find(|round| history != 0 && self.before(*round) == history)
     }
 }
 
-/// A round and the rounds after it, each with the history before it.
+/// Returns a round and the rounds after it, each with the history before it.
 pub(super) fn starts_from(round: Round, before: u64, epoch: u64) -> [(Round, u64); STARTS] {
     let mut starts = [(round, before); STARTS];
     for at in 1..STARTS {

@@ -1,4 +1,4 @@
-//! The membership table of a job (figure 9 of the paper).
+//! Membership table of a job (figure 9 of the paper).
 
 use core::net::SocketAddrV4;
 
@@ -11,30 +11,30 @@ use crate::budget::RepeatBudget;
 use crate::endpoint::Endpoint;
 use crate::ids::{MemberId, MemberSet};
 
-/// One member of a job.
+/// A member of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) endpoint: Endpoint,
     pub(crate) kind: Kind,
     /// Number of workers that the member represents.
     pub(crate) weight: u16,
-    /// Levels of switches below and including the member.
+    /// Number of levels of switches below and including the member.
     pub(crate) height: u8,
     /// Whether the member, or a switch below it, may change to another parent.
     pub(crate) roams: bool,
-    /// Distinguishes a restarted process from a repeated Join.
+    /// Instance number of the process, which distinguishes a restarted process from a repeated Join.
     pub(crate) instance: u32,
     /// Position of the member in ordered sums.
     pub(crate) rank: u16,
-    /// Request id of the Join, which the notice that the job is complete repeats.
+    /// Request id of the Join. The notice that the job is complete repeats it.
     pub(crate) join_request: u32,
-    /// The sums that the member had before it joined, if any.
+    /// Statement of the member about the sums that it had before it joined, if any.
     pub(crate) resume: Option<ResumeRepr>,
     pub(crate) start: Start,
     pub(crate) admitted: Instant,
     pub(crate) last_heard: Instant,
     pub(crate) session: Session,
-    /// The latest round that was reported to wait for this member; cleared when a later round has finished in time.
+    /// Latest round that was reported to wait for this member; cleared once rounds no longer wait for it.
     pub(crate) held_up: Option<Round>,
     /// Budget for repeated results.
     pub(crate) repeats: RepeatBudget,
@@ -42,29 +42,29 @@ pub(crate) struct Member {
     pub(crate) progress: Progress,
 }
 
-/// Where a member begins or continues: what the Ack of its Join states.
+/// Where a member begins or continues, as stated in the Ack of its Join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Start {
     pub(crate) standing: Standing,
-    /// The first round that the member takes part in.
+    /// First round that the member takes part in.
     pub(crate) round: Round,
-    /// The history before that round.
+    /// History before that round; for the standings Supplies and Awaits, the history after it.
     pub(crate) history: u64,
 }
 
 /// The authenticated session of a member in a job with a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Session {
-    /// The nonce that the member was admitted with, to which its trailers are bound; [`NO_SESSION`] without a key.
+    /// Nonce with which the member was admitted, to which its trailers are bound; [`NO_SESSION`] without a key.
     nonce: u64,
-    /// The highest counter in the member's trailers.
+    /// Highest counter in the member's trailers so far.
     counter: u64,
-    /// Key of the tags of the member's contributions, if data is tagged.
+    /// Key for the tags of the member's contributions, if data is tagged.
     data_key: Option<TagKey>,
 }
 
 impl Session {
-    /// The session of a member that has proved nothing.
+    /// Session of a member without authentication.
     pub(crate) const NONE: Self = Self { nonce: NO_SESSION, counter: 0, data_key: None };
 
     pub(crate) fn new(nonce: u64, counter: u64, data_key: Option<TagKey>) -> Self {
@@ -79,7 +79,8 @@ impl Session {
         self.data_key
     }
 
-    /// Records the counter of a trailer. Returns false if the counter is not above the last one (requirement A-4).
+    /// Records the counter of a trailer. Returns false if the counter is not above all earlier ones (requirement
+    ///
     pub(crate) fn advance(&mut self, counter: u64) -> bool {
         let rises = counter > self.counter;
         self.counter = self.counter.max(counter);
@@ -87,24 +88,24 @@ impl Session {
     }
 }
 
-/// Contributions of a member that were accepted.
+/// Accepted contributions of a member.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progress {
     /// Number of segments.
     pub(crate) segments: u64,
-    /// Round of the last one, or in an asynchronous job the number of its vector.
+    /// Round of the last contribution, or in an asynchronous job the number of its vector.
     pub(crate) round: Option<Round>,
-    /// Arrival of the last one.
+    /// Arrival time of the last contribution.
     pub(crate) at: Instant,
 }
 
 impl Member {
-    /// Whether the member lacks a sum that others supply in that round.
+    /// Returns whether the member awaits a sum that others supply in `round`.
     pub(crate) fn awaits(&self, round: Round) -> bool {
         self.start.standing == Standing::Awaits && self.start.round == round
     }
 
-    /// Records contributions that were accepted at once, the last of them to `round`.
+    /// Records `segments` contributions that were accepted together, the last of them to `round`.
     pub(crate) fn note_progress(&mut self, segments: u64, round: Option<Round>, now: Instant) {
         if segments > 0 {
             let segments = self.progress.segments + segments;
@@ -119,7 +120,7 @@ pub(crate) struct Members {
     table: [Option<Member>; MAX_MEMBERS],
     /// The ids in use.
     present: MemberSet,
-    /// Whether a switch is or was among them: packets of the members below it may still be in flight.
+    /// Whether a switch is or was among the members, so that packets of members below it may still be in flight.
     had_switches: bool,
 }
 
@@ -150,7 +151,7 @@ impl Members {
         self.table.iter().flatten().map(|member| &member.endpoint)
     }
 
-    /// The ids in use.
+    /// Returns the ids in use.
     pub(crate) fn present(&self) -> MemberSet {
         self.present
     }
@@ -159,53 +160,54 @@ impl Members {
         self.present.len()
     }
 
-    /// Number of workers that all members represent.
+    /// Returns the number of workers that the members represent in total.
     pub(crate) fn weight(&self) -> u32 {
         self.iter().map(|(_, member)| u32::from(member.weight)).sum()
     }
 
-    /// Whether a switch among them may change to another parent.
+    /// Returns whether a member, or a switch below one, may change to another parent.
     pub(crate) fn roam(&self) -> bool {
         self.iter().any(|(_, member)| member.roams)
     }
 
-    /// Levels of switches among and below them.
+    /// Returns the number of levels of switches among and below the members.
     pub(crate) fn height(&self) -> u8 {
         self.iter().map(|(_, member)| member.height).max().unwrap_or(0)
     }
 
-    /// Whether a switch is or was among them.
+    /// Returns whether a switch is or was among the members.
     pub(super) fn had_switches(&self) -> bool {
         self.had_switches
     }
 
-    /// A worker that may be asked for the state of its learner: the longest-standing one, but not `id` itself.
+    /// Returns the address of a worker from which the state of the learner can be fetched: the longest-standing
+    /// worker other than `id`.
     pub(crate) fn peer_of(&self, id: Option<MemberId>) -> Option<SocketAddrV4> {
         let others = self.iter().filter(|(other, member)| Some(*other) != id && member.kind == Kind::Worker);
         others.min_by_key(|(_, member)| member.admitted).map(|(_, member)| member.endpoint.peer)
     }
 
-    /// What the members that had been members before state of their sums.
+    /// Returns the resume statements of the members that were members before.
     pub(super) fn returning(&self) -> impl Iterator<Item = &ResumeRepr> {
         self.iter().filter_map(|(_, member)| member.resume.as_ref())
     }
 
-    /// The same of the members that hold sums and do not only know of some.
+    /// Returns the resume statements of the members that hold sums, that is, without the flag fresh.
     pub(super) fn resuming(&self) -> impl Iterator<Item = &ResumeRepr> {
         self.returning().filter(|resume| !resume.fresh)
     }
 
-    /// Whether a member would take part in a round that opened now.
+    /// Returns whether a member would take part in `round` if it opened now.
     pub(super) fn would_take_part(&self, id: MemberId, round: Round) -> bool {
         self.get(id).is_some_and(|member| !round.is_before(member.start.round))
     }
 
-    /// The members that would take part in a round that opened now.
+    /// Returns the members that would take part in `round` if it opened now.
     pub(super) fn starting_by(&self, round: Round) -> MemberSet {
         self.iter().filter(|(_, member)| !round.is_before(member.start.round)).map(|(id, _)| id).collect()
     }
 
-    /// Moves starts before `round` up to it.
+    /// Moves all starts before `round` up to `round`.
     pub(super) fn start_no_earlier_than(&mut self, round: Round) {
         for (_, member) in self.iter_mut().filter(|(_, member)| member.start.round.is_before(round)) {
             member.start.round = round;
@@ -225,8 +227,8 @@ impl Members {
     }
 }
 
-/// Addresses of members that began a job before the holders of its sums came back. The sums of these members do not
-/// count when the next incarnation is completed.
+/// Addresses of members that began a job before the holders of its sums returned. The sums of these members do not
+/// count when the next incarnation of the job is completed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dismissed([Option<SocketAddrV4>; MAX_MEMBERS]);
 
@@ -237,7 +239,7 @@ impl Default for Dismissed {
 }
 
 impl Dismissed {
-    /// The members of the incarnation that ends.
+    /// Collects the members of the incarnation that ends.
     pub(crate) fn of(members: &Members) -> Self {
         let mut dismissed = Self::default();
         for (id, member) in members.iter() {

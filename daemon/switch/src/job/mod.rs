@@ -1,8 +1,8 @@
-//! One training job: what it was declared with, its members, its rounds and its threshold H.
+//! One training job: its declaration, its members, its rounds and its threshold H.
 //!
-//! The modules below build on each other: a [slot] and the [members], [rounds] and [aggregates]; [`Job`], which owns
-//! them; [formation] and [standing], which decide where members start; [aggregation] and [vectors], which join a job
-//! with its slots and sums.
+//! The submodules build on each other: a [slot], the [members], the [rounds] and the [aggregates]; [`Job`], which
+//! owns them; [formation] and [standing], which decide where members start; [aggregation] and [vectors], which
+//! combine a job with its slots and sums.
 
 mod aggregates;
 mod aggregation;
@@ -41,87 +41,89 @@ use crate::origin::Position;
 use history::History;
 use rounds::Synchronous;
 
-/// Vectors that hold the sums of a synchronous job: one for each of the two rounds that can be alive.
+/// Number of vectors that hold the sums of a synchronous job: one for each of the two rounds that can be alive.
 const SUM_VECTORS: usize = 2;
 
-/// A job. Its slots and sums lie in the arenas of the switch.
+/// A job. Its slots and sums are stored in the arenas of the switch.
 #[derive(Debug)]
 pub(crate) struct Job {
     id: u32,
     layout: VectorLayout,
-    /// Workers that must have joined before the first round completes; zero if the job waits for none.
+    /// Number of workers that must join before the first round can complete; zero if the job does not wait.
     workers: u16,
-    /// Address of the first member.
+    /// Address of the job's first member.
     founder: Ipv4Addr,
     created: Instant,
-    /// Whether the job has a key, without which no packet changes it.
+    /// Whether the job has a key. If so, packets without valid authentication cannot change the job.
     has_key: bool,
-    /// Key of the tags of its results, if data is tagged.
+    /// Key for the tags of the job's results, if data is tagged.
     tag_key: Option<TagKey>,
-    /// Whether the sums of its members are contributions to those of a parent switch.
+    /// Whether the sums of the members are sent to a parent switch as contributions.
     has_parent: bool,
     members: Members,
     rounds: Rounds,
     history: History,
-    /// Whether the job is complete: all workers that it waits for have joined, or the members of an earlier run of the
-    /// switch have come back.
+    /// Whether the job is complete: all workers that it waits for have joined, or the members from an earlier run of
+    /// the switch have rejoined.
     formed: bool,
-    /// Whether the job was completed by newcomers alone and waited for no other member, so that members with its sums
-    /// may still come.
+    /// Whether only newcomers completed the job, without waiting for other members, so that members with sums of an
+    /// earlier incarnation may still arrive.
     began_with_newcomers: bool,
-    /// Until the job is complete: members of its last incarnation, if that gave way to the history of this one (M-9).
+    /// Members of the previous incarnation, if that incarnation gave way to the history of this one (M-9). Empty once
+    /// the job is complete.
     dismissed: Dismissed,
-    /// Whether a sum that members supply is for other members of the parent too.
+    /// Whether a sum that members supply is also sent to the parent, for its other members.
     sends_replay_up: bool,
-    /// The last round of which the parent perhaps already had results when the job was resumed below it.
+    /// Last round of which the parent may already have had results when the job was resumed below it.
     taken_up: Option<Round>,
     halted: bool,
-    /// Threshold H set by SetH; otherwise H follows the members.
+    /// Threshold H set by SetH; `None` if H follows the number of members.
     pinned_threshold: Option<u16>,
-    /// Number of results, which renew the budgets of the members.
+    /// Number of results so far, which replenish the repeat budgets of the members.
     results: u64,
     digests: Digests,
     memory: Memory,
 }
 
-/// The parts of the arenas that belong to a job.
+/// Regions of the arenas that belong to a job.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
     pub(crate) slots: Range<usize>,
     pub(crate) sums: Range<usize>,
-    /// Slots of another generation count as empty.
+    /// Current generation of the job; slots of other generations count as empty.
     pub(crate) generation: Generation,
 }
 
-/// What the switch decides when a job is created.
+/// Properties of a new job that the switch decides.
 pub(crate) struct Beginning {
     pub(crate) layout: VectorLayout,
     pub(crate) founder: Ipv4Addr,
     pub(crate) created: Instant,
     /// Epoch of this incarnation.
     pub(crate) epoch: u64,
-    /// The first round.
+    /// Position of the first round.
     pub(crate) position: Position,
     pub(crate) has_key: bool,
     pub(crate) tag_key: Option<TagKey>,
     pub(crate) has_parent: bool,
-    /// Whether contributions are added in the order of ranks, if the job is synchronous.
+    /// Whether a synchronous job adds contributions in the order of ranks.
     pub(crate) is_ordered: bool,
     pub(crate) memory: Memory,
 }
 
-/// Members that a job with that many declared workers may have. It has no room for those of another run.
+/// Returns the number of members that a job with `workers` declared workers may have. There is no additional room for
+/// members of an earlier run.
 fn max_members(workers: u16) -> u32 {
     if workers > 0 { u32::from(workers) } else { MAX_MEMBERS as u32 }
 }
 
-/// Threshold H that follows the participants of a round.
+/// Returns the threshold H that follows from the participants of a round.
 fn threshold_of(participants: MemberSet, awaited_workers: u16) -> u16 {
     participants.len().max(awaited_workers).max(1)
 }
 
 impl Job {
-    /// A job without members, as its first Join declares it.
+    /// Creates a job without members from its first Join.
     pub(crate) fn new(id: u32, join: &JoinRepr, beginning: Beginning) -> Self {
         let Beginning { layout, position, epoch, .. } = beginning;
         let rounds = match join.mode {
@@ -155,8 +157,9 @@ impl Job {
         }
     }
 
-    /// Floats that a job needs memory for: two rounds, and if sums are ordered a vector for each member that the job
-    /// may have; or if it is asynchronous the aggregates, and a vector for each member.
+    /// Returns the number of floats that a job needs memory for, or `None` on overflow. A synchronous job needs the
+    /// vectors of two rounds and, with ordered sums, one vector for each member that it may have. An asynchronous job
+    /// needs its aggregates and one vector for each member that it may have.
     pub(crate) fn sums_len(join: &JoinRepr, layout: &VectorLayout, is_ordered: bool) -> Option<usize> {
         let members = max_members(join.workers) as usize;
         let vectors = match join.mode {
@@ -166,7 +169,8 @@ impl Job {
         vectors.checked_mul(layout.gradient_len() as usize)
     }
 
-    /// Slots that a job needs: two rounds, or if it is asynchronous one for each segment that a member may set aside.
+    /// Returns the number of slots that a job needs. A synchronous job needs one for each segment of two rounds; an
+    /// asynchronous job needs one for each segment of each member that it may have.
     pub(crate) fn slots_len(join: &JoinRepr, layout: &VectorLayout) -> usize {
         let segments = layout.segment_count() as usize;
         match join.mode {
@@ -183,12 +187,12 @@ impl Job {
         &self.layout
     }
 
-    /// Workers that the job was declared with; zero if it waits for none.
+    /// Returns the declared number of workers; zero if the job does not wait.
     pub(crate) fn workers(&self) -> u16 {
         self.workers
     }
 
-    /// Address of the first member.
+    /// Returns the address of the job's first member.
     pub(crate) fn founder(&self) -> Ipv4Addr {
         self.founder
     }
@@ -201,17 +205,17 @@ impl Job {
         self.has_key
     }
 
-    /// Whether data packets end with a tag.
+    /// Returns whether data packets end with a tag.
     pub(crate) fn is_tagged(&self) -> bool {
         self.tag_key.is_some()
     }
 
-    /// Key of the tags of the job's results, if data is tagged.
+    /// Returns the key for the tags of the job's results, if data is tagged.
     pub(crate) fn result_key(&self) -> Option<&TagKey> {
         self.tag_key.as_ref()
     }
 
-    /// Replaces the key of the tags of its results.
+    /// Replaces the key for the tags of the job's results.
     pub(crate) fn set_result_key(&mut self, key: TagKey) {
         self.tag_key = Some(key);
     }
@@ -244,12 +248,13 @@ impl Job {
         &mut self.digests
     }
 
-    /// The epoch of the topmost switch's incarnation, to which the history of the members belongs.
+    /// Returns the epoch of the topmost switch's incarnation of the job, to which the histories of the members
+    /// belong.
     pub(crate) fn epoch(&self) -> u64 {
         self.history.epoch()
     }
 
-    /// Whether the job is complete: rounds end.
+    /// Returns whether the job is complete, so that rounds can finish.
     pub(crate) fn is_formed(&self) -> bool {
         self.formed
     }
@@ -258,17 +263,17 @@ impl Job {
         self.halted
     }
 
-    /// Suspends the job. Returns false if it was suspended before.
+    /// Suspends the job. Returns false if it was already suspended.
     pub(crate) fn halt(&mut self) -> bool {
         !core::mem::replace(&mut self.halted, true)
     }
 
-    /// Ends a Halt.
+    /// Lifts a Halt.
     pub(crate) fn end_halt(&mut self) {
         self.halted = false;
     }
 
-    /// The first field of a Join that differs from the job's, and the job's value.
+    /// Returns the status that names the first field of a Join that differs from the job, and the job's value.
     pub(crate) fn mismatch(&self, join: &JoinRepr) -> Option<(Status, u32)> {
         let (layout, mode) = (&self.layout, self.rounds.mode());
         if join.gradient_len != layout.gradient_len() {
@@ -286,7 +291,7 @@ impl Job {
         }
     }
 
-    /// How the switch authenticates its packets to a member.
+    /// Returns how the switch authenticates its packets to a member.
     pub(crate) fn seal(&self, id: MemberId) -> Seal {
         match self.members.get(id) {
             Some(member) if self.has_key => Seal::Session { job: self.id, session: member.session.nonce() },
@@ -294,12 +299,12 @@ impl Job {
         }
     }
 
-    /// Number of members that the job may have.
+    /// Returns the number of members that the job may have.
     pub(crate) fn max_members(&self) -> u32 {
         max_members(self.workers)
     }
 
-    /// The id of the next member; none if the job is full.
+    /// Returns a free id for the next member, or `None` if the job is full.
     pub(crate) fn free_id(&self) -> Option<MemberId> {
         let has_room = u32::from(self.members.count()) < self.max_members();
         self.members.present().first_absent().filter(|_| has_room)
@@ -328,7 +333,7 @@ impl Job {
         self.refresh_thresholds();
     }
 
-    /// Removes a member. Its contributions stay in the sums; open segments no longer wait for it.
+    /// Removes a member. Its contributions stay in the sums, but open segments no longer wait for it.
     pub(crate) fn remove(&mut self, id: MemberId) -> Option<Member> {
         let member = self.members.remove(id)?;
         if let Rounds::Synchronous(rounds) = &mut self.rounds {
@@ -340,7 +345,8 @@ impl Job {
         Some(member)
     }
 
-    /// Lets rounds before `round` no longer wait for a worker that continues there. Returns false if none did.
+    /// Excuses a worker that continues at `round` from earlier rounds, so that they no longer wait for it. Returns
+    /// false if no round waited for it.
     pub(crate) fn begin_later(&mut self, id: MemberId, round: Round) -> bool {
         let kind = self.members.get(id).map(|member| member.kind);
         let rounds = self.rounds.synchronous_mut();
@@ -349,8 +355,8 @@ impl Job {
         is_awaited
     }
 
-    /// A departure before the job is complete begins it anew: contributions of a successor with the departed
-    /// member's id would be taken for repetitions.
+    /// Restarts an incomplete job at the next round after a departure. Otherwise, if a new member got the id of
+    /// the departed one, its contributions would count as duplicates.
     fn start_over_if_incomplete(&mut self) {
         if let Some(newest) = self.rounds.numbers().newest().filter(|_| !self.formed) {
             self.rounds.restart_at(newest.next());
@@ -358,7 +364,7 @@ impl Job {
         }
     }
 
-    /// Starts all members at the first round, without sums before it.
+    /// Moves the start of all members to the first round, with an initial history.
     fn begin_anew(&mut self) {
         let base = self.rounds.numbers().base();
         self.history = History::begin(self.epoch(), self.id, base);
@@ -368,17 +374,17 @@ impl Job {
         }
     }
 
-    /// Threshold H of a round that opens now.
+    /// Returns the threshold H of a round that opens now.
     pub(crate) fn threshold(&self) -> u16 {
         self.threshold_among(self.members.present())
     }
 
-    /// The threshold that SetH has set, if any.
+    /// Returns the threshold set by SetH, if any.
     pub(crate) fn pinned_threshold(&self) -> Option<u16> {
         self.pinned_threshold
     }
 
-    /// Sets the threshold H from the next round on; zero lets it follow the number of members again.
+    /// Sets the threshold H from the next round on. Zero makes H follow the number of members again.
     pub(crate) fn pin_threshold(&mut self, threshold: u16) {
         self.pinned_threshold = (threshold > 0).then_some(threshold);
     }
@@ -387,13 +393,13 @@ impl Job {
         self.pinned_threshold.unwrap_or_else(|| threshold_of(participants, self.awaited_workers()))
     }
 
-    /// Number of workers that must join before a round completes.
+    /// Returns the number of workers that must join before a round can complete; zero once the job is complete.
     fn awaited_workers(&self) -> u16 {
         if self.formed { 0 } else { self.workers }
     }
 
-    /// Lets H follow the members of a round that is under way, unless H is pinned: what SetH changes takes effect only
-    /// when a round opens.
+    /// Recomputes H of the rounds under way from their participants, unless H is pinned: SetH affects only rounds
+    /// that open later.
     fn refresh_thresholds(&mut self) {
         if self.pinned_threshold.is_some() {
             return;
@@ -404,7 +410,7 @@ impl Job {
         }
     }
 
-    /// What would be fixed if the round opened now.
+    /// Returns the state with which `round` would open now.
     pub(crate) fn prospective_round(&self, round: Round, now: Instant) -> OpenRound {
         let participants = self.members.starting_by(round);
         let threshold = self.threshold_among(participants);
@@ -436,7 +442,7 @@ impl Job {
         }
     }
 
-    /// Counts a member's whole vector into the aggregate that is being filled; none in a synchronous job.
+    /// Admits a member's whole vector to the aggregate that is being filled. Returns `None` in a synchronous job.
     fn admit_vector(&mut self, member: MemberId, contributions: u16) -> Option<Addition> {
         let threshold = self.threshold();
         let addition = self.rounds.asynchronous_mut()?.admit_vector(member, contributions, threshold);
@@ -447,8 +453,8 @@ impl Job {
         Some(addition)
     }
 
-    /// Finishes the aggregate that is being filled with the vectors that it has. Returns its number; none in a
-    /// synchronous job.
+    /// Finishes the aggregate that is being filled with the vectors admitted so far. Returns its number, or `None` in
+    /// a synchronous job.
     pub(crate) fn finish_aggregate(&mut self) -> Option<Round> {
         let aggregates = self.rounds.asynchronous_mut()?;
         let aggregate = aggregates.filling();
@@ -458,34 +464,36 @@ impl Job {
         Some(aggregate)
     }
 
-    /// Whether the aggregate that is being filled is complete without the members that have left.
+    /// Lowers the threshold of the aggregate that is being filled after departures. Returns whether the aggregate is
+    /// now complete.
     pub(crate) fn is_filled_without_the_departed(&mut self) -> bool {
         let (threshold, is_pinned) = (self.threshold(), self.pinned_threshold.is_some());
         let aggregates = self.rounds.asynchronous_mut();
         aggregates.is_some_and(|aggregates| aggregates.lower_threshold(threshold, is_pinned))
     }
 
-    /// What renews the budgets of the members.
+    /// Returns the income that replenishes the repeat budgets of the members.
     pub(crate) fn income(&self, now: Instant, lease: Duration) -> Income {
         Income { segments: self.layout.segment_count(), results: self.results, now, lease }
     }
 
-    /// Records which rounds were opened and finished since the last call.
+    /// Calls `record` for each round that was opened or finished since the last call.
     pub(crate) fn record_rounds(&mut self, record: impl FnMut(Incident)) {
         if let Rounds::Synchronous(rounds) = &mut self.rounds {
             rounds.record(record);
         }
     }
 
-    /// Lets the open rounds begin later: the switch slept and could not hear the members that they wait for.
+    /// Shifts the opening times of the open rounds by `slept`, a pause of the switch in which it could not hear the
+    /// members that the rounds wait for.
     pub(crate) fn postpone_rounds(&mut self, slept: Duration) {
         if let Rounds::Synchronous(rounds) = &mut self.rounds {
             rounds.postpone(slept);
         }
     }
 
-    /// The round that a member that joins now starts from: the next one, or while the job still waits for its first
-    /// members, the one that is open.
+    /// Returns the round at which a member that joins now starts: the next round, or the first round as long as the
+    /// job is not complete. In an asynchronous job, it is the aggregate that is being filled.
     pub(crate) fn start_round(&self) -> Round {
         let numbers = self.rounds.numbers();
         match (&self.rounds, numbers.newest()) {
@@ -495,8 +503,9 @@ impl Job {
         }
     }
 
-    /// The round at which a member continues whose round is over: the earliest that is kept and that it takes part
-    /// in. If it continued at a later one, that one would never end, or the member would miss its sum.
+    /// Returns the round at which a member continues after its round is over: the earliest round that is kept and
+    /// that the member takes part in. If the member continued at a later round, the earlier one would never finish,
+    /// or the member would miss its sum.
     pub(crate) fn next_round_of(&self, id: MemberId) -> Round {
         let current = self.rounds.numbers().current();
         let awaits = |round: Round| self.members.get(id).is_some_and(|member| member.awaits(round));
@@ -509,7 +518,7 @@ impl Job {
         if round.is_before(start) { start } else { round }
     }
 
-    /// The earliest round that was opened and is not finished, or else the latest.
+    /// Returns the earliest round that was opened and is not finished, or the latest round if all are finished.
     pub(crate) fn earliest_unfinished(&self) -> Round {
         match &self.rounds {
             Rounds::Synchronous(rounds) => rounds.earliest_unfinished(),
@@ -517,60 +526,61 @@ impl Job {
         }
     }
 
-    /// The first round that no packet of the job in flight can name. A member that has the results of the newest round
-    /// has perhaps sent contributions to the one after it. If that member is a switch, it may have opened the one
-    /// after that as well, and a worker that has joined it since begins with the next.
+    /// Returns the first round that no packet of the job in flight can name. A member that has the results of the
+    /// newest round may have sent contributions to the round after it. If that member is a switch, it may also have
+    /// opened the following round, and a worker that has joined it since starts one round later still.
     pub(crate) fn next_unnamed_round(&self) -> Round {
         self.rounds.numbers().next().plus(if self.members.had_switches() { 3 } else { 1 })
     }
 
-    /// Whether a contribution is to a round that no member can know of yet: its sender does not count rounds as the
-    /// job does, and will wait for ever.
+    /// Returns whether a contribution names a round that no member can know of yet. Its sender does not count rounds
+    /// as the job does and would otherwise wait forever.
     pub(crate) fn is_unnamed(&self, contribution: &[u8]) -> bool {
         let seg = contribution.first_chunk().map(|bytes| Seg::from_bytes(*bytes));
         seg.is_some_and(|seg| !seg.round.is_before(self.next_unnamed_round()))
     }
 
-    /// Where the next job begins when this one ends: beyond [`Self::next_unnamed_round`].
+    /// Returns the position at which the next job begins when this one ends, at [`Self::next_unnamed_round`].
     pub(crate) fn position_after(&self) -> Position {
         let mut position = self.rounds.numbers().position();
         position.advance(self.next_unnamed_round());
         position
     }
 
-    /// History of the members whose next round, or aggregate, is `round`; zero if it is not known.
+    /// Returns the history of the members whose next round or aggregate is `round`, or zero if it is not known.
     pub(crate) fn history_before(&self, round: Round) -> u64 {
         let kept = self.rounds.asynchronous().and_then(|aggregates| aggregates.history_before(round));
         kept.unwrap_or_else(|| self.history.before(round))
     }
 
-    /// Whether the sums of the members are sent to the parent instead of back to them.
+    /// Returns whether the sum of a round is sent to the parent instead of back to the members.
     pub(crate) fn goes_up(&self, round: Round) -> bool {
         let is_replayed_here =
             || self.rounds.open_round(round).is_some_and(|open| open.replay == Replay::Here);
         self.has_parent && (self.sends_replay_up || !is_replayed_here())
     }
 
-    /// Whether the job was resumed at that round or an earlier one, below a parent that perhaps had results of it.
+    /// Returns whether the parent may already have had results of `round` when the job was resumed below it.
     pub(crate) fn is_taken_up(&self, round: Round) -> bool {
         let is_before_base = round.is_before(self.rounds.numbers().base());
         !is_before_base && self.taken_up.is_some_and(|last| !last.is_before(round))
     }
 
-    /// The last round of which the parent perhaps already had results when the job was resumed below it.
+    /// Returns the last round of which the parent may already have had results when the job was resumed below it.
     pub(crate) fn taken_up(&self) -> Option<Round> {
         self.taken_up
     }
 
-    /// Levels of switches below and including this one.
+    /// Returns the number of levels of switches below and including this one.
     pub(crate) fn height(&self) -> u8 {
         self.members.height().saturating_add(1)
     }
 
-    /// Whether one packet of a member may carry that many contributions: only that of a switch, whose members may all
-    /// have left, or a sum that a member supplies.
+    /// Returns whether one packet of a member may carry `contributions` worker gradients. A worker's own contribution
+    /// carries one; only a switch, whose members may all have left, or a member that supplies a sum may send another
+    /// number.
     pub(crate) fn accepts_weight(&self, id: MemberId, round: Round, contributions: u16) -> bool {
-        // Nearly all are one: no member is looked up for them.
+        // Fast path: nearly all packets carry one contribution and need no lookup of the member.
         contributions == 1
             || self.members.get(id).is_some_and(|member| member.kind == Kind::Switch)
             || self.rounds.open_round(round).is_some_and(|open| open.replay == Replay::Here)

@@ -1,4 +1,4 @@
-//! The rounds of a job: what differs between synchronous and asynchronous jobs.
+//! Rounds of synchronous jobs, and what they have in common with the aggregates of asynchronous jobs.
 
 use core::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::flight::Incident;
 use crate::ids::{MemberId, MemberSet};
 use crate::origin::Position;
 
-/// Rounds after which the first round of a job, and of its members, is moved up: rounds compare over half of their
-/// range only.
+/// Maximum distance, in rounds, of the base from the newest round. Beyond it, the base and the starts of members are
+/// moved up, because round numbers can be compared over half of their range only.
 const OLDEST_BASE_ROUNDS: u32 = 1 << (ROUND_BITS - 2);
 
-/// The rounds of a job.
+/// State of the rounds of a job.
 #[expect(clippy::large_enum_variant, reason = "jobs lie in a table that is allocated at the start")]
 #[derive(Debug)]
 pub(crate) enum Rounds {
@@ -77,17 +77,17 @@ impl Rounds {
         }
     }
 
-    /// The state of a round that has been opened and is still kept; none in an asynchronous job.
+    /// Returns the state of a round that was opened and is still kept. Always `None` in an asynchronous job.
     pub(crate) fn open_round(&self, round: Round) -> Option<&OpenRound> {
         self.synchronous()?.open_round(round)
     }
 
-    /// The rounds that are open, the older one first; none in an asynchronous job.
+    /// Returns the rounds that are open, the older one first. Always empty in an asynchronous job.
     pub(crate) fn open_rounds(&self) -> impl Iterator<Item = &OpenRound> {
         self.synchronous().into_iter().flat_map(Synchronous::open_rounds)
     }
 
-    /// Continues at a round as if there had been none before.
+    /// Restarts at round `base`, as if there had been no rounds before it.
     pub(super) fn restart_at(&mut self, base: Round) {
         self.numbers_mut().restart_at(base);
         match self {
@@ -97,14 +97,14 @@ impl Rounds {
     }
 }
 
-/// Numbers of the rounds of a job, or of the aggregates of an asynchronous one.
+/// Round numbers of a synchronous job, or aggregate numbers of an asynchronous job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbers {
-    /// The first round since the job was created or resumed.
+    /// First round since the job was created or resumed.
     base: Round,
-    /// The latest round that a contribution has opened.
+    /// Latest round that a contribution has opened.
     newest: Option<Round>,
-    /// The latest round that was opened or began the job, counted without wrapping.
+    /// Latest round that was opened, or the first round of the job, counted without wrapping.
     position: Position,
 }
 
@@ -113,22 +113,22 @@ impl Numbers {
         Self { base: position.round(), newest: None, position }
     }
 
-    /// The first round since the job was created or resumed.
+    /// Returns the first round since the job was created or resumed.
     pub(crate) fn base(&self) -> Round {
         self.base
     }
 
-    /// The latest round that was opened.
+    /// Returns the latest round that was opened.
     pub(crate) fn newest(&self) -> Option<Round> {
         self.newest
     }
 
-    /// The latest round that was opened, or else the first.
+    /// Returns the latest round that was opened, or the first round if none was.
     pub(crate) fn current(&self) -> Round {
         self.newest.unwrap_or(self.base)
     }
 
-    /// The round that opens next.
+    /// Returns the round that opens next.
     pub(crate) fn next(&self) -> Round {
         self.newest.map_or(self.base, Round::next)
     }
@@ -143,12 +143,12 @@ impl Numbers {
         self.newest = None;
     }
 
-    /// Gives up the rounds before `base`.
+    /// Makes `base` the first round and gives up the rounds before it.
     pub(super) fn begin_at(&mut self, base: Round) {
         self.base = base;
     }
 
-    /// Records the first contribution to a round. Returns the base if that was moved up.
+    /// Records the first contribution to a round. Returns the base if it was moved up.
     pub(super) fn note_opened(&mut self, round: Round) -> Option<Round> {
         self.newest = Some(round);
         self.position.advance(round);
@@ -160,7 +160,8 @@ impl Numbers {
     }
 }
 
-/// What is fixed when a round opens.
+/// State of a round that is alive. It is initialized when the round opens, and updated as members leave and segments
+/// finish.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OpenRound {
     pub(crate) round: Round,
@@ -168,22 +169,23 @@ pub(crate) struct OpenRound {
     pub(crate) participants: MemberSet,
     /// Number of contributions that complete a segment.
     pub(crate) threshold: u16,
-    /// Segments without a result.
+    /// Number of segments without a result.
     pub(crate) unfinished: u32,
-    /// Whether the packets of the round are finished sums for members that lack them.
+    /// Source of the sum, if the round replays a finished sum for members that lack it.
     pub(crate) replay: Replay,
-    /// Arrival of the first contribution.
+    /// Arrival time of the first contribution.
     pub(crate) opened: Instant,
 }
 
 impl OpenRound {
-    /// Whether all participants have left before the round was finished.
+    /// Returns whether all participants left before the round was finished.
     pub(crate) fn is_left(&self) -> bool {
         self.participants.is_empty() && self.unfinished > 0
     }
 }
 
-/// Source of the sum of a round that some members have and others lack.
+/// Replay mode of a round: whether it replays a sum that some members have and others lack, and the source of that
+/// sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Replay {
     /// The round is summed like any other.
@@ -195,15 +197,15 @@ pub(crate) enum Replay {
     Above,
 }
 
-/// The rounds of a synchronous job, of which two can be alive at once.
+/// Rounds of a synchronous job, of which two can be alive at once.
 #[derive(Debug)]
 pub(crate) struct Synchronous {
     numbers: Numbers,
-    /// The two rounds, by parity.
+    /// The two rounds that can be alive, indexed by parity.
     alive: [OpenRound; 2],
-    /// The latest rounds whose opening and end the flight recorder holds.
+    /// Latest rounds whose opening and end were passed to the flight recorder.
     recorded: Recorded,
-    /// In an ordered job, the order in which contributions are added.
+    /// Order in which contributions are added, in an ordered job.
     order: Option<MemberOrder>,
 }
 
@@ -244,14 +246,15 @@ impl Synchronous {
         rounds.into_iter().flatten().filter_map(|round| self.open_round(round))
     }
 
-    /// Whether a round is open or may be opened: it replaces the round two before, which must be finished.
+    /// Returns whether a round is open or may be opened. It replaces the round two before it, which must be finished
+    ///
     pub(super) fn has_slot_for(&self, round: Round) -> bool {
         let parity = round.parity();
         let kept = &self.alive[parity];
         kept.round == round || !self.is_open(parity) || kept.unfinished == 0
     }
 
-    /// The earliest round that was opened and is not finished, or else the latest.
+    /// Returns the earliest round that was opened and is not finished, or the latest round if all are finished.
     pub(super) fn earliest_unfinished(&self) -> Round {
         let unfinished = self.open_rounds().find(|open| open.unfinished > 0).map(|open| open.round);
         unfinished.unwrap_or(self.numbers.current())
@@ -285,8 +288,8 @@ impl Synchronous {
         }
     }
 
-    /// Lets a new member take part in the open rounds: all of them if the job is not complete, otherwise the one whose
-    /// sum it supplies.
+    /// Adds a new member to the participants of the open rounds: to all of them if the job is not complete, otherwise
+    /// only to the round whose sum the member supplies.
     pub(super) fn add_participant(&mut self, id: MemberId, member: &Member, is_formed: bool) {
         let supplied = (member.start.standing == Standing::Supplies).then_some(member.start.round);
         for parity in 0..2 {
@@ -299,14 +302,15 @@ impl Synchronous {
         }
     }
 
-    /// Lets the rounds no longer wait for a departed member.
+    /// Removes a departed member from the participants, so that rounds no longer wait for it.
     pub(super) fn remove_participant(&mut self, id: MemberId) {
         for round in &mut self.alive {
             round.participants = round.participants.without(id);
         }
     }
 
-    /// Lets rounds before `round` no longer wait for a worker that continues there. Returns false if none did.
+    /// Removes a worker that continues at `round` from the participants of earlier rounds, so that they no longer
+    /// wait for it. Returns false if no round waited for it.
     pub(super) fn excuse(&mut self, id: MemberId, kind: Kind, round: Round) -> bool {
         let mut is_awaited = false;
         let earlier = |open: &&mut OpenRound| kind == Kind::Worker && open.round.is_before(round);
@@ -319,22 +323,23 @@ impl Synchronous {
         is_awaited
     }
 
-    /// Recomputes the thresholds of the rounds that are summed, from their participants.
+    /// Recomputes the thresholds of the rounds that are summed, not replayed, from their participants.
     pub(super) fn refresh_thresholds(&mut self, threshold: impl Fn(MemberSet) -> u16) {
         for round in self.alive.iter_mut().filter(|round| round.replay == Replay::Not) {
             round.threshold = threshold(round.participants);
         }
     }
 
-    /// Lets the open rounds begin later: the switch slept and could not hear the members that they wait for.
+    /// Shifts the opening times of the open rounds by `slept`, a pause of the switch in which it could not hear the
+    /// members that the rounds wait for.
     pub(super) fn postpone(&mut self, slept: Duration) {
         for round in &mut self.alive {
             round.opened = round.opened.plus(slept);
         }
     }
 
-    /// Records which rounds were opened and finished since the last call: of those that came and went since, the last
-    /// two.
+    /// Calls `record` for each round that was opened or finished since the last call. Of the rounds that both opened
+    /// and finished in between, only the last two are recorded.
     pub(super) fn record(&mut self, mut record: impl FnMut(Incident)) {
         let is_new = |known: Option<Round>, round: Round| known.is_none_or(|known| known.is_before(round));
         let Recorded { mut opened, mut finished } = self.recorded;

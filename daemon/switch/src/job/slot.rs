@@ -1,4 +1,4 @@
-//! The slot of a segment: which members are in its sum, and how far the sum is.
+//! The slot of a segment: the members in its sum, and the state of the sum.
 
 use iswitch_protocol::Round;
 use iswitch_protocol::limits::MAX_CONTRIBUTIONS;
@@ -10,21 +10,21 @@ use crate::ids::{MemberId, MemberSet};
 pub(super) enum SlotState {
     Empty,
     Open,
-    /// The sum of the members is on its way to the parent.
+    /// The members' sum is complete; the result of the parent is awaited.
     Partial,
     Done,
 }
 
-/// Progress of one segment of one round. In an asynchronous job there is a slot for each segment of each member, and
-/// its generation marks the vector whose segment was set aside there last.
+/// Progress of one segment of one round. In an asynchronous job there is one slot for each segment of each member;
+/// its generation marks the vector whose segment was last staged there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
-    /// Members in the sum.
+    /// Members whose contributions are in the sum.
     pub(super) contributors: MemberSet,
-    /// A slot of another generation than the job's counts as empty, see [`Generations`].
+    /// Generation of the slot; if it is not the job's generation, the slot counts as empty, see [`Generations`].
     pub(super) generation: Generation,
     pub(super) round: Round,
-    /// Worker gradients in the sum.
+    /// Number of worker gradients in the sum.
     pub(super) contributions: u16,
     pub(super) state: SlotState,
 }
@@ -50,7 +50,7 @@ impl Slot {
         self.state == SlotState::Done && self.round == round
     }
 
-    /// Whether the slot already belongs to a later round.
+    /// Returns whether the slot already belongs to a round after `round`.
     pub(super) fn is_past(&self, round: Round) -> bool {
         self.state != SlotState::Empty && round.is_before(self.round)
     }
@@ -59,7 +59,8 @@ impl Slot {
         self.contributors.contains(member)
     }
 
-    /// Members that an open round waits for in this segment; none if no contribution to it has arrived.
+    /// Returns the members that an open round waits for in this segment. The set is empty if no contribution to the
+    /// segment has arrived.
     pub(crate) fn missing(&self, open: &OpenRound, generation: Generation) -> MemberSet {
         if self.generation == generation && self.is_open(open.round) {
             open.participants.difference(self.contributors)
@@ -69,12 +70,12 @@ impl Slot {
     }
 }
 
-/// Identifies the incarnation of a job, or the vector, that a slot belongs to.
+/// Identifier of the incarnation of a job, or of the vector, that a slot belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Generation(u64);
 
-/// Generations of slots: one for each incarnation and each Reset of a job, and in asynchronous jobs one for each
-/// vector. No number is used twice, so slots are never cleared.
+/// Source of generations: one for each incarnation and each Reset of a job, and in asynchronous jobs one for each
+/// vector. No number is used twice, so slots never need to be cleared.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Generations(Generation);
 
@@ -85,7 +86,7 @@ impl Generations {
     }
 }
 
-/// Worker gradients in the sum of two sums, if a packet can carry the number.
+/// Returns the total of two contribution counts, or `None` if a packet cannot carry it.
 pub(super) fn add_contributions(a: u16, b: u16) -> Option<u16> {
     a.checked_add(b).filter(|sum| *sum <= MAX_CONTRIBUTIONS)
 }

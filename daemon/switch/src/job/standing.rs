@@ -1,4 +1,4 @@
-//! Where a member stands in a job under way, and rounds whose participants have all left.
+//! Starts of members in a job under way, and rounds whose participants have all left.
 
 use iswitch_protocol::Round;
 use iswitch_protocol::wire::{ResumeRepr, Standing};
@@ -11,7 +11,7 @@ use super::rounds::{OpenRound, Replay, Rounds};
 use crate::ids::MemberId;
 
 impl Job {
-    /// Where a member starts that joins a job under way.
+    /// Returns the start of a member that joins a job under way.
     pub(crate) fn standing_of_newcomer(&self, resume: Option<&ResumeRepr>) -> Start {
         let start = self.start_round();
         let own = resume.filter(|_| self.formed).map(|resume| resume.history);
@@ -25,7 +25,8 @@ impl Job {
             return start;
         }
         let starts = starts_from(start, self.history.before(start), self.epoch());
-        // Members of an earlier run of a switch that has a parent may be further than those of this one.
+        // Below a parent, members from an earlier run of this switch may have advanced further than the present
+        // members.
         let reached = if self.has_parent { &starts[..] } else { &starts[..1] };
         let resumed = reached.iter().find(|(_, before)| own == Some(*before));
         let (round, history) = *resumed.unwrap_or(&starts[0]);
@@ -33,7 +34,8 @@ impl Job {
         Start { standing, round, history }
     }
 
-    /// The part of a newcomer in a round that is being replayed, until others have begun the one after it.
+    /// Returns the start of a newcomer that takes part in a round being replayed, either awaiting or supplying its
+    /// sum. This is possible only until the following round has begun.
     fn start_in_replay(&self, resume: &ResumeRepr) -> Option<Start> {
         let is_replayed = |open: &&OpenRound| open.replay != Replay::Not && open.unfinished > 0;
         let newest = self.rounds.numbers().newest().and_then(|newest| self.rounds.open_round(newest));
@@ -48,7 +50,7 @@ impl Job {
         supplies.then(|| start(Standing::Supplies))
     }
 
-    /// The next round of a member of this job with that history.
+    /// Returns the next round, or aggregate, of a member of this job with the history `history`.
     pub(super) fn round_after(&self, history: u64) -> Option<Round> {
         match self.rounds {
             Rounds::Synchronous(_) => self.history.round_after(history),
@@ -56,7 +58,7 @@ impl Job {
         }
     }
 
-    /// The next aggregate of a member with that history, if all that it lacks is kept.
+    /// Returns the next aggregate of a member with the history `history`, if all aggregates that it lacks are kept.
     fn aggregate_after(&self, history: u64) -> Option<Round> {
         let aggregates = self.rounds.asynchronous().filter(|_| history != 0)?;
         let filling = aggregates.filling();
@@ -64,7 +66,8 @@ impl Job {
         if is_up_to_date { Some(filling) } else { aggregates.kept_after(history) }
     }
 
-    /// Where a member continues that believes it was forgotten, but was not.
+    /// Returns the start of a member that repeats its Join, for example because it wrongly believes that it was
+    /// forgotten.
     pub(crate) fn standing_of_member(&self, id: MemberId, resume: Option<&ResumeRepr>) -> Start {
         let Some(member) = self.members.get(id) else {
             let round = self.rounds.numbers().base();
@@ -73,14 +76,15 @@ impl Job {
         let admitted = member.start;
         let replayed = self.rounds.open_round(admitted.round).filter(|open| open.replay != Replay::Not);
         let is_replaying = replayed.is_some();
-        // A member that was to supply a sum that all have by now may hold another one instead.
+        // Once the replayed sum is finished, a member that was to supply it may hold a later sum instead.
         let is_to_supply =
             replayed.is_some_and(|open| open.unfinished > 0) && admitted.standing != Standing::Awaits;
         if !self.formed || is_to_supply {
             return admitted;
         }
         match resume.and_then(|resume| Some((resume.history, self.round_after(resume.history)?))) {
-            // It still awaits the sum; otherwise it has got that, and must not get it again.
+            // The member still awaits the sum. With a later history, it has received the sum and must not receive it
+            // again.
             Some((_, round)) if is_replaying && round == admitted.round => admitted,
             Some((history, round)) if !round.is_before(admitted.round) => {
                 Start { standing: Standing::Resumed, round, history }
@@ -90,8 +94,8 @@ impl Job {
         }
     }
 
-    /// Where a member starts whose first round is over, or whose sum was supplied or received, and whose peers have
-    /// continued since.
+    /// Returns the start of a member whose peers have continued since: its first round is over, or the sum that it
+    /// was to supply or receive is finished.
     fn fresh_start_of(&self, id: MemberId, admitted: Start) -> Start {
         let round = self.next_round_of(id);
         let is_over = self.rounds.synchronous().is_some() && round != admitted.round;
@@ -102,13 +106,14 @@ impl Job {
         }
     }
 
-    /// Whether all participants have left a round for which the parent waits (H-8).
+    /// Returns whether all participants have left a round for which the parent waits (H-8).
     pub(crate) fn is_deserted(&self, round: Round) -> bool {
         let is_left = |open: &OpenRound| open.replay == Replay::Not && open.is_left();
         self.formed && self.has_parent && self.rounds.open_round(round).is_some_and(is_left)
     }
 
-    /// The next round, if all members begin later: the parent waits for it even so, and no member will open it.
+    /// Returns the next round, if all members start after it. The parent still waits for that round, but no member
+    /// will open it.
     pub(crate) fn vacant_round(&self) -> Option<Round> {
         let rounds = self.rounds.synchronous()?;
         let next = self.rounds.numbers().next();
@@ -118,18 +123,19 @@ impl Job {
         (is_vacant && rounds.has_slot_for(next) && begin_later()).then_some(next)
     }
 
-    /// The earliest round that is deserted.
+    /// Returns the earliest deserted round, if any.
     pub(crate) fn deserted_round(&self) -> Option<Round> {
         self.rounds.open_rounds().map(|open| open.round).find(|round| self.is_deserted(*round))
     }
 
-    /// Whether the parent waits for a round for which no member will ask: this switch has to end it.
+    /// Returns whether the parent waits for a round whose results no member will request, so that this switch has to
+    /// finish it.
     pub(crate) fn waits_for_no_member(&self) -> bool {
         self.deserted_round().or(self.vacant_round()).is_some()
     }
 
-    /// Ends rounds that have no participants any more, or members that came later would wait for them for ever. With a
-    /// parent, such a round ends when the parent ends it.
+    /// Gives up rounds without participants, for which later members would otherwise wait forever. With a parent,
+    /// such a round ends when the parent finishes it.
     pub(super) fn give_up_deserted_rounds(&mut self) {
         let Some(newest) = self.rounds.numbers().newest() else { return };
         for round in [newest.previous(), newest] {
@@ -137,11 +143,11 @@ impl Job {
             let Some(open) = open.filter(|open| open.participants.is_empty()) else { continue };
             let is_awaited = self.members.iter().any(|(_, member)| member.awaits(round));
             match open.replay {
-                // The parent decides, or still has the sum for them.
+                // The parent decides about the sum, or still has it for the members that await it.
                 Replay::Above if is_awaited => {}
                 Replay::Not if self.is_deserted(round) => {}
                 Replay::Here if is_awaited && open.unfinished == 0 => {}
-                // The parent waits for it, whichever others do.
+                // The parent waits for the sum, whether or not any member does.
                 Replay::Here if self.sends_replay_up && open.unfinished > 0 => {}
                 Replay::Here if is_awaited => self.give_up_replay(round),
                 _ => self.rounds.numbers_mut().begin_at(round.next()),

@@ -1,10 +1,11 @@
-//! The sums of an asynchronous job: vectors are set aside until they are whole, then added to the aggregate that is
-//! being filled.
+//! Aggregation in an asynchronous job: vectors are staged until they are complete, then added to the aggregate that
+//! is being filled.
 //!
 //! A job's region of sums holds [`iswitch_protocol::limits::async_generations`] aggregates, each at its number modulo
-//! that, and after them one vector for each possible member. Nothing is added to an aggregate before a vector is whole,
-//! so a member that stops in mid-vector delays no other, and each aggregate is the sum of exactly the vectors that it
-//! counts. The additions are queued work, done in order of admission while there is room to send.
+//! their count, followed by one vector for each possible member. A vector is added to an aggregate only when it is
+//! complete. A member that stops in the middle of a vector therefore delays no other member, and each aggregate is
+//! the sum of exactly the vectors that it counts. The additions are queued work, executed in order of admission while
+//! there is room to send.
 
 use iswitch_protocol::wire::DataPacket;
 use iswitch_protocol::{Round, Seg, SegmentIndex};
@@ -17,8 +18,8 @@ use crate::ids::MemberId;
 use crate::reason::DropReason;
 
 impl Aggregation<'_> {
-    /// Sets one segment of a member's vector aside. Returns the vector's addition if the vector is whole now. A
-    /// synchronous job takes none.
+    /// Stages one segment of a member's vector. If the vector is now complete, returns its addition. In a synchronous
+    /// job, all segments are refused.
     pub(crate) fn stage(
         &mut self,
         member: MemberId,
@@ -54,19 +55,19 @@ impl Aggregation<'_> {
         Ok(if is_last { self.job.admit_vector(member, seg.contributions) } else { None })
     }
 
-    /// The slot of a segment of the vector that a member is sending.
+    /// Returns the position of the slot of a segment in the vector that a member is sending.
     fn staged_slot(&self, member: MemberId, index: SegmentIndex) -> usize {
         member.get() * self.job.layout.segment_count() as usize + index.get() as usize
     }
 
-    /// Whether a segment of the vector that a member is sending has yet to arrive.
+    /// Returns whether a segment of the vector that a member is sending has yet to arrive.
     pub(crate) fn is_unstaged(&self, member: MemberId, number: Round, index: SegmentIndex) -> bool {
         let mark = self.slots[self.staged_slot(member, index)].generation;
         let aggregates = self.job.rounds.asynchronous();
         !aggregates.is_some_and(|aggregates| aggregates.is_set_aside(member, number, mark))
     }
 
-    /// Adds one segment of a vector that was admitted.
+    /// Adds one segment of an admitted vector to its aggregate.
     pub(crate) fn add_staged(&mut self, addition: &Addition, index: SegmentIndex) {
         let Some(state) = self.job.rounds.asynchronous() else { return };
         let range = self.job.layout.range(index);
@@ -82,15 +83,15 @@ impl Aggregation<'_> {
         accumulate::add(sum, staged);
     }
 
-    /// Records the first segment of a member's vector that has yet to be added. The member may send the segments before
-    /// that of its next vector.
+    /// Records the first segment of a member's vector that has yet to be added. The member may already send the
+    /// segments of its next vector that precede it.
     pub(crate) fn note_unadded(&mut self, member: MemberId, from: Option<u32>) {
         if let Some(aggregates) = self.job.rounds.asynchronous_mut() {
             aggregates.note_unadded(member, from);
         }
     }
 
-    /// Puts a segment of a finished aggregate into the batch. Returns false if the aggregate is not kept.
+    /// Puts a segment of a finished aggregate into the batch. Returns false if the aggregate is no longer kept.
     pub(super) fn push_finished(&mut self, aggregate: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
         let Some(aggregates) = self.job.rounds.asynchronous() else { return false };
         let Some(contributions) = aggregates.contributions_of(aggregate) else { return false };
@@ -102,12 +103,12 @@ impl Aggregation<'_> {
         true
     }
 
-    /// Start of the aggregate at a position among the sums.
+    /// Returns the offset among the sums of the aggregate at a position.
     fn aggregate_at(&self, position: usize) -> usize {
         position * self.job.layout.gradient_len() as usize
     }
 
-    /// Start of a member's vector among the sums, behind the aggregates.
+    /// Returns the offset among the sums of a member's staged vector, behind the aggregates.
     fn staged_at(&self, aggregates: usize, member: MemberId) -> usize {
         (aggregates + member.get()) * self.job.layout.gradient_len() as usize
     }

@@ -1,4 +1,4 @@
-//! The same cycles in Verilog, under Icarus.
+//! Simulation of the same cycles in Verilog under Icarus.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,21 +8,21 @@ use std::process::Command;
 
 use super::trace::Trace;
 
-/// Why the modules are not known to be equal.
+/// Error of the comparison of modules.
 #[derive(Debug, thiserror::Error)]
 pub enum ModulesError {
-    /// They are not.
+    /// A module's Verilog differs from its source.
     #[error(
         "the Verilog of {module} is another circuit: in cycle {cycle}, {port} is {got}, expected {expected}"
     )]
     Different {
-        /// Name of the module, and of its output.
+        /// Name of the module. `port` is the name of its output.
         module: String,
         #[expect(missing_docs)]
         port: String,
-        /// From 0 on.
+        /// Cycle of the difference, counted from 0.
         cycle: usize,
-        /// Hexadecimal.
+        /// Value in the Verilog, in hexadecimal. `expected` is the value in rust-hdl.
         got: String,
         #[expect(missing_docs)]
         expected: String,
@@ -30,18 +30,18 @@ pub enum ModulesError {
     /// A file could not be written.
     #[error("writing to {0:?}: {1}")]
     Write(PathBuf, #[source] io::Error),
-    /// There is no Icarus.
+    /// Icarus Verilog could not be started.
     #[error("starting {0}: {1}; install Icarus Verilog (Debian: apt-get install iverilog)")]
     Start(&'static str, #[source] io::Error),
-    /// It refused, or stopped early.
+    /// Icarus reported an error or stopped early.
     #[error("{0} failed:\n{1}")]
     Refused(&'static str, String),
 }
 
-/// Runs the Verilog of all traces with the inputs of each, and compares the outputs in each cycle.
+/// Runs the Verilog of all traces with the inputs of each and compares the outputs in each cycle.
 ///
 /// # Errors
-/// At the first difference.
+/// Returns the first difference.
 pub fn compare(traces: &[Trace], directory: &Path) -> Result<(), ModulesError> {
     let write = |name: &str, text: &str| {
         let path = directory.join(name);
@@ -82,7 +82,7 @@ fn call(program: &'static str, arguments: &[&str], directory: &Path) -> Result<S
     }
 }
 
-/// `DIFFERENT module port cycle got expected`
+/// Parses a line of the form `DIFFERENT module port cycle got expected`.
 fn parse_difference(line: &str) -> Option<ModulesError> {
     let mut words = line.strip_prefix("DIFFERENT ")?.split_whitespace().map(str::to_owned);
     let mut word = || words.next();
@@ -90,7 +90,7 @@ fn parse_difference(line: &str) -> Option<ModulesError> {
     Some(ModulesError::Different { module, port, cycle, got: word()?, expected: word()? })
 }
 
-/// A module without ports that drives the module of the trace.
+/// Returns a module without ports that drives the module of the trace.
 fn bench(trace: &Trace) -> String {
     let Trace { name, ports, clock, cycles, .. } = trace;
     let mut text = format!("module bench${name};\n    integer file, found, cycle;\n");

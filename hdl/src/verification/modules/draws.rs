@@ -1,7 +1,7 @@
-//! Random values for the ports of any module, such that something happens in it.
+//! Random values for the ports of any module, chosen so that they exercise it.
 //!
-//! A bit is mostly one value for a while, so that streams flow, stop and pause. Words of one width are drawn from a few
-//! values that all ports share for a while, so that addresses meet and keys match.
+//! A bit mostly keeps one value for a while, so that streams flow, stop and pause. Words of the same width are drawn
+//! from a few values that all ports share for a while, so that addresses coincide and keys match.
 
 use std::collections::BTreeMap;
 
@@ -20,19 +20,20 @@ use crate::accelerator::verdict::Weighed;
 use crate::adder::Kind;
 use crate::axis::{Flit, Halves, Lanes, Tuser};
 
-/// Cycles after which bits get other probabilities, and words other values.
+/// Number of cycles after which the probabilities of bits and the values of words change.
 const EPISODE_CYCLES: usize = 48;
-/// How often a bit is set, in percent.
+/// Probabilities that a bit is set, in percent.
 const PERCENTS: [u32; 4] = [5, 50, 50, 95];
-/// How often a module is reset, or all that it knows cleared, in cycles of a thousand: to clear takes 256 cycles.
+/// Cycles per thousand in which a module is reset or its state cleared. The value is small because clearing takes 256
+/// cycles.
 const RESET_PER_MILLE: u32 = 1;
 const SHARED_VALUES: usize = 2;
 
-/// Where values come from.
+/// Source of the values.
 pub(super) struct Draws {
     random: ChaCha8Rng,
     cycle: usize,
-    /// Of the bits that were drawn in this cycle so far.
+    /// Number of bits drawn so far in this cycle.
     bit: usize,
     percents: Vec<u32>,
     shared: BTreeMap<usize, [u64; SHARED_VALUES]>,
@@ -60,7 +61,7 @@ impl Draws {
         }
     }
 
-    /// A value for a port of that name.
+    /// Draws a value for the port with the given name.
     pub(super) fn port<T: Draw>(&mut self, name: &'static str) -> T {
         self.port = name;
         T::draw(self)
@@ -79,20 +80,21 @@ impl Draws {
         self.random.random_range(0..1000) < per_mille
     }
 
-    /// As many low bits as it likes: addresses of registers are small numbers in wide words.
+    /// Draws a word with a random number of significant bits, because register addresses are small numbers in wide
+    /// words.
     fn short_word(&mut self, bits: usize) -> u64 {
         let word: u64 = self.random.random();
         word >> self.random.random_range(64 - bits..64)
     }
 
-    /// At most 64 bits.
+    /// Draws a word of at most 64 bits.
     fn word(&mut self, bits: usize) -> u64 {
         let mask = u64::MAX >> (64 - bits);
         let word = match self.random.random_range(0..16) {
             0 => self.random.random(),
             1 => self.short_word(bits),
             2 => [0, u64::MAX, 1 << (bits - 1)][self.random.random_range(0..3)],
-            // Registers hold two fields.
+            // Registers may hold two fields.
             _ if bits > 16 => self.word(16) | self.word(bits - 16) << 16,
             _ => {
                 let fresh = [self.short_word(bits), self.short_word(bits)];
@@ -104,9 +106,9 @@ impl Draws {
     }
 }
 
-/// What can be drawn.
+/// A type whose values can be drawn.
 pub(super) trait Draw: Synth {
-    /// One value.
+    /// Draws one value.
     fn draw(draws: &mut Draws) -> Self;
 }
 
@@ -130,7 +132,7 @@ impl<const N: usize> Draw for Bits<N> {
     }
 }
 
-/// Records are drawn field by field.
+/// Implements `Draw` for records field by field.
 macro_rules! records {
     ($($record:ident { $($field:ident),* })*) => {
         $(impl Draw for $record {

@@ -1,5 +1,5 @@
-//! Module by module: the same random inputs in rust-hdl's simulation and in the generated Verilog, and in each cycle
-//! the same outputs. rust-hdl simulates some constructs otherwise than its Verilog behaves; this is where it shows.
+//! Comparison of each module in rust-hdl's simulation and in the generated Verilog: for the same random inputs, the
+//! outputs must be equal in each cycle. It reveals constructs that rust-hdl simulates differently from its Verilog.
 
 mod bench;
 mod draws;
@@ -46,25 +46,25 @@ use crate::primitives::{BlockRam, Fifo, LutRam};
 pub use bench::{ModulesError, compare};
 pub use trace::{Trace, signatures};
 
-/// A kind of module.
+/// A module to compare.
 #[derive(Clone, Copy, Debug)]
 pub struct Module {
-    /// Of the module in Verilog.
+    /// Name of the module in Verilog.
     pub name: &'static str,
     record: fn(usize, u64) -> Trace,
 }
 
 impl Module {
-    /// Simulates one with so many cycles of random inputs.
+    /// Simulates the module for the given number of cycles with random inputs.
     ///
     /// # Panics
-    /// If the list in this file leaves one of its inputs out.
+    /// If the list in this file omits one of its inputs.
     pub fn trace(&self, cycles: usize, seed: u64) -> Trace {
         (self.record)(cycles, seed)
     }
 }
 
-/// `name = what makes one, [clock] { inputs }`
+/// Each entry has the form `name = constructor, [clock] { inputs }`.
 macro_rules! modules {
     ($($name:literal = $block:expr, [$($clock:ident)?] { $($port:ident),* })*) => {
         &[$(Module {
@@ -96,7 +96,7 @@ impl Trace {
     }
 }
 
-/// All modules of the accelerator that have logic, and those that are wires alone.
+/// All modules of the accelerator, both those with logic and those that consist of wires.
 pub const MODULES: &[Module] = modules! {
     "fp32_adder" = Fp32Adder::default(), [clock] { a, b }
     "unpack" = Unpack::default(), [clock] { a, b }

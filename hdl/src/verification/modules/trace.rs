@@ -1,4 +1,4 @@
-//! What rust-hdl's simulation of a module says.
+//! Trace of a module in rust-hdl's simulation.
 
 use rust_hdl::core::atom::{Atom, AtomKind};
 use rust_hdl::core::probe::Probe;
@@ -7,7 +7,7 @@ use rust_hdl::prelude::*;
 use super::draws::Draws;
 use crate::generate;
 
-/// More iterations than the longest path from register to register has modules.
+/// Iteration limit of the simulator; larger than the number of modules on the longest path between two registers.
 const MOST_ITERATIONS: usize = 200;
 
 /// A port of a module.
@@ -18,23 +18,23 @@ pub(super) struct Port {
     pub(super) is_input: bool,
 }
 
-/// A module's Verilog, and what its ports were in each clock cycle of its simulation, just before the edge.
+/// Verilog of a module and the values of its ports in each simulated clock cycle, sampled just before the edge.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// Of the module in the Verilog.
+    /// Name of the module in the Verilog.
     pub name: &'static str,
-    /// Its text; change it, and the comparison has to see it.
+    /// Text of the Verilog. If it is changed, the comparison must detect the change.
     pub verilog: String,
-    /// Of the clock's port; modules without state have none.
+    /// Name of the clock port; `None` for modules without state.
     pub(super) clock: Option<&'static str>,
-    /// Without the clock.
+    /// Ports other than the clock.
     pub(super) ports: Vec<Port>,
-    /// One line a cycle, one hexadecimal number a port.
+    /// Port values: one line per cycle with one hexadecimal number per port.
     pub(super) cycles: Vec<String>,
 }
 
 impl Trace {
-    /// Names and directions of the ports, sorted: what makes it recognisable in a larger circuit.
+    /// Returns the sorted names and directions of the ports, which identify the module in a larger circuit.
     pub fn signature(&self) -> Vec<String> {
         let mut signature: Vec<_> = self.ports.iter().map(|port| label(&port.name, port.is_input)).collect();
         signature.extend(self.clock.map(|clock| label(clock, true)));
@@ -42,12 +42,12 @@ impl Trace {
         signature
     }
 
-    /// Names of the outputs.
+    /// Returns the names of the outputs.
     pub fn outputs(&self) -> impl Iterator<Item = &str> {
         self.ports.iter().filter(|port| !port.is_input).map(|port| port.name.as_str())
     }
 
-    /// Those of them that had one value in all cycles: about them a comparison says little.
+    /// Returns the outputs that had the same value in all cycles, for which the comparison proves little.
     pub fn constant_outputs(&self) -> Vec<&str> {
         let rows: Vec<Vec<_>> = self.cycles.iter().map(|line| line.split(' ').collect()).collect();
         let is_constant = |at: usize| rows.iter().all(|row| row[at] == rows[0][at]);
@@ -60,7 +60,7 @@ fn label(name: &str, is_input: bool) -> String {
     format!("{} {name}", if is_input { "in" } else { "out" })
 }
 
-/// Simulates a module for so many cycles. `drive` sets all inputs but the clock, which `tick` sets.
+/// Simulates a module for the given number of cycles. `drive` sets all inputs except the clock, which `tick` sets.
 pub(super) fn record<B: Block>(
     (name, clock): (&'static str, Option<&'static str>),
     mut block: B,
@@ -115,13 +115,13 @@ impl Probe for Reader {
         }
         let is_input = signal.kind() == AtomKind::InputParameter;
         let literal = format!("{:x}", signal.verilog());
-        // Such as 32'h1f.
+        // The literal has a form such as 32'h1f.
         let digits = literal.split_once('h').map_or(literal.as_str(), |(_, digits)| digits);
         self.found.push((Port { name: name.to_owned(), bits: signal.bits(), is_input }, digits.to_owned()));
     }
 }
 
-/// Signatures of all modules in a circuit, each with the name of one instance.
+/// Returns the signatures of all modules in a circuit, each with the name of one instance.
 pub fn signatures(name: &str, block: &dyn Block) -> Vec<(String, Vec<String>)> {
     let mut walker = Walker::default();
     block.accept(name, &mut walker);

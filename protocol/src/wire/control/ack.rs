@@ -8,7 +8,7 @@ use super::{Action, Status};
 use crate::segment::Round;
 use crate::wire::WireError;
 
-/// Bytes of an Ack without the bitmap of a Help answer.
+/// Length of an Ack without the bitmap of an answer to a Help or Confirm, in bytes.
 pub const ACK_LEN_BYTES: usize = 60;
 
 pub(super) mod field {
@@ -36,24 +36,25 @@ const FORMED: u8 = 1;
 const ORPHANED: u8 = 2;
 const PINNED: u8 = 4;
 
-/// Where a member stands when it is admitted (requirement M-8).
+/// Standing of a member when it is admitted (requirement M-8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Standing {
-    /// It starts at the round given; what was summed before is not known to it.
+    /// The member starts at the given round and does not have the earlier sums.
     #[default]
     Fresh = 0,
-    /// It has missed nothing: its next round is the round given.
+    /// The member has missed nothing: its next round is the given one.
     Resumed = 1,
-    /// It has missed nothing, and others lack the last sum that it holds: it sends that sum in the round given,
-    /// and goes on with its next round after it.
+    /// The member has missed nothing, but others lack the last sum that it holds. It sends that sum in the given
+    /// round and continues with its next round afterwards.
     Supplies = 2,
-    /// It lacks one sum that others hold and send in the round given: it waits for that instead of contributing.
+    /// The member lacks one sum that others hold and send in the given round. It waits for that sum instead of
+    /// contributing.
     Awaits = 3,
 }
 
 impl Standing {
-    /// The standing of a code.
+    /// Returns the standing with this code.
     pub const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             0 => Self::Fresh,
@@ -68,51 +69,51 @@ impl Standing {
 /// Value of an Ack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckRepr<'a> {
-    /// The action that is acknowledged.
+    /// Action that is acknowledged.
     pub action: Action,
-    /// Success, or the reason of failure.
+    /// Outcome: success, or the reason of the failure.
     pub status: Status,
-    /// The member's id in the job.
+    /// Id of the member in the job.
     pub member: u16,
-    /// Members of the job.
+    /// Number of members in the job.
     pub members: u16,
-    /// The threshold H that applies to the next round.
+    /// Threshold H that applies to the next round.
     pub threshold: u16,
-    /// Join: the round to start from. Confirm: the aggregate that took the vector, if `expected` is 1.
-    /// Otherwise the round concerned, see [`Status`].
+    /// Answer to a Join: the round to start from. Answer to a Confirm: the aggregate that took the vector, if
+    /// `expected` is 1. Otherwise: the round concerned, see [`Status`].
     pub round: Round,
-    /// Segments that the member may have in flight.
+    /// Maximum number of segments that the member may have in flight.
     pub window: u16,
-    /// Join: where the member stands.
+    /// Answer to a Join: standing of the member.
     pub standing: Standing,
-    /// Whether the job is complete: all workers that it waits for have joined.
+    /// Whether the job is complete, that is, all workers that it waits for have joined.
     pub formed: bool,
-    /// Whether the switch has lost its parent, without which there are no sums.
+    /// Whether the switch has lost its parent, without which it delivers no new sums.
     pub orphaned: bool,
-    /// Whether the threshold H was set by a member and does not follow their number.
+    /// Whether a member set the threshold H, so that H does not follow the number of members.
     pub pinned: bool,
-    /// Identifies this run of the switch.
+    /// Epoch of the job's incarnation, or the boot id of the switch if it does not know the job (requirement M-7).
     pub boot: u64,
-    /// Silence after which a member is expelled, in milliseconds.
+    /// Lease: the silence after which the switch expels a member, in milliseconds.
     pub lease_ms: u32,
-    /// What a refused field should have been, see [`Status`]. Confirm that is granted: whether an aggregate has
-    /// taken the vector, 0 or 1.
+    /// Expected value of a field that was refused, see [`Status`]. Answer to a granted Confirm: 1 if an aggregate has
+    /// taken the vector, otherwise 0.
     pub expected: u32,
-    /// Join: the sums before `round`, or with it where the member supplies or awaits it, see [`crate::history`].
-    /// With [`Status::Challenge`] the nonce.
+    /// Answer to a Join: the history before `round`, or after it if the member supplies or awaits the sum of that
+    /// round; see [`crate::history`]. With [`Status::Challenge`]: the nonce.
     pub history: u64,
-    /// Join: another member of the job, which may be asked for the learner's state.
+    /// Answer to a Join: another member of the job, from which the state of the learner can be fetched.
     pub peer: Option<SocketAddrV4>,
-    /// Workers that all members of the job stand for.
+    /// Number of workers that all members of the job stand for.
     pub weight: u16,
-    /// Answer to a Help or Confirm: those of its segments that the switch still misses from the member.
+    /// Answer to a Help or Confirm: the requested segments that the switch is still missing from the member.
     pub missing: Option<SegmentSetRepr<'a>>,
-    /// Zero bytes to append: the Ack of a padded Join has the same length.
+    /// Number of zero bytes to append: the Ack of a Join is as long as the Join.
     pub padding_len: u16,
 }
 
 impl AckRepr<'_> {
-    /// An Ack that says no more than that; all else is zero, [`Standing::Fresh`], unset.
+    /// Returns an Ack with only an action and a status; all other fields are zero, unset or [`Standing::Fresh`].
     pub const fn bare(action: Action, status: Status) -> AckRepr<'static> {
         AckRepr {
             action,
@@ -174,7 +175,7 @@ pub(super) fn parse_ack(buffer: &[u8]) -> Result<AckRepr<'_>, WireError> {
     })
 }
 
-/// An IPv4 address and UDP port; both are zero if there is none (requirement C-3).
+/// Parses an IPv4 address and a UDP port; both are zero if there is no peer (requirement C-3).
 fn parse_peer(buffer: &[u8]) -> Result<Option<SocketAddrV4>, WireError> {
     let octets: [u8; 4] = buffer[field::PEER_ADDRESS].try_into().expect("the field is four bytes long");
     match (octets, u16_at(buffer, field::PEER_PORT)) {

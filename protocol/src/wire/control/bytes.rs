@@ -1,11 +1,11 @@
-//! Integers, rounds, flags and padding at named positions of a packet.
+//! Access to integers, rounds, flags and padding at named positions of a packet.
 
 use core::ops::Range;
 
 use crate::segment::Round;
 use crate::wire::WireError;
 
-/// Whether what follows `len` bytes is padding.
+/// Checks that the buffer has at least `len` bytes and that only padding follows them.
 pub(super) fn padded(buffer: &[u8], len: usize) -> Result<(), WireError> {
     at_least(buffer, len)?;
     padding(buffer, len).map(|_| ())
@@ -15,13 +15,13 @@ pub(super) fn at_least(buffer: &[u8], len: usize) -> Result<(), WireError> {
     if buffer.len() < len { Err(WireError::Truncated) } else { Ok(()) }
 }
 
-/// Length of what follows `len` bytes, which must all be zero (requirement C-4).
+/// Returns the length of the padding after `len` bytes, which must all be zero (requirement C-4).
 pub(super) fn padding(buffer: &[u8], len: usize) -> Result<u16, WireError> {
     let padding = &buffer[len..];
     if padding.iter().any(|byte| *byte != 0) { Err(WireError::Overlong) } else { Ok(padding.len() as u16) }
 }
 
-/// Those of the flags that are set.
+/// Combines the flags that are set.
 pub(super) fn all_set(flags: &[(bool, u8)]) -> u8 {
     flags.iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag)
 }
@@ -38,7 +38,7 @@ pub(super) fn u64_at(buffer: &[u8], at: Range<usize>) -> u64 {
     u64::from_le_bytes(buffer[at].try_into().expect("the field is eight bytes long"))
 }
 
-/// A round is 24 bits in a 32-bit field; the upper eight are zero (requirement C-5).
+/// Reads a round: 24 bits in a 32-bit field whose upper eight bits are zero (requirement C-5).
 pub(super) fn round_at(buffer: &[u8], at: Range<usize>) -> Result<Round, WireError> {
     let value = u32_at(buffer, at);
     if Round::new(value).get() == value { Ok(Round::new(value)) } else { Err(WireError::BadValue) }

@@ -1,10 +1,10 @@
-//! Digest: what a member's weights are after a round.
+//! Digest: a digest of a member's weights after a round.
 
 use super::bytes::{padded, put_u32, put_u64, round_at, u32_at, u64_at};
 use crate::segment::Round;
 use crate::wire::WireError;
 
-/// Bytes of a Digest.
+/// Length of a Digest, in bytes.
 pub const DIGEST_LEN_BYTES: usize = 28;
 
 pub(super) mod field {
@@ -18,9 +18,9 @@ pub(super) mod field {
 /// Value of a Digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DigestRepr {
-    /// The last round whose sum is in the weights.
+    /// Last round whose sum is in the weights.
     pub round: Round,
-    /// Digest of the weights after that round. The members choose how it is made.
+    /// Digest of the weights after that round. The members choose the function.
     pub digest: u64,
 }
 

@@ -1,11 +1,11 @@
-//! Join: what a member declares, and which sums it has.
+//! Join: the parameters that a member declares, and the history that it resumes with.
 
 use super::bytes::{all_set, at_least, padding, put_u16, put_u32, put_u64, round_at, u16_at, u32_at, u64_at};
 use crate::limits::{DATA_TAG_LEN_BYTES, TRAILER_LEN_BYTES};
 use crate::segment::Round;
 use crate::wire::WireError;
 
-/// Bytes of a Join before padding.
+/// Length of a Join before padding, in bytes.
 pub const JOIN_LEN_BYTES: usize = 76;
 
 pub(super) mod field {
@@ -41,18 +41,18 @@ const UPDATES: u8 = 16;
 pub(super) const FRESH: u8 = 32;
 const ALL_FLAGS: u8 = QUERY | RESUME | TAGGED | ROAMS | UPDATES | FRESH;
 
-/// How the job's contributions are admitted.
+/// Mode of a job: how contributions are admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mode {
-    /// One contribution of each member a round.
+    /// Each member contributes once per round.
     Synchronous = 0,
-    /// Fast members may contribute more often than slow ones.
+    /// Each member contributes at its own pace, so fast members may contribute more often than slow ones.
     Asynchronous = 1,
 }
 
 impl Mode {
-    /// The mode of a code.
+    /// Returns the mode with this code.
     const fn from_code(code: u8) -> Option<Self> {
         match code {
             0 => Some(Self::Synchronous),
@@ -62,18 +62,18 @@ impl Mode {
     }
 }
 
-/// What a member is.
+/// Kind of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// A training process: each of its packets is one gradient.
+    /// Training process; each of its packets holds one gradient.
     Worker = 0,
-    /// A switch that stands for its own members.
+    /// Child switch that represents its own members.
     Switch = 1,
 }
 
 impl Kind {
-    /// The kind of a code.
+    /// Returns the kind with this code.
     const fn from_code(code: u8) -> Option<Self> {
         match code {
             0 => Some(Self::Worker),
@@ -86,42 +86,44 @@ impl Kind {
 /// Value of a Join: what the member declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JoinRepr {
-    /// Floats in the gradient vector.
+    /// Number of floats in the gradient vector.
     pub gradient_len: u32,
-    /// Floats in each segment but the last.
+    /// Number of floats in each segment; the last segment may have fewer.
     pub segment_floats: u16,
-    /// Workers that the job starts with; no round completes before as many have joined. Zero: start at once.
+    /// Number of workers that the job starts with; no round completes before this many have joined. If zero, the job
+    /// starts at once.
     pub workers: u16,
-    /// Synchronous or asynchronous.
+    /// Mode of the job.
     pub mode: Mode,
-    /// Worker or child switch.
+    /// Kind of the member.
     pub kind: Kind,
-    /// Workers that the member stands for: 1 for a worker.
+    /// Number of workers that the member stands for: 1 for a worker.
     pub weight: u16,
-    /// Drawn at random by each process: tells a restarted worker from a repeated Join.
+    /// Random number that each process draws. It distinguishes a restarted worker from a repeated Join.
     pub instance: u32,
-    /// Place of the member in sums whose order is fixed.
+    /// Position of the member in sums that have a fixed order (requirement D-7).
     pub rank: u16,
-    /// Levels of switches below and including the member: zero for a worker.
+    /// Number of switch levels up to and including the member: zero for a worker.
     pub height: u8,
-    /// Only asks about the job: nobody is admitted.
+    /// Whether the Join only queries the job and admits no member.
     pub query: bool,
-    /// Data packets end with a tag (requirement A-9).
+    /// Whether data packets end with a tag (requirement A-9).
     pub tagged: bool,
-    /// A switch that has other parents to go to, or has such a switch below it (requirement M-9).
+    /// Whether the member is a switch that can move to another parent, or has such a switch below it (requirement M-9).
     pub roams: bool,
-    /// Only tells what a member now stands for: who is no member is refused.
+    /// Whether the Join only updates the weight of an existing member; it is refused if the sender is not a member.
     pub updates: bool,
-    /// The number that a Challenge asked to repeat; zero if none did (requirement A-6).
+    /// Nonce of the Challenge that the Join answers; zero if there was none (requirement A-6).
     pub nonce: u64,
-    /// What the member has summed before, if it has.
+    /// State that the member resumes from, if it was a member before.
     pub resume: Option<ResumeRepr>,
-    /// Zero bytes to append, so that the Join is as long as a data packet and proves the path's MTU.
+    /// Number of zero bytes to append, so that the Join is as long as a data packet and proves the path MTU.
     pub padding_len: u16,
 }
 
 impl JoinRepr {
-    /// The Join of a worker of a synchronous job, without padding; `workers` is what it declares.
+    /// Returns the Join of a worker of a synchronous job, without padding. `workers` is the number of workers that it
+    /// declares.
     pub const fn worker(gradient_len: u32, segment_floats: u16, workers: u16) -> Self {
         Self {
             gradient_len,
@@ -143,8 +145,9 @@ impl JoinRepr {
         }
     }
 
-    /// Zero bytes that make a Join as long as a data packet of `packet_len` bytes without its tag (requirement C-4),
-    /// each with the trailer or tag that the job asks for.
+    /// Returns the number of zero bytes that pad a Join to the length of a data packet of `packet_len` bytes
+    /// (requirement C-4). `packet_len` excludes the tag; the lengths of the data tag and of the Join's trailer are
+    /// included if the job uses them.
     #[inline]
     pub const fn padding_to(packet_len: usize, tagged: bool, authenticated: bool) -> u16 {
         let tag_len = if tagged { DATA_TAG_LEN_BYTES } else { 0 };
@@ -153,25 +156,24 @@ impl JoinRepr {
     }
 }
 
-/// Where a member comes from that was a member before: under a switch that has since been restarted, or until it
-/// was expelled.
+/// State of a member that rejoins, after the switch restarted or expelled it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResumeRepr {
-    /// Number of its next round, as far as it knows.
+    /// Number of the member's next round, as far as it knows.
     pub round: Round,
-    /// Members that the switch had; zero if the member does not know.
+    /// Number of members that the switch had; zero if the member does not know.
     pub members: u16,
-    /// Workers that the whole job had.
+    /// Number of workers that the whole job had.
     pub weight: u16,
-    /// The threshold H, if it was pinned; otherwise zero.
+    /// Threshold H if it was pinned, otherwise zero.
     pub threshold: u16,
-    /// The sums that it has, see [`crate::history`]. Never zero.
+    /// History of the member, see [`crate::history`]. Never zero.
     pub history: u64,
-    /// The same before the last one, if it still holds that sum; otherwise zero.
+    /// History before the last sum if the member still holds that sum, otherwise zero.
     pub previous: u64,
-    /// The history of those members of a switch that seem to lack the last sum; zero if there are none.
+    /// History of those members of a switch that seem to lack the last sum; zero if there are none.
     pub behind: u64,
-    /// Whether it was told that history when it was Fresh, and has finished no round since.
+    /// Whether the member received its history when it was admitted as Fresh, and has finished no round since.
     pub fresh: bool,
 }
 
@@ -210,7 +212,7 @@ pub(super) fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
     })
 }
 
-/// The fields of a member that resumes; all zero in the Join of one that does not (requirement C-3).
+/// Parses the fields of a member that resumes; all are zero in any other Join (requirement C-3).
 fn parse_resume(buffer: &[u8], flags: u8) -> Result<Option<ResumeRepr>, WireError> {
     use field as at;
     let fresh = flags & FRESH != 0;

@@ -9,10 +9,10 @@
 //! +--------+---------+----------+------------+------------+-----------
 //! ```
 //!
-//! If the flags announce it, a trailer follows the Value and its padding, see [`crate::auth`].
+//! If the flags announce it, a trailer follows the Value and its padding; see [`crate::auth`].
 //!
-//! Each group of messages has its own file: Join; Ack and its Status; Help, Confirm and FBcast; Digest. This file has
-//! the header and the messages without a Value of their own.
+//! Each group of messages has its own file: Join; Ack and its Status; Help, Confirm and FBcast; Digest. This file
+//! defines the header, the messages without a Value, Reset and SetH.
 
 mod ack;
 mod bytes;
@@ -41,11 +41,11 @@ use crate::limits::PROTOCOL_VERSION;
 use crate::segment::Round;
 use crate::wire::WireError;
 
-/// Bytes of the fields that all control packets share.
+/// Length of the header that all control packets share, in bytes.
 pub const HEADER_LEN_BYTES: usize = 12;
-/// Bytes of a Reset.
+/// Length of a Reset, in bytes.
 const RESET_LEN_BYTES: usize = 24;
-/// Bytes of a SetH.
+/// Length of a SetH, in bytes.
 const SET_H_LEN_BYTES: usize = 14;
 
 mod field {
@@ -62,10 +62,10 @@ mod field {
     pub(super) const RESET_BOOT: Range<usize> = 16..24;
 }
 
-/// A trailer ends the packet.
+/// Header flag: a trailer ends the packet.
 const AUTHENTICATED: u16 = 1;
 
-/// What a control packet asks for (table 2 of the paper; the codes are ours).
+/// Action of a control packet (table 2 of the paper, which assigns no codes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Action {
@@ -77,22 +77,22 @@ pub enum Action {
     Reset = 3,
     /// Set the aggregation threshold H.
     SetH = 4,
-    /// Close segments with what they have and broadcast them.
+    /// Close segments with the contributions that they have, and broadcast the results.
     FBcast = 5,
-    /// Ask for lost results; the answer also names the contributions that the switch misses.
+    /// Request lost results; the answer also names the contributions that the switch is missing.
     Help = 6,
     /// Suspend all members of the job.
     Halt = 7,
-    /// Success, or the reason of failure.
+    /// Report success, or the reason of a failure.
     Ack = 8,
-    /// Ask what the switch still misses of an asynchronous contribution, and which aggregate took it.
+    /// Ask which segments of an asynchronous contribution the switch is missing, or which aggregate took it.
     Confirm = 9,
-    /// Tell a digest of the weights after a round, to be compared with those of the other members.
+    /// Report a digest of the weights after a round, which the switch compares with those of the other members.
     Digest = 10,
 }
 
 impl Action {
-    /// The action of a code.
+    /// Returns the action with this code.
     pub const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             1 => Self::Join,
@@ -113,9 +113,9 @@ impl Action {
 /// A control packet as a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlRepr<'a> {
-    /// The job.
+    /// Number of the job.
     pub job: u32,
-    /// Id of the request; an Ack repeats it. Zero asks for no Ack.
+    /// Id of the request, which its Ack repeats. Zero requests no Ack.
     pub request: u32,
     /// Action and Value.
     pub body: ControlBody<'a>,
@@ -128,34 +128,35 @@ pub enum ControlBody<'a> {
     Join(JoinRepr),
     /// Leave the job.
     Leave,
-    /// Clear the job: all its members join again.
+    /// Clear the job; all of its members join again.
     Reset {
-        /// Epoch of the incarnation of the job that is meant; zero for the present one.
+        /// Epoch of the incarnation of the job to clear; zero for the current one.
         boot: u64,
     },
-    /// Pin the threshold H, from the next round on.
+    /// Pin the threshold H, starting with the next round.
     SetH {
-        /// The threshold; zero lets H follow the number of members again.
+        /// Threshold H; zero lets H follow the number of members again.
         threshold: u16,
     },
-    /// Close the segments of the range with what they have.
+    /// Close the segments of the range with the contributions that they have.
     FBcast(RangeRepr),
-    /// Ask for the results of the segments in the set. An empty range only renews the lease.
+    /// Request the results of the segments in the set. An empty range only renews the lease.
     Help(SegmentSetRepr<'a>),
-    /// To the switch: suspend the job. From the switch: the job is suspended.
+    /// Sent to the switch: suspend the job. Sent by the switch: the job is suspended.
     Halt,
-    /// Success or failure of a request.
+    /// Outcome of a request.
     Ack(AckRepr<'a>),
-    /// Ask which segments of the set the switch misses; the round is the number of the sender's vector.
+    /// Ask which segments of the set the switch is missing; the round is the number of the sender's vector.
     Confirm(SegmentSetRepr<'a>),
-    /// A digest of the sender's weights.
+    /// Report a digest of the sender's weights.
     Digest(DigestRepr),
 }
 
 impl ControlBody<'_> {
-    /// A Reset of the present incarnation of the job, whichever that is. Repeated, it may clear the next one too.
+    /// Reset of the current incarnation of the job, whichever it is. A retransmission may clear the next incarnation
+    /// too.
     pub const RESET: ControlBody<'static> = ControlBody::Reset { boot: 0 };
-    /// The empty Help, which only renews the lease of a member.
+    /// Empty Help, which only renews the lease of a member.
     pub const HEARTBEAT: ControlBody<'static> = ControlBody::Help(SegmentSetRepr {
         range: RangeRepr { round: Round::new(0), first: 0, count: 0 },
         bitmap: &[],
@@ -163,7 +164,7 @@ impl ControlBody<'_> {
 }
 
 impl<'a> ControlRepr<'a> {
-    /// Reads a control packet (requirements C-1 to C-7). Its trailer, if it has one, is not verified here.
+    /// Parses a control packet (requirements C-1 to C-7). Does not verify the trailer.
     pub fn parse(packet: &ControlPacket<'a>) -> Result<Self, WireError> {
         if packet.version() != PROTOCOL_VERSION {
             return Err(WireError::WrongVersion);
@@ -200,7 +201,7 @@ impl<'a> ControlRepr<'a> {
         Ok(Self { job: packet.job(), request: packet.request(), body })
     }
 
-    /// The action.
+    /// Returns the action.
     pub fn action(&self) -> Action {
         match self.body {
             ControlBody::Join(_) => Action::Join,
@@ -216,7 +217,7 @@ impl<'a> ControlRepr<'a> {
         }
     }
 
-    /// Bytes that [`Self::emit`] writes, with the padding of a request (requirement C-4).
+    /// Returns the number of bytes that [`Self::emit`] writes, including the padding of a request (requirement C-4).
     pub fn buffer_len(&self) -> usize {
         let len = self.value_len();
         match self.body {
@@ -270,8 +271,9 @@ impl<'a> ControlRepr<'a> {
     }
 }
 
-/// Writes the nonce of a Challenge into the Join that it answers, which has no trailer, so that it can be sent again
-/// (requirement A-6). False if `answer` is no Challenge or `join` no Join; then nothing has changed.
+/// Writes the nonce of the Challenge `answer` into `join`, the Join that it answers, so that the Join can be sent
+/// again (requirement A-6). The Join must have no trailer. Returns false, and changes nothing, if `answer` is not a
+/// Challenge or `join` is not a Join.
 pub fn answer_challenge(join: &mut [u8], answer: &[u8]) -> bool {
     let parsed = |bytes| ControlPacket::new_checked(bytes).and_then(|packet| ControlRepr::parse(&packet));
     let Ok(ControlRepr { body: ControlBody::Ack(ack), .. }) = parsed(answer) else { return false };
@@ -283,7 +285,7 @@ pub fn answer_challenge(join: &mut [u8], answer: &[u8]) -> bool {
     is_join
 }
 
-/// Sets the flag that announces a trailer.
+/// Sets the header flag that announces a trailer.
 pub(crate) fn announce_trailer(packet: &mut [u8]) {
     put_u16(packet, field::FLAGS, AUTHENTICATED);
 }

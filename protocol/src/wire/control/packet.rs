@@ -1,4 +1,4 @@
-//! The view of a control packet: the header that all of them share, and the trailer.
+//! View of a control packet: the common header and the trailer.
 
 use super::bytes::{at_least, u16_at, u32_at, u64_at};
 use super::join::{self, JOIN_LEN_BYTES};
@@ -21,7 +21,7 @@ impl<'a> ControlPacket<'a> {
         Ok(packet)
     }
 
-    /// Ensures that no accessor panics.
+    /// Checks that no accessor can panic.
     pub fn check_len(&self) -> Result<(), WireError> {
         match self.buffer.len() {
             0..HEADER_LEN_BYTES => Err(WireError::Truncated),
@@ -33,38 +33,39 @@ impl<'a> ControlPacket<'a> {
         }
     }
 
-    /// Bytes of the packet, trailer included.
+    /// Returns the length of the packet in bytes, including its trailer.
     #[inline]
     pub fn packet_len(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Whether a trailer ends the packet (requirement A-1). What it proves is for a key to say.
+    /// Returns whether a trailer ends the packet (requirement A-1). Only [`crate::Key::verify`] checks that the
+    /// trailer is valid.
     #[inline]
     pub fn is_authenticated(&self) -> bool {
-        // The flags of another version are not ours to read.
+        // The flags of another protocol version may have another meaning.
         self.version() == PROTOCOL_VERSION && self.flags() & AUTHENTICATED != 0
     }
 
-    /// The counter in the trailer, if there is one. Only [`crate::Key::verify`] tells whether it is genuine.
+    /// Returns the counter in the trailer, if there is one. Only [`crate::Key::verify`] checks that it is genuine.
     #[inline]
     pub fn counter(&self) -> Option<u64> {
         let (_, trailer) = self.split_trailer()?;
         trailer.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// The packet without its trailer, and the trailer.
+    /// Returns the packet without its trailer, and the trailer; `None` if there is no trailer.
     pub(crate) fn split_trailer(&self) -> Option<(&'a [u8], &'a [u8; TRAILER_LEN_BYTES])> {
         if self.is_authenticated() { self.buffer.split_last_chunk() } else { None }
     }
 
-    /// What the length rules apply to (requirement A-1).
+    /// Returns the part of the packet to which the length rules apply (requirement A-1).
     pub(super) fn content(&self) -> &'a [u8] {
         self.split_trailer().map_or(self.buffer, |(content, _)| content)
     }
 
-    /// The nonce of a Join, which need not be well-formed otherwise. There is none in a query, which needs no nonce,
-    /// and in other packets.
+    /// Returns the nonce of a Join, which need not be well-formed otherwise. Returns `None` for a query, which needs
+    /// no nonce, and for other packets.
     #[inline]
     pub fn join_nonce(&self) -> Option<u64> {
         let is_join = self.action_code() == Action::Join as u8 && self.content_len() >= JOIN_LEN_BYTES;
@@ -72,31 +73,31 @@ impl<'a> ControlPacket<'a> {
         is_admission.then(|| u64_at(self.buffer, join::field::NONCE))
     }
 
-    /// Bytes without the trailer.
+    /// Returns the length of the packet without its trailer, in bytes.
     #[inline]
     pub fn content_len(&self) -> usize {
         self.content().len()
     }
 
-    /// The Action code.
+    /// Returns the Action code.
     #[inline]
     pub fn action_code(&self) -> u8 {
         self.buffer[field::ACTION]
     }
 
-    /// The protocol version.
+    /// Returns the protocol version.
     #[inline]
     pub fn version(&self) -> u8 {
         self.buffer[field::VERSION]
     }
 
-    /// The job.
+    /// Returns the number of the job.
     #[inline]
     pub fn job(&self) -> u32 {
         u32_at(self.buffer, field::JOB)
     }
 
-    /// The request's id, which its Ack repeats.
+    /// Returns the id of the request, which its Ack repeats.
     #[inline]
     pub fn request(&self) -> u32 {
         u32_at(self.buffer, field::REQUEST)

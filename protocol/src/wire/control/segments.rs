@@ -5,31 +5,31 @@ use crate::limits::{MAX_BITMAP_LEN_BYTES, MAX_RANGE_SEGMENTS, MAX_SEGMENTS};
 use crate::segment::Round;
 use crate::wire::WireError;
 
-/// Bytes of a range of segments: round, first, count.
+/// Length of an encoded range of segments (round, first, count), in bytes.
 pub const RANGE_LEN_BYTES: usize = 12;
 
-/// A range of segments of one round.
+/// Range of segments of one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeRepr {
-    /// The round.
+    /// Round of the segments.
     pub round: Round,
     /// Index of the first segment.
     pub first: u32,
-    /// Number of segments, at most [`MAX_RANGE_SEGMENTS`]; the last has an index below [`MAX_SEGMENTS`].
+    /// Number of segments, at most [`MAX_RANGE_SEGMENTS`]. The index of the last one is below [`MAX_SEGMENTS`].
     pub count: u32,
 }
 
-/// Some of the segments of a range.
+/// Subset of the segments of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentSetRepr<'a> {
-    /// The range.
+    /// Range that the bitmap covers.
     pub range: RangeRepr,
-    /// One bit a segment, lowest first: `count / 8` bytes, rounded up.
+    /// Bitmap with one bit per segment, lowest first: `count / 8` bytes, rounded up.
     pub bitmap: &'a [u8],
 }
 
 impl<'a> SegmentSetRepr<'a> {
-    /// The segments of a range whose bit is set. Bits beyond the range do not count.
+    /// Returns the segments of a range whose bit is set. Bits beyond the range are ignored.
     #[inline]
     pub fn of(range: RangeRepr, bits: &'a [u8; MAX_BITMAP_LEN_BYTES]) -> Self {
         Self { range, bitmap: &bits[..range.count.div_ceil(8) as usize] }
@@ -39,7 +39,7 @@ impl<'a> SegmentSetRepr<'a> {
         RANGE_LEN_BYTES + self.bitmap.len()
     }
 
-    /// Indices of the segments in the set.
+    /// Returns the indices of the segments in the set.
     #[inline]
     pub fn indices(&self) -> impl Iterator<Item = u32> + '_ {
         let first = self.range.first;

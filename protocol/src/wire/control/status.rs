@@ -1,65 +1,69 @@
-//! The outcome of a request.
+//! Status codes of Acks.
 
 /// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Status {
-    /// Done, or done before by the same request.
+    /// The request was carried out, now or when it arrived before.
     Success = 0,
     /// The packet could not be parsed.
     Malformed = 1,
-    /// Another version of the control protocol; `expected` is the switch's.
+    /// The packet has another version of the control protocol; `expected` is the switch's version.
     WrongVersion = 2,
     /// The sender is not a member of any job.
     UnknownMember = 3,
     /// The sender is a member of another job; `expected` is that job.
     ForeignJob = 4,
-    /// Gradient length differs from the job's first Join; `expected` is the job's, in floats.
+    /// The gradient length differs from that of the job's first Join; `expected` is the job's, in floats.
     GradientLenMismatch = 5,
-    /// Segment size differs from the job's first Join; `expected` is the job's, in floats.
+    /// The segment size differs from that of the job's first Join; `expected` is the job's, in floats.
     SegmentSizeMismatch = 6,
-    /// Mode differs from the job's first Join, or the request is for the other mode; `expected` is the job's.
+    /// The mode differs from that of the job's first Join, or the request requires the other mode; `expected` is the
+    /// job's mode.
     ModeMismatch = 7,
-    /// Number of workers differs from the job's first Join; `expected` is the job's.
+    /// The number of workers differs from that of the job's first Join; `expected` is the job's.
     WorkersMismatch = 8,
-    /// The vector cannot be cut up like that.
+    /// The declared layout of the vector is invalid.
     BadLayout = 9,
-    /// The job has all the members that it may have; `expected` is that number.
+    /// The job has as many members as it may have; `expected` is that number.
     JobFull = 10,
-    /// The switch has no room for the job; `expected` is the memory left, in KiB.
+    /// The switch has no capacity for the job; `expected` is the available memory, in KiB.
     NoCapacity = 11,
-    /// The round named is over and no longer kept; `round` is where the member may go on.
+    /// The named round is over and its results are no longer kept; `round` is the round at which the member may
+    /// continue.
     StaleRound = 12,
     /// The range of segments is empty, too long or beyond the vector; `expected` is the segment count.
     OutOfRange = 13,
-    /// A contribution held NaN or an infinity; `round` and `expected` (the index) say which.
+    /// A contribution contained NaN or an infinity; `round` and `expected` (the segment index) identify it.
     NonFinite = 14,
     /// The job is halted.
     Halted = 15,
-    /// A threshold H above what a switch can count; `expected` is the limit.
+    /// The threshold H exceeds the maximum; `expected` is the maximum.
     BadThreshold = 16,
-    /// A data packet's length is not that of its segment; `expected` is the right one, in bytes.
+    /// The length of a data packet is not that of its segment; `expected` is the correct length, in bytes.
     LengthMismatch = 17,
-    /// A worker claims to hold more than one gradient; `expected` is 1.
+    /// A worker's packet claims more than one gradient; `expected` is 1.
     BadWeight = 18,
-    /// A segment index beyond the vector in a data packet; `expected` is the segment count.
+    /// The segment index of a data packet is beyond the vector; `expected` is the segment count.
     SegOutOfRange = 19,
-    /// There is no such job to ask about.
+    /// A query named a job that does not exist.
     UnknownJob = 20,
-    /// Switches above each other in a circle, or in more levels than are allowed; `expected` is their number.
+    /// Switches are connected in a circle, or in more levels than allowed; `expected` is the maximum number of levels.
     TooManyLevels = 21,
-    /// The packet does not prove that its sender has the job's key; `expected` is 1 if the job has one, else 0.
+    /// The packet is not authenticated with the job's key, or is authenticated although the job has none; `expected`
+    /// is 1 if the job has a key, otherwise 0.
     NotAuthentic = 22,
-    /// The Join is authentic and could be an old one: it is to be repeated with the nonce in `history`.
+    /// The Join may be a replay or have a forged address; the sender must repeat it with the nonce in `history`.
     Challenge = 23,
-    /// Whether data is tagged differs from the job's first Join; `expected` is the job's, 1 or 0.
+    /// The Join and the job's first Join disagree on whether data is tagged; `expected` is 1 if the job's data is
+    /// tagged, otherwise 0.
     TagMismatch = 24,
     /// The digest differs from that of another member; `expected` is the id of that member.
     Diverged = 25,
 }
 
 impl Status {
-    /// All of them, in the order of their codes.
+    /// All variants, in the order of their codes.
     pub const ALL: [Self; 26] = [
         Self::Success,
         Self::Malformed,
@@ -89,13 +93,13 @@ impl Status {
         Self::Diverged,
     ];
 
-    /// The status of a code.
+    /// Returns the status with this code.
     #[inline]
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.get(usize::from(code)).copied()
     }
 
-    /// Name for logs and errors.
+    /// Returns the name for logs and errors.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Success => "success",

@@ -1,4 +1,4 @@
-//! Properties of all messages, and the fields that are checked.
+//! Properties of all messages, and tests of the fields that the parser validates.
 
 use proptest::prelude::*;
 
@@ -153,7 +153,7 @@ fn a_join_that_does_not_resume_says_nothing_of_it() {
         bad[at] = 1;
         assert_eq!(parse(&bad[..len]), Err(WireError::BadValue), "byte {at}");
     }
-    // Without a history there is nothing to resume.
+    // A Join without a history cannot resume.
     for flags in [join::RESUME, join::FRESH] {
         buffer[join::field::FLAGS] = flags;
         assert_eq!(parse(&buffer[..len]), Err(WireError::BadValue));
@@ -164,7 +164,7 @@ fn a_join_that_does_not_resume_says_nothing_of_it() {
 fn errors_name_what_is_wrong() {
     let mut buffer = [0; 128];
     ControlRepr { job: 1, request: 2, body: ControlBody::Leave }.emit(&mut buffer);
-    // Without padding, which a sender need not add.
+    // The packet has no padding, which is optional for a sender.
     let len = HEADER_LEN_BYTES;
     let corrupted = |at: usize, value: u8| {
         let mut bad = buffer;
@@ -178,7 +178,8 @@ fn errors_name_what_is_wrong() {
     assert_eq!(corrupted(field::FLAGS.end - 1, 1), WireError::BadValue);
 }
 
-/// A range in an Ack is not checked against a vector before its indices are computed.
+/// The indices of a range in an Ack are computed before the range is checked against a vector, so the parser must
+/// refuse ranges that lie beyond every vector.
 #[test]
 fn a_range_beyond_every_vector_is_refused() {
     let bits = [0xff; MAX_BITMAP_LEN_BYTES];

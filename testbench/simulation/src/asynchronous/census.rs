@@ -1,4 +1,4 @@
-//! The members of the switch, the threshold H that follows from them, and the aggregates that the switch has sent.
+//! Members of the switch, the threshold H derived from them, and the aggregates that the switch has sent.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -8,25 +8,27 @@ use iswitch_switch::Instant;
 
 use crate::checker::{Rule, Violation, violated};
 
-/// The members, as the switch has reported them.
+/// The members as reported by the switch.
 #[derive(Debug, Default)]
 pub(super) struct Census {
-    /// When each was last heard. Packets that may not count are left out, so that it may have been heard later.
+    /// Time at which each member was last heard. Packets that may not renew the lease are ignored, so the true time
+    /// may be later.
     pub(super) heard: BTreeMap<SocketAddrV4, Instant>,
-    /// H if it is set.
+    /// H if it is pinned.
     pub(super) pinned: Option<u16>,
-    /// H of the aggregate that is being filled, if members or H have changed since it was begun.
+    /// H of the aggregate being filled, if the members or H have changed since it was opened.
     pub(super) open: Option<u16>,
-    /// The incarnation of the job.
+    /// Current incarnation of the job.
     pub(super) epoch: u64,
-    /// The latest aggregate that was sent, in this incarnation and in the one before of the same run of the switch.
+    /// Latest aggregate sent in this incarnation. `latest_before` is that of the previous incarnation in the same run
+    /// of the switch.
     pub(super) latest: Option<Round>,
     pub(super) latest_before: Option<Round>,
-    /// What the last result told: its aggregate, and the contributions.
+    /// Aggregate and number of contributions of the last result.
     pub(super) last: Option<(Round, u16)>,
 }
 
-/// An aggregate of which the first results are sent.
+/// An aggregate whose first results are being sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Finished {
     pub(super) number: Round,
@@ -34,29 +36,29 @@ pub(super) struct Finished {
 }
 
 impl Census {
-    /// The switch has begun anew.
+    /// Resets the census after a restart of the switch.
     pub(super) fn restart(&mut self) {
         *self = Self { epoch: self.epoch, ..Self::default() };
     }
 
-    /// The switch has taken in a packet that renews the lease of its sender, if that is a member.
+    /// Records that the switch accepted a packet, which renews the lease if the sender is a member.
     pub(super) fn hear(&mut self, from: SocketAddrV4, now: Instant) {
         if let Some(heard) = self.heard.get_mut(&from) {
             *heard = now;
         }
     }
 
-    /// Members of the job.
+    /// Returns the members of the job.
     pub(super) fn addresses(&self) -> impl Iterator<Item = &SocketAddrV4> {
         self.heard.keys()
     }
 
-    /// The incarnation of the job that the switch sends results of.
+    /// Returns the incarnation of the job whose results the switch sends.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// The threshold H of an aggregate that is begun now (requirement V-4).
+    /// Returns the threshold H of an aggregate opened now (requirement V-4).
     pub(super) fn threshold(&self) -> u16 {
         self.pinned.unwrap_or(self.heard.len() as u16).max(1)
     }
@@ -68,7 +70,7 @@ impl Census {
         }
     }
 
-    /// Applies a change of the members or of H. `is_open`: a vector is in the aggregate that is being filled, so that
+    /// Applies a change of the members or of H. `is_open`: the aggregate being filled already contains a vector, so
     /// its H is fixed.
     pub(super) fn change(&mut self, is_open: bool, change: impl FnOnce(&mut Self)) {
         if is_open {
@@ -83,7 +85,7 @@ impl Census {
         });
     }
 
-    /// H of an aggregate that is being filled falls to the number of members, unless it was set.
+    /// Removes a member. H of an aggregate being filled falls to the number of members unless it is pinned.
     pub(super) fn leave(&mut self, address: SocketAddrV4, is_open: bool) {
         self.change(is_open, |census| {
             census.heard.remove(&address);
@@ -94,8 +96,8 @@ impl Census {
         });
     }
 
-    /// An aggregate is finished. It has as many vectors as H says; if members have left just now, it may have had more
-    /// than H is since.
+    /// Checks a finished aggregate: it contains H vectors, or more if departures have just lowered H below the number
+    /// of vectors.
     pub(super) fn finish(&mut self, finished: Finished, begun_with: Option<u16>) -> Result<(), Violation> {
         let Finished { number, contributions } = finished;
         let threshold = self.open.take().unwrap_or_else(|| self.threshold());

@@ -1,5 +1,5 @@
-//! The training loop of a worker: it computes and commits gradients (LGC), and applies sums in order (LWU). At the end
-//! each sum is compared with the vectors that were committed.
+//! Training loop of a worker: it computes and commits gradients (LGC) and applies sums in order (LWU). At the end,
+//! each sum is compared with the committed vectors.
 
 use std::cmp::Reverse;
 
@@ -12,28 +12,30 @@ use super::member::{Gradient, initial_model, vector};
 use super::{Aggregate, Simulation};
 use crate::checker::{Rule, Violation, violated};
 
-/// Sums with more unconfirmed vectors than this are not searched for them: that takes long, and few sums have as many.
+/// Maximum number of unconfirmed vectors in a sum for which the checker searches. The search is expensive, and few
+/// sums have more.
 const MOST_UNCONFIRMED: usize = 3;
 
-/// Aggregates whose sum is that of vectors that were committed.
+/// Number of aggregates whose sum equals that of committed vectors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Checked {
     pub(super) all: u64,
-    /// Those with a vector whose sender never learned of it.
+    /// Aggregates that contain a vector whose sender received no confirmation.
     pub(super) unconfirmed: u64,
 }
 
-/// A vector whose fate is unknown to its sender.
+/// A vector whose sender does not know its fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Undecided {
     pub(super) worker: usize,
     pub(super) number: u64,
-    /// Epoch of the job that it was committed to.
+    /// Epoch of the job to which it was committed.
     pub(super) epoch: u64,
 }
 
 impl Simulation<'_> {
-    /// LWU: sums in order, each the same for all, and the same model after it.
+    /// Performs LWU: applies sums in order and checks that each sum, and the model after it, is the same for all
+    /// workers.
     pub(super) fn apply_sums(&mut self, worker: usize) -> Result<(), Violation> {
         self.fetch_state(worker);
         loop {
@@ -60,7 +62,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// The state that a worker lacks which has missed sums.
+    /// Fetches the state that a worker lacks after missing sums.
     fn fetch_state(&mut self, worker: usize) {
         let Some(wanted) = self.workers[worker].awaits_state else { return };
         if let Some((next, model)) = self.state_for(worker, wanted) {
@@ -70,8 +72,9 @@ impl Simulation<'_> {
         }
     }
 
-    /// The model of a peer that has just applied the last aggregate before that one. If the workers that could have
-    /// had it were killed, the model before a later aggregate; if there is none either, the worker's own.
+    /// Returns the model of a peer that has just applied the last aggregate before `wanted`. If the workers that
+    /// could have had it were killed, returns the model before a later aggregate or, if there is none, the worker's
+    /// own.
     fn state_for(&mut self, worker: usize, wanted: Round) -> Option<(Round, Vec<f32>)> {
         let acting = &self.workers[worker];
         let epoch = acting.epoch;
@@ -98,7 +101,7 @@ impl Simulation<'_> {
         Some((wanted, model))
     }
 
-    /// Whether a worker has a state, may still begin with the job, or can fetch the state of another worker.
+    /// Returns whether a worker has a state, can begin with the job, or can fetch the state of another worker.
     fn may_have_state(&self, worker: usize) -> bool {
         let other = &self.workers[worker];
         other.is_running
@@ -108,7 +111,7 @@ impl Simulation<'_> {
             })
     }
 
-    /// The worker that has come furthest among those that lack a state.
+    /// Returns the worker with the most updates among those that lack a state.
     fn orphan(&self) -> Option<usize> {
         let lacks_state = |worker: &usize| {
             let other = &self.workers[*worker];
@@ -118,7 +121,7 @@ impl Simulation<'_> {
         candidates.max_by_key(|worker| (self.workers[*worker].updates, Reverse(*worker)))
     }
 
-    /// The first aggregate from that one on for which any worker has had the state before it.
+    /// Returns the first aggregate from `wanted` on for which any worker has had the preceding state.
     fn next_state_after(&self, epoch: u64, wanted: Round) -> Option<Round> {
         let own = (epoch, 0)..=(epoch, u32::MAX);
         let applied = self.aggregates.range(own.clone()).filter(|(_, known)| known.sum.is_some());
@@ -195,7 +198,7 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    /// LGC: computes, commits what is not too stale, begins anew.
+    /// Performs LGC: computes a gradient, commits it if it is not too stale, and starts the next one.
     pub(super) fn compute(&mut self, worker: usize) -> Result<(), Violation> {
         let now = self.now;
         let acting = &mut self.workers[worker];
@@ -223,7 +226,7 @@ impl Simulation<'_> {
 }
 
 impl Simulation<'_> {
-    /// Checks that each sum is that of the vectors that are known to be in it and of others that may be in it.
+    /// Checks that each sum is the sum of the vectors known to be in it and of others that may be in it.
     pub(super) fn check_sums(&self) -> Result<Checked, Violation> {
         let mut undecided = self.undecided.clone();
         for (worker, acting) in self.workers.iter().enumerate() {
@@ -249,7 +252,8 @@ impl Simulation<'_> {
                 return violated(rule, detail);
             };
             if let [only] = found[..] {
-                // A vector is in one aggregate. Of several that are found, others may have the same sum.
+                // A vector is in only one aggregate. If several combinations match, other vectors may have the same
+                // sum.
                 undecided.retain(|vector| *vector != only);
             }
             checked.all += 1;
@@ -259,7 +263,7 @@ impl Simulation<'_> {
     }
 }
 
-/// What is in a sum besides the vectors whose senders were told so.
+/// Returns the sum of an aggregate minus the vectors whose senders received a confirmation.
 fn rest_of(aggregate: &Aggregate) -> Vec<f32> {
     let (mut rest, _) = aggregate.sum.clone().unwrap_or_default();
     for (worker, number) in &aggregate.vectors {
@@ -269,7 +273,7 @@ fn rest_of(aggregate: &Aggregate) -> Vec<f32> {
     rest
 }
 
-/// So many of the candidates whose sum is the rest.
+/// Returns `count` candidates whose sum equals `rest`.
 fn find(rest: &[f32], candidates: &[Undecided], count: usize) -> Option<Vec<Undecided>> {
     if count == 0 {
         return rest.iter().all(|x| *x == 0.0).then(Vec::new);

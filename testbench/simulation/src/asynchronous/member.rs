@@ -1,4 +1,4 @@
-//! A machine with a worker process: the real protocol, and what its training loop knows.
+//! A worker's machine: the real protocol and the state of its training loop.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -23,17 +23,17 @@ pub(super) const SEGMENT_FLOATS: u16 = 4;
 /// Receive buffer of a worker, in bytes.
 const RECV_BUFFER_BYTES: usize = 4 << 20;
 
-/// A gradient that is being computed, or waits to be committed.
+/// A gradient that is being computed or waits to be committed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gradient {
-    /// Number among those of its worker.
+    /// Number among the gradients of its worker.
     pub(super) number: u64,
     pub(super) done_at: Instant,
-    /// Aggregates that had been applied to the weights that it is made from.
+    /// Number of aggregates applied to the weights from which the gradient is computed.
     pub(super) made_at: u64,
 }
 
-/// A process that will start.
+/// A scheduled start of a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Return {
     pub(super) at: Instant,
@@ -43,43 +43,43 @@ pub(super) struct Return {
 pub(super) struct SimulatedWorker {
     pub(super) pace: Pace,
     pub(super) udp_port: u16,
-    /// Whether its process runs. If not, what is below tells of the last one.
+    /// Whether the process is running. If not, the fields below describe the last process.
     pub(super) is_running: bool,
-    /// When the next one starts.
+    /// Scheduled start of the next process.
     pub(super) returns: Option<Return>,
-    /// Gradients of all processes of this worker: no number is used twice.
+    /// Number of gradients computed by all processes of this worker; no number is reused.
     pub(super) computed: u64,
     pub(super) protocol: AsyncProtocol,
     pub(super) staleness: Staleness,
     pub(super) model: Vec<f32>,
-    /// Aggregates that it has applied.
+    /// Number of aggregates that the process has applied.
     pub(super) updates: u64,
-    /// The same since the faults have ended, over all processes.
+    /// Number of aggregates applied since the faults ended, over all processes.
     pub(super) updates_since_heal: u64,
-    /// Epoch of the job as it knows it.
+    /// Epoch of the job as known to the worker.
     pub(super) epoch: u64,
-    /// The aggregate to be applied next.
+    /// Next aggregate to apply.
     pub(super) next: Option<Round>,
-    /// The same where it has missed what is before, and no peer has got so far.
+    /// Next aggregate to apply if the worker has missed earlier ones and no peer has reached that state yet.
     pub(super) awaits_state: Option<Round>,
-    /// Whether the state that it fetched is of a later aggregate than it needed, and holds the sums up to that one.
+    /// Whether the fetched state is later than the required one and already contains the sums up to its aggregate.
     pub(super) is_ahead: bool,
     pub(super) gradient: Option<Gradient>,
-    /// The vector under way.
+    /// Number of the vector in flight.
     pub(super) committed: Option<u64>,
     pub(super) sequence: u64,
     pub(super) missed: u64,
-    /// What arrived while it was stopped.
+    /// Packets that arrived while the worker was stalled.
     pub(super) inbox: VecDeque<(Class, Vec<u8>)>,
 }
 
-/// The integers of a worker's vector: sums of them stay exact.
+/// Returns a worker's vector of integers, whose sums are exact.
 pub(super) fn vector(gradient_len: u32, worker: usize, number: u64) -> Vec<f32> {
     let element = |index: u64| ((worker as u64 * 31 + number * 17 + index * 7) % 4096) as f32;
     (0..u64::from(gradient_len)).map(element).collect()
 }
 
-/// The end of a worker's link, as the switch knows it.
+/// Returns a worker's endpoint as the switch sees it.
 pub(super) fn endpoint(worker: usize, udp_port: u16) -> Endpoint {
     let peer = address(worker, udp_port);
     Endpoint { port: PortId(0), peer, local: SWITCH, peer_mac: [0; 6], local_mac: [0; 6] }
@@ -89,13 +89,13 @@ pub(super) fn address(worker: usize, udp_port: u16) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, worker as u8), udp_port)
 }
 
-/// Position of the worker at an address.
+/// Returns the index of the worker at an address.
 pub(super) fn worker_at(address: SocketAddrV4) -> usize {
     usize::from(address.ip().octets()[3])
 }
 
 impl SimulatedWorker {
-    /// The first process of a worker.
+    /// Creates the first process of a worker.
     pub(super) fn new(scenario: &Scenario, seed: u64, worker: usize, now: Instant) -> Self {
         let protocol = protocol(scenario, session(scenario, worker, first_instance(seed, worker)), now);
         Self {
@@ -121,7 +121,7 @@ impl SimulatedWorker {
         }
     }
 
-    /// Starts another process, number `life` of all. It knows nothing of the one before.
+    /// Starts another process, whose number over all workers is `life`. It has no state of the previous one.
     pub(super) fn start(
         &mut self,
         scenario: &Scenario,
@@ -140,26 +140,26 @@ impl SimulatedWorker {
         };
     }
 
-    /// What its last process has done.
+    /// Returns the report of the last process.
     pub(super) fn report(&self) -> WorkerReport {
         let (staleness, counters) = (self.staleness.clone(), self.protocol.counters());
         WorkerReport { staleness, counters, missed: self.missed }
     }
 
-    /// When it goes on, if it is stopped now.
+    /// Returns when the worker resumes if it is stalled now.
     pub(super) fn stopped_until(&self, begin: Instant, now: Instant) -> Option<Instant> {
         let stall = self.pace.stall?;
         let periods = now.since(begin).as_nanos() / stall.as_nanos();
         (periods % 2 == 1).then(|| begin.plus(stall * (periods as u32 + 1)))
     }
 
-    /// When it has something to do of its own accord.
+    /// Returns the next time at which the worker acts without receiving a packet.
     pub(super) fn deadline(&self, begin: Instant, now: Instant) -> Option<Instant> {
         if !self.is_running {
             return self.returns.map(|returns| returns.at);
         }
         let gradient = self.gradient.map(|gradient| gradient.done_at);
-        // A gradient that is done waits for the protocol, which waits for packets.
+        // A finished gradient waits until the protocol is ready, and the protocol waits for packets.
         let gradient = gradient.filter(|done_at| *done_at > now || self.protocol.is_ready());
         let waiting = (!self.inbox.is_empty()).then_some(now);
         let earliest = self.protocol.poll_timeout().into_iter().chain(gradient).chain(waiting).min()?;
@@ -167,12 +167,12 @@ impl SimulatedWorker {
     }
 }
 
-/// What all learners begin with.
+/// Returns the initial model of all learners.
 pub(super) fn initial_model(scenario: &Scenario) -> Vec<f32> {
     vec![0.0; scenario.gradient_len as usize]
 }
 
-/// Time after which nothing that a process has sent is on the wire any more, so that another may use its port.
+/// Returns the time after which no packet of an ended process is in flight, so that another may use its port.
 pub(super) fn quiet_time(scenario: &Scenario) -> Duration {
     scenario.faults.delay + scenario.faults.jitter + Duration::from_nanos(1)
 }
@@ -182,7 +182,7 @@ fn first_instance(seed: u64, worker: usize) -> u32 {
 }
 
 fn protocol(scenario: &Scenario, config: SessionConfig, begin: Instant) -> AsyncProtocol {
-    // The counter begins with a number that looks random.
+    // The counter starts at a pseudo-random number.
     let first_counter = u64::from(config.join.instance) << 24;
     let protocol = AsyncProtocol::new(config, begin);
     if scenario.is_keyed { protocol.with_key(Authenticator::new(job_key(), first_counter)) } else { protocol }

@@ -1,4 +1,4 @@
-//! What asynchronous simulations have shown.
+//! Results of asynchronous simulations.
 
 use std::ops::AddAssign;
 
@@ -6,91 +6,91 @@ use iswitch::pipeline::Staleness;
 use iswitch::worker::asynchronous::AsyncCounters;
 use serde::Serialize;
 
-/// What one worker process has done.
+/// Report of one worker process.
 #[derive(Clone, Debug)]
 pub struct WorkerReport {
-    /// Its clock t and the staleness of its gradients.
+    /// Clock t of the worker and the staleness of its gradients.
     pub staleness: Staleness,
-    /// What its protocol counted.
+    /// Counters of its protocol.
     pub counters: AsyncCounters,
-    /// How often it needed the state of a peer.
+    /// Times that it needed the state of a peer.
     pub missed: u64,
 }
 
-/// What a simulation has shown.
+/// Report of one simulation.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Restarts of the switch, Resets, and crashes of workers.
     pub upsets: u64,
-    /// What became of processes and members.
+    /// Processes that ended and members that departed.
     pub departures: Departures,
     /// Whether the job has a key.
     pub is_keyed: bool,
-    /// Aggregates that any worker has applied.
+    /// Aggregates that at least one worker has applied.
     pub aggregates: u64,
     /// Aggregates whose sum was compared with the vectors in them.
     pub checked: u64,
-    /// Datagrams that were put on the wire.
+    /// Datagrams put on the wire.
     pub datagrams: u64,
-    /// The workers, each with its last process.
+    /// Reports of the last process of each worker.
     pub workers: Vec<WorkerReport>,
-    /// Processes that ended before.
+    /// Reports of the earlier processes.
     pub ended: Vec<WorkerReport>,
 }
 
-/// Processes that ended, and members that the switch let go.
+/// Counts of processes that ended and of members that departed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Departures {
-    /// Worker processes that were killed.
+    /// Worker processes killed.
     pub crashes: u64,
-    /// Worker processes that took the place of another.
+    /// Worker processes that replaced an earlier one.
     pub returns: u64,
-    /// Joins that found the places of the job taken by members that were gone.
+    /// Joins refused because members that were gone still occupied the job's slots.
     pub turned_away: u64,
-    /// Members that were expelled by their lease.
+    /// Members expelled because their lease expired.
     pub expelled: u64,
-    /// Workers that continued with their own state, because all with a later one were gone.
+    /// Workers that continued with their own state because all workers with a later one were gone.
     pub orphans: u64,
-    /// Aggregates with a vector whose sender never learned of it.
+    /// Aggregates with a vector whose sender received no confirmation.
     pub unconfirmed: u64,
 }
 
-/// Counts of one simulation, or of many.
+/// Counts from one simulation or the total of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
-    /// Aggregates that any worker has applied.
+    /// Aggregates that at least one worker has applied.
     pub aggregates: u64,
     /// Aggregates whose sum was compared with the vectors in them.
     pub checked: u64,
-    /// Datagrams that were put on the wire.
+    /// Datagrams put on the wire.
     pub datagrams: u64,
-    /// Vectors that aggregates have taken.
+    /// Vectors admitted to aggregates.
     pub admitted: u64,
     /// Gradients that were too stale to be committed.
     pub skipped: u64,
-    /// Segments sent again because the switch missed them.
+    /// Segments retransmitted because the switch lacked them.
     pub retransmitted: u64,
-    /// Helps sent.
+    /// Help packets sent.
     pub helps: u64,
     /// Times that a worker needed the state of a peer.
     pub missed: u64,
-    /// Times that the switch had forgotten a worker and took it back.
+    /// Times that a worker rejoined after the switch had lost its membership.
     pub rejoins: u64,
     /// Restarts of the switch, Resets, and crashes of workers.
     pub upsets: u64,
-    /// Worker processes that were killed.
+    /// Worker processes killed.
     pub crashes: u64,
-    /// Worker processes that took the place of another.
+    /// Worker processes that replaced an earlier one.
     pub returns: u64,
-    /// Joins that found the places of the job taken by members that were gone.
+    /// Joins refused because members that were gone still occupied the job's slots.
     pub turned_away: u64,
-    /// Members that were expelled by their lease.
+    /// Members expelled because their lease expired.
     pub expelled: u64,
-    /// Workers that continued with their own state, because all with a later one were gone.
+    /// Workers that continued with their own state because all workers with a later one were gone.
     pub orphans: u64,
-    /// Aggregates with a vector whose sender never learned of it.
+    /// Aggregates with a vector whose sender received no confirmation.
     pub unconfirmed: u64,
-    /// Jobs with a key.
+    /// Simulations of a job with a key.
     pub authenticated: u64,
 }
 

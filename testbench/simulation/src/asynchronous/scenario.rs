@@ -1,4 +1,4 @@
-//! What an asynchronous simulation is made of, and how a seed draws it.
+//! Scenarios of asynchronous simulations and how a seed draws them.
 
 use std::time::Duration;
 
@@ -9,26 +9,26 @@ use super::member::SEGMENT_FLOATS;
 use super::upsets::{PlannedUpset, Upset};
 use crate::swarm::Draw;
 
-/// Most floats of a short vector: what can go wrong does so between a few segments as well as between many.
+/// Maximum number of floats in a short vector. A few segments reveal the same faults as many.
 const MOST_FLOATS: usize = 9 * SEGMENT_FLOATS as usize;
-/// A job whose workers are killed runs for so long at least: leases have to end in it.
+/// Minimum duration of a job whose workers are killed, so that leases expire within it.
 const SHORTEST_WITH_CRASHES: Duration = Duration::from_millis(40);
 
-/// What the network does to packets. Probabilities are per datagram.
+/// Network faults. Probabilities are per datagram.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Faults {
-    /// Time on the wire of every packet.
+    /// Minimum delay of every packet.
     pub delay: Duration,
-    /// Up to this much more, drawn for each packet: what reorders them.
+    /// Maximum additional delay, drawn for each packet; it reorders packets.
     pub jitter: Duration,
     /// Probability that a packet is lost.
     pub loss: f64,
-    /// Probability that a packet arrives twice.
+    /// Probability that a packet is duplicated.
     pub duplication: f64,
 }
 
 impl Faults {
-    /// Nothing is lost, nothing overtaken.
+    /// A network without loss or reordering.
     pub const NONE: Self =
         Self { delay: Duration::from_micros(20), jitter: Duration::ZERO, loss: 0.0, duplication: 0.0 };
 
@@ -47,62 +47,63 @@ impl Faults {
     }
 }
 
-/// One worker.
+/// Pace of one worker.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Pace {
-    /// Time that it takes to compute a gradient.
+    /// Time to compute a gradient.
     pub compute: Duration,
-    /// Stops it for every second one of these periods: it does nothing, and what arrives waits.
+    /// Length of the periods in every second of which the worker is stalled: it does nothing, and arriving packets
+    /// wait.
     pub stall: Option<Duration>,
 }
 
 /// A job to simulate.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Scenario {
-    /// Its workers.
+    /// Workers of the job.
     pub workers: Vec<Pace>,
-    /// The threshold H that the first of them sets; 0 lets it follow the members.
+    /// Threshold H that the first worker sets; with 0, H follows the number of members.
     pub threshold: u16,
-    /// The bound S.
+    /// Staleness bound S.
     pub staleness_bound: u32,
-    /// The network.
+    /// Network faults.
     pub faults: Faults,
-    /// Virtual time that the job runs.
+    /// Duration of the job in virtual time.
     pub duration: Duration,
-    /// Whether all faults end after that, and every worker then has to go on.
+    /// Whether all faults end after `duration`, so that every worker must then make progress.
     pub heals: bool,
-    /// What happens meanwhile, in order.
+    /// Upsets during the job, in order of time.
     pub upsets: Vec<PlannedUpset>,
     /// Whether the job has a key.
     pub is_keyed: bool,
-    /// Floats in the vector.
+    /// Number of floats in the vector.
     #[serde(default = "long_vector")]
     pub gradient_len: u32,
     /// Silence after which the switch expels a member, in milliseconds.
     #[serde(default = "long_lease")]
     pub lease_ms: u32,
-    /// Whether the workers declare how many they are, so that nothing is summed before all have joined.
+    /// Whether the workers declare the world size, so that no vector is summed before all have joined.
     #[serde(default = "declared")]
     pub is_declared: bool,
 }
 
-/// The vector of some of the jobs.
+/// Returns the vector length that scenarios without `gradient_len` use.
 fn long_vector() -> u32 {
     150
 }
 
-/// The lease of jobs whose workers are never killed.
+/// Returns the lease of jobs whose workers are never killed.
 fn long_lease() -> u32 {
     Config::default().lease_ms
 }
 
-/// Jobs whose workers are never killed are declared.
+/// Returns true: jobs whose workers are never killed are declared.
 fn declared() -> bool {
     true
 }
 
 impl Scenario {
-    /// What a seed stands for.
+    /// Draws the scenario of a seed.
     pub fn draw(seed: u64) -> Self {
         let mut draw = Draw::new(seed);
         let count = draw.among(1..=8);
@@ -115,7 +116,7 @@ impl Scenario {
         };
         let workers = (0..count).map(|_| pace(&mut draw)).collect();
         let faults = Faults::draw(&mut draw);
-        // About the time that the fastest worker needs for a vector.
+        // This is roughly the time that the fastest worker needs for a vector.
         let turn = compute + faults.delay * 2;
         let threshold = if draw.chance(0.5) { 0 } else { draw.among(1..=count + 2) as u16 };
         let staleness_bound = draw.among(0..=4) as u32;
@@ -142,7 +143,8 @@ impl Scenario {
         scenario
     }
 
-    /// Worker processes that are killed, and a lease that expels them; it also expels some that are only slow.
+    /// Adds kills of worker processes and a lease that expels them. The lease also expels some workers that are only
+    /// slow.
     fn draw_crashes(&mut self, draw: &mut Draw) {
         self.duration = self.duration.max(SHORTEST_WITH_CRASHES);
         let micros = self.duration.as_micros() as u64;

@@ -1,5 +1,5 @@
-//! Upsets in the middle of a job: restarts of the switch, Resets, and workers that are killed; and where the members
-//! stand that join afterwards.
+//! Upsets during a job: restarts of the switch, Resets and killed workers; also determines the state of members that
+//! join afterwards.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use super::{JOB, Scenario, Simulation};
 use crate::checker::{Rule, Violation, mix, violated};
 use crate::keys;
 
-/// Memory of the switch for sums.
+/// Memory of the switch for sums, in bytes.
 const MEMORY_BYTES: usize = 2 << 20;
-/// How long a training loop waits before it tries again to join a job that has refused it.
+/// Time that a training loop waits before it retries a refused Join.
 const JOIN_PATIENCE: Duration = Duration::from_millis(20);
 
-/// What happens in the middle of a job.
+/// A disturbance of a running job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Upset {
     /// The switch crashes and starts again at once.
@@ -32,17 +32,17 @@ pub enum Upset {
     Crash {
         /// The worker.
         worker: usize,
-        /// After how long another takes its place; `None` if none does.
+        /// Delay until a new process replaces it; `None` if none does.
         return_after: Option<Duration>,
-        /// Whether that sends from another UDP port.
+        /// Whether the new process sends from another UDP port.
         new_port: bool,
     },
 }
 
-/// A time since the start of the job, and what happens then.
+/// Time since the start of the job and the upset that occurs then.
 pub type PlannedUpset = (Duration, Upset);
 
-/// A switch as the run of that number has it.
+/// Creates the switch of the run with the given number.
 pub(super) fn switch(seed: u64, run: u64, scenario: &Scenario) -> Switch {
     let boot = if run == 0 { seed + 1 } else { mix(seed ^ run << 48) };
     let config =
@@ -50,23 +50,23 @@ pub(super) fn switch(seed: u64, run: u64, scenario: &Scenario) -> Switch {
     Switch::with_keys(config, keys(boot, scenario.is_keyed))
 }
 
-/// Whether nothing had been summed in the job before the member's first aggregate.
+/// Returns whether nothing was summed in the job before the member's first aggregate.
 pub(super) fn begins_job(membership: &Membership) -> bool {
     membership.history == history::begin(membership.boot, JOB, membership.start)
 }
 
 impl Simulation<'_> {
-    /// When the next upset is due.
+    /// Returns the time of the next upset.
     pub(super) fn upset_deadline(&self) -> Option<Instant> {
         self.scenario.upsets.get(self.upsets).map(|(at, _)| self.begin.plus(*at))
     }
 
-    /// Whether anything has happened for which the switch may let a living member go.
+    /// Returns whether any event has occurred that allows the switch to remove a live member.
     pub(super) fn is_disturbed(&self) -> bool {
         self.upsets > 0 || self.departures.expelled > 0
     }
 
-    /// Lets all upsets happen that are due.
+    /// Triggers all upsets that are due.
     pub(super) fn upset(&mut self) {
         while let Some((at, upset)) = self.scenario.upsets.get(self.upsets).copied()
             && self.begin.plus(at) <= self.now
@@ -91,13 +91,13 @@ impl Simulation<'_> {
         }
     }
 
-    /// Ends the process of a worker. What it has sent is still on the wire.
+    /// Ends the process of a worker. Packets that it has sent stay in flight.
     fn end_process(&mut self, worker: usize, return_after: Option<Duration>, new_port: bool) {
         let (now, quiet) = (self.now, quiet_time(self.scenario));
         let acting = &mut self.workers[worker];
         acting.is_running = false;
         acting.inbox.clear();
-        // As with TCP (RFC 9293 section 3.4.3).
+        // TCP waits in the same way (RFC 9293 section 3.4.3).
         let delay = |after: Duration| if new_port { after } else { after.max(quiet) };
         acting.returns = return_after.map(|after| Return { at: now.plus(delay(after)), new_port });
         if let Some(number) = acting.committed.take() {
@@ -106,7 +106,7 @@ impl Simulation<'_> {
         self.ended.push(acting.report());
     }
 
-    /// Starts the process that takes the place of one that has ended.
+    /// Starts the process that replaces one that has ended.
     pub(super) fn start_process(&mut self, worker: usize) {
         let (now, seed, life) = (self.now, self.seed, self.lives);
         let acting = &mut self.workers[worker];
@@ -122,7 +122,7 @@ impl Simulation<'_> {
         self.flush_worker(worker);
     }
 
-    /// Starts workers at once: all that do not run if `all`, otherwise those that come back later.
+    /// Starts stopped workers at once: all of them if `all` is set, otherwise those that are due to return later.
     pub(super) fn start_gone(&mut self, all: bool) {
         let now = self.now;
         for acting in self.workers.iter_mut().filter(|acting| !acting.is_running) {
@@ -134,8 +134,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Whether the job had no place for a worker, because members that are gone keep theirs for a lease. The process
-    /// of the worker ends, and another one tries again.
+    /// Returns whether the Join of a worker was refused because members that are gone keep their slots until their
+    /// lease expires. If so, the worker's process ends and another one retries.
     pub(super) fn is_turned_away(&mut self, worker: usize) -> Result<bool, Violation> {
         let JoinProgress::Refused(status, expected) = self.workers[worker].protocol.join_progress() else {
             return Ok(false);
@@ -151,8 +151,8 @@ impl Simulation<'_> {
         Ok(true)
     }
 
-    /// Whether a worker is in another incarnation of the job than before. Those who are Resumed there have the same
-    /// model.
+    /// Checks whether a worker has entered another incarnation of the job. All workers whose membership is Resumed
+    /// there have the same model.
     pub(super) fn note_admission(&mut self, worker: usize) -> Result<(), Violation> {
         let acting = &mut self.workers[worker];
         let Some(membership) = acting.protocol.membership().copied() else { return Ok(()) };
@@ -166,11 +166,11 @@ impl Simulation<'_> {
             if is_first {
                 acting.awaits_state = Some(membership.start);
             }
-            // Otherwise the protocol reports that it has missed sums.
+            // Unless this is the first admission, the protocol reports the missed sums.
             return Ok(());
         }
         if acting.awaits_state.is_some() {
-            // It is told where it needs the state now, or never has it.
+            // The protocol names the aggregate whose state the worker needs now, or the worker never obtains it.
             return Ok(());
         }
         acting.next = Some(membership.start);
@@ -183,7 +183,7 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    /// The model before an aggregate, as a worker of the present incarnation had it.
+    /// Returns the model before an aggregate, as a worker of the current incarnation had it.
     pub(super) fn model_before(&self, epoch: u64, next: Round) -> Option<Vec<f32>> {
         let applied = self.aggregates.get(&(epoch, next.previous().get()));
         let applied = applied.filter(|known| known.sum.is_some()).map(|known| &known.model);

@@ -1,4 +1,4 @@
-//! Load on the switch core alone: what `testbench instructions` runs under Valgrind.
+//! Load on the switch core alone, which `testbench instructions` runs under Valgrind.
 
 use clap::Parser;
 use iswitch_simulation::core_load::{

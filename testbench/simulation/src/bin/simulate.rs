@@ -1,4 +1,5 @@
-//! Random scenarios alone: what `testbench mutants` builds for each bug, without the rest of the testbench.
+//! Standalone runner for random scenarios, which `testbench mutants` builds for each bug without the rest of the
+//! testbench.
 
 use std::process::ExitCode;
 

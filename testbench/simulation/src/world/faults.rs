@@ -1,4 +1,4 @@
-//! What goes wrong, and what is done about it.
+//! Faults and the operator's responses to them.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::super::worker::{Request, Worker};
 use super::super::{Happening, JOB};
 use super::{World, switch_node};
 
-/// How often the operator looks.
+/// Interval between two checks by the operator.
 const OPERATOR_INTERVAL: Duration = Duration::from_millis(20);
 
 impl World<'_> {
@@ -103,7 +103,7 @@ impl World<'_> {
 
     pub(super) fn resume(&mut self, node: Node) -> Result<(), Violation> {
         let process = self.process(node);
-        // A process that was killed meanwhile is not paused any more.
+        // A process that was killed in the meantime is no longer paused.
         process.pauses = process.pauses.saturating_sub(1);
         if process.pauses > 0 {
             return Ok(());
@@ -112,7 +112,7 @@ impl World<'_> {
         while let Some(Waiting { packet, peer, .. }) = self.process(node).next_waiting() {
             match node {
                 Node::Switch | Node::Rack(_) => self.give(node, packet, peer)?,
-                // Its process may be another by now.
+                // Another process may have replaced it.
                 Node::Worker(_) => self.arrive_at_member(packet, peer, false)?,
             }
         }
@@ -120,7 +120,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Ends all faults: from now on everything that is alive has to go on.
+    /// Ends all faults; from now on, every live process must make progress.
     pub(super) fn heal(&mut self) {
         if self.healed_at.is_some() {
             return;
@@ -147,16 +147,16 @@ impl World<'_> {
                 queue.push(self.now, Happening::StartWorker { worker, new_port: false });
             }
         }
-        // Not before the last packet that was late has arrived.
+        // The operator waits until the last late packet has arrived.
         queue.push(self.now.plus(self.scenario.link.max_lifetime()), Happening::Operate);
     }
 
-    /// What an operator does about a job that cannot go on by itself.
+    /// Performs the operator's action for a job that cannot make progress by itself.
     pub(super) fn operate(&mut self) -> Result<(), Violation> {
         self.wires.queue.push(self.now.plus(OPERATOR_INTERVAL), Happening::Operate);
         let job = self.switches[0].job(JOB);
         if self.scenario.declared && job.as_ref().is_none_or(|job| !job.formed) {
-            // It starts with as many workers as it declared, so those that are gone have to come back.
+            // The job starts with as many workers as it declared, so missing workers must return.
             for worker in 0..self.workers.len() {
                 if self.workers[worker].worker.is_none() && !self.workers[worker].will_start {
                     self.restart_worker(worker, Some(Duration::ZERO), false);
@@ -170,7 +170,7 @@ impl World<'_> {
         let sets_thresholds =
             self.scenario.plan.iter().any(|planned| matches!(planned.action, Action::SetThreshold { .. }));
         match job {
-            // A round that was opened with a threshold above the number of members does not end.
+            // A round that was opened with a threshold above the number of members cannot complete.
             Some(job) if job.halted || sets_thresholds && !self.was_reset => {
                 self.ask_one_of(None, Request::Reset)
             }
@@ -178,7 +178,7 @@ impl World<'_> {
         }
     }
 
-    /// Has a member ask for something: each in its turn, those of a switch or all.
+    /// Makes a member send a request. Members take turns; `switch` restricts the choice to the members of one switch.
     fn ask_one_of(&mut self, switch: Option<usize>, request: Request) -> Result<(), Violation> {
         let is_asked = |node: &&WorkerNode| {
             let is_there = switch.is_none_or(|at| self.switch_of(node.address()) == at);

@@ -1,4 +1,4 @@
-//! What arrives at switches and workers, what they send, and what switches report.
+//! Packets received and sent by switches and workers, and events reported by switches.
 
 use std::net::SocketAddrV4;
 
@@ -18,11 +18,11 @@ use super::super::worker::Options;
 use super::super::{Happening, JOB, keys};
 use super::{World, switch_node};
 
-/// Memory of a switch, besides what the vector needs.
+/// Memory of a switch in addition to that for the vector.
 const SWITCH_MEMORY_BYTES: usize = 64 << 10;
-/// Memory that a segment needs at most, in both generations: the switch has a slot for each 256 bytes.
+/// Maximum memory per segment in both generations; the switch has one slot per 256 bytes.
 const SEGMENT_MEMORY_BYTES: usize = 1 << 10;
-/// Its members' port, and the one that leads to its parent.
+/// Port of the switch's members. `UPLINK` is the port that leads to its parent.
 const SERVICE: PortId = PortId(0);
 const UPLINK: PortId = PortId(1);
 const FIRST_UDP_PORT: u16 = 5000;
@@ -62,7 +62,7 @@ impl World<'_> {
         self.flush_switch(at, &before)
     }
 
-    /// The checksum of a packet was wrong.
+    /// Reports a packet with a wrong checksum to a switch.
     pub(super) fn give_switch_invalid(&mut self, at: usize, packet: u32) -> Result<(), Violation> {
         self.wires.packets.discard(packet);
         let clock = self.switches[at].process.clock(self.now);
@@ -83,7 +83,7 @@ impl World<'_> {
         let packet = self.wires.packets.take(slot);
         let Packet { class, bytes, stride } = &packet;
         let from = match (member_at(peer), self.switches[at].parent) {
-            // The address at the lower end of the link is its own.
+            // The address at the lower end of the link is the switch's own.
             (Member::Rack(rack), Some(parent)) if rack == at => {
                 endpoint(UPLINK, switch_address(parent), peer)
             }
@@ -108,9 +108,9 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Sends what a switch has to send, and looks at what it reports.
+    /// Sends the pending packets of a switch and checks the events that it reports.
     pub(super) fn flush_switch(&mut self, at: usize, before: &Counters) -> Result<(), Violation> {
-        // Rounds are those of the topmost switch (H-4).
+        // Round numbers are those of the topmost switch (H-4).
         let epoch = self.switches[at].switch.as_ref().and_then(|switch| switch.epoch_of(JOB));
         let boot = match (self.switches[at].parent, epoch) {
             (Some(_), epoch) => epoch.unwrap_or(0),
@@ -120,7 +120,7 @@ impl World<'_> {
                 }
                 epoch
             }
-            // What it sends and reports last is of the job that has just ended.
+            // Its last packets and events belong to the job that has just ended.
             (None, None) => self.switches[at].boot,
         };
         let tag_len = if self.scenario.protection == Protection::All { DATA_TAG_LEN_BYTES } else { 0 };
@@ -131,7 +131,7 @@ impl World<'_> {
         let (mut data_sent, mut control_sent) = (0, 0);
         while let Some(transmit) = switch.poll_transmit() {
             let goes_up = transmit.recipients().any(|to| to.port == UPLINK);
-            // A link is named by the address at its lower end.
+            // A link is identified by the address at its lower end.
             let peer = |to: &Endpoint| if goes_up { uplink_address(at) } else { to.peer };
             let peers: Vec<_> = transmit.recipients().map(peer).collect();
             let (class, payload, stride) = (transmit.class, transmit.payload, transmit.stride);
@@ -194,7 +194,7 @@ impl World<'_> {
                 self.report.resumed += 1;
                 self.checker.resumed(boot, round);
             }
-            // Those below follow the root.
+            // The switches below follow the root.
             Event::Reset { .. } if at == 0 => {
                 self.report.resets += 1;
                 self.was_reset |=
@@ -203,10 +203,11 @@ impl World<'_> {
             Event::ThresholdSet { threshold, .. } => {
                 self.report.thresholds += 1;
                 self.switches[at].is_pinned = threshold > 0;
-                // A round that is open keeps the threshold that it was opened with.
+                // An open round keeps the threshold with which it was opened.
                 self.was_reset = false;
             }
-            // The job took its H along: a flag that stayed would have the operator reset the others' job for ever.
+            // The pinned H ended with the job. If the flag remained set, the operator would keep resetting the job of
+            // the others forever.
             Event::JobEnded { .. } => self.switches[at].is_pinned = false,
             Event::Halted { .. } => self.report.halts += u64::from(at == 0),
             Event::EventsLost { count } => {
@@ -251,7 +252,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Lets the training loop react, and sends what the worker has to send.
+    /// Lets the training loop react and sends the pending packets of the worker.
     pub(super) fn flush_worker(&mut self, worker: usize) -> Result<(), Violation> {
         let node = &mut self.workers[worker];
         let Progress { delivered, rejoins, repeated, poisoned } =
@@ -275,7 +276,7 @@ impl World<'_> {
                 Class::Control => self.report.control_packets += datagrams,
             }
             if class == Class::Data {
-                // All packets of a super-frame are of the same round.
+                // All packets of a super-frame belong to the same round.
                 let seg = self.buffer.first_chunk().map(|bytes| Seg::from_bytes(*bytes));
                 let round = seg.map_or(Round::default(), |seg| seg.round);
                 let (boot, supplies) = (protocol.boot(), protocol.supplies(round));
@@ -290,8 +291,8 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A process that takes over a UDP port waits until nothing sent from it is under way, as TCP does
-    /// (RFC 9293 section 3.4.3).
+    /// Starts a worker process. If it reuses a UDP port, it waits until no packet sent from that port is in flight,
+    /// as TCP does (RFC 9293 section 3.4.3).
     pub(super) fn start_worker(&mut self, worker: usize, new_port: bool) -> Result<(), Violation> {
         let quiet_time = self.scenario.link.max_lifetime();
         let node = &mut self.workers[worker];
@@ -327,7 +328,7 @@ impl World<'_> {
     }
 }
 
-/// A result is of a round that no packet of an earlier incarnation of the job has named.
+/// Checks that a result belongs to a round that no packet of an earlier incarnation of the job has named.
 fn check_unnamed(result: &[u8], named: Option<Round>) -> Result<(), Violation> {
     let round = result.first_chunk().map(|bytes| Seg::from_bytes(*bytes).round);
     match (round, named) {
@@ -343,7 +344,7 @@ fn endpoint(port: PortId, peer: SocketAddrV4, local: SocketAddrV4) -> Endpoint {
     Endpoint { port, peer, local, peer_mac: [0; 6], local_mac: [0; 6] }
 }
 
-/// What is received is either used, or counted under the reason why not.
+/// Checks that every received packet was either used or counted under a drop reason.
 fn check_received(
     before: &Counters,
     after: &Counters,

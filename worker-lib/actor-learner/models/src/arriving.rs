@@ -1,6 +1,6 @@
-//! An object on its way from upstream: those who read it get what has come, as it comes.
+//! Objects that are still being received from upstream. Readers receive the bytes as they arrive.
 //!
-//! Bytes are copied once, into blocks of exactly the object's length together. Readers share them.
+//! Bytes are copied once, into blocks whose total length is exactly that of the object. Readers share the blocks.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,10 +13,10 @@ use bytes::{Bytes, BytesMut};
 use crate::Manifest;
 use crate::limits::SLICE_LEN_BYTES;
 
-/// Pieces are passed on when they have come to this, or are the last.
+/// Minimum length of a piece before it is passed on to readers, except for the last piece.
 const PIECE_LEN_BYTES: usize = 64 << 10;
 
-/// An object of which a part, or all, is there.
+/// Object that has been received in part or completely.
 #[derive(Debug)]
 pub(crate) struct Arriving {
     manifest: Manifest,
@@ -25,12 +25,12 @@ pub(crate) struct Arriving {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Each with the position of its first byte.
+    /// Received pieces, each with the offset of its first byte.
     pieces: Vec<(u64, Bytes)>,
     received: u64,
-    /// Why nothing more will come.
+    /// Reason why no more bytes will arrive.
     failure: Option<String>,
-    /// Readers that have all there is.
+    /// Wakers of the readers that wait for more bytes.
     waiting: HashMap<u64, Waker>,
     readers: u64,
 }
@@ -44,7 +44,7 @@ impl Arriving {
         &self.manifest
     }
 
-    /// Adds the bytes that follow.
+    /// Appends bytes.
     fn push(&self, bytes: Bytes) {
         let mut state = self.lock();
         let start = state.received;
@@ -53,14 +53,14 @@ impl Arriving {
         state.wake();
     }
 
-    /// Ends it before its end.
+    /// Ends the object early because of a failure.
     pub(crate) fn fail(&self, reason: String) {
         let mut state = self.lock();
         state.failure = Some(reason);
         state.wake();
     }
 
-    /// Reads a part from what has come and what will.
+    /// Returns a reader of a range, which reads the bytes that have arrived and those that will.
     pub(crate) fn follow(self: &Arc<Self>, range: Range<u64>) -> Follower {
         let mut state = self.lock();
         state.readers += 1;
@@ -79,7 +79,7 @@ impl State {
         self.waiting.drain().for_each(|(_, waker)| waker.wake());
     }
 
-    /// What there is from a position on, at most up to another.
+    /// Returns received bytes from the start of `wanted`, at most up to its end.
     fn piece(&self, wanted: &Range<u64>) -> Option<Bytes> {
         if wanted.start >= self.received {
             return None;
@@ -92,7 +92,7 @@ impl State {
     }
 }
 
-/// Someone who reads an object while it arrives.
+/// Reader of an object that is still arriving.
 #[derive(Debug)]
 pub(crate) struct Follower {
     arriving: Arc<Arriving>,
@@ -101,12 +101,12 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// Bytes that are still to be read.
+    /// Returns the number of bytes that are still to be read.
     pub(crate) fn rest_len(&self) -> u64 {
         self.rest.end - self.rest.start
     }
 
-    /// The next bytes; none at the end.
+    /// Polls for the next bytes; returns `None` at the end.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         if self.rest.is_empty() {
             return Poll::Ready(None);
@@ -130,7 +130,7 @@ impl Drop for Follower {
     }
 }
 
-/// Writes an object, piece by piece. The last piece is held back until [`Filler::finish`].
+/// Writer of an object. It withholds the last piece until [`Filler::finish`].
 #[derive(Debug)]
 pub(crate) struct Filler {
     arriving: Arc<Arriving>,
@@ -143,7 +143,7 @@ impl Filler {
         Self { arriving, block: BytesMut::new(), taken: 0 }
     }
 
-    /// Copies the bytes that follow; at most as many as the object has.
+    /// Copies further bytes; at most as many as the object has.
     pub(crate) fn write(&mut self, mut bytes: &[u8]) {
         let len_bytes = self.arriving.manifest.len_bytes;
         while !bytes.is_empty() && self.taken < len_bytes {
@@ -162,7 +162,7 @@ impl Filler {
         }
     }
 
-    /// Passes on what was held back: the object is as it should be.
+    /// Passes on the withheld piece after the object has been verified.
     pub(crate) fn finish(mut self) {
         self.pass_on();
     }

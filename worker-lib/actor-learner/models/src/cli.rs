@@ -45,10 +45,10 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the command.
     ///
     /// # Errors
-    /// What to tell the user.
+    /// Returns an error to be shown to the user.
     pub fn run(&self) -> anyhow::Result<()> {
         match self {
             Self::Serve(args) => args.run(),
@@ -104,7 +104,7 @@ impl ServerArgs {
         Ok(ServerOptions { connections_max, patience, access, ..ServerOptions::default() })
     }
 
-    /// Warns of tokens that would cross a network in the clear.
+    /// Warns about tokens that would be sent over a network without encryption.
     fn warn(&self, access: &Access) {
         let has_token = access.read.is_some() || access.publish.is_some();
         let is_exposed = |listen: &Listen| matches!(listen, Listen::Tcp(at) if !at.ip().is_loopback());
@@ -113,14 +113,14 @@ impl ServerArgs {
         }
     }
 
-    /// Serves in the sandbox until SIGTERM or SIGINT, and prints the addresses once it does.
+    /// Serves in the sandbox until SIGTERM or SIGINT. Prints the addresses once the server accepts connections.
     fn run(
         &self,
         confinement: &Confinement,
         start: impl AsyncFnOnce(Vec<Reserved>) -> std::io::Result<Server>,
     ) -> anyhow::Result<()> {
         let reserved = Reserved::all(&self.listen)?;
-        // Before the runtime starts its threads, which inherit the restrictions.
+        // Enter the sandbox before the runtime starts its threads, because they inherit the restrictions.
         let sandbox = if self.no_sandbox { None } else { Some(confinement.enter()?) };
         runtime()?.block_on(async {
             let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];

@@ -1,11 +1,11 @@
-//! What has happened, in numbers: for programs as [`Stats`], for Prometheus as text.
+//! Counters of a server: as [`Stats`] for programs, and as text for Prometheus.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
-/// Numbers that threads count.
+/// Counters that threads update concurrently.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) requests: AtomicU64,
@@ -27,42 +27,42 @@ pub(crate) struct Counters {
     pub(crate) kept_bytes: AtomicU64,
 }
 
-/// What a server has done since its start.
+/// Statistics of a server since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
-    /// Requests that were answered.
+    /// Number of answered requests.
     pub requests: u64,
-    /// Those that were answered with an error.
+    /// Number of requests answered with an error.
     pub refusals: u64,
-    /// Bytes that were written to connections.
+    /// Number of bytes written to connections.
     pub sent_bytes: u64,
-    /// Connections that are open.
+    /// Number of open connections.
     pub connections: u64,
-    /// Connections beyond the limit.
+    /// Number of connections refused because of the limit.
     pub connections_refused: u64,
-    /// Readers that took their answer too slowly and were cut off.
+    /// Number of slow readers that were disconnected.
     pub slow_readers_cut: u64,
-    /// TLS handshakes that failed or took too long.
+    /// Number of TLS handshakes that failed or timed out.
     pub handshakes_failed: u64,
-    /// Objects that a cell has begun to fetch from upstream.
+    /// Number of objects that a cell has started to fetch from upstream.
     pub fetches: u64,
-    /// Bytes of objects that a cell has received.
+    /// Number of object bytes that a cell has received.
     pub fetched_bytes: u64,
-    /// Objects that a cell could not fetch to their end.
+    /// Number of objects that a cell could not fetch completely.
     pub fetches_failed: u64,
-    /// Times that a cell has asked upstream for a pointer.
+    /// Number of requests of a cell for a pointer.
     pub pointer_requests: u64,
-    /// Times that it got no answer.
+    /// Number of pointer requests that failed.
     pub pointer_failures: u64,
-    /// Pointers that were served while they were asked for again.
+    /// Number of stale pointers that were served while upstream was asked again.
     pub stale_pointers_served: u64,
-    /// Models that are known.
+    /// Number of known models.
     pub names: u64,
-    /// Names that a cell's readers ask for and its upstream does not have, or not yet.
+    /// Number of names that readers of a cell request and that its upstream does not have yet.
     pub names_unknown: u64,
-    /// Times that such a name was displaced by another one.
+    /// Number of times that an unknown name was displaced by another one.
     pub names_displaced: u64,
-    /// Bytes of models that are kept.
+    /// Size of the kept models in bytes.
     pub kept_bytes: u64,
 }
 
@@ -96,7 +96,7 @@ impl Counters {
 }
 
 impl Stats {
-    /// In the text format of Prometheus.
+    /// Formats the counters in the text format of Prometheus.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (name, kind, value) in [

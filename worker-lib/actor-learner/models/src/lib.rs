@@ -1,12 +1,10 @@
 //! Model distribution: versioned models over HTTP, from a learner through caches to thousands of actors.
 //!
 //! The learner publishes immutable objects `/models/NAME/VERSION` and a small pointer `/models/NAME/latest` from a
-//! [`ModelStore`] ([`learner::serve`]). Any HTTP cache can stand between it and the actors of a cell: the one here
-//! ([`cell::serve`]), which needs nothing installed, or nginx ([`nginx::NginxCell`]). Actors read with a
-//! [`ModelClient`], from
-//! their cell, and from others or the learner if that fails. Menger (Yazdanbakhsh and Chen, Google AI blog
-//! 2020) has such caches
-//! between its learner and its actors. See docs/models.md.
+//! [`ModelStore`] ([`learner::serve`]). Any HTTP cache can stand between the learner and the actors of a cell: the
+//! built-in one ([`cell::serve`]), which has no dependencies, or nginx ([`nginx::NginxCell`]). Actors read with a
+//! [`ModelClient`] from their cell, and from other cells or the learner if the cell fails. Menger (Yazdanbakhsh and
+//! Chen, Google AI blog 2020) uses such caches between its learner and its actors. See docs/models.md.
 //!
 //! ```
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -48,7 +46,7 @@ mod store;
 pub mod tls;
 mod token;
 
-/// The learner's server.
+/// Server of the learner.
 pub mod learner {
     pub use crate::server::learner::{LearnerOptions, PublishFrom, serve};
 }

@@ -1,69 +1,72 @@
-//! Every limit of model distribution, and what is chosen where nobody chooses.
+//! Limits and defaults of model distribution.
 
 use std::time::Duration;
 
-/// Bytes of the longest name of a model.
+/// Maximum length of a model's name, in bytes.
 pub const NAME_LEN_MAX_BYTES: usize = 64;
-/// Names that a store or a cell knows at once.
+/// Maximum number of names that a store or a cell knows.
 pub const NAMES_MAX: usize = 64;
-/// Names at a cell that upstream does not have, or not yet. While readers wait for one, the cell asks upstream for it
-/// four times a second.
+/// Maximum number of names at a cell that upstream does not have yet. While readers wait for such a name, the cell
+/// asks upstream for it four times a second.
 pub const UNKNOWN_NAMES_MAX: usize = 16;
-/// Versions of a model that a store keeps: as many as a reader may be behind while it reads.
+/// Default number of versions of a model that a store keeps: the number of versions by which a reader may be behind
+/// while it reads.
 pub const VERSIONS_KEPT: usize = 4;
-/// Bytes of the largest object.
+/// Maximum size of an object, in bytes.
 pub const OBJECT_LEN_MAX_BYTES: u64 = 1 << 30;
-/// Bytes of models that a cell keeps.
+/// Default capacity of a cell, in bytes.
 pub const CELL_CAPACITY_BYTES: u64 = 4 << 30;
-/// Bytes of the largest answer that is not an object: a pointer, or an error.
+/// Maximum length of a response that is not an object, that is, a pointer or an error, in bytes.
 pub const SMALL_ANSWER_LEN_MAX_BYTES: usize = 64 << 10;
-/// Bytes of a model that one call hands to the connection: what follows is asked for when that has left.
+/// Maximum number of bytes of a model passed to the connection at once. The next bytes are requested when these have
+/// been sent.
 pub const SLICE_LEN_BYTES: usize = 256 << 10;
-/// Bytes of a connection's buffers, and thus of the longest request head.
+/// Size of a connection's buffers, and thus the maximum length of a request head, in bytes.
 pub const CONNECTION_BUFFER_LEN_BYTES: usize = 64 << 10;
 
-/// Connections that are served at once.
+/// Default maximum number of concurrent connections.
 pub const CONNECTIONS_MAX: usize = 4096;
-/// Connections beyond these that are told so; others are closed without a word.
+/// Maximum number of connections beyond the limit that receive an error response. Further connections are closed
+/// without a response.
 pub const REFUSALS_MAX: usize = 64;
-/// What a reader that was refused is told to wait.
+/// Value of Retry-After for a refused reader.
 pub const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// Bytes of the shortest bearer token: 64 bits, if they are hexadecimal digits.
+/// Minimum length of a bearer token, in bytes: 64 bits if it consists of hexadecimal digits.
 pub const TOKEN_LEN_MIN_BYTES: usize = 16;
-/// Bytes of the longest bearer token.
+/// Maximum length of a bearer token, in bytes.
 pub const TOKEN_LEN_MAX_BYTES: usize = 512;
-/// A TLS handshake has to be complete within this.
+/// Timeout of a TLS handshake.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Uploads at a time: each holds a whole object.
+/// Maximum number of concurrent uploads, each of which buffers a whole object.
 pub const UPLOADS_MAX: usize = 1;
 
-/// A request's head has to arrive within this; an idle connection is closed after it.
+/// Timeout of a request's head, and idle timeout of a connection.
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// A peer that takes nothing, or sends nothing of a body, for so long is given up.
+/// Timeout after which a peer that receives nothing, or sends no more of a body, is disconnected.
 pub const STALL_TIMEOUT: Duration = Duration::from_secs(15);
-/// A reader may be waited for as long as its answer takes at this rate, and [`STALL_TIMEOUT`] more.
+/// Minimum rate of a reader. A response may take the time that it needs at this rate, plus [`STALL_TIMEOUT`].
 pub const READER_BYTES_PER_S_MIN: u64 = 32 << 10;
 
-/// The longest that a request may wait for a newer version.
+/// Maximum time for which a request may wait for a newer version.
 pub const WAIT_MAX: Duration = Duration::from_secs(60);
-/// A pointer is fresh for so long.
+/// Time for which a pointer is fresh.
 pub const POINTER_FRESH: Duration = Duration::from_secs(1);
-/// A pointer may be so old if its source cannot be reached.
+/// Maximum age of a pointer that is served while its source cannot be reached.
 pub const MODEL_AGE_MAX: Duration = Duration::from_secs(30);
-/// A cell goes on watching a model that nobody asks for, for so long.
+/// Time for which a cell continues to watch a model that no reader requests.
 pub const WATCH_IDLE: Duration = Duration::from_secs(60);
 
-/// Opening a connection may take so long.
+/// Timeout for opening a connection.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// An answer's head, or the next piece of its body, may take so long before another source is tried.
+/// Timeout for a response's head or the next piece of its body, after which another source is tried.
 pub const SOURCE_STALL_TIMEOUT: Duration = Duration::from_secs(4);
-/// Times that one download may be interrupted without a single byte in between.
+/// Maximum number of consecutive interruptions of a download without a single byte in between.
 pub const RESUMES_MAX: u32 = 8;
-/// A source that failed is left alone for so long, then twice as long, up to [`PENALTY_MAX`].
+/// Time for which a failed source is avoided. It doubles with each further failure, up to [`PENALTY_MAX`].
 pub const PENALTY: Duration = Duration::from_millis(250);
-/// The longest that a source that fails is left alone.
+/// Maximum time for which a failed source is avoided.
 pub const PENALTY_MAX: Duration = Duration::from_secs(5);
-/// Idle connections that are kept to each source.
+/// Maximum number of idle connections kept to each source.
 pub const IDLE_CONNECTIONS_MAX: usize = 4;
 
 const _: () = assert!(VERSIONS_KEPT >= 2, "a reader that begins as the next version is published has to end");

@@ -1,4 +1,4 @@
-//! What is known of a version without its bytes: what the pointer `latest` says.
+//! Metadata of a version, which the pointer `latest` contains.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,23 +7,23 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// One version of a model.
+/// Metadata of one version of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Its number: later ones are greater.
+    /// Number of the version; later versions have greater numbers.
     pub version: u64,
-    /// Bytes.
+    /// Length of the model, in bytes.
     pub len_bytes: u64,
-    /// Of its bytes; also the object's ETag.
+    /// SHA-256 of the model's bytes; also the object's ETag.
     pub sha256: Sha256Digest,
-    /// CRC-32C (Castagnoli) of its bytes.
+    /// CRC-32C (Castagnoli) of the model's bytes.
     pub crc32c: u32,
-    /// When it was published, in milliseconds since 1970, by the learner's clock.
+    /// Time of publication, in milliseconds since 1970, by the learner's clock.
     pub published_unix_ms: u64,
 }
 
 impl Manifest {
-    /// Of these bytes, published now.
+    /// Returns the manifest of these bytes, published now.
     pub fn of(version: u64, bytes: &[u8]) -> Self {
         Self {
             version,
@@ -34,30 +34,30 @@ impl Manifest {
         }
     }
 
-    /// Whether it is of the same bytes, whenever they were published.
+    /// Returns whether both manifests describe the same bytes, regardless of version and time of publication.
     pub fn is_of_same_bytes(&self, other: &Self) -> bool {
         let bytes = |it: &Self| (it.len_bytes, it.sha256, it.crc32c);
         bytes(self) == bytes(other)
     }
 
-    /// The object's strong ETag, with its quotes.
+    /// Returns the object's strong ETag, including its quotes.
     pub fn etag(&self) -> String {
         self.sha256.etag()
     }
 }
 
-/// A SHA-256, written as 64 hexadecimal digits.
+/// SHA-256 digest, written as 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Sha256Digest(pub [u8; 32]);
 
 impl Sha256Digest {
-    /// As a strong ETag, with its quotes.
+    /// Returns the digest as a strong ETag, including its quotes.
     pub fn etag(self) -> String {
         format!("\"{self}\"")
     }
 
-    /// From an ETag that [`Self::etag`] has made.
+    /// Parses an ETag created by [`Self::etag`].
     pub fn from_etag(text: &str) -> Option<Self> {
         text.strip_prefix('"')?.strip_suffix('"')?.parse().ok()
     }
@@ -75,7 +75,7 @@ impl fmt::Debug for Sha256Digest {
     }
 }
 
-/// What is no digest.
+/// Invalid digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a SHA-256 has 64 hexadecimal digits")]
 pub struct BadDigest;
@@ -111,17 +111,18 @@ impl From<Sha256Digest> for String {
     }
 }
 
-/// What of a model's bytes is compared when it has arrived.
+/// Verification of a received model's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Verification {
-    /// CRC-32C: finds what networks and memories do to bytes. Many gigabytes a second.
+    /// CRC-32C, which detects corruption by networks and memory. Its throughput is many gigabytes per second.
     Crc32c,
-    /// SHA-256 as well: also finds what somebody has made up. About a gigabyte a second with SHA instructions.
+    /// CRC-32C and SHA-256, which also detects forged bytes. Its throughput is about one gigabyte per second with SHA
+    /// instructions.
     #[default]
     Sha256,
 }
 
-/// Follows the bytes of a model and compares them in the end.
+/// Incremental verifier of a model's bytes.
 #[derive(Clone, Debug)]
 pub struct Verifier {
     len_bytes: u64,
@@ -130,13 +131,13 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Before the first byte.
+    /// Creates a verifier before the first byte.
     pub fn new(verification: Verification) -> Self {
         let sha256 = (verification == Verification::Sha256).then(Sha256::new);
         Self { len_bytes: 0, crc32c: 0, sha256 }
     }
 
-    /// The next bytes.
+    /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.len_bytes += bytes.len() as u64;
         self.crc32c = crc32c::crc32c_append(self.crc32c, bytes);
@@ -145,7 +146,7 @@ impl Verifier {
         }
     }
 
-    /// Whether they were those of the manifest.
+    /// Returns whether the bytes are those of the manifest.
     pub fn is_right(self, manifest: &Manifest) -> bool {
         let Self { len_bytes, crc32c, sha256 } = self;
         let sha256_is_right = sha256.is_none_or(|sha256| manifest.sha256.0 == *sha256.finalize());
@@ -153,13 +154,13 @@ impl Verifier {
     }
 }
 
-/// Milliseconds since 1970.
+/// Returns the current time in milliseconds since 1970.
 pub(crate) fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     millis(since)
 }
 
-/// Whole milliseconds.
+/// Converts a duration to whole milliseconds.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
@@ -171,7 +172,7 @@ mod tests {
     #[test]
     fn digests_are_the_standard_ones() {
         let manifest = Manifest::of(3, b"123456789");
-        // Check values of the CRC catalogue and of sha256sum.
+        // Check values from the CRC catalogue and from sha256sum.
         assert_eq!(manifest.crc32c, 0xE306_9283);
         let text = "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225";
         assert_eq!(manifest.sha256.to_string(), text);

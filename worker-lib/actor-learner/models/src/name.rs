@@ -1,4 +1,4 @@
-//! Names of models.
+//! Name of a model.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::NAME_LEN_MAX_BYTES;
 
-/// The name of a model: 1 to 64 letters, digits, `.`, `_` and `-`, of which the first is no `.`.
+/// Name of a model: 1 to 64 letters, digits, `.`, `_` and `-`. The first character is not `.`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ModelName(String);
 
-/// What a name must look like.
+/// Invalid name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "model name {0:?}: expected 1 to {NAME_LEN_MAX_BYTES} letters, digits, '.', '_' and '-', the first no '.'"
@@ -20,7 +20,7 @@ pub struct ModelName(String);
 pub struct BadName(String);
 
 impl ModelName {
-    /// As text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

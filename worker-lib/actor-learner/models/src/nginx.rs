@@ -1,29 +1,29 @@
-//! nginx as a cell: the configuration that this crate ships, filled in.
+//! nginx as a cell: fills in the configuration that this crate ships.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use crate::client::Endpoint;
 
-/// The configuration, with `@NAME@` where something is to be filled in.
+/// Template of the configuration, with placeholders of the form `@NAME@`.
 pub const TEMPLATE: &str = include_str!("../nginx/cell.conf");
 
-/// An nginx that caches for the actors of a cell.
+/// nginx configuration that caches models for the actors of a cell.
 #[derive(Clone, Debug)]
 pub struct NginxCell {
-    /// Where it listens, as nginx writes it: `PORT`, `ADDRESS:PORT` or `unix:PATH`.
+    /// Address to listen on, in nginx's notation: `PORT`, `ADDRESS:PORT` or `unix:PATH`.
     pub listen: String,
-    /// Learners or other cells; others than the first are asked when that fails.
+    /// Learners or other cells. If the first one fails, nginx asks the others.
     pub upstream: Vec<Endpoint>,
-    /// An absolute path to a directory of its own: the cache, the process id and the log of errors.
+    /// Absolute path of a dedicated directory for the cache, the process id and the error log.
     pub directory: PathBuf,
-    /// Bytes of models on its disk.
+    /// Maximum size of the models on disk, in bytes.
     pub capacity_bytes: u64,
-    /// Processes.
+    /// Number of worker processes.
     pub workers: usize,
 }
 
-/// What cannot be part of a configuration.
+/// Value that cannot be part of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {value:?}: expected {expected}")]
 pub struct BadConfiguration {
@@ -33,10 +33,10 @@ pub struct BadConfiguration {
 }
 
 impl NginxCell {
-    /// The whole configuration, for `nginx -c FILE`.
+    /// Renders the whole configuration, for `nginx -c FILE`.
     ///
     /// # Errors
-    /// If a value would mean something else to nginx than it says.
+    /// Fails if a value would have a different meaning in nginx's syntax.
     pub fn render(&self) -> Result<String, BadConfiguration> {
         let directory = self.directory.display().to_string();
         check("directory", &directory, directory.starts_with('/'))?;
@@ -66,7 +66,7 @@ impl NginxCell {
     }
 }
 
-/// Nothing that ends a word, a line or a block of nginx's language.
+/// Rejects characters that end a word, a line or a block in nginx's syntax.
 fn check(field: &'static str, value: &str, holds: bool) -> Result<(), BadConfiguration> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "./:-_[]*".contains(c);
     if holds && value.chars().all(is_plain) {

@@ -10,42 +10,42 @@ use crate::counters::Stats;
 use crate::learner::LearnerOptions;
 use crate::{Endpoint, Listen, ModelStore, Server, cell, learner};
 
-/// Threads of a server: it copies little and computes less.
+/// Number of threads of a server. Few are enough, because a server copies and computes little.
 const THREADS: usize = 2;
 
-/// A server in threads of its own. Dropping ends it.
+/// Server that runs in its own threads. It stops when dropped.
 #[derive(Debug)]
 pub struct Background {
-    // Dropped first, while its runtime is there.
+    // Declared before the runtime, because it must be dropped first.
     server: Server,
     _runtime: Runtime,
 }
 
 impl Background {
-    /// As [`learner::serve`]. The store stays with the caller, who publishes into it.
+    /// Starts [`learner::serve`]. The caller keeps the store and publishes models into it.
     ///
     /// # Errors
-    /// As there, or if there can be no more threads.
+    /// Returns the errors of [`learner::serve`], or fails if the threads cannot be started.
     pub fn learner(store: Arc<ModelStore>, listen: &[Listen], options: LearnerOptions) -> io::Result<Self> {
         let runtime = runtime()?;
         Ok(Self { server: runtime.block_on(learner::serve(store, listen, options))?, _runtime: runtime })
     }
 
-    /// As [`cell::serve`].
+    /// Starts [`cell::serve`].
     ///
     /// # Errors
-    /// As there, or if there can be no more threads.
+    /// Returns the errors of [`cell::serve`], or fails if the threads cannot be started.
     pub fn cell(upstream: &[Endpoint], listen: &[Listen], options: CellOptions) -> io::Result<Self> {
         let runtime = runtime()?;
         Ok(Self { server: runtime.block_on(cell::serve(upstream, listen, options))?, _runtime: runtime })
     }
 
-    /// Where it listens, in the order asked for, with the ports that were chosen.
+    /// Returns the addresses of the server, in the order requested, with the ports that were selected.
     pub fn listens(&self) -> &[Listen] {
         self.server.listens()
     }
 
-    /// What it has done.
+    /// Returns the statistics of the server.
     pub fn stats(&self) -> Stats {
         self.server.stats()
     }

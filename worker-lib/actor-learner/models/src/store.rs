@@ -1,4 +1,4 @@
-//! The learner's models: immutable versions, and which is the latest.
+//! Store of the learner's models: immutable versions, and the latest version of each model.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -9,14 +9,15 @@ use tokio::sync::watch;
 use crate::limits::{NAMES_MAX, OBJECT_LEN_MAX_BYTES, VERSIONS_KEPT};
 use crate::{Manifest, ModelName};
 
-/// How much a store keeps.
+/// Limits of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreOptions {
-    /// Versions of each model, at least 2: the latest ones. Readers of an older one may read on.
+    /// Number of latest versions of each model to keep; at least 2. Readers of an older version can finish reading
+    /// it.
     pub versions_kept: usize,
-    /// Bytes of the largest object.
+    /// Maximum size of an object, in bytes.
     pub object_len_max_bytes: u64,
-    /// Models, each with a name of its own.
+    /// Maximum number of models, each with its own name.
     pub names_max: usize,
 }
 
@@ -30,88 +31,89 @@ impl Default for StoreOptions {
     }
 }
 
-/// One version of a model.
+/// Version of a model.
 #[derive(Clone, Debug)]
 pub struct Object {
-    /// What is known of it.
+    /// Metadata of the version.
     pub manifest: Manifest,
-    /// The model: all readers share them.
+    /// Bytes of the model, shared by all readers.
     pub bytes: Bytes,
 }
 
-/// Why a version is not published.
+/// Reasons why a version is not published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
-    /// Versions only increase.
+    /// The version is not greater than the latest one.
     #[error("version {version} of model {name} is not newer than the latest, {latest}")]
     NotNewer {
-        /// The model.
+        /// Name of the model.
         name: ModelName,
-        /// The version offered.
+        /// Rejected version.
         version: u64,
-        /// The latest there is.
+        /// Latest version in the store.
         latest: u64,
     },
-    /// The object is larger than the store takes.
+    /// The object is larger than the store allows.
     #[error("model of {len_bytes} bytes: expected at most {limit_bytes}")]
     TooLarge {
-        /// Bytes offered.
+        /// Size of the rejected object, in bytes.
         len_bytes: u64,
-        /// Bytes that are taken.
+        /// Maximum size, in bytes.
         limit_bytes: u64,
     },
-    /// A model has at least one byte.
+    /// The model is empty.
     #[error("model of 0 bytes: expected at least 1")]
     Empty,
-    /// There are too many models.
+    /// The store has reached its maximum number of models.
     #[error("model {name} would be one more than {limit}, the most that this store keeps")]
     TooManyNames {
-        /// The model offered.
+        /// Name of the rejected model.
         name: ModelName,
-        /// Models that are kept.
+        /// Maximum number of models.
         limit: usize,
     },
 }
 
-/// What a store has of a model.
+/// Result of looking up a version.
 #[derive(Clone, Debug)]
 pub enum Found {
-    /// The version.
+    /// The requested version.
     Object(Arc<Object>),
-    /// Not this version: those that are kept.
+    /// The store does not have this version; these versions are kept.
     OtherVersions(Vec<u64>),
-    /// No model of that name.
+    /// The store has no model of this name.
     Nothing,
 }
 
-/// The learner's models. Shared by threads; publishing is atomic.
+/// Store of the learner's models. Threads may share it; publication is atomic.
 #[derive(Debug)]
 pub struct ModelStore {
     options: StoreOptions,
     models: RwLock<BTreeMap<ModelName, VecDeque<Arc<Object>>>>,
-    /// How often something was published.
+    /// Number of publications so far.
     published: watch::Sender<u64>,
 }
 
 impl ModelStore {
-    /// Without models.
+    /// Creates an empty store.
     pub fn new(options: StoreOptions) -> Self {
         let versions_kept = options.versions_kept.max(2);
         let options = StoreOptions { versions_kept, ..options };
         Self { options, models: RwLock::default(), published: watch::Sender::new(0) }
     }
 
-    /// How much it keeps.
+    /// Returns the limits of the store.
     pub fn options(&self) -> &StoreOptions {
         &self.options
     }
 
-    /// Makes a version the latest; the oldest one beyond [`StoreOptions::versions_kept`] goes.
+    /// Makes a version the latest one. The oldest version beyond [`StoreOptions::versions_kept`] is removed.
     ///
-    /// The same bytes under the number of the latest version are no error: an answer may have been lost.
+    /// Publishing the same bytes again under the latest version number is not an error, because the first response
+    /// may have been lost.
     ///
     /// # Errors
-    /// If the version is not newer, or the store is not made for it.
+    /// Fails if the version is not newer, or if it exceeds a limit of the store.
     pub fn publish(&self, name: &ModelName, version: u64, bytes: Bytes) -> Result<Manifest, PublishError> {
         let (len_bytes, limit_bytes) = (bytes.len() as u64, self.options.object_len_max_bytes);
         if len_bytes > limit_bytes {
@@ -120,7 +122,7 @@ impl ModelStore {
         if len_bytes == 0 {
             return Err(PublishError::Empty);
         }
-        // Before the lock: readers do not wait for digests.
+        // Compute the digests before taking the lock, so that readers do not wait for them.
         let manifest = Manifest::of(version, &bytes);
         let mut models = self.write();
         if !models.contains_key(name) && models.len() >= self.options.names_max {
@@ -144,12 +146,12 @@ impl ModelStore {
         Ok(manifest)
     }
 
-    /// The latest version.
+    /// Returns the latest version of a model.
     pub fn latest(&self, name: &ModelName) -> Option<Arc<Object>> {
         self.read().get(name)?.back().cloned()
     }
 
-    /// A version.
+    /// Looks up a version of a model.
     pub fn get(&self, name: &ModelName, version: u64) -> Found {
         let models = self.read();
         let Some(versions) = models.get(name) else { return Found::Nothing };
@@ -160,7 +162,8 @@ impl ModelStore {
         )
     }
 
-    /// The latest version as soon as it is newer than `after`, or there is any if that is none.
+    /// Waits until the latest version is greater than `after`, or until any version exists if `after` is `None`, and
+    /// returns it.
     pub async fn newer(&self, name: &ModelName, after: Option<u64>) -> Arc<Object> {
         let mut published = self.published.subscribe();
         loop {
@@ -174,14 +177,14 @@ impl ModelStore {
         }
     }
 
-    /// Names, and the bytes of all versions that are kept.
+    /// Returns the number of names, and the size of all kept versions in bytes.
     pub fn size(&self) -> (usize, u64) {
         let models = self.read();
         let bytes = models.values().flatten().map(|object| object.manifest.len_bytes).sum();
         (models.len(), bytes)
     }
 
-    /// Nobody panics while holding the lock; if somebody did, the models would still be whole.
+    /// Acquires the lock for reading. Poisoning is harmless, because the models are consistent at all times.
     fn read(&self) -> RwLockReadGuard<'_, BTreeMap<ModelName, VecDeque<Arc<Object>>>> {
         self.models.read().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! TLS 1.3, with client certificates if they are wanted. Keys and certificates are files in PEM.
+//! TLS 1.3, with optional client certificates. Keys and certificates are PEM files.
 
 use std::fmt;
 use std::io;
@@ -14,60 +14,60 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
-/// A certificate chain and its key.
+/// Certificate chain and its private key.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// Certificates in PEM, the own one first.
+    /// Path of the certificates in PEM, the end-entity certificate first.
     pub certificates: PathBuf,
-    /// The key of the first certificate, in PEM.
+    /// Path of the private key of the first certificate, in PEM.
     pub key: PathBuf,
 }
 
-/// Why there is no TLS.
+/// Errors of the TLS configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file is missing or has something else in it.
+    /// A file cannot be read or has invalid content.
     #[error("{}: {reason}, expected {expected} in PEM", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Cause of the error.
         reason: String,
-        /// What it should hold.
+        /// Expected content.
         expected: &'static str,
     },
-    /// Certificate and key do not belong together, or are of a kind that is not known.
+    /// The certificate and the key do not match, or their type is not supported.
     #[error("{}: {error}", path.display())]
     Identity {
-        /// The certificate.
+        /// Path of the certificate.
         path: PathBuf,
-        /// What is wrong.
+        /// Cause of the error.
         error: rustls::Error,
     },
-    /// Certificates of an authority that nothing can be verified with.
+    /// The CA certificates cannot be used for verification.
     #[error("{}: {reason}", path.display())]
     Authority {
-        /// The certificates.
+        /// Path of the certificates.
         path: PathBuf,
-        /// What is wrong.
+        /// Cause of the error.
         reason: String,
     },
 }
 
-/// TLS at a server: it shows a certificate.
+/// TLS configuration of a server, which presents a certificate.
 #[derive(Clone)]
 pub struct TlsServer(Arc<ServerConfig>);
 
-/// TLS at a client: it believes certificates of one authority.
+/// TLS configuration of a client, which trusts the certificates of one authority.
 #[derive(Clone)]
 pub struct TlsClient(Arc<ClientConfig>);
 
 impl TlsServer {
-    /// Shows this identity. With `client_authority` (certificates in PEM) only clients that show a certificate of it
-    /// are served.
+    /// Creates a server configuration that presents this identity. With `client_authority` (certificates in PEM), the
+    /// server accepts only clients with a certificate issued by that authority.
     ///
     /// # Errors
-    /// If a file cannot be read, or does not hold what it should.
+    /// Fails if a file cannot be read or has invalid content.
     pub fn new(identity: &Identity, client_authority: Option<&Path>) -> Result<Self, TlsError> {
         let builder = ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
         let builder = builder.expect("the provider has TLS 1.3");
@@ -92,11 +92,11 @@ impl TlsServer {
 }
 
 impl TlsClient {
-    /// Believes servers with a certificate of this authority (certificates in PEM), and shows an identity to those that
-    /// ask for one.
+    /// Creates a client configuration that trusts servers with a certificate of this authority (certificates in PEM),
+    /// and presents an identity to servers that request one.
     ///
     /// # Errors
-    /// If a file cannot be read, or does not hold what it should.
+    /// Fails if a file cannot be read or has invalid content.
     pub fn new(authority: &Path, identity: Option<&Identity>) -> Result<Self, TlsError> {
         let builder = ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
         let builder =
@@ -113,7 +113,7 @@ impl TlsClient {
         Ok(Self(Arc::new(config)))
     }
 
-    /// Connects to a server that has to prove that it is `host`, a name or an address.
+    /// Connects to a server, which must prove that it is `host`, a name or an address.
     pub(crate) async fn connect(
         &self,
         host: &str,

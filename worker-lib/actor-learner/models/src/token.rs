@@ -1,4 +1,4 @@
-//! Bearer tokens (RFC 6750): who has one may publish, or read.
+//! Bearer tokens (RFC 6750), which authorise a client to publish or to read.
 
 use std::fmt;
 use std::fs::File;
@@ -18,20 +18,21 @@ use crate::limits::{TOKEN_LEN_MAX_BYTES, TOKEN_LEN_MIN_BYTES};
 const OTHERS: u32 = 0o007;
 const SCHEME: &str = "Bearer ";
 
-/// A secret that a request shows: 16 to 512 letters, digits and `-._~+/=`. Cleared when the last copy is dropped.
+/// Secret that a request carries: 16 to 512 letters, digits and `-._~+/=`. Its memory is cleared when the last copy
+/// is dropped.
 #[derive(Clone)]
 pub struct Token(Arc<Zeroizing<String>>);
 
-/// Why there is no token.
+/// Errors of a token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// Everybody may read or write it.
+    /// Other users may read or write the file.
     #[error("the file's mode is {0:04o}, expected no access for others (chmod o= FILE)")]
     Exposed(u32),
-    /// It is not one.
+    /// The text is not a valid token.
     #[error(
         "no token: expected one line of {TOKEN_LEN_MIN_BYTES} to {TOKEN_LEN_MAX_BYTES} letters, digits and -._~+/= \
          (openssl rand -hex 32 makes one)"
@@ -40,10 +41,10 @@ pub enum TokenError {
 }
 
 impl Token {
-    /// Of this text; white space around it does not count.
+    /// Creates a token from this text. Surrounding white space is ignored.
     ///
     /// # Errors
-    /// If it is too short, too long, or has other characters.
+    /// Fails if the text is too short, too long, or contains other characters.
     pub fn new(text: &str) -> Result<Self, TokenError> {
         let text = text.trim();
         let is_good = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
@@ -54,17 +55,18 @@ impl Token {
         Ok(Self(Arc::new(Zeroizing::new(text.to_owned()))))
     }
 
-    /// Reads it from a file. One that is open to others is refused: whoever could read it has the token.
+    /// Reads a token from a file. A file that other users can access is rejected, because its token is not secret.
     ///
     /// # Errors
-    /// If it cannot be read, is open to others, or is no token.
+    /// Fails if the file cannot be read, is accessible to others, or does not contain a valid token.
     pub fn read(path: &Path) -> Result<Self, TokenError> {
         let file = File::open(path)?;
         let mode = file.metadata()?.mode() & 0o7777;
         if mode & OTHERS != 0 {
             return Err(TokenError::Exposed(mode));
         }
-        // Of one size from the start: growing would leave copies behind. A line may end with white space.
+        // Allocate the buffer at its full size, because growing it would leave copies in memory. A line may end with
+        // white space.
         let len_max = 2 * TOKEN_LEN_MAX_BYTES;
         let mut text = Zeroizing::new(String::with_capacity(len_max + 1));
         let read = file.take(len_max as u64 + 1).read_to_string(&mut text);
@@ -75,19 +77,19 @@ impl Token {
         }
     }
 
-    /// Whether a request shows it, in a time that does not depend on where the two differ.
+    /// Returns whether a request carries this token, in a time that does not depend on where the two differ.
     pub(crate) fn is_shown(&self, headers: &HeaderMap) -> bool {
         let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let shown = shown.and_then(|value| {
             let (scheme, token) = value.split_at_checked(SCHEME.len())?;
             scheme.eq_ignore_ascii_case(SCHEME).then_some(token.trim())
         });
-        // Of digests, so that not even the length can be measured.
+        // Compare digests, so that not even the length can be inferred from the time.
         let digest = |text: &str| Sha256::digest(text.as_bytes());
         shown.is_some_and(|shown| digest(shown).ct_eq(&digest(&self.0)).into())
     }
 
-    /// What a request shows.
+    /// Returns the header value that carries the token.
     pub(crate) fn header(&self) -> HeaderValue {
         let text = Zeroizing::new(format!("{SCHEME}{}", self.0.as_str()));
         let mut value = HeaderValue::from_str(&text).expect("the characters of a token are a header");

@@ -1,4 +1,4 @@
-//! What commands that serve a shard have in common.
+//! Code shared by the commands that serve a shard.
 
 mod descriptors;
 mod sandbox;
@@ -61,7 +61,7 @@ pub struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// The same as options of a file have it, without tables.
+    /// Converts the arguments to the options of a file, without tables.
     pub fn options(self) -> ShardOptions {
         ShardOptions {
             listen: self.listen,
@@ -85,10 +85,10 @@ fn durability(text: &str) -> Result<Durability, String> {
     text.parse().map_err(|_| "expected none, write or sync".to_owned())
 }
 
-/// Addresses to listen at.
+/// Parses the addresses to listen on.
 ///
 /// # Errors
-/// One that is none.
+/// Fails at the first invalid address.
 pub fn addresses(listen: &[String]) -> anyhow::Result<Vec<Address>> {
     listen.iter().map(|address| address.parse().map_err(anyhow::Error::msg)).collect()
 }
@@ -101,11 +101,11 @@ struct Ready {
     damaged_files: u64,
 }
 
-/// Serves a shard until SIGTERM or SIGINT. With `is_confined`, the process enters its sandbox for good; it must have
-/// one thread.
+/// Serves a shard until SIGTERM or SIGINT. If `is_confined` is set, the process permanently enters its sandbox; it
+/// must then have only one thread.
 ///
 /// # Errors
-/// If it cannot be restored, or an address not be listened at, or the process would keep privileges.
+/// Fails if the shard cannot be restored, an address cannot be bound, or the process would keep privileges.
 pub fn run(
     mut config: ShardConfig,
     addresses: &[Address],
@@ -159,7 +159,7 @@ fn announce(shard: &Shard, listeners: &[Listener], json: bool) -> anyhow::Result
     Ok(())
 }
 
-/// Prints a line of JSON. A reader that is gone must not end a shard that others use.
+/// Prints a line of JSON. A closed standard output must not stop a shard that other processes use.
 fn print_line(value: &impl Serialize) -> anyhow::Result<()> {
     let line = serde_json::to_string(value)?;
     let mut output = std::io::stdout().lock();

@@ -1,59 +1,66 @@
-//! Every limit of the replay service that is not an option.
+//! Limits of the replay service that are not options.
 
-/// Items of one table.
+/// Maximum number of items in a table.
 pub const ITEMS_MAX: u64 = 1 << 28;
-/// Tables of one shard.
+/// Maximum number of tables in a shard.
 pub const TABLES_MAX: usize = 1024;
-/// Length of a table's name.
+/// Maximum length of a table's name, in bytes.
 pub const NAME_BYTES_MAX: usize = 200;
-/// Longest payload that an option may allow: a journal record with it has a length below 2^31.
+/// Upper bound of the option for the longest payload, in bytes. It keeps a journal record with such a payload below
+/// 2^31 bytes.
 pub const ITEM_BYTES_MAX: u64 = 1 << 30;
-/// What an item is accounted for beside its payload: its row, its places in the selectors and in the index of keys.
+/// Memory accounted for each item in addition to its payload: its row and its entries in the selectors and the key
+/// index.
 pub const ITEM_OVERHEAD_BYTES: u64 = 384;
-/// Items of one insert request, keys of one update or delete request.
+/// Maximum number of items in an insert request, and of keys in an update or delete request.
 pub const BATCH_ITEMS_MAX: usize = 65_536;
-/// Numbers of an actor's items that may be under way at a time: what is older than that is refused.
+/// Number of most recent sequence numbers that a table remembers for each actor. Older numbers are refused.
 pub const SEQ_WINDOW: u64 = 1024;
-/// Actors whose last numbers a table remembers; the one that was silent for longest is forgotten.
+/// Maximum number of actors whose sequence numbers a table remembers. Beyond it, the table forgets the actors that
+/// have been silent for the longest time.
 pub const WRITERS_MAX: usize = 65_536;
-/// An answer to a sample request is sent in parts of about this many payload bytes.
+/// Approximate payload size of one part of a sample response, in bytes.
 pub const SAMPLE_PART_BYTES: u64 = 256 << 10;
-/// Items of such a part.
+/// Maximum number of items in one part of a sample response.
 pub const SAMPLE_PART_ITEMS: usize = 1024;
-/// Requests up to this length are received without a share of the memory for requests.
+/// Maximum length of a request that is received without reserving request memory.
 pub const SMALL_REQUEST_BYTES: u64 = 16 << 10;
-/// What a request may have beside one payload of the greatest length.
+/// Maximum size of a request beyond one payload of the maximum length.
 pub const REQUEST_SLACK_BYTES: u64 = 1 << 20;
-/// How long a request waits for its share of the memory for requests.
+/// Maximum time for which a request waits for request memory, in milliseconds.
 pub const RECEIVE_WAIT_MS: u64 = 30_000;
-/// Connections at a time that an option may allow.
+/// Upper bound of the option for the maximum number of concurrent connections.
 pub const CONNECTIONS_MAX: usize = 1 << 20;
-/// File descriptors that are not for connections: journal, snapshot, listeners, standard streams, the runtime.
+/// File descriptors reserved for uses other than connections: journal, snapshot, listeners, standard streams and the
+/// runtime.
 pub const DESCRIPTORS_RESERVED: u64 = 64;
-/// A connection that has had no request for so long since it was accepted is closed, handshake included.
+/// Timeout for the first request on a connection, in milliseconds. It starts when the connection is accepted, so it
+/// includes the handshake.
 pub const FIRST_REQUEST_MS: u64 = 10_000;
-/// A connection that has had no request for so long since the last one is closed when its requests have ended.
+/// Idle timeout, in milliseconds. A connection without a new request for this time is closed once its requests have
+/// completed.
 pub const IDLE_MS: u64 = 600_000;
-/// Shortest and longest token.
+/// Minimum length of a token, in bytes.
 pub const TOKEN_BYTES_MIN: usize = 16;
-/// See [`TOKEN_BYTES_MIN`].
+/// Maximum length of a token, in bytes.
 pub const TOKEN_BYTES_MAX: usize = 512;
-/// Longest time that a client may ask a shard to wait.
+/// Maximum time for which a client may ask a shard to wait, in milliseconds.
 pub const WAIT_MS_MAX: u64 = 3_600_000;
-/// A journal segment ends after this many bytes.
+/// Length at which a journal segment ends, in bytes.
 pub const SEGMENT_BYTES: u64 = 256 << 20;
-/// Inserts wait while more than this is still to be written.
+/// Journal backlog above which inserts wait, in bytes.
 pub const BACKLOG_BYTES: u64 = 64 << 20;
-/// Items that a snapshot takes from a table at a time, and their payload bytes.
+/// Maximum number of items that a snapshot copies from a table under one lock.
 pub const SNAPSHOT_PART_ITEMS: usize = 256;
-/// See [`SNAPSHOT_PART_ITEMS`].
+/// Approximate number of payload bytes that a snapshot copies from a table under one lock.
 pub const SNAPSHOT_PART_BYTES: u64 = 8 << 20;
-/// After a snapshot that failed the next one is tried this much later, in milliseconds; twice as late each time that it
-/// fails again, up to [`SNAPSHOT_RETRY_MAX_MS`].
+/// Delay before a failed snapshot is retried, in milliseconds. The delay doubles with each further failure, up to
+/// [`SNAPSHOT_RETRY_MAX_MS`].
 pub const SNAPSHOT_RETRY_MS: u64 = 1_000;
-/// See [`SNAPSHOT_RETRY_MS`].
+/// Maximum delay before a failed snapshot is retried, in milliseconds; see [`SNAPSHOT_RETRY_MS`].
 pub const SNAPSHOT_RETRY_MAX_MS: u64 = 60_000;
-/// The journal is replaced by a snapshot when it is longer than this and than the items in the tables.
+/// Minimum journal length, in bytes, at which a snapshot replaces the journal. The journal must also be longer than
+/// the items in the tables.
 pub const JOURNAL_BYTES_MIN: u64 = 64 << 20;
 
 const _: () = assert!(SEQ_WINDOW.is_multiple_of(64));

@@ -1,4 +1,4 @@
-//! A shard's options as text: a TOML file, and the same words on a command line.
+//! A shard's options as text: a TOML file, or the same keys on a command line.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -12,40 +12,40 @@ use crate::server::{ShardConfig, Token, TokenError};
 use crate::store::Durability;
 use crate::table::{ErrorBuffer, LimiterError, RateLimiter, Selector, TableConfig, WhenFull};
 
-/// Options that are not what they should be.
+/// Invalid options.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum OptionsError {
-    /// Not TOML, an unknown word, or a value of the wrong kind.
+    /// The text is not TOML, contains an unknown key, or has a value of the wrong type.
     #[error("{place}: {text}")]
     Syntax {
-        /// The file, or the option.
+        /// Name of the file or of the option.
         place: String,
-        /// What is wrong.
+        /// Cause of the error.
         text: String,
     },
-    /// The token.
+    /// The token is invalid.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// Certificates.
+    /// The TLS files are incomplete or invalid.
     #[error("{0}")]
     Tls(String),
-    /// A table's rate limiter.
+    /// The rate limiter of a table is invalid.
     #[error("table {table:?}: {source}")]
     Limiter {
-        /// The table's name.
+        /// Name of the table.
         table: String,
-        /// What is wrong.
+        /// Cause of the error.
         source: LimiterError,
     },
 }
 
-/// What a file may say; a command line may say it again.
+/// Options that a file may contain. The command line overrides them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShardOptions {
-    /// `IP:PORT` or `unix:PATH`, any number.
+    /// Addresses to listen on: `IP:PORT` or `unix:PATH`, any number of them.
     pub listen: Vec<String>,
-    /// Tables.
+    /// Tables of the shard.
     #[serde(rename = "table")]
     pub tables: Vec<TableOptions>,
     /// See [`ShardConfig::memory_max_bytes`].
@@ -54,25 +54,26 @@ pub struct ShardOptions {
     pub item_max: Option<Size>,
     /// See [`ShardConfig::connections_max`].
     pub connections_max: Option<usize>,
-    /// A file with one line: [`ShardConfig::token`].
+    /// Path of a file with one line, the [`ShardConfig::token`].
     pub token_file: Option<PathBuf>,
-    /// Files with a chain of certificates and its private key: connections over TCP must use TLS.
+    /// Path of a PEM file with the certificate chain. If it is set, TCP connections must use TLS.
     pub tls_cert: Option<PathBuf>,
-    /// See [`Self::tls_cert`].
+    /// Path of the private key of [`Self::tls_cert`].
     pub tls_key: Option<PathBuf>,
-    /// A file with certificates of authorities: clients must have a certificate of one of these.
+    /// Path of a PEM file with CA certificates. If it is set, each client must present a certificate issued by one of
+    /// these authorities.
     pub tls_client_ca: Option<PathBuf>,
     /// See [`ShardConfig::data_dir`].
     pub data_dir: Option<PathBuf>,
     /// See [`ShardConfig::durability`].
     pub durability: Option<Durability>,
-    /// Seconds; see [`ShardConfig::snapshot_every`].
+    /// Interval of snapshots in seconds; see [`ShardConfig::snapshot_every`].
     pub snapshot_every: Option<f64>,
     /// See [`ShardConfig::seed`].
     pub seed: Option<u64>,
 }
 
-/// A number of bytes: `65536`, `64KiB`, `16MiB`, `2GiB`.
+/// Size in bytes, written as `65536`, `64KiB`, `16MiB` or `2GiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(pub u64);
 
@@ -105,7 +106,7 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-/// What a table starts from.
+/// Preset from which a table's options start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TableKind {
@@ -118,18 +119,18 @@ pub enum TableKind {
     Stack,
 }
 
-/// A table.
+/// Options of a table.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableOptions {
     /// See [`TableConfig::name`].
     pub name: String,
-    /// What the other options start from.
+    /// Preset for the options that are not given.
     #[serde(default)]
     pub kind: TableKind,
     /// See [`TableConfig::capacity_items`].
     pub capacity: u64,
-    /// See [`TableConfig::capacity_bytes`]; a share of the shard's memory if it is not given.
+    /// See [`TableConfig::capacity_bytes`]. If it is not given, the table gets a share of the shard's memory.
     pub capacity_bytes: Option<Size>,
     /// See [`TableConfig::sampler`].
     pub sampler: Option<Selector>,
@@ -141,17 +142,18 @@ pub struct TableOptions {
     pub when_full: Option<WhenFull>,
     /// See [`RateLimiter::min_size_to_sample`].
     pub min_size_to_sample: Option<u64>,
-    /// Makes the limiter a [`RateLimiter::sample_to_insert_ratio`].
+    /// Samples per insert. If it is given, the limiter is a [`RateLimiter::sample_to_insert_ratio`].
     pub samples_per_insert: Option<f64>,
-    /// Its margin; twice the least one if it is not given.
+    /// Margin of [`Self::samples_per_insert`]. If it is not given, the margin is twice the minimum.
     pub error_buffer: Option<f64>,
 }
 
 impl TableOptions {
-    /// Reads `name=replay,capacity=1000000,sampler=prioritized:0.6`, the words of the file with commas between them.
+    /// Parses options such as `name=replay,capacity=1000000,sampler=prioritized:0.6`: the keys of the file, separated
+    /// by commas.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Returns an error that describes the first invalid key or value.
     pub fn parse(text: &str) -> Result<Self, OptionsError> {
         let mut toml = String::new();
         for pair in text.split(',') {
@@ -193,7 +195,7 @@ impl TableOptions {
 }
 
 impl ShardOptions {
-    /// Certificate and key, if both are given.
+    /// Returns the paths of the certificate and the key if both are given.
     fn tls_files(&self) -> Result<Option<[&Path; 2]>, OptionsError> {
         let refuse = |text: &str| Err(OptionsError::Tls(text.to_owned()));
         match (&self.tls_cert, &self.tls_key, &self.tls_client_ca) {
@@ -205,10 +207,10 @@ impl ShardOptions {
         }
     }
 
-    /// Reads the text of a file.
+    /// Parses the text of an options file.
     ///
     /// # Errors
-    /// What is wrong, and in which line.
+    /// Returns an error that names the problem and its line.
     pub fn parse(place: &str, text: &str) -> Result<Self, OptionsError> {
         let syntax = |error: toml::de::Error| OptionsError::Syntax {
             place: place.to_owned(),
@@ -217,7 +219,8 @@ impl ShardOptions {
         toml::from_str(text).map_err(syntax)
     }
 
-    /// These options, and where they say nothing those of `other`. Tables and addresses are not mixed.
+    /// Fills the options that are not given here from `other`. Tables and addresses are taken from one of the two as
+    /// a whole.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -237,11 +240,11 @@ impl ShardOptions {
         }
     }
 
-    /// The options of the shard. Where there is a data directory and nothing is said, what is acknowledged survives the
-    /// end of the process.
+    /// Builds the configuration of the shard. With a data directory and no explicit durability, acknowledged inserts
+    /// survive the end of the process.
     ///
     /// # Errors
-    /// A rate limiter that would block for ever, seconds that are none, or a token that cannot be read.
+    /// Fails if a rate limiter would block forever, a duration is invalid, or the token cannot be read.
     pub fn config(self) -> Result<ShardConfig, OptionsError> {
         let usual = ShardConfig::default();
         let journalled = if self.data_dir.is_some() { Durability::Write } else { Durability::None };

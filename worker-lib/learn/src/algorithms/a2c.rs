@@ -1,16 +1,16 @@
-//! Advantage actor-critic (Mnih et al., 2016, without their threads), synchronous or not.
+//! Advantage actor-critic (Mnih et al., 2016, without the threads of that work), synchronous or asynchronous.
 //!
 //! Implementation details:
 //!
-//! 1. Images: one network with the policy and the value as outputs, 866,439 parameters with six actions, scaled to
-//!    [0, 1], rewards clipped to [-1, 1]; a lost life ends what is worth something, not the episode. Vectors: two
-//!    networks of two tanh layers. Orthogonal initialisation, zero biases.
-//! 2. One gradient for each `steps_per_env` steps of all environments; the targets are returns over those steps and the
-//!    value of what follows (generalised advantage estimation with a lambda of 1).
-//! 3. Truncation is not termination: where the time limit cut an episode, the discounted value of the observation it
-//!    led to is added to the last reward.
-//! 4. RMSProp as PyTorch has it, an epsilon of 1e-5 beside the root; the learning rate falls linearly to 0 over the
-//!    run; gradients clipped by their global norm after the aggregation.
+//! 1. Images: one network with policy and value outputs (866,439 parameters with six actions), with pixels scaled to
+//!    [0, 1] and rewards clipped to [-1, 1]; the loss of a life terminates the return that is learned, but not the
+//!    episode. Vectors: two networks with two tanh layers each. Orthogonal initialisation, zero biases.
+//! 2. There is one gradient for each `steps_per_env` steps of all environments. The targets are the returns over
+//!    these steps plus the value of the final observation (generalised advantage estimation with a lambda of 1).
+//! 3. Truncation is not termination: if the time limit truncates an episode, the discounted value of the final
+//!    observation is added to the last reward.
+//! 4. RMSProp in PyTorch's form, with an epsilon of 1e-5 added outside the square root. The learning rate falls
+//!    linearly to 0 over the run. Gradients are clipped by their global norm after the aggregation.
 //! 5. Advantages are not normalised.
 
 use rand_chacha::ChaCha8Rng;
@@ -33,7 +33,7 @@ use super::trainer::{Algorithm, Mode, Place, Policy, common_accessors};
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Categorical, RmsProp, clip_global_norm};
 
-/// Hyper-parameters. Names are Stable-Baselines3's; sizes are global, over all workers.
+/// Hyper-parameters. The names are those of Stable-Baselines3; sizes are global, over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct A2cConfig {
@@ -41,17 +41,18 @@ pub struct A2cConfig {
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Environments of the job; by default the least multiple of the workers that is at least 8, or 16 of images.
+    /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 8, or at
+    /// least 16 if rewards are clipped.
     pub environments: Option<usize>,
-    /// Steps of each environment for one gradient (`n_steps`).
+    /// Steps of each environment per gradient (`n_steps`).
     pub steps_per_env: usize,
-    /// Of RMSProp, at the start.
+    /// Initial RMSProp learning rate.
     pub learning_rate: f32,
     /// Whether the learning rate falls linearly to 0 over `total_steps`.
     pub anneal_learning_rate: bool,
     /// Discount factor.
     pub gamma: f32,
-    /// Of generalised advantage estimation.
+    /// Lambda of generalised advantage estimation.
     pub gae_lambda: f32,
     /// Weight of the entropy bonus.
     pub entropy_coefficient: f32,
@@ -59,15 +60,15 @@ pub struct A2cConfig {
     pub value_coefficient: f32,
     /// Euclidean norm to which the aggregated gradient is clipped.
     pub max_grad_norm: f32,
-    /// Of RMSProp: how much of the mean of squares stays in each step.
+    /// Decay factor of RMSProp's running mean of squares.
     pub rmsprop_decay: f32,
-    /// Of RMSProp.
+    /// Epsilon of RMSProp.
     pub rmsprop_epsilon: f32,
     /// Initial logarithm of the policy's standard deviation (continuous actions).
     pub log_std_init: f32,
     /// Widths of the hidden layers.
     pub hidden: Vec<usize>,
-    /// Learn from rewards clipped to [-1, 1].
+    /// Whether to learn from rewards clipped to [-1, 1].
     pub clip_rewards: bool,
 }
 
@@ -93,7 +94,7 @@ impl A2cConfig {
         }
     }
 
-    /// The networks for an environment.
+    /// Creates the networks for an environment.
     pub fn networks(&self, env: &EnvSpec) -> PolicyValue {
         PolicyValue::new(env, &self.hidden)
     }
@@ -187,14 +188,14 @@ impl OnPolicyAlgorithm for A2cConfig {
     }
 }
 
-/// Acts a rollout at a time.
+/// Acts one rollout at a time.
 pub(super) struct A2cActor {
     spec: EnvSpec,
     gamma: f32,
     clip_rewards: bool,
     networks: PolicyValue,
     slots: Vec<EnvironmentSlot>,
-    /// As the networks want them, `[environments, observation_dim]`.
+    /// Observations scaled for the networks, `[environments, observation_dim]`.
     observations: Vec<f32>,
     work: PolicyValueWorkspace,
     tail: Tail,
@@ -222,7 +223,7 @@ impl A2cActor {
         }
     }
 
-    /// One step of each environment, the `t`-th of the rollout.
+    /// Takes one step in each environment, step `t` of the rollout.
     fn act(&mut self, model: &[f32], buffer: &mut RolloutBuffer, t: usize) -> Result<(), TrainError> {
         self.scale_observations();
         self.networks.forward(model, &self.observations, &mut self.work);
@@ -303,7 +304,7 @@ impl HasSlots for A2cActor {
     }
 }
 
-/// Learns from rollouts, each once.
+/// Learns from rollouts, each used once.
 pub(super) struct A2cLearner {
     config: A2cConfig,
     networks: PolicyValue,
@@ -325,7 +326,7 @@ impl A2cLearner {
         }
     }
 
-    /// Gives the losses: policy, value, entropy; means over the rollout.
+    /// Writes the gradient. Returns the policy loss, the value loss and the entropy, as means over the rollout.
     fn learn(&mut self, model: &[f32], gradient: &mut [f32]) -> [f32; 3] {
         let Self { config, networks, buffer, work, action: kind } = self;
         let (samples, width) = (buffer.returns.len(), networks.outputs());

@@ -9,9 +9,9 @@ use rand_distr::{Distribution, StandardNormal};
 use crate::env::{Action, ActionSpec, EnvSpec};
 use crate::nn::{Activation, Categorical, DiagonalGaussian, Layer, Network, orthogonal};
 
-/// Separate actor and critic networks with tanh layers; a diagonal Gaussian whose log standard deviation does
-/// not depend on the observation, or a softmax. Holds shapes only; parameters are
-/// `[actor | log_std (continuous only) | critic]`.
+/// Separate actor and critic networks with tanh layers. The policy is a diagonal Gaussian whose log standard
+/// deviation does not depend on the observation, or a softmax. The type holds shapes only; the layout of the
+/// parameters is `[actor | log_std (continuous only) | critic]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActorCritic {
     actor: Network,
@@ -19,18 +19,18 @@ pub struct ActorCritic {
     action: ActionSpec,
 }
 
-/// A part of the parameter vector.
+/// A named part of the parameter vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedTensor {
-    /// Such as `actor.0.weight`.
+    /// Name, such as `actor.0.weight`.
     pub name: String,
-    /// Such as `[64, 11]`.
+    /// Shape, such as `[64, 11]`.
     pub shape: Vec<usize>,
-    /// Where it lies.
+    /// Range in the parameter vector.
     pub range: Range<usize>,
 }
 
-/// Fails unless the tensors cover each of `count` parameters once, and fit their shapes.
+/// Asserts that the tensors cover each of `count` parameters exactly once and match their shapes.
 #[cfg(test)]
 pub(super) fn assert_covered(tensors: Vec<NamedTensor>, count: usize) {
     let mut covered = vec![0; count];
@@ -41,7 +41,7 @@ pub(super) fn assert_covered(tensors: Vec<NamedTensor>, count: usize) {
     assert!(covered.iter().all(|count| *count == 1));
 }
 
-/// Weights and biases of a network whose parameters begin at `start`, under `name`.
+/// Returns the weights and biases, named with the prefix `name`, of a network whose parameters begin at `start`.
 pub(crate) fn network_tensors(name: &str, network: &Network, start: usize) -> Vec<NamedTensor> {
     let tensor = |i: usize, kind: &str, shape: Vec<usize>, part: &Range<usize>| NamedTensor {
         name: format!("{name}.{i}.{kind}"),
@@ -56,7 +56,7 @@ pub(crate) fn network_tensors(name: &str, network: &Network, start: usize) -> Ve
 }
 
 impl ActorCritic {
-    /// For an environment, with hidden layers of these widths in each network.
+    /// Creates the networks for an environment, with hidden layers of these widths in each network.
     pub fn new(env: &EnvSpec, hidden: &[usize]) -> Self {
         let network = |outputs: usize| {
             let widths = [&[env.observation_dim], hidden, &[outputs]].concat();
@@ -69,17 +69,17 @@ impl ActorCritic {
         Self { actor: network(outputs), critic: network(1), action: env.action }
     }
 
-    /// Floats in the parameter and gradient vectors.
+    /// Returns the number of floats in the parameter and gradient vectors.
     pub fn parameter_count(&self) -> usize {
         self.critic_range().end
     }
 
-    /// Floats in an observation.
+    /// Returns the number of floats in an observation.
     pub fn observation_dim(&self) -> usize {
         self.actor.inputs()
     }
 
-    /// Floats in a stored action: the dimensions, or one for the index.
+    /// Returns the number of floats in a stored action: the dimension, or one for the index of a discrete action.
     pub fn action_dim(&self) -> usize {
         match self.action {
             ActionSpec::Continuous { dim } => dim,
@@ -87,27 +87,27 @@ impl ActorCritic {
         }
     }
 
-    /// What actions the policy takes.
+    /// Returns the kind of actions that the policy takes.
     pub fn action(&self) -> ActionSpec {
         self.action
     }
 
-    /// The policy network: means, or logits.
+    /// Returns the policy network, whose outputs are means or logits.
     pub fn actor(&self) -> &Network {
         &self.actor
     }
 
-    /// The value network.
+    /// Returns the value network.
     pub fn critic(&self) -> &Network {
         &self.critic
     }
 
-    /// Where the policy network's parameters lie.
+    /// Returns the range of the policy network's parameters.
     pub fn actor_range(&self) -> Range<usize> {
         0..self.actor.parameter_count()
     }
 
-    /// Where the log standard deviations lie; empty for discrete actions.
+    /// Returns the range of the log standard deviations; empty for discrete actions.
     pub fn log_std_range(&self) -> Range<usize> {
         let start = self.actor.parameter_count();
         match self.action {
@@ -116,14 +116,14 @@ impl ActorCritic {
         }
     }
 
-    /// Where the value network's parameters lie.
+    /// Returns the range of the value network's parameters.
     pub fn critic_range(&self) -> Range<usize> {
         let start = self.log_std_range().end;
         start..start + self.critic.parameter_count()
     }
 
-    /// Initial parameters: orthogonal weights of gain sqrt(2), 0.01 before the policy's and 1 before the
-    /// value's output; biases 0; the given log standard deviation.
+    /// Returns initial parameters: orthogonal weights with a gain of sqrt(2), except for 0.01 in the output layer of
+    /// the policy and 1 in that of the value; zero biases; the given log standard deviation.
     pub fn initial_parameters(&self, log_std: f32, rng: &mut impl Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.parameter_count()];
         parameters[self.log_std_range()].fill(log_std);
@@ -140,7 +140,7 @@ impl ActorCritic {
         parameters
     }
 
-    /// Names and shapes of all parameters, for files.
+    /// Returns the names and shapes of all parameters, for files.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         let mut tensors = network_tensors("actor", &self.actor, self.actor_range().start);
         tensors.extend(network_tensors("critic", &self.critic, self.critic_range().start));
@@ -151,8 +151,9 @@ impl ActorCritic {
         tensors
     }
 
-    /// Draws an action given one row of the policy network's output; writes it to `action` (`[action_dim]`) and
-    /// gives its log-probability. A standard normal per dimension, or one uniform number, is drawn from `rng`.
+    /// Samples an action, given one row of the policy network's output. Writes it to `action` (`[action_dim]`) and
+    /// returns its log-probability. Draws one standard normal number per dimension, or one uniform number, from
+    /// `rng`.
     pub fn sample(
         &self,
         parameters: &[f32],
@@ -163,7 +164,7 @@ impl ActorCritic {
         sample_action(self.action, output, &parameters[self.log_std_range()], rng, action)
     }
 
-    /// The most probable action given one row of the policy network's output.
+    /// Writes the most probable action, given one row of the policy network's output.
     pub fn mode(&self, output: &[f32], action: &mut [f32]) {
         match self.action {
             ActionSpec::Continuous { .. } => action.copy_from_slice(output),
@@ -171,7 +172,7 @@ impl ActorCritic {
         }
     }
 
-    /// A stored action as the environment takes it.
+    /// Converts a stored action to the environment's representation.
     pub fn to_env<'a>(&self, action: &'a [f32]) -> Action<'a> {
         match self.action {
             ActionSpec::Continuous { .. } => Action::Continuous(action),
@@ -180,7 +181,7 @@ impl ActorCritic {
     }
 }
 
-/// Draws an action (`[action_dim]`) given one row of a policy's output; gives its log-probability.
+/// Samples an action (`[action_dim]`), given one row of a policy's output. Returns its log-probability.
 pub(super) fn sample_action(
     spec: ActionSpec,
     output: &[f32],
@@ -201,7 +202,7 @@ pub(super) fn sample_action(
     }
 }
 
-/// The policy's distribution for one observation.
+/// The action distribution of the policy for one observation.
 pub(super) enum Head<'a> {
     Continuous(DiagonalGaussian<'a>),
     Discrete(Categorical<'a>),
@@ -229,7 +230,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Adds `scale` times the gradient of the log-probability and `entropy_scale` times that of the entropy.
+    /// Adds `scale` times the gradient of the log-probability and `entropy_scale` times the gradient of the entropy.
     pub(super) fn add_gradient(
         &self,
         action: &[f32],

@@ -1,7 +1,7 @@
-//! Asynchronous training by a parameter server (Mnih et al., 2016; the baseline of the paper's figure 15): the server
-//! holds the model, applies each gradient as it comes, and answers with the model.
+//! Asynchronous training with a parameter server (Mnih et al., 2016; the baseline of the paper's figure 15): the
+//! server holds the model, applies each gradient when it arrives, and answers with the model.
 //!
-//! A gradient that was made from a model more than S updates old is not applied. One TCP connection for each worker:
+//! A gradient computed from a model more than S updates old is not applied. Each worker has one TCP connection:
 //!
 //! | from | content, little-endian |
 //! |---|---|
@@ -23,27 +23,27 @@ use iswitch::reception::{Guest, Reception, Refusal};
 
 const MAGIC: [u8; 4] = *b"iSW2";
 const GREETING_LEN_BYTES: usize = 12;
-/// Workers that are served at the same time. Each has a thread and a copy of the model.
+/// Maximum number of workers served at the same time. Each needs a thread and a copy of the model.
 const MAX_WORKERS: usize = 1_024;
-/// A worker that is waited for looks this often whether the server is there.
+/// Interval between a worker's attempts to connect to the server.
 const CONNECT_RETRY: Duration = Duration::from_millis(20);
-/// The slowest worker acts for a while between two vectors.
+/// Timeout for a vector or a model. It is long because the slowest worker acts for a while between two vectors.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
-/// How often the server looks whether all workers have left.
+/// Interval at which the server checks whether all workers have left.
 const POLL: Duration = Duration::from_millis(10);
 
-/// What became of the vectors.
+/// Outcome of the vectors that the server received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerReport {
-    /// Vectors that were applied: updates.
+    /// Vectors that were applied, which is the number of updates.
     pub applied: u64,
-    /// Vectors that were too stale.
+    /// Vectors that were not applied, such as those that were too stale.
     pub skipped: u64,
     /// Applied vectors by their staleness, 0 to S.
     pub staleness: Vec<u64>,
 }
 
-/// The model at the server.
+/// The model at the server and the state of the run.
 struct State<'a, 'b> {
     model: Vec<f32>,
     replica: Replica,
@@ -52,7 +52,7 @@ struct State<'a, 'b> {
     observe: &'a mut Observer<'b>,
     since: Instant,
     failure: Option<TrainError>,
-    /// A worker asked to stop, or the run is complete.
+    /// Whether a worker requested a stop or the run is complete.
     is_over: bool,
 }
 
@@ -61,7 +61,7 @@ impl State<'_, '_> {
         self.is_over || self.failure.is_some()
     }
 
-    /// Gives whether the vector was applied.
+    /// Applies a vector if the run continues and the vector is not too stale. Returns whether it was applied.
     fn take(&mut self, vector: &[f32], made_from: u64) -> bool {
         let staleness = self.report.applied.saturating_sub(made_from);
         if self.is_over() || staleness > self.bound || made_from > self.report.applied {
@@ -92,10 +92,10 @@ pub struct AsyncServer {
 }
 
 impl AsyncServer {
-    /// Listens at an address; port 0 stands for a free one. Vectors have `vector_len` floats; `bound` is S, in updates.
+    /// Listens at an address; port 0 selects a free port. Vectors have `vector_len` floats; `bound` is S, in updates.
     ///
     /// # Errors
-    /// If it cannot listen there.
+    /// If the server cannot listen at the address.
     pub fn bind(address: SocketAddrV4, vector_len: usize, bound: u32) -> Result<Self, TrainError> {
         let listener = TcpListener::bind(address).and_then(|listener| {
             listener.set_nonblocking(true)?;
@@ -105,19 +105,20 @@ impl AsyncServer {
         Ok(Self { listener, vector_len, bound })
     }
 
-    /// Where it listens.
+    /// Returns the address at which the server listens.
     ///
     /// # Errors
-    /// If the system does not say.
+    /// If the operating system does not return the address.
     pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves workers, which may come and go, until the run is complete or one has asked to stop, and all know.
+    /// Serves workers, which may join and leave at any time, until the run is complete or a worker has requested a
+    /// stop, and all workers have been informed.
     ///
     /// # Errors
-    /// If the observer fails, or the listener does. What befalls a connection ends that connection only; one that does
-    /// not greet as a worker of this job is closed and logged.
+    /// If the observer or the listener fails. A failed connection ends only that connection; a connection whose
+    /// greeting is not that of a worker of this job is closed and logged.
     pub fn run(
         self,
         model: Vec<f32>,
@@ -176,7 +177,7 @@ fn failed(what: &'static str, peer: SocketAddr, error: std::io::Error) -> TrainE
     TrainError::Server { what, peer, error }
 }
 
-/// The greeting of either side.
+/// Encodes the greeting, which is the same in both directions.
 fn greeting(vector_len: usize, model_len: usize) -> [u8; GREETING_LEN_BYTES] {
     let mut bytes = [0; GREETING_LEN_BYTES];
     bytes[..4].copy_from_slice(&MAGIC);
@@ -185,13 +186,13 @@ fn greeting(vector_len: usize, model_len: usize) -> [u8; GREETING_LEN_BYTES] {
     bytes
 }
 
-/// Floats of a vector and of the model, of a greeting that begins as it should.
+/// Returns the vector length and the model length, in floats, of a greeting that begins with the magic.
 fn lengths(greeting: [u8; GREETING_LEN_BYTES]) -> [u32; 2] {
     let [_, _, _, _, a, b, c, d, e, f, g, h] = greeting;
     [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])]
 }
 
-/// Answers a greeting; gives the connection if it is that of a worker of this job and there is a place for it.
+/// Answers a greeting. Returns the connection if it belongs to a worker of this job and the server is not full.
 fn admit<T>(
     reception: &Reception<GREETING_LEN_BYTES>,
     guest: Guest<GREETING_LEN_BYTES>,
@@ -205,7 +206,7 @@ fn admit<T>(
         return None;
     }
     let own = greeting(vector_len, lock(state).model.len());
-    // Sent before it is judged, so that the worker can name the difference as well.
+    // The reply precedes the check, so that the worker can report the difference as well.
     if let Err(error) = stream.write_all(&own) {
         reception.refuse(Refusal::Closed, peer, &error);
         return None;
@@ -221,7 +222,7 @@ fn admit<T>(
     Some((stream, peer))
 }
 
-/// One worker, until it leaves or the run is over.
+/// Serves one worker until it leaves or the run is over.
 fn serve(mut stream: TcpStream, vector_len: usize, state: &Mutex<State<'_, '_>>) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(SILENCE_MAX))?;
@@ -263,23 +264,23 @@ fn read_u64(stream: &mut TcpStream) -> std::io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// What a worker of an asynchronous parameter server is told.
+/// Options of a worker of an asynchronous parameter server.
 #[derive(Clone, Copy, Debug)]
 pub struct AsyncClientOptions {
-    /// The server.
+    /// Address of the server.
     pub server: SocketAddrV4,
-    /// Floats of a vector.
+    /// Number of floats in a vector.
     pub vector_len: usize,
-    /// Floats of the model.
+    /// Number of floats in the model.
     pub model_len: usize,
-    /// How long to wait for the server.
+    /// Timeout for connecting to the server.
     pub timeout: Duration,
 }
 
-/// Works for a server until that says that the run is over; gives the vectors that were sent.
+/// Computes gradients for a server until the server reports the end of the run. Returns the number of vectors sent.
 ///
 /// # Errors
-/// If an environment fails, or the server does not answer or means another job.
+/// If an environment fails, or if the server does not answer or serves a different job.
 pub fn work(
     local: Box<dyn LocalHalf>,
     options: &AsyncClientOptions,

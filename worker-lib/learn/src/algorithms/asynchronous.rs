@@ -15,14 +15,14 @@ use iswitch::pipeline::{
 };
 use iswitch::worker::asynchronous::AsyncWorker;
 
-/// Updates between two reports.
+/// Number of updates between two reports.
 pub const REPORT_EVERY: u64 = 100;
 
-/// Called after every [`REPORT_EVERY`] updates and after the last one, with what came since.
+/// Callback after every [`REPORT_EVERY`] updates and after the last one, with the report since the previous call.
 pub type Observer<'a> = dyn FnMut(&Replica, &[f32], &Report) -> Result<(), TrainError> + Send + 'a;
 
-/// Trains until the run is complete or a worker has asked to stop. `worker` sums vectors of the gradient and its tail.
-/// The model is the same on all workers at each update, also the last one.
+/// Trains until the run is complete or a worker has requested a stop. `worker` sums vectors that consist of the
+/// gradient and its tail. At each update, including the last, the model is identical on all workers.
 ///
 /// # Errors
 /// If an environment, the network or the observer fails.
@@ -44,7 +44,7 @@ pub fn train(
     })
 }
 
-/// A worker's own half, with what a gradient told that nobody saw.
+/// The local half of a worker, with the tail of a gradient that was not aggregated.
 pub(super) struct LocalSide {
     local: Box<dyn LocalHalf>,
     untold: Tail,
@@ -67,7 +67,7 @@ impl LocalSide {
         Ok(())
     }
 
-    /// Nobody saw what the last vector told.
+    /// Keeps the tail of a vector that was not aggregated, to send its counts with the next vector.
     pub(super) fn is_untold(&mut self, vector: &[f32]) {
         self.untold = Tail::read(vector);
         self.local.skipped();

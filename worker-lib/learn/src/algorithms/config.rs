@@ -1,4 +1,4 @@
-//! Checks of hyper-parameters.
+//! Range checks of hyper-parameters.
 
 use std::fmt::Debug;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::TrainError;
 
-/// Collects what is out of range.
+/// Collects the first value that is out of range.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     first: Option<String>,
@@ -24,7 +24,7 @@ impl Checks {
         self.expect(value > 0, name, &value, "at least 1")
     }
 
-    /// Learning has to begin before training ends.
+    /// Checks that learning begins before training ends.
     pub(super) fn learning_starts(&mut self, learning_starts: u64, total_steps: u64) -> &mut Self {
         let expected = format!("fewer than the {total_steps} steps of the whole run");
         self.expect(learning_starts < total_steps, "learning_starts", &learning_starts, &expected)
@@ -51,13 +51,13 @@ impl Checks {
         self.expect(fine, name, &widths, "at least one width, none of them 0")
     }
 
-    /// The first that was out of range.
+    /// Returns the first violation as an error.
     pub(super) fn result(&self) -> Result<(), TrainError> {
         self.first.clone().map_or(Ok(()), |reason| Err(TrainError::Config(reason)))
     }
 }
 
-/// Hyper-parameters as one line.
+/// Serialises hyper-parameters to one line of JSON.
 pub(super) fn to_json(config: &impl Serialize) -> String {
     serde_json::to_string(config).expect("hyper-parameters are plain data")
 }

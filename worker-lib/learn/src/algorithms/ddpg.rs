@@ -2,16 +2,16 @@
 //!
 //! Implementation details:
 //!
-//! 1. Actor and critic of two layers of 128 with layer normalisation and rectifiers, the action joins at the critic's
-//!    second layer: the networks of the paper, 40,327 parameters for HalfCheetah.
-//! 2. One aggregation for actor and critic: both gradients are taken at the same parameters, side by side in one
-//!    vector. Each has an Adam and a learning rate of its own.
-//! 3. Truncation is not termination: only where the episode terminated nothing follows.
-//! 4. Targets follow by `tau` after each step.
-//! 5. Until learning starts actions are uniform; then Gaussian noise is added to the policy's.
-//! 6. Each environment has its own replay buffer; a batch has equally many samples of each.
-//! 7. Options of TD3: the lesser of two critics, noise on the target's actions, policy and targets that move once for
-//!    several steps of the critics.
+//! 1. Actor and critic have two layers of 128 units with layer normalisation and ReLU; the action enters the critic
+//!    at its second layer. These are the networks of the paper, with 40,327 parameters for HalfCheetah.
+//! 2. Actor and critic share one aggregation: both gradients are taken at the same parameters and lie side by side in
+//!    one vector. Each network has its own Adam optimiser and learning rate.
+//! 3. Truncation is not termination: only a terminated episode has no future value.
+//! 4. The target networks move by `tau` after each step.
+//! 5. Actions are uniform until learning starts; afterwards, Gaussian noise is added to the policy's actions.
+//! 6. Each environment has its own replay buffer; a batch has the same number of samples from each.
+//! 7. Options of TD3: the smaller of two critics' values, noise on the target's actions, and updates of the policy
+//!    and the targets only every few critic updates.
 
 use std::ops::Range;
 
@@ -39,7 +39,7 @@ use super::vector_env::VectorEnv;
 use crate::env::EnvSpec;
 use crate::nn::{Adam, Workspace};
 
-/// Hyper-parameters. Names are CleanRL's and Stable-Baselines3's; sizes are global, over all workers.
+/// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DdpgConfig {
@@ -47,42 +47,42 @@ pub struct DdpgConfig {
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Environments of the job; by default the least multiple of the workers that is at least 4.
+    /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 4.
     pub environments: Option<usize>,
-    /// Transitions that are kept, over all environments.
+    /// Capacity of the replay, in transitions over all environments.
     pub buffer_size: usize,
-    /// Samples of one minibatch over all environments.
+    /// Number of samples of one minibatch over all environments.
     pub batch_size: usize,
-    /// Steps over all environments before learning begins; until then actions are uniform.
+    /// Environment steps before learning begins; until then, actions are uniform.
     pub learning_starts: u64,
-    /// Environment steps between updates.
+    /// Environment steps between two groups of updates.
     pub train_every: u64,
-    /// Updates in a row; 0 for as many as there were environment steps.
+    /// Number of updates in a group; 0 for one update per environment step.
     pub updates: u64,
-    /// Of the actor's Adam.
+    /// Adam learning rate of the actor.
     pub actor_learning_rate: f32,
-    /// Of the critic's.
+    /// Adam learning rate of the critic.
     pub critic_learning_rate: f32,
     /// Discount factor.
     pub gamma: f32,
-    /// Share of the way that targets go to their networks in each step.
+    /// Interpolation factor of the target networks in each step.
     pub tau: f32,
-    /// Standard deviation of the Gaussian noise on actions while training; actions are in [-1, 1].
+    /// Standard deviation of the exploration noise on actions in [-1, 1].
     pub exploration_noise: f32,
     /// Widths of the hidden layers of each network.
     pub hidden: Vec<usize>,
-    /// TD3: the target is the lesser of two critics.
+    /// TD3: whether the target is the smaller value of two critics.
     pub twin_critics: bool,
-    /// TD3: steps of the critics for each one of the policy and the targets.
+    /// TD3: number of critic updates per update of the policy and the targets.
     pub policy_delay: u64,
     /// TD3: standard deviation of the noise on the target's actions.
     pub target_noise: f32,
-    /// TD3: bound of that noise.
+    /// TD3: bound of the noise on the target's actions.
     pub target_noise_clip: f32,
 }
 
 impl DdpgConfig {
-    /// Values for continuous control, the paper's networks.
+    /// Hyper-parameters for continuous control, with the paper's networks.
     fn continuous() -> Self {
         Self {
             total_steps: 1_000_000,
@@ -106,20 +106,20 @@ impl DdpgConfig {
         }
     }
 
-    /// Critics that learn.
+    /// Returns the number of critics.
     pub fn critics(&self) -> usize {
         if self.twin_critics { 2 } else { 1 }
     }
 
-    /// The networks for an environment.
+    /// Creates the networks for an environment.
     ///
     /// # Errors
-    /// If it has discrete actions.
+    /// If the environment has discrete actions.
     pub fn networks(&self, env: &EnvSpec) -> Result<DeterministicActorCritic, TrainError> {
         DeterministicActorCritic::new(env, &self.hidden, self.critics())
     }
 
-    /// Adds so many values of noise for the target's actions; zeros if there is none.
+    /// Appends `count` values of noise for the target's actions; zeros if the noise is disabled.
     fn draw_target_noise(&self, count: usize, rng: &mut ChaCha8Rng, noise: &mut Vec<f32>) {
         if self.target_noise == 0.0 {
             noise.resize(noise.len() + count, 0.0);
@@ -225,7 +225,7 @@ impl OffPolicyAlgorithm for DdpgConfig {
                 Source::Elsewhere(rank) => Some(stream(self.seed, Purpose::Minibatches, rank)),
             },
             iterations: 0,
-            // Workers that do not wait for each other do not know which update theirs will be part of.
+            // Without synchronisation, a worker does not know which update its gradient becomes part of.
             always_policy: matches!(source, Source::Own(Mode::Asynchronous)),
             config: self.clone(),
         })
@@ -248,25 +248,25 @@ impl OffPolicyAlgorithm for DdpgConfig {
 /// PyTorch's default.
 const ADAM_EPSILON: f32 = 1e-8;
 
-/// Parts of the loss, means over samples.
+/// Parts of the loss, as means over samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Losses {
-    /// Mean value of the policy's actions, negated; 0 in a step that leaves the policy.
+    /// Mean value of the policy's actions, negated; 0 in a step that does not update the policy.
     pub policy: f64,
     /// Squared error of the first critic's values.
     pub value: f64,
-    /// Mean value of the actions that were taken.
+    /// Mean value of the chosen actions.
     pub mean_value: f64,
 }
 
 impl Losses {
-    /// As a tail has them.
+    /// Returns the losses in the format of a tail.
     fn told(&self) -> [f32; LOSSES] {
         [self.policy, self.value, self.mean_value, 0.0].map(|loss| loss as f32)
     }
 }
 
-/// The losses and their gradients, with room for the intermediate results of a batch.
+/// The losses and their gradients, with buffers for the intermediate results of a batch.
 #[derive(Clone, Debug)]
 pub struct DdpgLoss {
     agent: DeterministicActorCritic,
@@ -274,26 +274,26 @@ pub struct DdpgLoss {
     critic: CriticWorkspace,
     next_actions: Vec<f32>,
     targets: Vec<f32>,
-    /// Differences of the first critic's values from their targets, of the last batch.
+    /// Errors of the first critic's values against their targets, for the last batch.
     errors: Vec<f32>,
     delta: Vec<f32>,
 }
 
 impl DdpgLoss {
-    /// For batches of up to `batch_max` samples.
+    /// Creates the losses for batches of up to `batch_max` samples.
     pub fn new(agent: DeterministicActorCritic, batch_max: usize) -> Self {
         let (actor, critic) = (agent.actor().workspace(batch_max), agent.critic_workspace(batch_max));
         Self { agent, actor, critic, next_actions: vec![], targets: vec![], errors: vec![], delta: vec![] }
     }
 
-    /// Differences of the values from their targets, of the last batch: what priorities follow.
+    /// Returns the errors of the values against their targets for the last batch, which determine priorities.
     pub fn errors(&self) -> &[f32] {
         &self.errors
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`) with that of the critics' loss and, if `with_policy`, of the
-    /// policy's; else its part is zero. `noise` `[batch, action_dim]` is added to the target's actions, which stay in
-    /// [-1, 1].
+    /// Overwrites `gradient` (`[parameter_count]`) with the gradient of the critics' loss and, if `with_policy`, of
+    /// the policy's loss; otherwise the policy's part is zero. `noise` `[batch, action_dim]` is added to the target's
+    /// actions, which are clipped to [-1, 1].
     pub fn gradient(
         &mut self,
         gamma: f32,
@@ -319,7 +319,7 @@ impl DdpgLoss {
         losses
     }
 
-    /// `r + gamma * Q'(s', mu'(s') + noise)`, of the lesser of the critics.
+    /// Computes `r + gamma * Q'(s', mu'(s') + noise)` with the smaller value of the critics.
     fn find_targets(&mut self, gamma: f32, targets: &[f32], batch: &Batch, noise: &[f32]) {
         let agent = &self.agent;
         let actor = &targets[agent.actor_range()];
@@ -338,7 +338,7 @@ impl DdpgLoss {
         }
     }
 
-    /// Gives the loss and the mean value.
+    /// Writes the gradient of one critic. Returns the loss and the mean value.
     fn critic_gradient(
         &mut self,
         number: usize,
@@ -368,7 +368,8 @@ impl DdpgLoss {
         (loss / count as f64, mean_value)
     }
 
-    /// Gives the loss: minus the mean value, by the first critic, of what the policy would do.
+    /// Writes the gradient of the policy. Returns the loss: the negated mean value of the policy's actions according
+    /// to the first critic.
     fn policy_gradient(&mut self, parameters: &[f32], batch: &Batch, by_actor: &mut [f32]) -> f64 {
         let agent = &self.agent;
         let (actor, critic) = (&parameters[agent.actor_range()], &parameters[agent.critic_range(0)]);
@@ -384,16 +385,16 @@ impl DdpgLoss {
     }
 }
 
-/// What a gradient is taken at, each `[parameter_count]`.
+/// Parameters at which a gradient is taken, each `[parameter_count]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Networks<'a> {
-    /// What learns.
+    /// Parameters of the networks that learn.
     pub parameters: &'a [f32],
-    /// What follows it.
+    /// Parameters of the target networks.
     pub targets: &'a [f32],
 }
 
-/// The policy's actions with noise, or uniform ones before learning starts.
+/// Acts by the policy with added noise, or uniformly before learning starts.
 pub(super) struct DdpgBehaviour {
     config: DdpgConfig,
     agent: DeterministicActorCritic,
@@ -424,10 +425,10 @@ pub(super) struct DdpgLearner {
     loss: DdpgLoss,
     /// Noise for the target's actions, `[batch, action_dim]`.
     noise: Vec<f32>,
-    /// What draws it, unless the streams of the environments do.
+    /// Generator of the noise, unless it comes from the streams of the environments.
     rng: Option<ChaCha8Rng>,
     iterations: u64,
-    /// Whether each gradient has the policy's, whatever the delay.
+    /// Whether every gradient includes the policy's, regardless of the delay.
     always_policy: bool,
 }
 
@@ -511,7 +512,7 @@ impl SharedHalf for DdpgShared {
     }
 }
 
-/// The action of a trained policy.
+/// The deterministic policy of a trained actor; with a random generator, noise is added.
 struct DdpgPolicy {
     agent: DeterministicActorCritic,
     parameters: Vec<f32>,
@@ -570,8 +571,8 @@ mod tests {
         }
     }
 
-    /// Each part of the gradient is what its own loss does: the critics' by the values' errors, the actor's by the
-    /// first critic's values.
+    /// Each part of the gradient must match its own loss: the critics' part the error of the values, the actor's part
+    /// the first critic's values.
     #[test]
     fn gradients_agree_with_finite_differences() {
         for critics in [1, 2] {
@@ -602,7 +603,7 @@ mod tests {
                 let error = (f64::from(gradient[i]) - numeric).abs();
                 outliers += usize::from(error > 2e-3 + 1e-2 * numeric.abs());
             }
-            // The rectifier has a kink.
+            // The ReLU has a kink, where finite differences are inaccurate.
             assert!(
                 outliers <= parameters.len() / 25,
                 "{critics} critics: {outliers} of {}",

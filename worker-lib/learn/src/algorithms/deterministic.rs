@@ -1,4 +1,4 @@
-//! A deterministic policy and its action values in one flat vector of parameters, for DDPG and TD3.
+//! A deterministic policy and its action-value functions in one flat vector of parameters, for DDPG and TD3.
 
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ use super::actor_critic::{NamedTensor, network_tensors};
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Activation, Network, Operation, Workspace, uniform_by_fan_in};
 
-/// Weights and biases before the outputs start within this of zero, so that actions and values start near zero.
+/// Bound of the initial weights and biases of the output layers, so that actions and values start near zero.
 const LAST_LAYER_SPREAD: f32 = 3e-3;
 
-/// Actor and critics of dense layers with layer normalisation and rectifiers. The action enters a critic at its second
-/// layer. Holds shapes only; parameters are `[actor | critic | second critic (if there are twins)]`, a critic's those
-/// of its first layer and then of the others.
+/// Actor and critics of dense layers with layer normalisation and ReLU. The action enters a critic at its second
+/// layer. The type holds shapes only; the layout of the parameters is `[actor | critic | second critic (if there are
+/// twins)]`, where each critic's first layer precedes its other layers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeterministicActorCritic {
     actor: Network,
@@ -24,18 +24,20 @@ pub struct DeterministicActorCritic {
     action_dim: usize,
 }
 
-/// Room for one batch through a critic.
+/// Buffers for one batch through a critic.
 #[derive(Clone, Debug)]
 pub struct CriticWorkspace {
     features: Workspace,
     value: Workspace,
-    /// Features and actions side by side, `[batch_max, width + action_dim]`, and the loss gradient by them.
+    /// Features and actions side by side, `[batch_max, width + action_dim]`; `by_joined` is the loss gradient with
+    /// respect to them.
     joined: Vec<f32>,
     by_joined: Vec<f32>,
 }
 
 impl DeterministicActorCritic {
-    /// For an environment with continuous actions, with hidden layers of these widths; `critics` is 1, or 2 for twins.
+    /// Creates the networks for an environment with continuous actions, with hidden layers of these widths; `critics`
+    /// is 1, or 2 for twin critics.
     ///
     /// # Errors
     /// [`TrainError::Config`] if the actions are discrete or there are no hidden layers.
@@ -67,44 +69,44 @@ impl DeterministicActorCritic {
         })
     }
 
-    /// Floats in the parameter and gradient vectors.
+    /// Returns the number of floats in the parameter and gradient vectors.
     pub fn parameter_count(&self) -> usize {
         self.critic_range(self.critics).start
     }
 
-    /// Floats in an observation.
+    /// Returns the number of floats in an observation.
     pub fn observation_dim(&self) -> usize {
         self.actor.inputs()
     }
 
-    /// Floats in an action.
+    /// Returns the number of floats in an action.
     pub fn action_dim(&self) -> usize {
         self.action_dim
     }
 
-    /// Critics: one, or two.
+    /// Returns the number of critics, one or two.
     pub fn critics(&self) -> usize {
         self.critics
     }
 
-    /// The policy network; its outputs are actions in [-1, 1].
+    /// Returns the policy network, whose outputs are actions in [-1, 1].
     pub fn actor(&self) -> &Network {
         &self.actor
     }
 
-    /// Where the policy network's parameters lie.
+    /// Returns the range of the policy network's parameters.
     pub fn actor_range(&self) -> Range<usize> {
         0..self.actor.parameter_count()
     }
 
-    /// Where a critic's parameters lie.
+    /// Returns the range of a critic's parameters.
     pub fn critic_range(&self, number: usize) -> Range<usize> {
         let len = self.features.parameter_count() + self.value.parameter_count();
         let start = self.actor.parameter_count() + number * len;
         start..start + len
     }
 
-    /// Room for batches of up to `batch_max` through a critic.
+    /// Allocates buffers for batches of up to `batch_max` samples through a critic.
     pub fn critic_workspace(&self, batch_max: usize) -> CriticWorkspace {
         let joined = vec![0.0; batch_max * self.value.inputs()];
         CriticWorkspace {
@@ -115,8 +117,8 @@ impl DeterministicActorCritic {
         }
     }
 
-    /// Values `[batch]` of `actions` `[batch, action_dim]` after `observations`; `critic` is the slice of a
-    /// [`Self::critic_range`].
+    /// Returns the values (`[batch]`) of `actions` (`[batch, action_dim]`) at `observations`; `critic` is the slice
+    /// of the parameters in [`Self::critic_range`].
     pub fn values<'w>(
         &self,
         critic: &[f32],
@@ -136,8 +138,9 @@ impl DeterministicActorCritic {
         self.value.forward(of_value, &work.joined[..batch * self.value.inputs()], &mut work.value)
     }
 
-    /// Overwrites `gradient`, as long as `critic`, with the loss gradient by the critic's parameters. `delta`
-    /// `[batch]` is the one by the values that [`Self::values`] has just given.
+    /// Overwrites `gradient`, which has the length of `critic`, with the loss gradient with respect to the critic's
+    /// parameters. `delta` (`[batch]`) is the loss gradient with respect to the values of the preceding
+    /// [`Self::values`] call.
     pub fn critic_gradient(
         &self,
         critic: &[f32],
@@ -162,8 +165,8 @@ impl DeterministicActorCritic {
         self.features.backward(of_features, observations, &mut work.features, by_features);
     }
 
-    /// Writes to `by_actions` `[batch, action_dim]` how the values that [`Self::values`] has just given change with
-    /// the actions, times `delta` for each row.
+    /// Writes to `by_actions` (`[batch, action_dim]`) the gradient, with respect to the actions, of the values of the
+    /// preceding [`Self::values`] call, multiplied by `delta`.
     pub fn action_gradient(
         &self,
         critic: &[f32],
@@ -182,8 +185,8 @@ impl DeterministicActorCritic {
         rows.for_each(|(to, from)| to.copy_from_slice(&from[from.len() - to.len()..]));
     }
 
-    /// Initial parameters: uniform by the number of inputs, as PyTorch's, and within 0.003 before the outputs; layer
-    /// normalisation leaves its input.
+    /// Returns initial parameters: uniform by fan-in, as in PyTorch, but within 0.003 of zero in the output layers;
+    /// layer normalisation starts with gain 1 and bias 0.
     pub fn initial_parameters(&self, rng: &mut impl Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.parameter_count()];
         for (_, network, start) in self.networks() {
@@ -207,13 +210,13 @@ impl DeterministicActorCritic {
         parameters
     }
 
-    /// Names and shapes of all parameters, for files.
+    /// Returns the names and shapes of all parameters, for files.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         let networks = self.networks();
         networks.iter().flat_map(|(name, network, start)| network_tensors(name, network, *start)).collect()
     }
 
-    /// Each network with its name and where its parameters begin.
+    /// Returns each network with its name and the start of its parameters.
     fn networks(&self) -> Vec<(String, &Network, usize)> {
         let mut networks = vec![("actor".to_owned(), &self.actor, 0)];
         for number in 0..self.critics {

@@ -1,17 +1,19 @@
-//! Deep Q-learning (Mnih et al., 2015) with its options: double (van Hasselt et al., 2016), duelling (Wang et al.,
-//! 2016), prioritised replay (Schaul et al., 2016).
+//! Deep Q-learning (Mnih et al., 2015) with its extensions: double (van Hasselt et al., 2016), duelling (Wang et al.,
+//! 2016) and prioritised replay (Schaul et al., 2016).
 //!
 //! Implementation details:
 //!
-//! 1. Images: the network of Mnih et al. (1,687,206 parameters with six actions), scaled to [0, 1], rewards clipped to
-//!    [-1, 1]; a lost life ends what is worth something, not the episode. Vectors: two layers of rectifiers.
-//! 2. Epsilon falls linearly over `exploration_fraction` of the run. Half the numbers that decide are drawn in vain, so
-//!    that streams do not depend on what was decided.
-//! 3. Truncation is not termination: only where the episode terminated nothing follows.
-//! 4. The Huber loss or half the squared error, its mean over the batch; gradients clipped by their global norm after
-//!    the aggregation; Adam.
-//! 5. The target network is copied once in `target_update_interval` environment steps, or follows by `tau`.
-//! 6. Each environment has its own replay buffer; a batch has equally many samples of each.
+//! 1. Images: the network of Mnih et al. (1,687,206 parameters with six actions), with pixels scaled to [0, 1] and
+//!    rewards clipped to [-1, 1]; the loss of a life terminates the return that is learned, but not the episode.
+//!    Vectors: two ReLU layers.
+//! 2. Epsilon falls linearly over `exploration_fraction` of the run. Each decision always draws both of its random
+//!    numbers, so that the streams do not depend on the outcome.
+//! 3. Truncation is not termination: only a terminated episode has no future value.
+//! 4. The loss is the Huber loss or half the squared error, as a mean over the batch. Gradients are clipped by their
+//!    global norm after the aggregation; the optimiser is Adam.
+//! 5. The target network moves towards the online network by `tau` every `target_update_interval` environment steps;
+//!    a `tau` of 1 copies it.
+//! 6. Each environment has its own replay buffer; a batch has the same number of samples from each.
 
 use std::ops::Range;
 
@@ -38,7 +40,7 @@ use super::vector_env::VectorEnv;
 use crate::env::EnvSpec;
 use crate::nn::{Adam, clip_global_norm};
 
-/// Hyper-parameters. Names are CleanRL's and Stable-Baselines3's; sizes are global, over all workers.
+/// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DqnConfig {
@@ -46,52 +48,52 @@ pub struct DqnConfig {
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Environments of the job; by default the least multiple of the workers that is at least 4.
+    /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 4.
     pub environments: Option<usize>,
-    /// Transitions that are kept, over all environments.
+    /// Capacity of the replay, in transitions over all environments.
     pub buffer_size: usize,
-    /// Samples of one minibatch over all environments.
+    /// Number of samples of one minibatch over all environments.
     pub batch_size: usize,
-    /// Steps over all environments before learning begins.
+    /// Environment steps, over all environments, before learning begins.
     pub learning_starts: u64,
-    /// Environment steps between updates.
+    /// Environment steps between two groups of updates.
     pub train_every: u64,
-    /// Updates in a row; 0 for as many as there were environment steps.
+    /// Number of updates in a group; 0 for one update per environment step.
     pub updates: u64,
-    /// Of Adam.
+    /// Adam learning rate.
     pub learning_rate: f32,
-    /// Of Adam.
+    /// Epsilon of Adam.
     pub adam_epsilon: f32,
     /// Discount factor.
     pub gamma: f32,
-    /// Environment steps between two moves of the target network.
+    /// Environment steps between two updates of the target network.
     pub target_update_interval: u64,
-    /// Share of the way that the target network goes to the other one in each move; 1 is a copy.
+    /// Interpolation factor of a target update towards the online network; 1 copies it.
     pub tau: f32,
-    /// Probability of a random action at the start.
+    /// Initial probability of a random action.
     pub exploration_initial: f32,
-    /// And at the end.
+    /// Final probability of a random action.
     pub exploration_final: f32,
-    /// Share of the run over which it falls.
+    /// Fraction of the run over which the probability of a random action falls.
     pub exploration_fraction: f32,
     /// Euclidean norm to which the aggregated gradient is clipped.
     pub max_grad_norm: f32,
-    /// Errors beyond 1 count by their size, not by its square: the Huber loss.
+    /// Whether errors beyond 1 count linearly instead of quadratically (Huber loss).
     pub huber: bool,
     /// Widths of the hidden layers.
     pub hidden: Vec<usize>,
-    /// The target's action is chosen by the network that learns.
+    /// Whether the online network chooses the target's action (double Q-learning).
     pub double: bool,
-    /// A stream for the value and one for advantages.
+    /// Whether the network has separate value and advantage streams (duelling).
     pub duelling: bool,
-    /// Draw by error.
+    /// Prioritisation of the replay by error; uniform sampling if absent.
     pub prioritisation: Option<Prioritisation>,
-    /// Learn from rewards clipped to [-1, 1].
+    /// Whether to learn from rewards clipped to [-1, 1].
     pub clip_rewards: bool,
 }
 
 impl DqnConfig {
-    /// Values for images.
+    /// Hyper-parameters for images.
     fn images() -> Self {
         Self {
             total_steps: 10_000_000,
@@ -120,15 +122,15 @@ impl DqnConfig {
         }
     }
 
-    /// The network for an environment.
+    /// Creates the network for an environment.
     ///
     /// # Errors
-    /// If it has continuous actions.
+    /// If the environment has continuous actions.
     pub fn network(&self, env: &EnvSpec) -> Result<QNetwork, TrainError> {
         QNetwork::new(env, &self.hidden, self.duelling)
     }
 
-    /// Probability of a random action after so many steps.
+    /// Returns the probability of a random action after `steps` steps.
     fn epsilon(&self, steps: u64) -> f32 {
         let falls_over = self.total_steps as f64 * f64::from(self.exploration_fraction);
         let share = (steps as f64 / falls_over.max(1.0)).min(1.0) as f32;
@@ -255,7 +257,7 @@ impl OffPolicyAlgorithm for DqnConfig {
     }
 }
 
-/// The loss of Q-learning and its gradient, with room for the intermediate results of a batch.
+/// The loss of Q-learning and its gradient, with buffers for the intermediate results of a batch.
 #[derive(Clone, Debug)]
 pub struct DqnLoss {
     network: QNetwork,
@@ -266,14 +268,15 @@ pub struct DqnLoss {
 }
 
 impl DqnLoss {
-    /// For batches of up to `batch_max` samples.
+    /// Creates the loss for batches of up to `batch_max` samples.
     pub fn new(network: QNetwork, batch_max: usize) -> Self {
         let work = network.workspace(batch_max);
         Self { network, work, targets: vec![], errors: vec![], delta: vec![] }
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`) with that of the mean loss. `model` is the network's parameters
-    /// and then the target's. Gives the loss, and the mean value of the actions that were taken.
+    /// Overwrites `gradient` (`[parameter_count]`) with the gradient of the mean loss. `model` holds the parameters
+    /// of the online network, followed by those of the target network. Returns the loss and the mean value of the
+    /// chosen actions.
     pub fn gradient(
         &mut self,
         config: &DqnConfig,
@@ -295,7 +298,7 @@ impl DqnLoss {
             let error = values[taken] - target;
             self.errors.push(error);
             let slope = if config.huber { error.clamp(-1.0, 1.0) } else { error };
-            // Half the square where it is not cut.
+            // Equals half the squared error where the slope is not clamped.
             loss += batch.weights[i] * slope * (error - 0.5 * slope);
             mean_value += values[taken];
             self.delta[taken] = batch.weights[i] * slope / samples as f32;
@@ -306,7 +309,7 @@ impl DqnLoss {
         [loss / samples as f32, mean_value / samples as f32]
     }
 
-    /// `r + gamma * max Q'(s', .)`; with double the action is the one that is best by Q.
+    /// Computes `r + gamma * max Q'(s', .)`. With `double`, Q chooses the action.
     fn find_targets(&mut self, config: &DqnConfig, model: &[f32], batch: &Batch) {
         let (parameters, target) = model.split_at(self.network.parameter_count());
         let actions = self.network.actions();
@@ -324,7 +327,7 @@ impl DqnLoss {
     }
 }
 
-/// The first of the largest.
+/// Returns the index of the first maximum.
 fn best(values: &[f32]) -> usize {
     let mut best = 0;
     for (i, value) in values.iter().enumerate() {
@@ -335,7 +338,7 @@ fn best(values: &[f32]) -> usize {
     best
 }
 
-/// Epsilon-greedy actions.
+/// Chooses epsilon-greedy actions.
 pub(super) struct DqnBehaviour {
     config: DqnConfig,
     network: QNetwork,
@@ -378,7 +381,7 @@ struct DqnShared {
     config: DqnConfig,
     network: QNetwork,
     adam: Adam,
-    /// Environment steps at the last move of the target.
+    /// Environment steps at the last update of the target network.
     target_moved_at: u64,
 }
 
@@ -411,7 +414,7 @@ impl SharedHalf for DqnShared {
     }
 }
 
-/// The best action by a trained network.
+/// The greedy policy of a trained network; with a random generator, epsilon-greedy.
 struct DqnPolicy {
     network: QNetwork,
     parameters: Vec<f32>,

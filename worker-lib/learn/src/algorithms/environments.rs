@@ -1,4 +1,4 @@
-//! This worker's environments, with their random streams and what is kept between steps.
+//! This worker's environments, with their random streams and the state kept between steps.
 
 use std::ops::Range;
 
@@ -12,32 +12,32 @@ use super::share::Share;
 use super::streams::{Purpose, stream};
 use crate::env::{Action, EnvError, EnvSpec, Environment, Step};
 
-/// Makes so many environments of the job's kind, which may share a process.
+/// Makes the given number of environments of the job, which may share a process.
 pub type EnvFactory = dyn Fn(usize) -> Result<Vec<Box<dyn Environment>>, EnvError>;
 
 /// One environment of the job.
 pub struct EnvironmentSlot {
-    /// Global number.
+    /// Global number of the environment.
     pub index: usize,
     /// The environment.
     pub env: Box<dyn Environment>,
-    /// Action noise.
+    /// Random stream of the actions.
     pub action_rng: ChaCha8Rng,
-    /// Start states.
+    /// Random stream of the start states.
     pub reset_rng: ChaCha8Rng,
-    /// Order of samples in minibatches.
+    /// Random stream of the order of samples in minibatches.
     pub minibatch_rng: ChaCha8Rng,
-    /// What the environment stands at, not normalised, `[observation_dim]`.
+    /// Current observation, not normalised, `[observation_dim]`.
     pub observation: Vec<f32>,
-    /// Sum of rewards of the running episode.
+    /// Sum of the rewards of the current episode.
     pub episode_return: f64,
-    /// Steps of the running episode.
+    /// Number of steps of the current episode.
     pub episode_length: u32,
-    /// Whether the last step ended its episode, [`truncated`](Self::truncated) or not.
+    /// Whether the last step ended the episode, [`truncated`](Self::truncated) or not.
     pub ended: bool,
-    /// Whether the last step was cut by the time limit.
+    /// Whether the time limit truncated the episode at the last step.
     pub truncated: bool,
-    /// Discounted sum of rewards of the running episode, whose variance scales rewards.
+    /// Discounted sum of the rewards of the current episode; its variance scales rewards.
     pub discounted_return: f64,
     /// Deviations of this rollout's observations, `[observation_dim]`.
     pub observation_deviations: Vec<Deviations>,
@@ -74,21 +74,21 @@ impl EnvironmentSlot {
         Ok(self.env.reset(&mut self.reset_rng, &mut self.observation)?)
     }
 
-    /// Acts once. The observation is then what the step led to, also at the end of an episode; [`Self::reset`]
-    /// is the caller's, who may first want the value of that observation.
+    /// Acts once. The observation is then the result of the step, even at the end of an episode. The caller invokes
+    /// [`Self::reset`], because it may first need the value of that observation.
     pub fn step(&mut self, action: Action<'_>, gamma: f64, return_mean: f64) -> Result<Step, TrainError> {
         self.begin_step(action)?;
         self.finish_step(action, gamma, return_mean)
     }
 
-    /// First half of [`Self::step`]. All slots begin before any finishes: environments that share a process are then
-    /// stepped together.
+    /// Begins a step; the first half of [`Self::step`]. All slots begin before any finishes, so that environments
+    /// that share a process step together.
     pub fn begin_step(&mut self, action: Action<'_>) -> Result<(), TrainError> {
         let _phase = Phase::Environment.enter();
         Ok(self.env.begin_step(action)?)
     }
 
-    /// Second half of [`Self::step`], with the same action.
+    /// Finishes a step with the same action; the second half of [`Self::step`].
     pub fn finish_step(
         &mut self,
         action: Action<'_>,
@@ -107,20 +107,20 @@ impl EnvironmentSlot {
         Ok(step)
     }
 
-    /// Counts the present observation in the statistics.
+    /// Adds the current observation to the statistics.
     pub fn count_observation(&mut self, means: &[f64]) {
         for (i, deviations) in self.observation_deviations.iter_mut().enumerate() {
             deviations.add(f64::from(self.observation[i]), means[i]);
         }
     }
 
-    /// Starts the statistics of a rollout.
+    /// Clears the statistics at the start of a rollout.
     pub fn clear_deviations(&mut self) {
         self.observation_deviations.fill(Deviations::default());
         self.return_deviations = Deviations::default();
     }
 
-    /// The episode that ended with the last step, the rollout's `step`-th.
+    /// Returns the episode that ended with the last step, which was step `step` of the rollout.
     pub fn finished_episode(&self, step: usize) -> Episode {
         Episode {
             step,
@@ -131,7 +131,7 @@ impl EnvironmentSlot {
     }
 }
 
-/// The environments of `share`, each at the start of its first episode.
+/// Makes the environments of `share`, each at the start of its first episode.
 ///
 /// # Errors
 /// If an environment cannot be made or reset.
@@ -143,10 +143,11 @@ pub fn local_slots(
     slots(share.local_environments(), seed, factory)
 }
 
-/// Environments with these global numbers, at least one, each at the start of its first episode.
+/// Makes the environments with these global numbers, of which there must be at least one, each at the start of its
+/// first episode.
 ///
 /// # Errors
-/// As [`local_slots`].
+/// See [`local_slots`].
 pub fn slots(
     indices: Range<usize>,
     seed: u64,

@@ -1,4 +1,4 @@
-//! The last episodes of all workers.
+//! The most recent episodes of all workers.
 
 use std::collections::VecDeque;
 
@@ -7,37 +7,37 @@ use std::collections::VecDeque;
 pub struct Episode {
     /// Step of the rollout at which it ended, in `0..steps_per_env`.
     pub step: usize,
-    /// Global number of its environment.
+    /// Global number of the episode's environment.
     pub environment: usize,
-    /// Sum of its rewards, not scaled.
+    /// Sum of the rewards, not scaled.
     pub episode_return: f32,
-    /// Steps.
+    /// Length of the episode, in steps.
     pub length: u32,
 }
 
-/// Returns of the last 100 episodes of the job. Episodes enter rollout by rollout, within a rollout by the step
-/// at which they ended, then by the environment's number: one order on all workers, however the environments
-/// are divided.
+/// Returns of the last 100 episodes of the job. Episodes are ordered by rollout, then by the step at which they
+/// ended, then by the number of the environment. This order is identical on all workers and for every division of the
+/// environments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecentReturns {
     returns: VecDeque<f32>,
 }
 
 impl RecentReturns {
-    /// Episodes that are kept.
+    /// Maximum number of episodes kept.
     pub const WINDOW: usize = 100;
 
-    /// As saved by [`Self::to_vec`].
+    /// Restores the returns that [`Self::to_vec`] returned.
     pub fn from_saved(returns: &[f32]) -> Self {
         Self { returns: returns.iter().copied().collect() }
     }
 
-    /// Oldest first.
+    /// Returns the returns of the episodes, oldest first.
     pub fn to_vec(&self) -> Vec<f32> {
         self.returns.iter().copied().collect()
     }
 
-    /// Takes in the episodes of a rollout, in any order.
+    /// Adds the episodes of a rollout, in any order.
     pub fn extend(&mut self, mut episodes: Vec<Episode>) {
         episodes.sort_by_key(|episode| (episode.step, episode.environment));
         self.returns.extend(episodes.iter().map(|episode| episode.episode_return));
@@ -45,7 +45,7 @@ impl RecentReturns {
         self.returns.drain(..surplus);
     }
 
-    /// Mean return of the last 100 episodes, of all while there are fewer; nothing before the first.
+    /// Returns the mean over up to 100 episodes; `None` before the first.
     pub fn mean(&self) -> Option<f64> {
         let sum: f64 = self.returns.iter().map(|x| f64::from(*x)).sum();
         (!self.returns.is_empty()).then(|| sum / self.returns.len() as f64)

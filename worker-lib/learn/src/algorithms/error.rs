@@ -1,4 +1,4 @@
-//! What can end a training run.
+//! Errors that end a training run.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,44 +7,44 @@ use crate::env::EnvError;
 use iswitch::AggregateError;
 use iswitch::pipeline::PipelineError;
 
-/// Why training cannot start or go on.
+/// Reason why training cannot start or continue.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    /// The gradients were not aggregated.
+    /// An aggregation of gradients failed.
     #[error(transparent)]
     Aggregate(#[from] AggregateError),
-    /// Asynchronous training ended.
+    /// The pipeline of asynchronous training failed.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
     /// The connection between a worker and an asynchronous parameter server failed.
     #[error("{what} {peer}: {error}")]
     Server {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// The other end.
+        /// Address of the peer.
         peer: SocketAddr,
-        /// What the system said.
+        /// Error of the operating system.
         error: std::io::Error,
     },
     /// An environment failed.
     #[error(transparent)]
     Env(#[from] EnvError),
-    /// Hyper-parameters that cannot be.
+    /// A hyper-parameter is out of range.
     #[error("{0}")]
     Config(String),
     /// The shards rejected the learner's credentials; the text has the reason and the next step.
     #[error("{0}")]
     Replay(String),
-    /// Workers of one job run different things; the text says who and what.
+    /// The workers of one job run with different settings or states; the text names the worker and the difference.
     #[error("the workers disagree: {0}")]
     Disagreement(String),
-    /// Workers were lost of which none may be.
+    /// Workers were lost in a run that requires all of them.
     #[error("{contributors} of {workers} workers contributed to a gradient: all are to start again")]
     Lost {
-        /// That are left.
+        /// Number of workers that contributed.
         contributors: usize,
-        /// That there were.
+        /// World size of the job.
         workers: usize,
     },
     /// A checkpoint is missing or unusable.
@@ -52,7 +52,7 @@ pub enum TrainError {
     Checkpoint {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Problem with the checkpoint.
         reason: String,
     },
     /// A file could not be written or read.
@@ -60,7 +60,7 @@ pub enum TrainError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         error: std::io::Error,
     },
 }

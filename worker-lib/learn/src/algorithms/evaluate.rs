@@ -1,23 +1,23 @@
-//! Running a trained policy without learning.
+//! Evaluation of a trained policy, without learning.
 
 use super::TrainError;
 use super::streams::{Purpose, stream};
 use super::trainer::Policy;
 use crate::env::Environment;
 
-/// What one evaluation episode came to.
+/// Outcome of one evaluation episode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EvaluationEpisode {
-    /// Sum of rewards, not scaled.
+    /// Sum of the rewards, not scaled.
     pub episode_return: f64,
-    /// Steps.
+    /// Length of the episode, in steps.
     pub length: u32,
-    /// Whether the time limit ended it.
+    /// Whether the time limit truncated the episode.
     pub truncated: bool,
 }
 
-/// Runs `episodes` episodes. Takes the action that the policy holds best, or draws actions if `stochastic`. Start
-/// states and draws come from the evaluation streams of `seed`: the same arguments give the same episodes.
+/// Runs `episodes` episodes. Takes the most probable action of the policy, or samples actions if `stochastic`. Start
+/// states and samples come from the evaluation stream of `seed`, so that the same arguments give the same episodes.
 ///
 /// # Errors
 /// If the environment fails.

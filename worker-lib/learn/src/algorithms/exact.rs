@@ -1,61 +1,62 @@
-//! Exact integers through an aggregator that sums f32.
+//! Exact integer sums through an aggregator of f32.
 //!
-//! A number is cut into 16-bit limbs, each written as one float. The sum of up to 256 limbs is below 2^24, where
-//! every integer is an f32, so the aggregator's sums are exact in any order, through any number of switches.
-//! Negative numbers are two's complement: what overflows the top limb is dropped, as in any wrapping addition.
+//! A number is split into 16-bit limbs, each written as one float. The sum of up to 256 limbs is below 2^24, and f32
+//! represents every integer in that range, so the aggregator's sums are exact in any order and through any number of
+//! switches. Negative numbers are in two's complement; an overflow of the top limb is dropped, as in any wrapping
+//! addition.
 
 use super::TrainError;
 use iswitch::{AggregateError, GradientAggregator};
 
-/// Workers whose limbs can be summed exactly.
+/// Maximum number of workers whose limbs can be summed exactly.
 pub const WORKERS_MAX: usize = 256;
 
 const LIMB_BITS: u32 = 16;
-/// Floats for one 128-bit number.
+/// Number of floats for one 128-bit number.
 pub const LIMBS: usize = 8;
-/// Floats for one u64.
+/// Number of floats for one u64.
 const LIMBS_U64: usize = 4;
-/// Rounds with unequal contributions that are repeated before giving up: one comes with each lost worker.
+/// Maximum number of attempts at a round with equal contributions; each lost worker may cost one.
 const RETRIES_MAX: usize = 8;
 
-/// Fraction bits of [`to_fixed`]: sums resolve 5e-20 and reach 9e18.
+/// Scale of [`to_fixed`]: sums have a resolution of 5e-20 and a range of 9e18.
 const FRACTION: f64 = 18_446_744_073_709_551_616.0; // 2^64
 
-/// `value` as a fixed-point number with 64 fraction bits. Sums of such numbers do not depend on their order.
-/// Numbers beyond the range saturate; NaN is zero.
+/// Converts `value` to a fixed-point number with 64 fraction bits. Sums of such numbers do not depend on their order.
+/// Values out of range saturate; NaN becomes zero.
 pub fn to_fixed(value: f64) -> i128 {
     (value * FRACTION) as i128
 }
 
-/// Adds values to sums of such numbers, one to each.
+/// Adds one value to each of the fixed-point `sums`.
 pub fn add_fixed(sums: &mut [i128], values: impl IntoIterator<Item = f64>) {
     sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += to_fixed(value));
 }
 
-/// The number that [`to_fixed`] made, or that a sum of such is.
+/// Converts a fixed-point number, such as a sum of results of [`to_fixed`], back to f64.
 pub fn from_fixed(fixed: i128) -> f64 {
     fixed as f64 / FRACTION
 }
 
-/// Writes the limbs of `value`, lowest first, to `floats`, of which there are at most [`LIMBS`].
+/// Writes the limbs of `value`, lowest first, to `floats`, which has at most [`LIMBS`] elements.
 pub fn write_limbs(value: i128, floats: &mut [f32]) {
     for (i, float) in floats.iter_mut().enumerate() {
         *float = f32::from((value >> (LIMB_BITS * i as u32)) as u16);
     }
 }
 
-/// The number, modulo 2^128, whose summed limbs are `floats`.
+/// Returns the number, modulo 2^128, whose summed limbs are `floats`.
 pub fn read_limbs(floats: &[f32]) -> i128 {
     let limb = |(i, float): (usize, &f32)| i128::from(*float as u32).wrapping_shl(LIMB_BITS * i as u32);
     floats.iter().enumerate().map(limb).fold(0, i128::wrapping_add)
 }
 
-/// Sums what `write` puts into `vector` (`[gradient_len]`, zero before) over all workers. A round in which
-/// segments hold different numbers of contributions, because a worker was lost in its midst, would tear numbers
-/// apart; all workers see that alike and repeat it.
+/// Sums over all workers the values that `write` puts into `vector` (`[gradient_len]`, zeroed first). If a worker is
+/// lost during a round, segments may hold different numbers of contributions, and the limbs of a number would not
+/// match. All workers detect this identically and repeat the round.
 ///
 /// # Errors
-/// If the aggregation fails or stays uneven.
+/// If the aggregation fails or the contributions remain unequal.
 pub fn all_reduce_uniform(
     aggregator: &mut dyn GradientAggregator,
     vector: &mut [f32],
@@ -71,11 +72,11 @@ pub fn all_reduce_uniform(
     Err(TrainError::Disagreement(format!("{RETRIES_MAX} rounds in a row lost contributions in their midst")))
 }
 
-/// Gives the `values` of every worker to every worker, by rank. All pass equally many. The span of a worker
-/// that took no part is zero.
+/// Exchanges the `values` of every worker and returns them by rank. All workers must pass the same number of values.
+/// The values of a worker that did not take part are zero.
 ///
 /// # Errors
-/// If the aggregation fails, or the vector is too short for `workers * values.len()` numbers of four floats.
+/// If the aggregation fails, or if the vector is too short for `workers * values.len()` numbers of four floats.
 pub fn all_gather_u64(
     aggregator: &mut dyn GradientAggregator,
     rank: usize,

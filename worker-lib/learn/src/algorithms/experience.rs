@@ -1,4 +1,5 @@
-//! What off-policy algorithms share: environments that fill replay buffers, and when to act and when to learn.
+//! Shared parts of the off-policy algorithms: environments that fill replay buffers, and the schedule of acting and
+//! learning.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,36 +15,36 @@ use super::trainer::Place;
 use super::vector_env::VectorEnv;
 use crate::env::EnvSpec;
 
-/// When to act and when to learn. Sizes are global, over all environments of the job.
+/// Schedule of acting and learning. Sizes are global, over all environments of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// Environment steps before learning begins.
     pub learning_starts: u64,
-    /// Environment steps between updates.
+    /// Environment steps between two groups of updates.
     pub train_every: u64,
-    /// Updates in a row; 0 for as many as there were environment steps.
+    /// Number of updates in a group; 0 for one update per environment step.
     pub updates: u64,
 }
 
-/// How large and of what kind.
+/// Sizes and options of the experience of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExperienceOptions {
-    /// Of all random streams.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// Transitions that are kept, over all environments.
+    /// Capacity of the replay, in transitions over all environments.
     pub buffer_size: usize,
-    /// Samples of a batch, over all environments.
+    /// Number of samples of a batch, over all environments.
     pub batch_size: usize,
-    /// When to act.
+    /// Schedule of acting and learning.
     pub schedule: Schedule,
-    /// Draw by error.
+    /// Prioritisation of the replay by error; uniform sampling if absent.
     pub prioritisation: Option<Prioritisation>,
-    /// Learn from the sign of a reward.
+    /// Whether to learn from rewards clipped to [-1, 1].
     pub clip_rewards: bool,
 }
 
 impl ExperienceOptions {
-    /// The same of a replay that actors elsewhere fill.
+    /// Returns the equivalent demand on a replay that remote actors fill.
     pub fn demand(&self) -> Demand {
         let Schedule { learning_starts, train_every, updates } = self.schedule;
         let updates = if updates == 0 { train_every } else { updates };
@@ -57,17 +58,17 @@ impl ExperienceOptions {
     }
 }
 
-/// This worker's environments, each with a replay buffer of its own: what is drawn does not depend on how environments
-/// are divided over workers.
+/// This worker's environments, each with a separate replay buffer, so that the samples drawn do not depend on the
+/// division of the environments among workers.
 pub struct Experience {
     acting: VectorEnv,
     replays: Vec<Replay>,
     environments: usize,
     batch_per_env: usize,
-    /// Of each environment.
+    /// Steps of each environment between two groups of updates.
     steps_per_phase: u64,
     updates_per_phase: u64,
-    /// Of each environment, so far.
+    /// Steps of each environment so far.
     steps: u64,
     steps_left: u64,
     updates_left: u64,
@@ -76,10 +77,10 @@ pub struct Experience {
 }
 
 impl Experience {
-    /// At the start of a run.
+    /// Creates the environments and empty replay buffers at the start of a run.
     ///
     /// # Errors
-    /// If an environment cannot be made, or sizes do not fit the number of environments.
+    /// If an environment cannot be made, or if a size is too small for the number of environments.
     pub fn new(
         options: &ExperienceOptions,
         environments: Option<usize>,
@@ -87,7 +88,7 @@ impl Experience {
         factory: &EnvFactory,
     ) -> Result<Self, TrainError> {
         let schedule = options.schedule;
-        // A share of rollouts of one step; it divides the environments.
+        // Rollouts of one step suffice to divide the environments.
         let share = Share::new(place.rank, place.workers, environments, 1, 1)?;
         let environments = share.environments;
         if options.batch_size < environments || options.buffer_size < environments {
@@ -122,37 +123,38 @@ impl Experience {
         })
     }
 
-    /// The environment's shapes and limits.
+    /// Returns the shapes and limits of the environment.
     pub fn spec(&self) -> &EnvSpec {
         self.acting.spec()
     }
 
-    /// Environments of the job.
+    /// Returns the number of environments of the job.
     pub fn environments(&self) -> usize {
         self.environments
     }
 
-    /// This worker's environments.
+    /// Returns this worker's environments.
     pub fn acting_mut(&mut self) -> &mut VectorEnv {
         &mut self.acting
     }
 
-    /// Samples of a batch of this worker.
+    /// Returns the number of samples in this worker's share of a batch.
     pub fn batch_size(&self) -> usize {
         self.batch_per_env * self.replays.len()
     }
 
-    /// Environment steps so far, over all environments of the job if all have gone equally far.
+    /// Returns the number of environment steps so far over all environments of the job, assuming that all have made
+    /// equal progress.
     pub fn steps(&self) -> u64 {
         self.steps * self.environments as u64
     }
 
-    /// Whether [`Self::act`] is to be called before the next batch.
+    /// Returns whether the next batch requires a call of [`Self::act`] first.
     pub fn is_acting(&self) -> bool {
         self.updates_left == 0
     }
 
-    /// One step of each environment with its row of `actions`; see [`VectorEnv::step`].
+    /// Takes one step in each environment with its row of `actions`; see [`VectorEnv::step`].
     ///
     /// # Errors
     /// If an environment fails.
@@ -167,7 +169,7 @@ impl Experience {
         Ok(())
     }
 
-    /// Draws this worker's share of a batch, equally much from each environment.
+    /// Draws this worker's share of a batch, with the same number of samples from each environment.
     pub fn sample(&mut self) -> &Batch {
         let _phase = Phase::Sample.enter();
         self.updates_left -= 1;
@@ -179,7 +181,7 @@ impl Experience {
         &self.batch
     }
 
-    /// Tells the errors of the last batch, one for each sample.
+    /// Updates priorities from the errors of the last batch, one for each sample.
     pub fn update_priorities(&mut self, errors: &[f32]) {
         let _phase = Phase::Sample.enter();
         let rows = self.batch.indices.chunks_exact(self.batch_per_env);
@@ -190,12 +192,12 @@ impl Experience {
         }
     }
 
-    /// What has happened since the last call.
+    /// Returns the statistics since the last call.
     pub fn take_tail(&mut self) -> Tail {
         self.acting.take_tail()
     }
 
-    /// For a checkpoint.
+    /// Writes the environments and replay buffers to a checkpoint.
     pub fn write(&self, writer: &mut Writer) {
         write_slots(writer, self.acting.slots());
         for (slot, replay) in self.acting.slots().iter().zip(&self.replays) {
@@ -206,10 +208,10 @@ impl Experience {
         writer.text("updates_left", self.updates_left.to_string());
     }
 
-    /// What [`Self::write`] wrote; gives the environments that are in no file.
+    /// Restores the state that [`Self::write`] wrote. Returns the environments that no file contains.
     ///
     /// # Errors
-    /// If it does not fit.
+    /// If the saved state does not match.
     pub fn read(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
         let missing = read_slots(files, self.acting.slots_mut())?;
         for (slot, replay) in self.acting.slots().iter().zip(&mut self.replays) {
@@ -224,7 +226,7 @@ impl Experience {
             self.updates_left = file.number("updates_left")?;
         }
         if self.replays.iter().any(Replay::is_empty) {
-            // One that starts anew has nothing to draw from.
+            // An environment that starts anew has no transitions to sample, so all environments act first.
             (self.steps_left, self.updates_left) = (self.steps_left.max(1), 0);
         }
         Ok(missing)

@@ -1,11 +1,11 @@
-//! The two halves of a learner, and what rides behind each gradient.
+//! The two halves of a learner, and the data that each gradient carries with it.
 //!
-//! A worker's own half acts in its environments and computes gradients for a *model*: the parameters and whatever
-//! else gradients depend on, such as target networks. The shared half applies a mean gradient to the model; it
-//! depends on sums only, so that it is the same on all workers. Synchronous training runs one after the other around
-//! an aggregation, asynchronous training both at once ([`pipeline`](iswitch::pipeline)).
+//! The local half of a worker acts in its environments and computes gradients for a *model*: the parameters and
+//! everything else that gradients depend on, such as target networks. The shared half applies a mean gradient to the
+//! model; it depends on sums only, so that it is identical on all workers. Synchronous training runs the two halves
+//! alternately around an aggregation; asynchronous training runs them concurrently ([`pipeline`](iswitch::pipeline)).
 //!
-//! Behind the gradient, in the same vector, rides a [`Tail`]: what the worker has to tell besides.
+//! In each vector, a [`Tail`] follows the gradient: the worker's statistics and its stop request.
 
 use std::collections::VecDeque;
 
@@ -16,34 +16,34 @@ use super::episodes::RecentReturns;
 use super::replica::Replica;
 use crate::env::EnvSpec;
 
-/// Losses that a tail has room for.
+/// Number of losses in a tail.
 pub const LOSSES: usize = 4;
 
-/// What a worker tells with each gradient. The aggregator sums it with the gradients.
+/// Statistics that a worker sends with each gradient. The aggregator sums them along with the gradients.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tail {
     /// Environment steps since the last gradient.
     pub steps: f32,
-    /// Episodes that ended since.
+    /// Episodes that ended since the last gradient.
     pub episodes: f32,
-    /// Sum of their returns.
+    /// Sum of the returns of the episodes that ended.
     pub returns: f32,
-    /// Sum of their lengths, steps.
+    /// Sum of the lengths of the episodes that ended, in steps.
     pub lengths: f32,
-    /// 1 to ask all workers to stop.
+    /// 1 to request that all workers stop.
     pub stop: f32,
-    /// Of the batch, means over samples.
+    /// Losses of the batch, as means over its samples.
     pub losses: [f32; LOSSES],
 }
 
 impl Tail {
-    /// Floats of it.
+    /// Number of floats in a tail.
     pub const LEN: usize = 5 + LOSSES;
 
-    /// Puts it into the last floats of a vector.
+    /// Writes the tail into the last floats of a vector.
     ///
     /// # Panics
-    /// If the vector has fewer.
+    /// If the vector is shorter than [`Self::LEN`].
     pub fn write(&self, vector: &mut [f32]) {
         let start = vector.len() - Self::LEN;
         let (head, losses) = vector[start..].split_at_mut(5);
@@ -51,24 +51,24 @@ impl Tail {
         losses.copy_from_slice(&self.losses);
     }
 
-    /// The one at the end of a vector.
+    /// Reads the tail at the end of a vector.
     ///
     /// # Panics
-    /// If the vector is shorter.
+    /// If the vector is shorter than [`Self::LEN`].
     pub fn read(vector: &[f32]) -> Self {
         let tail = &vector[vector.len() - Self::LEN..];
         let [steps, episodes, returns, lengths, stop] = [0, 1, 2, 3, 4].map(|i| tail[i]);
         Self { steps, episodes, returns, lengths, stop, losses: std::array::from_fn(|i| tail[5 + i]) }
     }
 
-    /// Tells of the episode of an environment, which has just ended.
+    /// Counts the episode of an environment that has just ended.
     pub fn count_episode(&mut self, slot: &EnvironmentSlot) {
         self.episodes += 1.0;
         self.returns += slot.episode_return as f32;
         self.lengths += slot.episode_length as f32;
     }
 
-    /// Tells what another one would have told too; losses are this one's.
+    /// Adds the steps and episodes of another tail; keeps the losses of this one.
     pub fn add_experience(&mut self, other: &Self) {
         self.steps += other.steps;
         self.episodes += other.episodes;
@@ -77,78 +77,79 @@ impl Tail {
     }
 }
 
-/// The half that differs from worker to worker.
+/// The half of a learner that differs between workers.
 pub trait LocalHalf: Send {
-    /// The environment's shapes and limits.
+    /// Returns the shapes and limits of the environment.
     fn spec(&self) -> &EnvSpec;
 
-    /// Acts as far as the algorithm wants, then overwrites `gradient` with that of this worker's share of a batch.
-    /// Gives what is to be told besides; `stop` is the caller's.
+    /// Acts for as long as the algorithm requires, then overwrites `gradient` with the gradient of this worker's
+    /// share of a batch. Returns the tail, in which the caller sets `stop`.
     ///
     /// # Errors
     /// If an environment fails.
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<Tail, TrainError>;
 
-    /// What all workers have come to; after each update of a synchronous run.
+    /// Receives the global counters after each update of a synchronous run.
     fn observe(&mut self, _counters: &Counters) {}
 
-    /// Nobody has seen the last gradient, nor what rode with it inside the gradient.
+    /// Reports that the last gradient, and with it any statistics inside it, was not aggregated.
     fn skipped(&mut self) {}
 
-    /// Writes its state.
+    /// Writes the state of this half.
     fn write(&self, writer: &mut Writer);
 
-    /// Takes in what [`Self::write`] wrote, of all workers; gives the environments of this worker that are in no file.
+    /// Restores the state that [`Self::write`] wrote, given the files of all workers. Returns the environments of
+    /// this worker that no file contains.
     ///
     /// # Errors
-    /// If it does not fit.
+    /// If the saved state does not match.
     fn read(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError>;
 }
 
-/// The half that is the same on all workers.
+/// The half of a learner that is identical on all workers.
 pub trait SharedHalf: Send {
-    /// Applies a mean `gradient`, which it may change, to the model. May depend on nothing but its arguments and on
-    /// what earlier calls have left.
+    /// Applies a mean `gradient`, which it may modify, to the model. The result must depend only on the arguments and
+    /// on earlier calls.
     fn update(&mut self, model: &mut [f32], gradient: &mut [f32], counters: &Counters);
 
-    /// What the losses of the tail are, as names of curves; at most [`LOSSES`].
+    /// Returns the curve names of the losses in the tail; at most [`LOSSES`].
     fn loss_names(&self) -> &'static [&'static str];
 
-    /// Writes its state and the model.
+    /// Writes the state of this half and the model.
     fn write(&self, model: &[f32], writer: &mut Writer);
 
-    /// Takes in what [`Self::write`] wrote.
+    /// Restores the state that [`Self::write`] wrote.
     ///
     /// # Errors
-    /// If it does not fit.
+    /// If the saved state does not match.
     fn read(&mut self, model: &mut [f32], reader: &Reader<'_>) -> Result<(), TrainError>;
 }
 
-/// Both halves, and what is known of the run.
+/// Both halves of a learner, with the metadata of the run.
 pub struct Halves {
     /// Name of the algorithm.
     pub algorithm: &'static str,
     /// Hyper-parameters, as JSON.
     pub config: String,
-    /// The model at the start; the same on all workers.
+    /// The initial model; identical on all workers.
     pub model: Vec<f32>,
-    /// Floats of a gradient, without the tail.
+    /// Number of floats in a gradient, without the tail.
     pub gradient_len: usize,
     /// This worker's half.
     pub local: Box<dyn LocalHalf>,
-    /// The half that all have alike, with its counts.
+    /// The half that is replicated on all workers, with its counters.
     pub replica: Replica,
 }
 
-/// Returns of the last 100 episodes, in groups: those of one sum ended together.
+/// Returns of the last 100 episodes, grouped by the sum in which they arrived.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReturnWindow {
-    /// Episodes of each group and the sum of their returns, oldest first.
+    /// Number of episodes of each group and the sum of their returns, oldest first.
     groups: VecDeque<(f32, f32)>,
 }
 
 impl ReturnWindow {
-    /// Takes in a group; the oldest goes where 100 episodes are left without it.
+    /// Adds a group. Removes the oldest groups as long as at least 100 episodes remain.
     pub fn push(&mut self, episodes: f32, returns: f32) {
         if episodes <= 0.0 {
             return;
@@ -165,14 +166,14 @@ impl ReturnWindow {
         self.groups.iter().map(|(episodes, _)| f64::from(*episodes)).sum()
     }
 
-    /// Mean return; nothing before the first episode.
+    /// Returns the mean return; `None` before the first episode.
     pub fn mean(&self) -> Option<f64> {
         let returns: f64 = self.groups.iter().map(|(_, returns)| f64::from(*returns)).sum();
         (!self.groups.is_empty()).then(|| returns / self.count())
     }
 }
 
-/// Counts of a run, from the tails of all sums; the same on all workers.
+/// Counters of a run, accumulated from the tails of all sums; identical on all workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counters {
     /// Environment steps, over all workers.
@@ -181,25 +182,25 @@ pub struct Counters {
     pub iterations: u64,
     /// Returns of the last 100 episodes.
     pub returns: ReturnWindow,
-    /// A worker asked to stop.
+    /// Whether a worker requested a stop.
     pub stop: bool,
     recent: Tail,
     recent_iterations: u64,
 }
 
-/// What came since the last look.
+/// Statistics since the previous call of [`Counters::take_recent`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recent {
     /// Mean return of the episodes that ended, if any did.
     pub episodic_return: Option<f64>,
-    /// Their mean length, steps.
+    /// Mean length of the episodes that ended, in steps.
     pub episodic_length: Option<f64>,
-    /// Means over iterations.
+    /// Losses, as means over iterations.
     pub losses: [f64; LOSSES],
 }
 
 impl Counters {
-    /// Takes in the tail of a sum of so many contributions; before the update.
+    /// Accumulates the tail of a sum of `contributions` contributions. Must precede the update.
     pub fn absorb(&mut self, sum: &Tail, contributions: u16) {
         self.steps += sum.steps as u64;
         self.iterations += 1;
@@ -212,7 +213,7 @@ impl Counters {
         }
     }
 
-    /// What came since the last call.
+    /// Returns the statistics since the last call.
     pub fn take_recent(&mut self) -> Recent {
         let recent = std::mem::take(&mut self.recent);
         let iterations = std::mem::take(&mut self.recent_iterations).max(1);
@@ -224,7 +225,7 @@ impl Counters {
         }
     }
 
-    /// For a checkpoint.
+    /// Writes the counters to a checkpoint.
     pub fn write(&self, writer: &mut Writer) {
         writer.text("steps", self.steps.to_string());
         writer.text("iterations", self.iterations.to_string());
@@ -232,10 +233,10 @@ impl Counters {
         writer.floats("episodes.recent_returns", vec![groups.len()], &groups);
     }
 
-    /// What [`Self::write`] wrote.
+    /// Restores the counters that [`Self::write`] wrote.
     ///
     /// # Errors
-    /// If it is not there.
+    /// If the checkpoint does not contain them.
     pub fn read(reader: &Reader<'_>) -> Result<Self, TrainError> {
         let len = reader.len_f32("episodes.recent_returns")?;
         let groups = reader.floats("episodes.recent_returns", len)?;
@@ -278,7 +279,7 @@ mod tests {
             window.push(1.0, f32::from(i));
         }
         assert_eq!(window.mean(), Some(99.5));
-        // Groups go only whole.
+        // Groups are removed only as a whole.
         window.push(60.0, 60.0 * 5.0);
         assert_eq!(window.count(), 100.0);
         window.push(50.0, 50.0 * 7.0);

@@ -1,14 +1,14 @@
-//! Distributed reinforcement learning, and what its algorithms share.
+//! Distributed reinforcement-learning algorithms and the code that they share.
 //!
-//! Each algorithm has its hyper-parameters documented at the top: [`dqn`], [`a2c`], [`ppo`], [`ddpg`].
-//! Each is a resumable state machine around a [`GradientAggregator`](iswitch::GradientAggregator): each worker computes
-//! the gradient of its share of a batch, the aggregator sums them, and all workers apply the same step, so that
-//! their replicas of the network stay identical to the last bit.
+//! The module of each algorithm documents its hyper-parameters: [`dqn`], [`a2c`], [`ppo`], [`ddpg`]. Each algorithm
+//! is a resumable state machine around a [`GradientAggregator`](iswitch::GradientAggregator): each worker computes
+//! the gradient of its share of a batch, the aggregator sums the gradients, and all workers apply the same step, so
+//! that their replicas of the network stay bit-identical.
 //!
-//! Hyper-parameters are global: a batch of 64 is 64 samples over all workers, however many there are. The
-//! environments of a job are numbered; each has its own random streams, keyed by the job's seed and that
-//! number ([`streams`]), so that one process with four environments and four processes with one each do the
-//! same mathematics, up to the rounding of sums.
+//! Hyper-parameters are global: a batch of 64 has 64 samples over all workers, regardless of the world size. The
+//! environments of a job are numbered. Each has its own random streams, keyed by the seed of the job and the number
+//! of the environment ([`streams`]), so that one process with four environments and four processes with one
+//! environment each perform the same computation, up to the rounding of sums.
 
 pub mod a2c;
 pub mod actor_critic;

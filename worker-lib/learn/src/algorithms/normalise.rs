@@ -1,12 +1,12 @@
-//! Running mean and variance of observations and returns, the same on all workers.
+//! Running mean and variance of observations and returns; identical on all workers.
 
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
 
-/// Sums over a rollout of a quantity's deviations from the mean known before it, and of their squares. Small
-/// deviations keep the sums accurate where the mean is large.
+/// Sums, over a rollout, of the deviations of a quantity from its previously known mean, and of their squares. The
+/// deviations are small, which keeps the sums accurate if the mean is large.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Deviations {
     /// Sum of `x - mean`.
@@ -24,31 +24,31 @@ impl Deviations {
     }
 }
 
-/// Mean and variance of everything seen so far, per element. They do not move within a rollout: workers
-/// collect [`Deviations`] and merge their global sums at its end.
+/// Mean and variance of all samples so far, per element. They do not change within a rollout: workers collect
+/// [`Deviations`] and merge the global sums at its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
-    /// `[dim]`.
+    /// Mean of each element, `[dim]`.
     pub mean: Vec<f64>,
-    /// `[dim]`.
+    /// Variance of each element, `[dim]`.
     pub variance: Vec<f64>,
-    /// Samples seen.
+    /// Number of samples so far.
     pub count: f64,
 }
 
-/// Added to a variance before its root is taken.
+/// Constant added to a variance before taking the square root.
 const VARIANCE_MIN: f64 = 1e-8;
-/// Normalised values stay within this.
+/// Bound of the absolute normalised values.
 pub const CLIP: f64 = 10.0;
 
 impl Moments {
-    /// Mean 0 and variance 1 with next to no weight.
+    /// Creates moments with mean 0, variance 1 and negligible weight.
     pub fn new(dim: usize) -> Self {
         Self { mean: vec![0.0; dim], variance: vec![1.0; dim], count: 1e-4 }
     }
 
-    /// Takes in `count` samples whose deviations from the present means sum to `deviations` (`[dim]`). Chan,
-    /// Golub and LeVeque's pairwise update. A count of zero changes nothing.
+    /// Merges `count` samples whose deviations from the current means sum to `deviations` (`[dim]`), with the
+    /// pairwise update of Chan, Golub and LeVeque. A count of zero has no effect.
     pub fn merge(&mut self, count: f64, deviations: &[Deviations]) {
         if count <= 0.0 {
             return;
@@ -64,17 +64,17 @@ impl Moments {
         self.count = total;
     }
 
-    /// For a checkpoint.
+    /// Writes the moments to a checkpoint.
     pub fn write(&self, name: &str, writer: &mut Writer) {
         writer.doubles(&format!("{name}.mean"), &self.mean);
         writer.doubles(&format!("{name}.variance"), &self.variance);
         writer.doubles(&format!("{name}.count"), &[self.count]);
     }
 
-    /// What [`Self::write`] wrote, of `dim` elements.
+    /// Reads the moments that [`Self::write`] wrote, of `dim` elements.
     ///
     /// # Errors
-    /// If it is not there, or of another length.
+    /// If they are missing or have a different length.
     pub fn read(name: &str, dim: usize, reader: &Reader<'_>) -> Result<Self, TrainError> {
         Ok(Self {
             mean: reader.doubles(&format!("{name}.mean"), dim)?,
@@ -83,7 +83,7 @@ impl Moments {
         })
     }
 
-    /// One over the standard deviation, `[dim]`.
+    /// Returns the reciprocal of the standard deviation, `[dim]`.
     pub fn scale(&self) -> Vec<f64> {
         self.variance.iter().map(|variance| 1.0 / (variance + VARIANCE_MIN).sqrt()).collect()
     }
@@ -97,7 +97,7 @@ pub struct Normaliser {
 }
 
 impl Normaliser {
-    /// From the moments at the start of the rollout.
+    /// Creates the normalisation from the moments at the start of the rollout.
     pub fn new(moments: &Moments) -> Self {
         Self { mean: moments.mean.clone(), scale: moments.scale() }
     }
@@ -110,7 +110,7 @@ impl Normaliser {
     }
 }
 
-/// Writes the normalised observation, or where nothing is normalised the raw one.
+/// Writes the normalised observation, or the raw one without a normaliser.
 pub fn normalise_or_copy(normaliser: Option<&Normaliser>, raw: &[f32], observation: &mut [f32]) {
     match normaliser {
         Some(normaliser) => normaliser.apply(raw, observation),

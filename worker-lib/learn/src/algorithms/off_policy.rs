@@ -1,5 +1,5 @@
-//! The family of algorithms that learn from replayed transitions: how a behaviour and a learner become the half of a
-//! worker, or either side of a replay.
+//! The family of algorithms that learn from replayed transitions: assembly of a behaviour and a learner into the
+//! local half of a worker, or into the two sides of a replay.
 
 use std::ops::Range;
 
@@ -15,44 +15,44 @@ use super::trainer::{Algorithm, Family, Mode, Place};
 use super::vector_env::{TransitionSink, VectorEnv};
 use crate::env::EnvSpec;
 
-/// Chooses actions in training.
+/// Action selection during training.
 pub(super) trait Behaviour: Send {
-    /// Actions for what the environments stand at after `steps` environment steps of the run, `[environments,
-    /// action_dim]`. `parameters` are the part of the model that acting needs.
+    /// Chooses actions (`[environments, action_dim]`) for the current observations after `steps` environment steps of
+    /// the run. `parameters` is the part of the model that acting needs.
     fn choose(&mut self, parameters: &[f32], steps: u64, acting: &mut VectorEnv, actions: &mut Vec<f32>);
 }
 
-/// Learns from batches, also of transitions of this worker's own environments.
+/// A learner that can also learn from batches of this worker's own environments.
 pub(super) trait ReplayLearner: BatchLearner {
-    /// Draws from the streams of the environments what is random in the next gradient, of `samples` samples.
+    /// Draws the random numbers for the next gradient, over `samples` samples, from the streams of the environments.
     fn draw(&mut self, _samples: usize, _acting: &mut VectorEnv) {}
 }
 
-/// Where the transitions of a learner come from.
+/// Source of a learner's transitions.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source {
     /// This worker's own environments.
     Own(Mode),
-    /// Actors elsewhere, for the learner of that rank.
+    /// Remote actors; the learner has this rank.
     Elsewhere(usize),
 }
 
-/// What differs between algorithms of the family.
+/// The parts that differ between the algorithms of the family.
 pub(super) trait OffPolicyAlgorithm: Algorithm {
     type Behaviour: Behaviour + 'static;
     type Learner: ReplayLearner + 'static;
 
     fn experience(&self) -> ExperienceOptions;
 
-    /// Where in the model lies what acting needs.
+    /// Returns the range of the model that acting needs.
     fn acting(&self, spec: &EnvSpec) -> Result<Range<usize>, TrainError>;
 
     fn behaviour(&self, spec: &EnvSpec, environments: usize) -> Result<Self::Behaviour, TrainError>;
 
-    /// Learns from batches of up to `samples`.
+    /// Creates a learner for batches of up to `samples` samples.
     fn learner(&self, spec: &EnvSpec, samples: usize, source: Source) -> Result<Self::Learner, TrainError>;
 
-    /// Everything but the local half.
+    /// Creates all fields of the halves except for the local half.
     fn rest(self, spec: &EnvSpec) -> Result<Rest, TrainError>;
 }
 
@@ -64,7 +64,7 @@ impl<C: OffPolicyAlgorithm> Family<C> for OffPolicy {
     fn halves(mut config: C, place: Place, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError> {
         let environments = *config.common().environments;
         let mut experience = Experience::new(&config.experience(), environments, place, factory)?;
-        // Fixed from here on: a run that goes on with more workers keeps its environments.
+        // Fixed from here on, so that a run resumed with more workers keeps its environments.
         *config.common().environments = Some(experience.environments());
         let (spec, samples) = (experience.spec().clone(), experience.batch_size());
         let local = LocalReplay {
@@ -109,9 +109,9 @@ struct LocalReplay<B, L> {
     experience: Experience,
     behaviour: B,
     learner: L,
-    /// Where in the model lies what acting needs.
+    /// Range of the model that acting needs.
     acting: Range<usize>,
-    /// `[environments, action_dim]`.
+    /// Actions of all environments, `[environments, action_dim]`.
     actions: Vec<f32>,
 }
 
@@ -151,7 +151,7 @@ impl<B: Behaviour, L: ReplayLearner> LocalHalf for LocalReplay<B, L> {
     }
 }
 
-/// Acts for learners elsewhere.
+/// Acts for remote learners.
 struct Actor<B> {
     behaviour: B,
     acting: VectorEnv,
@@ -173,7 +173,7 @@ impl<B: Behaviour> StepActor for Actor<B> {
     }
 }
 
-/// Moves `target` by a share of the way to `parameters`.
+/// Moves `target` towards `parameters` by the fraction `tau`.
 pub(super) fn follow(target: &mut [f32], parameters: &[f32], tau: f32) {
     if tau >= 1.0 {
         target.copy_from_slice(parameters);
@@ -182,14 +182,14 @@ pub(super) fn follow(target: &mut [f32], parameters: &[f32], tau: f32) {
     }
 }
 
-/// Writes a model of parameters and, as many again, their targets.
+/// Writes a model that consists of parameters and the same number of target parameters.
 pub(super) fn write_with_targets(writer: &mut Writer, tensors: impl Fn() -> Vec<NamedTensor>, model: &[f32]) {
     let (parameters, targets) = model.split_at(model.len() / 2);
     writer.parameters("", tensors(), parameters);
     writer.parameters("target.", tensors(), targets);
 }
 
-/// Takes in what [`write_with_targets`] wrote.
+/// Restores the model that [`write_with_targets`] wrote.
 pub(super) fn read_with_targets(
     reader: &Reader<'_>,
     tensors: impl Fn() -> Vec<NamedTensor>,

@@ -1,5 +1,5 @@
-//! The family of algorithms that learn from rollouts of the policy that they train: how an actor and a learner become
-//! the half of a worker, or either side of a replay.
+//! The family of algorithms that learn from rollouts of the current policy: assembly of an actor and a learner into
+//! the local half of a worker, or into the two sides of a replay.
 
 use std::ops::Range;
 
@@ -12,33 +12,33 @@ use super::share::Share;
 use super::trainer::{Algorithm, Family, Mode, Place};
 use crate::env::EnvSpec;
 
-/// What has environments whose state can be saved.
+/// Access to environments whose state can be saved.
 pub(super) trait HasSlots {
-    /// The environments.
+    /// Returns the environments.
     fn slots(&self) -> &[EnvironmentSlot];
-    /// The environments.
+    /// Returns the environments.
     fn slots_mut(&mut self) -> &mut [EnvironmentSlot];
 }
 
-/// What differs between algorithms of the family.
+/// The parts that differ between the algorithms of the family.
 pub(super) trait OnPolicyAlgorithm: Algorithm {
     type Actor: RolloutActor + HasSlots + 'static;
     type Learner: RolloutLearner + 'static;
 
-    /// How the global batch is divided.
+    /// Returns the worker's share of the global batch.
     fn share_of(&self, place: Place) -> Result<Share, TrainError>;
 
     fn actor(&self, spec: EnvSpec, slots: Vec<EnvironmentSlot>) -> Self::Actor;
 
-    /// Learns from the rollouts of the local environments of a share.
+    /// Creates a learner for the rollouts of the local environments of a share.
     fn learner(&self, share: &Share, spec: &EnvSpec) -> Self::Learner;
 
-    /// Floats that go with each rollout.
+    /// Returns the number of statistics that accompany each rollout.
     fn statistics_len(&self, _spec: &EnvSpec) -> usize {
         0
     }
 
-    /// Everything but the local half.
+    /// Creates all fields of the halves except for the local half.
     fn rest(self, spec: &EnvSpec) -> Rest;
 }
 
@@ -83,18 +83,18 @@ impl<C: OnPolicyAlgorithm> Family<C> for OnPolicy {
     }
 }
 
-/// Divides the job, whose environments are fixed from here on: a run that goes on with more workers keeps them.
+/// Divides the job and fixes the number of its environments, so that a run resumed with more workers keeps them.
 fn fix_environments<C: OnPolicyAlgorithm>(config: &mut C, place: Place) -> Result<Share, TrainError> {
     let share = config.share_of(place)?;
     *config.common().environments = Some(share.environments);
     Ok(share)
 }
 
-/// Acts for a rollout, learns from it, and again.
+/// Alternates between acting for a rollout and learning from it.
 struct LocalRollouts<A, L> {
     actor: A,
     learner: L,
-    /// What came with the last rollout.
+    /// Statistics of the last rollout.
     statistics: Vec<f32>,
 }
 

@@ -1,5 +1,5 @@
-//! Where the time of an iteration goes: spans of `tracing` around its parts, at level TRACE. Where one lies inside
-//! another its time is not the outer one's. Without a subscriber that wants them one costs a load.
+//! Timing of the phases of an iteration: `tracing` spans at level TRACE. The time of a nested span does not count
+//! towards the enclosing one. Without a subscriber that enables them, a span costs one load.
 
 use tracing::Level;
 use tracing::span::EnteredSpan;
@@ -7,33 +7,33 @@ use tracing::span::EnteredSpan;
 /// Target of the spans; their names are those of [`Phase::name`].
 pub const TARGET: &str = "iswitch::phase";
 
-/// A part of an iteration. They stand in the order in which an iteration goes through them.
+/// A phase of an iteration, listed in the order of execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum Phase {
-    /// Choosing actions, and keeping what came of them.
+    /// Choosing actions and recording their outcomes.
     Act,
-    /// The environment itself.
+    /// Stepping the environment.
     Environment,
-    /// Drawing a batch, or putting one together.
+    /// Drawing or assembling a batch.
     Sample,
-    /// The networks forward, and the loss.
+    /// Forward pass of the networks, and the loss.
     Forward,
-    /// The networks backward.
+    /// Backward pass of the networks.
     Backward,
-    /// The sum over workers.
+    /// Sum over all workers.
     Aggregation,
     /// Applying a gradient.
     Update,
 }
 
 impl Phase {
-    /// In lower case.
+    /// Returns the name in lower case.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// The phase lasts as long as what this gives.
+    /// Enters the phase, which ends when the returned guard is dropped.
     pub fn enter(self) -> EnteredSpan {
         macro_rules! span {
             ($name:literal) => {

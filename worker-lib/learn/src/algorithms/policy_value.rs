@@ -1,4 +1,4 @@
-//! A policy and a value function for A2C: one network with both as outputs for images, two networks for vectors.
+//! A policy and a value function for A2C: one network with both outputs for images, two networks for vectors.
 
 use std::ops::Range;
 
@@ -9,8 +9,9 @@ use super::q_network::image_trunk;
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Activation, Network, Workspace, orthogonal};
 
-/// Holds shapes only. Parameters of vectors are those of [`ActorCritic`]; of images those of the network, whose last
-/// output is the value, and then the log standard deviations of continuous actions.
+/// Shapes of the networks, without parameters. For vectors, the parameters are those of [`ActorCritic`]. For images,
+/// they are those of the network, whose last output is the value, followed by the log standard deviations of
+/// continuous actions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyValue {
     networks: Networks,
@@ -23,23 +24,24 @@ enum Networks {
     Shared(Network),
 }
 
-/// Room for one batch.
+/// Buffers for one batch.
 #[derive(Clone, Debug)]
 pub struct PolicyValueWorkspace {
     actor: Workspace,
     critic: Option<Workspace>,
-    /// Means or logits, `[batch_max, outputs]`, and the loss gradient by them.
+    /// Means or logits, `[batch_max, outputs]`.
     pub outputs: Vec<f32>,
-    /// `[batch_max]`, and the loss gradient by them.
+    /// Values, `[batch_max]`.
     pub values: Vec<f32>,
-    /// As `outputs`.
+    /// Loss gradient with respect to `outputs`.
     pub by_outputs: Vec<f32>,
-    /// As `values`.
+    /// Loss gradient with respect to `values`.
     pub by_values: Vec<f32>,
 }
 
 impl PolicyValue {
-    /// For an environment, with hidden layers of these widths: after the convolutions, or in each of two networks.
+    /// Creates the networks for an environment, with hidden layers of these widths after the convolutions or in each
+    /// of the two networks.
     pub fn new(env: &EnvSpec, hidden: &[usize]) -> Self {
         let networks = if env.image.is_some() {
             let outputs = outputs_of(env.action) + 1;
@@ -52,7 +54,7 @@ impl PolicyValue {
         Self { networks, action: env.action }
     }
 
-    /// Floats in the parameter and gradient vectors.
+    /// Returns the number of floats in the parameter and gradient vectors.
     pub fn parameter_count(&self) -> usize {
         match &self.networks {
             Networks::Separate(agent) => agent.parameter_count(),
@@ -60,17 +62,17 @@ impl PolicyValue {
         }
     }
 
-    /// Means, or logits, of one observation.
+    /// Returns the number of means or logits for one observation.
     pub fn outputs(&self) -> usize {
         outputs_of(self.action)
     }
 
-    /// What actions the policy takes.
+    /// Returns the kind of actions that the policy takes.
     pub fn action(&self) -> ActionSpec {
         self.action
     }
 
-    /// Where the log standard deviations lie; empty for discrete actions.
+    /// Returns the range of the log standard deviations; empty for discrete actions.
     pub fn log_std_range(&self) -> Range<usize> {
         match (&self.networks, self.action) {
             (Networks::Separate(agent), _) => agent.log_std_range(),
@@ -83,7 +85,7 @@ impl PolicyValue {
         }
     }
 
-    /// Room for batches of up to `batch_max`.
+    /// Allocates buffers for batches of up to `batch_max` samples.
     pub fn workspace(&self, batch_max: usize) -> PolicyValueWorkspace {
         let (actor, critic) = match &self.networks {
             Networks::Separate(agent) => {
@@ -102,7 +104,7 @@ impl PolicyValue {
         }
     }
 
-    /// Fills `outputs` and `values` of the workspace for `observations` (`[batch, observation_dim]`).
+    /// Computes `outputs` and `values` of the workspace for `observations` (`[batch, observation_dim]`).
     pub fn forward(&self, parameters: &[f32], observations: &[f32], work: &mut PolicyValueWorkspace) {
         match (&self.networks, &mut work.critic) {
             (Networks::Separate(agent), Some(critic_work)) => {
@@ -129,9 +131,9 @@ impl PolicyValue {
         }
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`), but for the log standard deviations, with the loss gradient by the
-    /// parameters, from `by_outputs` and `by_values` of the workspace; [`Self::forward`] with the same arguments comes
-    /// before.
+    /// Overwrites `gradient` (`[parameter_count]`), except for the log standard deviations, with the loss gradient
+    /// with respect to the parameters, computed from `by_outputs` and `by_values` of the workspace. Must follow
+    /// [`Self::forward`] with the same arguments.
     pub fn backward(
         &self,
         parameters: &[f32],
@@ -168,8 +170,8 @@ impl PolicyValue {
         }
     }
 
-    /// Initial parameters: orthogonal weights of gain sqrt(2), 0.01 before the policy's and 1 before the
-    /// value's output; biases 0; the given log standard deviation.
+    /// Returns initial parameters: orthogonal weights with a gain of sqrt(2), except for 0.01 for the policy's
+    /// outputs and 1 for the value's output; zero biases; the given log standard deviation.
     pub fn initial_parameters(&self, log_std: f32, rng: &mut impl Rng) -> Vec<f32> {
         let network = match &self.networks {
             Networks::Separate(agent) => return agent.initial_parameters(log_std, rng),
@@ -190,7 +192,7 @@ impl PolicyValue {
         parameters
     }
 
-    /// Names and shapes of all parameters, for files.
+    /// Returns the names and shapes of all parameters, for files.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         let network = match &self.networks {
             Networks::Separate(agent) => return agent.tensors(),
@@ -266,7 +268,7 @@ mod tests {
             work.by_outputs.copy_from_slice(&by_outputs);
             work.by_values.copy_from_slice(&by_values);
             networks.backward(&parameters, &observations, batch, &mut work, &mut gradient);
-            // Some of all layers.
+            // The stride samples parameters of all layers.
             for i in (0..parameters.len()).step_by(parameters.len() / 60 + 1) {
                 let mut at = |step: f32| {
                     let mut moved = parameters.clone();

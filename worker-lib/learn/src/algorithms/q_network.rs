@@ -7,9 +7,10 @@ use super::actor_critic::{NamedTensor, network_tensors};
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Activation, Network, Operation, Workspace, uniform_by_fan_in};
 
-/// A network with one output for each action. Images pass the convolutions of Mnih et al. (2015) first. Duelling (Wang
-/// et al., 2016): two streams of the last hidden width each, a value and advantages, whose mean is taken off.
-/// Holds shapes only; parameters are those of the trunk, then of the value, then of the advantages.
+/// A network with one output for each action. Images first pass through the convolutions of Mnih et al. (2015). The
+/// duelling variant (Wang et al., 2016) has two streams of the last hidden width, one for the value and one for the
+/// advantages, from which their mean is subtracted. The type holds shapes only; the parameters are those of the
+/// trunk, followed by those of the value and of the advantages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QNetwork {
     trunk: Network,
@@ -17,17 +18,17 @@ pub struct QNetwork {
     actions: usize,
 }
 
-/// Room for one batch.
+/// Buffers for one batch.
 #[derive(Clone, Debug)]
 pub struct QWorkspace {
     trunk: Workspace,
     streams: Option<[Workspace; 2]>,
     values: Vec<f32>,
-    /// Loss gradient by the trunk's results, of each stream.
+    /// Loss gradient with respect to the trunk's outputs, for each stream.
     by_trunk: [Vec<f32>; 2],
 }
 
-/// The convolutions of Mnih et al. (2015) for images, nothing for vectors.
+/// Returns the convolutions of Mnih et al. (2015) for images, or an empty network for vectors.
 pub(super) fn image_trunk(env: &EnvSpec, last_channels: usize) -> Network {
     match env.image {
         Some(image) => Network::image(image)
@@ -39,7 +40,7 @@ pub(super) fn image_trunk(env: &EnvSpec, last_channels: usize) -> Network {
 }
 
 impl QNetwork {
-    /// For an environment with discrete actions, with hidden layers of these widths.
+    /// Creates the network for an environment with discrete actions, with hidden layers of these widths.
     ///
     /// # Errors
     /// [`TrainError::Config`] if the actions are continuous or there are no hidden layers.
@@ -64,18 +65,18 @@ impl QNetwork {
         Ok(Self { streams: Some([stream(1), stream(actions)]), trunk, actions })
     }
 
-    /// Floats in the parameter and gradient vectors.
+    /// Returns the number of floats in the parameter and gradient vectors.
     pub fn parameter_count(&self) -> usize {
         let streams = self.streams.iter().flatten().map(Network::parameter_count).sum::<usize>();
         self.trunk.parameter_count() + streams
     }
 
-    /// Actions to choose from.
+    /// Returns the number of actions.
     pub fn actions(&self) -> usize {
         self.actions
     }
 
-    /// Room for batches of up to `batch_max`.
+    /// Allocates buffers for batches of up to `batch_max` samples.
     pub fn workspace(&self, batch_max: usize) -> QWorkspace {
         let by_trunk = vec![0.0; if self.streams.is_some() { batch_max * self.trunk.outputs() } else { 0 }];
         QWorkspace {
@@ -89,7 +90,7 @@ impl QNetwork {
         }
     }
 
-    /// Values `[batch, actions]` of all actions for `observations` `[batch, observation_dim]`.
+    /// Returns the values (`[batch, actions]`) of all actions for `observations` (`[batch, observation_dim]`).
     pub fn values<'w>(
         &self,
         parameters: &[f32],
@@ -115,8 +116,9 @@ impl QNetwork {
         joined
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`) with the loss gradient by the parameters; `delta` (`[batch,
-    /// actions]`) is the one by the values that [`Self::values`] has just given for the same `observations`.
+    /// Overwrites `gradient` (`[parameter_count]`) with the loss gradient with respect to the parameters. `delta`
+    /// (`[batch, actions]`) is the loss gradient with respect to the values of the preceding [`Self::values`] call,
+    /// which must have had the same `observations`.
     pub fn backward(
         &self,
         parameters: &[f32],
@@ -150,7 +152,7 @@ impl QNetwork {
         self.trunk.backward(of_trunk, observations, trunk, by_trunk);
     }
 
-    /// Initial parameters: uniform by fan-in, as PyTorch's layers have them.
+    /// Returns initial parameters, uniform by fan-in as in PyTorch's layers.
     pub fn initial_parameters(&self, rng: &mut impl Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.parameter_count()];
         let mut start = 0;
@@ -170,7 +172,7 @@ impl QNetwork {
         parameters
     }
 
-    /// Names and shapes of all parameters, for files.
+    /// Returns the names and shapes of all parameters, for files.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         let mut tensors = network_tensors("q", &self.trunk, 0);
         let mut start = self.trunk.parameter_count();
@@ -182,8 +184,8 @@ impl QNetwork {
     }
 }
 
-/// The loss gradient by a stream's outputs: by the value the sum over actions, by advantages what is left when their
-/// mean is taken off.
+/// Computes the loss gradient with respect to the outputs of one stream: for the value, the sum over actions; for the
+/// advantages, the deviations from the mean over actions.
 fn split_delta(delta: &[f32], actions: usize, by_stream: &mut [f32], outputs: usize) {
     for (row, by) in delta.chunks_exact(actions).zip(by_stream.chunks_exact_mut(outputs)) {
         let sum = row.iter().sum::<f32>();
@@ -252,7 +254,7 @@ mod tests {
                 let error = (f64::from(gradient[i]) - numeric).abs();
                 outliers += usize::from(error > 2e-3 + 1e-2 * numeric.abs());
             }
-            // The rectifier has a kink.
+            // The ReLU has a kink, where finite differences are inaccurate.
             assert!(outliers <= parameters.len() / 25, "{duelling}: {outliers} of {}", parameters.len());
         }
     }

@@ -1,8 +1,8 @@
-//! A learner whose actors are other processes: what an algorithm does on either side.
+//! The two sides of an algorithm whose actors run in other processes than its learners.
 //!
-//! Off-policy algorithms learn from single transitions that are drawn again and again; on-policy ones from rollouts,
-//! each once. An actor has a model that is a little old and the environments, a learner has neither environments nor
-//! a say in when they act. What lies between them is in the crate `iswitch-actor-learner`.
+//! Off-policy algorithms learn from single transitions, each drawn repeatedly; on-policy algorithms learn from
+//! rollouts, each used once. An actor has the environments and a slightly stale model; a learner has no environments
+//! and does not control when the actors act. The crate `iswitch-actor-learner` connects the two.
 
 use std::ops::Range;
 
@@ -19,56 +19,56 @@ use super::trainer::Algorithm;
 use super::vector_env::TransitionSink;
 use crate::env::EnvSpec;
 
-/// What an algorithm wants of the replay between actors and learners. Sizes are global, over all learners.
+/// Requirements of an algorithm on the replay between actors and learners. Sizes are global, over all learners.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "items", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Demand {
     /// Single transitions, drawn at random.
     Transitions {
-        /// That are kept.
+        /// Number of transitions that are kept.
         capacity: u64,
-        /// Of one gradient.
+        /// Number of transitions of one gradient.
         batch_size: usize,
-        /// Before the first gradient.
+        /// Number of transitions before the first gradient.
         learning_starts: u64,
-        /// How often each is drawn, in the mean.
+        /// Mean number of times that each transition is drawn.
         samples_per_insert: f64,
-        /// Drawn by error.
+        /// Prioritisation by error, if enabled.
         prioritisation: Option<Prioritisation>,
     },
     /// Rollouts of one environment each, drawn once and in order.
     Rollouts {
-        /// Of one update; the learners divide it.
+        /// Number of rollouts of one update; the learners divide them.
         per_update: usize,
-        /// Environment steps of each.
+        /// Environment steps of each rollout.
         steps: usize,
-        /// Floats of [`RolloutActor::roll_out`]'s statistics.
+        /// Number of floats in the statistics of [`RolloutActor::roll_out`].
         statistics: usize,
     },
 }
 
-/// Acts in environments, a step at a time.
+/// An actor that acts in its environments one step at a time.
 pub trait StepActor: Send {
-    /// The environment's shapes and limits.
+    /// Returns the shapes and limits of the environment.
     fn spec(&self) -> &EnvSpec;
 
-    /// One step of each environment. `model` is the part of the learner's that acting needs, from after `steps`
-    /// environment steps of the run.
+    /// Takes one step in each environment. `model` is the part of the learner's model that acting needs, as it was
+    /// after `steps` environment steps of the run.
     ///
     /// # Errors
     /// If an environment fails.
     fn step(&mut self, model: &[f32], steps: u64, sink: &mut TransitionSink<'_>) -> Result<(), TrainError>;
 
-    /// What has happened since the last call.
+    /// Returns the statistics since the last call.
     fn take_tail(&mut self) -> Tail;
 }
 
-/// Acts in environments, a rollout at a time.
+/// An actor that acts in its environments one rollout at a time.
 pub trait RolloutActor: Send {
-    /// The environment's shapes and limits.
+    /// Returns the shapes and limits of the environment.
     fn spec(&self) -> &EnvSpec;
 
-    /// Fills `buffer`, but for advantages and returns, and overwrites the `statistics` that go with it.
+    /// Fills `buffer`, except for advantages and returns, and overwrites the `statistics` that belong to the rollout.
     ///
     /// # Errors
     /// If an environment fails.
@@ -80,75 +80,75 @@ pub trait RolloutActor: Send {
     ) -> Result<Tail, TrainError>;
 }
 
-/// Learns from transitions.
+/// A learner that learns from transitions.
 pub trait BatchLearner: Send {
-    /// Overwrites `gradient` with that of the mean loss of a batch; gives parts of the loss.
+    /// Overwrites `gradient` with the gradient of the mean loss of a batch. Returns the parts of the loss.
     fn gradient(&mut self, model: &[f32], batch: &Batch, gradient: &mut [f32]) -> [f32; LOSSES];
 
-    /// Errors of the values of the last batch, `[batch]`.
+    /// Returns the value errors of the last batch, `[batch]`.
     fn errors(&self) -> &[f32];
 
-    /// For a checkpoint.
+    /// Writes the state of the learner to a checkpoint.
     fn write(&self, _writer: &mut Writer) {}
 
-    /// What [`Self::write`] wrote.
+    /// Restores the state that [`Self::write`] wrote.
     ///
     /// # Errors
-    /// If it does not fit.
+    /// If the saved state does not match.
     fn read(&mut self, _files: &[Reader<'_>]) -> Result<(), TrainError> {
         Ok(())
     }
 }
 
-/// Learns from rollouts.
+/// A learner that learns from rollouts.
 pub trait RolloutLearner: Send {
-    /// Whether the next gradient needs another rollout.
+    /// Returns whether the next gradient requires a new rollout.
     fn wants_rollout(&self) -> bool;
 
-    /// Where it is to be written, but for advantages and returns.
+    /// Returns the buffer for the next rollout, which the caller fills except for advantages and returns.
     fn buffer_mut(&mut self) -> &mut RolloutBuffer;
 
-    /// The buffer has another rollout, with sums of these statistics.
+    /// Begins to learn from the new rollout in the buffer; `statistics` are the summed statistics of the rollout.
     fn begin(&mut self, statistics: &[f32]);
 
-    /// Overwrites `gradient`; gives parts of the loss.
+    /// Overwrites `gradient`. Returns the parts of the loss.
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> [f32; LOSSES];
 
-    /// Nobody has seen the last gradient.
+    /// Reports that the last gradient was not aggregated.
     fn skipped(&mut self) {}
 }
 
-/// The part of an algorithm that acts.
+/// The acting part of an algorithm.
 pub enum RemoteActor {
-    /// Off-policy.
+    /// An off-policy actor.
     Steps(Box<dyn StepActor>),
-    /// On-policy.
+    /// An on-policy actor.
     Rollouts(Box<dyn RolloutActor>),
 }
 
-/// The part of an algorithm that learns.
+/// The learning part of an algorithm.
 pub enum RemoteLearner {
-    /// Off-policy.
+    /// An off-policy learner.
     Batches(Box<dyn BatchLearner>),
-    /// On-policy.
+    /// An on-policy learner.
     Rollouts(Box<dyn RolloutLearner>),
 }
 
-/// A learner without the source of its experience.
+/// A learner without a source of experience.
 pub struct RemoteHalves {
-    /// What learns.
+    /// The learning part.
     pub learner: RemoteLearner,
-    /// Where in the model lies what actors need.
+    /// Range of the model that actors need.
     pub acting: Range<usize>,
-    /// What the replay is to hold.
+    /// Required contents of the replay.
     pub demand: Demand,
     /// The environment's shapes and limits.
     pub spec: EnvSpec,
-    /// Everything else, for [`Self::with_source`].
+    /// All other fields of [`Halves`], for [`Self::with_source`].
     pub(super) rest: Rest,
 }
 
-/// The fields of [`Halves`] but the local one.
+/// The fields of [`Halves`] except for the local half.
 pub(super) struct Rest {
     pub(super) algorithm: &'static str,
     pub(super) config: String,
@@ -158,7 +158,7 @@ pub(super) struct Rest {
 }
 
 impl Rest {
-    /// At the start of a run: the shared half with what it gives gradients of.
+    /// Creates the fields at the start of a run, from the shared half and the model to which it applies gradients.
     pub(super) fn new<A: Algorithm>(
         config: &mut A,
         gradient_len: usize,
@@ -169,7 +169,7 @@ impl Rest {
         Self { algorithm: A::NAME, config: to_json(config), model, gradient_len, replica }
     }
 
-    /// With a local half.
+    /// Completes the halves with a local half.
     pub(super) fn with(self, local: Box<dyn LocalHalf>) -> Halves {
         let Self { algorithm, config, model, gradient_len, replica } = self;
         Halves { algorithm, config, model, gradient_len, local, replica }
@@ -177,21 +177,21 @@ impl Rest {
 }
 
 impl RemoteHalves {
-    /// Name of the algorithm.
+    /// Returns the name of the algorithm.
     pub fn algorithm(&self) -> &'static str {
         self.rest.algorithm
     }
 
-    /// Hyper-parameters, as JSON.
+    /// Returns the hyper-parameters as JSON.
     pub fn config(&self) -> &str {
         &self.rest.config
     }
 
-    /// Both halves of a trainer. `source` makes of the learner, and the environment's shapes, what gives gradients of
-    /// experience that comes from elsewhere.
+    /// Creates both halves of a learner. `source` wraps the learner, given the shapes of the environment, into a
+    /// local half that computes gradients from remote experience.
     ///
     /// # Errors
-    /// Those of `source`.
+    /// If `source` fails.
     pub fn with_source<E>(
         self,
         source: impl FnOnce(RemoteLearner, EnvSpec) -> Result<Box<dyn LocalHalf>, E>,
@@ -201,7 +201,7 @@ impl RemoteHalves {
     }
 }
 
-/// So many samples of a batch for each of `workers`, at least one.
+/// Returns the number of samples of a batch for each of `workers` workers, at least one.
 pub fn batch_share(batch_size: usize, workers: usize) -> usize {
     batch_size.div_ceil(workers.max(1)).max(1)
 }

@@ -1,4 +1,4 @@
-//! The shared half of a learner with its counts: what applies sums of vectors to a model.
+//! The shared half of a learner with its counters; applies sums of vectors to a model.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use super::halves::{Counters, SharedHalf, Tail};
 use super::phases::Phase;
 use super::trainer::{Progress, Report};
 
-/// One on each worker of a synchronous job or of a job with a switch; the only one at an asynchronous parameter server.
+/// Replicated state of a run: one instance on each worker of a job that is synchronous or has a switch, a single
+/// instance at an asynchronous parameter server.
 pub struct Replica {
     shared: Box<dyn SharedHalf>,
     counters: Counters,
@@ -18,12 +19,12 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// At the start of a run of `total_steps` environment steps.
+    /// Creates the replica at the start of a run of `total_steps` environment steps.
     pub fn new(shared: Box<dyn SharedHalf>, total_steps: u64) -> Self {
         Self { shared, counters: Counters::default(), total_steps, advances: 0, gradient: Vec::new() }
     }
 
-    /// Applies a sum of gradients and tails, of so many contributions, to the model.
+    /// Applies a sum of `contributions` gradients and tails to the model.
     pub fn apply(&mut self, model: &mut [f32], sum: &[f32], contributions: u16) {
         let _phase = Phase::Update.enter();
         self.counters.absorb(&Tail::read(sum), contributions);
@@ -33,17 +34,17 @@ impl Replica {
         self.shared.update(model, &mut self.gradient, &self.counters);
     }
 
-    /// Counts of the run.
+    /// Returns the counters of the run.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// What losses are, as names of curves.
+    /// Returns the curve names of the losses.
     pub fn loss_names(&self) -> &'static [&'static str] {
         self.shared.loss_names()
     }
 
-    /// How far the run is.
+    /// Returns the progress of the run.
     pub fn progress(&self) -> Progress {
         Progress {
             advances: self.advances,
@@ -55,12 +56,12 @@ impl Replica {
         }
     }
 
-    /// The run is complete, or a worker asked to stop.
+    /// Returns whether the run is complete or a worker has requested a stop.
     pub fn is_over(&self) -> bool {
         self.counters.stop || self.counters.steps >= self.total_steps
     }
 
-    /// Ends an advance: what came since the one before, which took so long.
+    /// Ends an advance that took `elapsed`. Returns the report since the previous one.
     pub fn report(&mut self, elapsed: Duration) -> Report {
         self.advances += 1;
         let recent = self.counters.take_recent();
@@ -73,16 +74,16 @@ impl Replica {
         }
     }
 
-    /// For a checkpoint.
+    /// Writes the replica and the model to a checkpoint.
     pub fn write(&self, model: &[f32], writer: &mut Writer) {
         self.counters.write(writer);
         self.shared.write(model, writer);
     }
 
-    /// What [`Self::write`] wrote, with the advances of the file.
+    /// Restores the state that [`Self::write`] wrote and the number of advances in the file.
     ///
     /// # Errors
-    /// If it does not fit.
+    /// If the saved state does not match.
     pub fn read(&mut self, model: &mut [f32], reader: &Reader<'_>) -> Result<(), TrainError> {
         self.shared.read(model, reader)?;
         self.counters = Counters::read(reader)?;

@@ -1,33 +1,33 @@
 //! The samples of one rollout, and generalised advantage estimation.
 
-/// What this worker's environments did in one rollout. Environment-major: sample `env * steps + t`.
+/// Samples of this worker's environments in one rollout. The order is environment-major: sample `env * steps + t`.
 #[derive(Clone, Debug)]
 pub struct RolloutBuffer {
-    /// Steps of each environment.
+    /// Number of steps of each environment.
     pub steps: usize,
-    /// Normalised observations that were acted on, `[samples, observation_dim]`.
+    /// Observations before the actions, normalised, `[samples, observation_dim]`.
     pub observations: Vec<f32>,
     /// Actions, `[samples, action_dim]`; a discrete action is its index.
     pub actions: Vec<f32>,
-    /// Log-probabilities of the actions when they were taken, `[samples]`.
+    /// Log-probabilities of the actions at the time of acting, `[samples]`.
     pub log_probs: Vec<f32>,
-    /// Scaled rewards; where an episode was truncated, plus the discounted value of where it would have gone on,
-    /// `[samples]`.
+    /// Scaled rewards, `[samples]`; the last reward of a truncated episode includes the discounted value of the final
+    /// observation.
     pub rewards: Vec<f32>,
-    /// Whether the episode ended with the step, terminated or truncated, `[samples]`.
+    /// Whether the episode ended with the step, by termination, truncation or the loss of a life, `[samples]`.
     pub dones: Vec<bool>,
     /// Estimated values of the observations, `[samples]`.
     pub values: Vec<f32>,
-    /// Estimated value of what each environment stands at after the rollout, `[environments]`.
+    /// Estimated value of each environment's observation after the rollout, `[environments]`.
     pub last_values: Vec<f32>,
-    /// By [`Self::estimate_advantages`], `[samples]`.
+    /// Advantages, computed by [`Self::estimate_advantages`], `[samples]`.
     pub advantages: Vec<f32>,
-    /// Value targets: advantage + value, `[samples]`.
+    /// Value targets: advantage plus value, `[samples]`.
     pub returns: Vec<f32>,
 }
 
 impl RolloutBuffer {
-    /// Room for `environments` times `steps` samples.
+    /// Allocates `environments * steps` samples.
     pub fn new(environments: usize, steps: usize, observation_dim: usize, action_dim: usize) -> Self {
         let samples = environments * steps;
         Self {
@@ -44,13 +44,14 @@ impl RolloutBuffer {
         }
     }
 
-    /// Brings `advantages` from the mean and variance that they have, here or over all workers, to 0 and 1.
+    /// Normalises `advantages`, given their mean and variance over this worker or over all workers, to mean 0 and
+    /// variance 1.
     pub fn normalise_advantages(&mut self, mean: f64, variance: f64) {
         let scale = 1.0 / (variance.sqrt() + 1e-8);
         self.advantages.iter_mut().for_each(|x| *x = ((f64::from(*x) - mean) * scale) as f32);
     }
 
-    /// Fills `advantages` and `returns` (Schulman et al., 2016, "High-dimensional continuous control using
+    /// Computes `advantages` and `returns` (Schulman et al., 2016, "High-dimensional continuous control using
     /// generalized advantage estimation").
     pub fn estimate_advantages(&mut self, gamma: f32, lambda: f32) {
         for (env, last_value) in self.last_values.iter().enumerate() {
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition: the sum of discounted errors up to the end of the episode.
+    /// Computes the definition: the sum of discounted errors until the end of the episode.
     fn naive(buffer: &RolloutBuffer, env: usize, t: usize, gamma: f64, lambda: f64) -> f64 {
         let (steps, mut sum, mut weight) = (buffer.steps, 0.0, 1.0);
         for later in t..steps {

@@ -1,34 +1,34 @@
-//! How a job's global batch is divided over environments and workers.
+//! Division of a job's global batch among environments and workers.
 
 use std::ops::Range;
 
 use super::TrainError;
 
-/// Environments of a job with fewer workers than this.
+/// Minimum of the default number of environments of a job.
 const ENVIRONMENTS_MIN: usize = 4;
 
-/// A worker's part of a job.
+/// A worker's share of a job.
 ///
-/// Sizes are global and divided over the environments, so the number of workers does not change what is
-/// learned. Where a number does not divide evenly it is rounded so that all shares are equal; the accessors
-/// give the numbers that result.
+/// Sizes are global and divided among the environments, so that the number of workers does not change what is
+/// learned. A size that does not divide evenly is rounded so that all shares are equal; the accessors return the
+/// rounded sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// This worker, from 0.
+    /// Rank of this worker, from 0.
     pub rank: usize,
-    /// Workers of the job.
+    /// Number of workers of the job.
     pub workers: usize,
-    /// Environments of the job; `workers` divides it.
+    /// Number of environments of the job; a multiple of `workers`.
     pub environments: usize,
-    /// Steps of each environment in one rollout; `minibatch_per_env` divides it.
+    /// Steps of each environment in one rollout; a multiple of `minibatch_per_env`.
     pub steps_per_env: usize,
     /// Samples of each environment in one minibatch.
     pub minibatch_per_env: usize,
 }
 
 impl Share {
-    /// Divides rollouts of about `rollout_steps` and minibatches of about `minibatch_size` samples over
-    /// `environments` (by default the least multiple of `workers` that is at least 4).
+    /// Divides rollouts of about `rollout_steps` steps and minibatches of about `minibatch_size` samples among
+    /// `environments` environments (by default the smallest multiple of `workers` that is at least 4).
     ///
     /// # Errors
     /// [`TrainError::Config`] if a number is zero, `rank` is not below `workers`, or `workers` does not divide
@@ -58,23 +58,23 @@ impl Share {
         Ok(Self { rank, workers, environments, steps_per_env, minibatch_per_env })
     }
 
-    /// Global numbers of this worker's environments.
+    /// Returns the global numbers of this worker's environments.
     pub fn local_environments(&self) -> Range<usize> {
         let each = self.environments / self.workers;
         self.rank * each..(self.rank + 1) * each
     }
 
-    /// Steps of one rollout over all workers.
+    /// Returns the number of steps of one rollout over all workers.
     pub fn rollout_steps(&self) -> usize {
         self.steps_per_env * self.environments
     }
 
-    /// Samples of one minibatch over all workers.
+    /// Returns the number of samples of one minibatch over all workers.
     pub fn minibatch_size(&self) -> usize {
         self.minibatch_per_env * self.environments
     }
 
-    /// Minibatches in one pass over a rollout.
+    /// Returns the number of minibatches in one pass over a rollout.
     pub fn minibatches(&self) -> usize {
         self.steps_per_env / self.minibatch_per_env
     }

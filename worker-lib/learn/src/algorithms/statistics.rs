@@ -1,19 +1,19 @@
-//! What workers tell each other once a rollout besides gradients: one vector through the same aggregator.
+//! The statistics that workers exchange once per rollout, as one vector through the gradient aggregator.
 //!
-//! The vector has the gradient's length. It starts with sums, each a fixed-point number in limbs (see
-//! [`exact`](super::exact)), and goes on with one span for each environment of the job, in which only its owner
-//! writes:
+//! The vector has the length of the gradient. It starts with sums, each a fixed-point number in limbs (see
+//! [`exact`](super::exact)), followed by one span for each environment of the job, to which only the environment's
+//! worker writes:
 //!
 //! | floats | content |
 //! |---|---|
 //! | `sums * 8` | sums over all environments |
-//! | for each environment: 1 | episodes that follow |
+//! | for each environment: 1 | number of episodes that follow |
 //! | `episodes_max * 3` | return, length, and the step at which the episode ended |
 //! | rest | zero |
 //!
-//! `episodes_max` is 100 or the steps of an environment in a rollout, so the last 100 episodes of the job are
-//! always among them. Sums are added as integers, environment by environment, so that they depend neither on
-//! the order of arrival nor on which worker owns which environment.
+//! `episodes_max` is the smaller of 100 and the number of steps of an environment in a rollout, so that the spans
+//! always contain the last 100 episodes of the job. Sums are added as integers, environment by environment, so that
+//! they depend neither on the order of arrival nor on the assignment of environments to workers.
 
 use super::TrainError;
 use super::episodes::{Episode, RecentReturns};
@@ -21,10 +21,10 @@ use super::exact::{LIMBS, WORKERS_MAX, all_reduce_uniform, from_fixed, read_limb
 use super::share::Share;
 use iswitch::GradientAggregator;
 
-/// Floats of one episode.
+/// Number of floats of one episode.
 const EPISODE: usize = 3;
 
-/// The once-a-rollout exchange.
+/// Statistics that workers exchange once per rollout.
 #[derive(Clone, Debug)]
 pub struct RolloutStatistics {
     environments: usize,
@@ -35,10 +35,10 @@ pub struct RolloutStatistics {
 }
 
 impl RolloutStatistics {
-    /// Room for `sums` sums and the episodes of `share`'s job in vectors of `gradient_len` floats.
+    /// Allocates `sums` sums and the episodes of `share`'s job in vectors of `gradient_len` floats.
     ///
     /// # Errors
-    /// [`TrainError::Config`] if they do not fit, or the job has more workers than integers stay exact for.
+    /// [`TrainError::Config`] if they do not fit, or if the job has more workers than exact integer sums allow.
     pub fn new(share: &Share, sums: usize, gradient_len: usize) -> Result<Self, TrainError> {
         let episodes_max = RecentReturns::WINDOW.min(share.steps_per_env);
         let needed = sums * LIMBS + share.environments * (1 + EPISODE * episodes_max);
@@ -60,24 +60,24 @@ impl RolloutStatistics {
         })
     }
 
-    /// Forgets the last rollout.
+    /// Clears the statistics of the last rollout.
     pub fn clear(&mut self) {
         self.sums.fill(0);
         self.episodes.clear();
     }
 
-    /// Adds one environment's contribution to a sum. Call it once an environment, sum by sum, so that the
-    /// result does not depend on which worker owns which environment.
+    /// Adds one environment's contribution to a sum. Must be called once per environment and sum, so that the result
+    /// does not depend on the assignment of environments to workers.
     pub fn add(&mut self, sum: usize, value: f64) {
         self.sums[sum] = self.sums[sum].wrapping_add(to_fixed(value));
     }
 
-    /// Tells of an episode that ended on this worker.
+    /// Records an episode that ended on this worker.
     pub fn push_episode(&mut self, episode: Episode) {
         self.episodes.push(episode);
     }
 
-    /// Replaces the local sums and episodes by those of all workers.
+    /// Replaces the local sums and episodes with those of all workers.
     ///
     /// # Errors
     /// If the aggregation fails.
@@ -90,12 +90,12 @@ impl RolloutStatistics {
         Ok(())
     }
 
-    /// A sum over all environments.
+    /// Returns a sum over all environments.
     pub fn total(&self, sum: usize) -> f64 {
         from_fixed(self.sums[sum])
     }
 
-    /// Episodes that ended on any worker; of one environment at most the last `episodes_max`.
+    /// Returns the episodes that ended on any worker; at most the last `episodes_max` of each environment.
     pub fn episodes(&self) -> &[Episode] {
         &self.episodes
     }

@@ -1,9 +1,9 @@
-//! Random streams of a job: each environment has its own for each purpose, whichever worker it lives on.
+//! Random streams of a job: each environment has a separate stream for each purpose, regardless of its worker.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// What a stream is for.
+/// Purpose of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {
@@ -21,15 +21,15 @@ pub enum Purpose {
     Rates = 5,
     /// Packets that arrive in a network.
     Arrivals = 6,
-    /// Packets that arrive in an estimate of a network.
+    /// Packets that arrive in a simulated estimate of a network.
     SimulatedArrivals = 7,
-    /// When each GPU fails.
+    /// Failure times of each GPU.
     Failures = 8,
-    /// The same, in draws by which a placement is chosen before it is judged.
+    /// Failure times of each GPU in the draws that select a placement before it is evaluated.
     SelectionFailures = 9,
 }
 
-/// The stream of a job with `seed` for environment `index` and `purpose`. ChaCha8 streams with different
+/// Returns the stream of a job with `seed` for environment `index` and `purpose`. ChaCha8 streams with different
 /// numbers never overlap.
 pub fn stream(seed: u64, purpose: Purpose, index: usize) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

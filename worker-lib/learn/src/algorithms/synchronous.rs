@@ -1,4 +1,4 @@
-//! Synchronous training: each worker's gradient, their sum, the same update on all.
+//! Synchronous training: the gradients of all workers are summed, and all workers apply the same update.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,10 +15,10 @@ use super::trainer::{Place, Progress, Report, Trainer, agree, first_bytes};
 use crate::env::EnvSpec;
 use iswitch::{AggregateError, GradientAggregator};
 
-/// Gradients in one advance.
+/// Number of gradients in one advance.
 const ITERATIONS: u64 = 100;
 
-/// A run of both halves around an aggregator.
+/// A training run of both halves around an aggregator.
 pub struct SynchronousTrainer {
     algorithm: &'static str,
     config: String,
@@ -35,10 +35,10 @@ pub struct SynchronousTrainer {
 }
 
 impl SynchronousTrainer {
-    /// From the start of a run. `aggregator` sums vectors of the gradient and its tail.
+    /// Creates a trainer at the start of a run. `aggregator` sums vectors that consist of the gradient and its tail.
     ///
     /// # Errors
-    /// If its vectors have another length.
+    /// If the aggregator's vectors have a different length.
     pub fn new(
         halves: Halves,
         place: Place,
@@ -65,20 +65,20 @@ impl SynchronousTrainer {
         })
     }
 
-    /// Stops when this flag is set, instead of one of its own.
+    /// Uses this stop flag instead of the trainer's own.
     #[must_use]
     pub fn with_stop(self, stop: Arc<AtomicBool>) -> Self {
         Self { stop, ..self }
     }
 
-    /// Fails when a worker is lost, instead of going on with the others: whoever looks after the workers then starts
-    /// all again, from the last checkpoint.
+    /// Fails if a worker is lost, instead of continuing with the others; the supervisor of the workers then restarts
+    /// all of them from the last checkpoint.
     #[must_use]
     pub fn all_or_none(self) -> Self {
         Self { all_or_none: true, ..self }
     }
 
-    /// The parameters and whatever else gradients depend on.
+    /// Returns the model: the parameters and everything else that gradients depend on.
     pub fn model(&self) -> &[f32] {
         &self.model
     }

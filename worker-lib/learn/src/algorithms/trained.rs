@@ -1,4 +1,4 @@
-//! Trained agents in run directories, whatever the algorithm.
+//! Trained agents in run directories, regardless of the algorithm.
 
 use std::path::Path;
 
@@ -11,26 +11,26 @@ use super::ppo::PpoConfig;
 use super::trainer::{Algorithm, Policy};
 use crate::env::EnvSpec;
 
-/// Algorithms whose policies schedule or route, each named as the subcommand that runs it.
+/// Algorithms whose policies schedule or route, each named after the subcommand that runs it.
 const STUDIES: [&str; 3] = ["route", "coflow", "place"];
 
-/// What a run directory holds.
+/// Contents of a run directory.
 #[derive(Debug)]
 pub struct Trained {
-    /// Such as `ppo`.
+    /// Name of the algorithm, such as `ppo`.
     pub algorithm: String,
     /// Id of the environment.
     pub env: String,
-    /// Environment steps that it was trained for.
+    /// Number of environment steps of the training so far.
     pub steps: u64,
     file: ModelFile,
 }
 
 impl Trained {
-    /// The agent of the run in `directory`.
+    /// Reads the agent of the run in `directory`.
     ///
     /// # Errors
-    /// If there is none, or a policy of something else than an environment.
+    /// If there is no agent, or if its policy does not act in an environment.
     pub fn read(directory: &Path) -> Result<Self, TrainError> {
         let file = ModelFile::read(directory)?;
         let reader = file.reader()?;
@@ -43,10 +43,10 @@ impl Trained {
         Ok(Self { algorithm, env, steps, file })
     }
 
-    /// The agent, for that environment.
+    /// Loads the agent's policy for an environment.
     ///
     /// # Errors
-    /// If it was trained in another one, or its algorithm is unknown.
+    /// If the agent was trained in a different environment, or if its algorithm is unknown.
     pub fn policy(&self, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
         let reader = self.file.reader()?;
         if *self.env != *env.id {

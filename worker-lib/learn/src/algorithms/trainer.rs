@@ -1,4 +1,4 @@
-//! What every algorithm offers to those who drive it: the command line, checkpoints, a program of your own.
+//! The interface of every algorithm to its callers: the command line, checkpoints, and user programs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,24 +20,24 @@ use super::synchronous::SynchronousTrainer;
 use crate::env::EnvSpec;
 use iswitch::GradientAggregator;
 
-/// One worker's place in its job.
+/// Position of a worker in its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// This worker, from 0.
+    /// Rank of this worker, from 0.
     pub rank: usize,
-    /// Workers of the job.
+    /// Number of workers of the job.
     pub workers: usize,
 }
 
 impl Place {
-    /// The only worker of its job.
+    /// The position of the only worker of a job.
     pub const ALONE: Self = Self { rank: 0, workers: 1 };
 }
 
-/// How far a run is; the same on all workers.
+/// Progress of a run; identical on all workers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// Calls of [`Trainer::advance`] so far, those before a checkpoint included.
+    /// Calls of [`Trainer::advance`] so far, including those before a checkpoint.
     pub advances: u64,
     /// Environment steps so far, over all workers.
     pub steps: u64,
@@ -45,92 +45,94 @@ pub struct Progress {
     pub total_steps: u64,
     /// Gradients aggregated and applied so far.
     pub iterations: u64,
-    /// Mean return of the last 100 episodes; nothing before the first has ended.
+    /// Mean return of the last 100 episodes; `None` until the first episode has ended.
     pub mean_return: Option<f64>,
-    /// The run is complete.
+    /// Whether the run is complete.
     pub finished: bool,
 }
 
-/// What one advance did.
+/// Outcome of one advance.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Mean return of the episodes that ended, if any did.
+    /// Mean return of the episodes that ended during the advance, if any did.
     pub episodic_return: Option<f64>,
-    /// Their mean length, steps.
+    /// Mean length of the episodes that ended, in steps.
     pub episodic_length: Option<f64>,
-    /// In the order of [`Trainer::loss_names`].
+    /// Losses, in the order of [`Trainer::loss_names`].
     pub losses: Vec<f64>,
-    /// How long it took.
+    /// Duration of the advance.
     pub elapsed: Duration,
-    /// A worker asked to stop; all stop here.
+    /// Whether a worker requested a stop; all workers stop at this point.
     pub stopped: bool,
 }
 
-/// A run of one worker: a state machine that advances until it is finished. All workers of a job advance together.
+/// A training run as one worker sees it: a state machine that advances until it is finished. All workers of a job
+/// advance together.
 pub trait Trainer {
-    /// Such as `ppo`.
+    /// Returns the name of the algorithm, such as `ppo`.
     fn algorithm(&self) -> &'static str;
 
-    /// The hyper-parameters, as JSON.
+    /// Returns the hyper-parameters as JSON.
     fn config_json(&self) -> String;
 
-    /// The environment's shapes and limits.
+    /// Returns the shapes and limits of the environment.
     fn spec(&self) -> &EnvSpec;
 
-    /// This worker's place.
+    /// Returns the position of this worker in the job.
     fn place(&self) -> Place;
 
-    /// What sums the gradients.
+    /// Returns the aggregator that sums the gradients.
     fn aggregator(&mut self) -> &mut dyn GradientAggregator;
 
-    /// How long each aggregation of a gradient in the last advance took.
+    /// Returns the durations of the gradient aggregations of the last advance.
     fn aggregation_times(&self) -> &[Duration];
 
-    /// Set it to make all workers stop at the end of an advance.
+    /// Returns the flag that, when set, makes all workers stop at the end of an advance.
     fn stop_handle(&self) -> Arc<AtomicBool>;
 
-    /// What [`Report::losses`] are, as names of curves.
+    /// Returns the curve names of [`Report::losses`].
     fn loss_names(&self) -> &'static [&'static str];
 
-    /// Acts and learns for a while, together with the other workers.
+    /// Acts and learns for one advance, together with the other workers.
     ///
     /// # Errors
-    /// If an environment or an aggregation fails, or workers were started with different hyper-parameters or
-    /// from different checkpoints. The trainer is then not to be used again; go on from a checkpoint.
+    /// If an environment or an aggregation fails, or if the workers were started with different hyper-parameters or
+    /// from different checkpoints. The trainer is then unusable; resume from a checkpoint.
     fn advance(&mut self) -> Result<Report, TrainError>;
 
-    /// How far the run is.
+    /// Returns the progress of the run.
     fn progress(&self) -> Progress;
 
-    /// Digest of what all workers have alike: equal on two of them if and only if that is.
+    /// Returns a digest of the replicated state: two workers have equal digests if and only if their states are
+    /// equal.
     fn digest(&self) -> u64;
 
-    /// Something about the sizes that differs from what was asked for, in words.
+    /// Returns a description of sizes that differ from the requested ones, if any do.
     fn note(&self) -> Option<String> {
         None
     }
 
-    /// Writes what all workers have alike.
+    /// Writes the state that is replicated on all workers.
     fn write_model(&self, writer: &mut Writer);
 
-    /// Takes in what [`Self::write_model`] wrote.
+    /// Restores the state that [`Self::write_model`] wrote.
     ///
     /// # Errors
-    /// If it does not fit.
+    /// If the saved state does not match this trainer.
     fn read_model(&mut self, reader: &Reader<'_>) -> Result<(), TrainError>;
 
-    /// Writes what only this worker has.
+    /// Writes the state that belongs to this worker only.
     fn write_worker(&self, writer: &mut Writer);
 
-    /// Takes in what [`Self::write_worker`] wrote, of all workers; gives the environments of this worker that are
-    /// in no file.
+    /// Restores the state that [`Self::write_worker`] wrote, given the files of all workers. Returns the environments
+    /// of this worker that no file contains.
     ///
     /// # Errors
-    /// If it does not fit.
+    /// If the saved state does not match this trainer.
     fn read_worker(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError>;
 }
 
-/// Gives the `values` of every worker to every worker, by rank; see [`all_gather_u64`].
+/// Exchanges `values` among all workers and returns them by rank; see [`all_gather_u64`].
 ///
 /// # Errors
 /// If the aggregation fails.
@@ -139,20 +141,20 @@ pub fn all_gather(trainer: &mut dyn Trainer, values: &[u64]) -> Result<Vec<Vec<u
     all_gather_u64(trainer.aggregator(), rank, workers, values)
 }
 
-/// Whether what all workers should have alike is identical to the last bit. All must call it at the same time.
+/// Returns whether the replicated state is bit-identical on all workers. All workers must call it at the same time.
 ///
 /// # Errors
 /// If the aggregation fails.
 pub fn replicas_identical(trainer: &mut dyn Trainer) -> Result<bool, TrainError> {
     let digest = trainer.digest();
-    // A worker that was lost has written nothing.
+    // The entry of a lost worker is 0.
     Ok(all_gather(trainer, &[digest])?.iter().all(|other| other[0] == digest || other[0] == 0))
 }
 
 /// Checks that all workers run the same job from the same state.
 ///
 /// # Errors
-/// If one does not; the text says which and in what.
+/// If one worker differs; the text names the worker and the difference.
 pub(super) fn agree(trainer: &mut dyn Trainer) -> Result<(), TrainError> {
     let job = first_bytes(
         Sha256::new()
@@ -178,42 +180,43 @@ pub(super) fn agree(trainer: &mut dyn Trainer) -> Result<(), TrainError> {
     Ok(())
 }
 
-/// The first 8 bytes of a hash, never 0, which stands for a worker that said nothing.
+/// Returns the first 8 bytes of a hash, but never 0, which marks a worker that sent nothing.
 pub fn first_bytes(hash: Sha256) -> u64 {
     let digest = hash.finalize();
     digest.iter().take(8).fold(0, |value, byte| value << 8 | u64::from(*byte)).max(1)
 }
 
-/// What runs of all algorithms have.
+/// Hyper-parameters that all algorithms have.
 #[derive(Debug)]
 pub struct CommonParameters<'a> {
     /// Environment steps of the run.
     pub total_steps: &'a mut u64,
     /// Seed of all random streams.
     pub seed: &'a mut u64,
-    /// Environments of the job; by default chosen by the number of workers.
+    /// Number of environments of the job; chosen by the world size if absent.
     pub environments: &'a mut Option<usize>,
 }
 
-/// How the algorithms of a family are put together from their parts: [`OnPolicy`](super::on_policy::OnPolicy) and
-/// [`OffPolicy`](super::off_policy::OffPolicy). Hyper-parameters have been checked.
+/// Assembly of the algorithms of one family from their parts; the families are
+/// [`OnPolicy`](super::on_policy::OnPolicy) and [`OffPolicy`](super::off_policy::OffPolicy). The caller has checked
+/// the hyper-parameters.
 pub trait Family<A> {
-    /// See [`Algorithm::halves`].
+    /// Assembles both halves of a learner; see [`Algorithm::halves`].
     ///
     /// # Errors
-    /// If an environment cannot be made or sizes do not fit.
+    /// If an environment cannot be made or the sizes are invalid.
     fn halves(config: A, place: Place, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError>;
 
-    /// See [`Algorithm::remote_learner`].
+    /// Assembles a remote learner; see [`Algorithm::remote_learner`].
     ///
     /// # Errors
-    /// If the environment is not one for this algorithm or sizes do not fit.
+    /// If the algorithm does not support the environment or the sizes are invalid.
     fn remote_learner(config: A, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError>;
 
-    /// See [`Algorithm::remote_actor`].
+    /// Assembles a remote actor; see [`Algorithm::remote_actor`].
     ///
     /// # Errors
-    /// As [`Self::halves`].
+    /// See [`Self::halves`].
     fn remote_actor(
         config: &A,
         environments: Range<usize>,
@@ -221,7 +224,7 @@ pub trait Family<A> {
     ) -> Result<RemoteActor, TrainError>;
 }
 
-/// The accessors of [`Algorithm`] to hyper-parameters that all algorithms have under the same names.
+/// Defines the accessors of [`Algorithm`] for hyper-parameters that all algorithms name alike.
 macro_rules! common_accessors {
     () => {
         fn hidden(&self) -> &[usize] {
@@ -237,42 +240,42 @@ macro_rules! common_accessors {
 
 pub(super) use common_accessors;
 
-/// An algorithm, by its hyper-parameters.
+/// An algorithm, represented by its hyper-parameters.
 pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
-    /// As on the command line.
+    /// Name of the algorithm on the command line.
     const NAME: &'static str;
 
-    /// The environment that is trained in if none is named.
+    /// Default environment.
     const DEFAULT_ENV: &'static str;
 
-    /// Advances between checkpoints, unless asked for otherwise.
+    /// Default number of advances between checkpoints.
     const CHECKPOINT_EVERY: u64;
 
-    /// Whether it learns from rollouts or from replayed transitions.
+    /// Family of the algorithm: whether it learns from rollouts or from replayed transitions.
     type Family: Family<Self>;
 
-    /// Tuned values for an environment, general ones where it has none of its own.
+    /// Returns tuned hyper-parameters for an environment, or general ones for an environment without a preset.
     fn preset(env: &str) -> Self;
 
-    /// Refuses what cannot be.
+    /// Checks that all hyper-parameters are in range.
     ///
     /// # Errors
-    /// [`TrainError::Config`] names what is out of range.
+    /// [`TrainError::Config`] names the hyper-parameter that is out of range.
     fn check(&self) -> Result<(), TrainError>;
 
-    /// Widths of hidden layers.
+    /// Returns the widths of the hidden layers.
     fn hidden(&self) -> &[usize];
 
-    /// What all algorithms have.
+    /// Returns the hyper-parameters that all algorithms have.
     fn common(&mut self) -> CommonParameters<'_>;
 
-    /// Floats in the vectors that the workers of a job sum.
+    /// Returns the number of floats in the vectors that the workers of a job sum.
     ///
     /// # Errors
-    /// If the environment is not one for this algorithm.
+    /// If the algorithm does not support the environment.
     fn vector_len(&self, env: &EnvSpec, mode: Mode) -> Result<usize, TrainError>;
 
-    /// Both halves of a learner, at the start of a run.
+    /// Creates both halves of a learner at the start of a run.
     ///
     /// # Errors
     /// If a hyper-parameter is out of range or an environment cannot be made.
@@ -281,19 +284,19 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
         Self::Family::halves(self, place, factory, mode)
     }
 
-    /// What learns, as one of `place.workers` learners, from experience of actors elsewhere.
+    /// Creates one of `place.workers` learners that learn from the experience of remote actors.
     ///
     /// # Errors
-    /// If a hyper-parameter is out of range or the environment is not one for this algorithm.
+    /// If a hyper-parameter is out of range or the algorithm does not support the environment.
     fn remote_learner(self, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
         self.check()?;
         Self::Family::remote_learner(self, place, spec)
     }
 
-    /// What acts, in the environments with these numbers, for learners elsewhere.
+    /// Creates an actor that acts in the environments with these numbers for remote learners.
     ///
     /// # Errors
-    /// As [`Self::remote_learner`], or if an environment cannot be made.
+    /// Those of [`Self::remote_learner`]; also, if an environment cannot be made.
     fn remote_actor(
         &self,
         environments: Range<usize>,
@@ -302,11 +305,11 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
         Self::Family::remote_actor(self, environments, factory)
     }
 
-    /// A run from its start. `aggregator` must sum vectors of [`Self::vector_len`] floats.
+    /// Creates a trainer at the start of a run. `aggregator` must sum vectors of [`Self::vector_len`] floats.
     ///
     /// # Errors
-    /// If a hyper-parameter is out of range, an environment cannot be made, or the aggregator's vectors have
-    /// another length.
+    /// If a hyper-parameter is out of range, an environment cannot be made, or the aggregator's vectors have a
+    /// different length.
     fn trainer(
         self,
         place: Place,
@@ -317,25 +320,25 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
         Ok(Box::new(SynchronousTrainer::new(halves, place, aggregator)?))
     }
 
-    /// The trained agent of a model file.
+    /// Loads the trained agent from a model file.
     ///
     /// # Errors
-    /// If the file does not fit.
+    /// If the file does not match the hyper-parameters or the environment.
     fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError>;
 }
 
-/// Whether workers wait for each other.
+/// Synchronisation between workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// All gradients of an update are made at the same parameters.
+    /// All gradients of an update are computed at the same parameters.
     Synchronous,
-    /// Each worker goes at its own pace.
+    /// Each worker proceeds at its own pace.
     Asynchronous,
 }
 
 /// A trained agent that only acts.
 pub trait Policy {
-    /// Chooses an action (`[action_dim]`; a discrete action is its index) for an observation as the environment gives
-    /// it. With `rng` it is drawn as in training where the policy is stochastic.
+    /// Writes to `action` (`[action_dim]`; a discrete action is its index) the action for an observation in the
+    /// environment's units. If `rng` is given and the policy is stochastic, the action is sampled as in training.
     fn act(&mut self, observation: &[f32], rng: Option<&mut ChaCha8Rng>, action: &mut [f32]);
 }

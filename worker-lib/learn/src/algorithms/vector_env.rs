@@ -1,4 +1,4 @@
-//! Environments that act together, a step at a time, for off-policy algorithms.
+//! Environments that step together, for off-policy algorithms.
 
 use super::TrainError;
 use super::environments::EnvironmentSlot;
@@ -6,22 +6,23 @@ use super::halves::Tail;
 use super::replay::Transition;
 use crate::env::EnvSpec;
 
-/// Takes the transitions of a step; the first argument is the environment, counted from 0 here.
+/// Receiver of the transitions of a step; the first argument is the index of the environment in this process.
 pub type TransitionSink<'a> = dyn FnMut(usize, &Transition<'_>) + 'a;
 
-/// This process's environments and what they stand at.
+/// This process's environments and their current observations.
 pub struct VectorEnv {
     spec: EnvSpec,
     slots: Vec<EnvironmentSlot>,
     clip_rewards: bool,
     tail: Tail,
-    /// As the networks want them, `[environments, observation_dim]`.
+    /// Observations scaled for the networks, `[environments, observation_dim]`.
     observations: Vec<f32>,
     next_observation: Vec<f32>,
 }
 
 impl VectorEnv {
-    /// Of environments at the start of their episodes. With `clip_rewards` transitions have rewards in [-1, 1].
+    /// Wraps environments that are at the start of their episodes. With `clip_rewards`, the rewards of transitions
+    /// are clipped to [-1, 1].
     pub fn new(spec: EnvSpec, slots: Vec<EnvironmentSlot>, clip_rewards: bool) -> Self {
         Self {
             observations: vec![0.0; slots.len() * spec.observation_dim],
@@ -33,22 +34,22 @@ impl VectorEnv {
         }
     }
 
-    /// The environment's shapes and limits.
+    /// Returns the shapes and limits of the environment.
     pub fn spec(&self) -> &EnvSpec {
         &self.spec
     }
 
-    /// The environments.
+    /// Returns the environments.
     pub fn slots(&self) -> &[EnvironmentSlot] {
         &self.slots
     }
 
-    /// The environments.
+    /// Returns the environments.
     pub fn slots_mut(&mut self) -> &mut [EnvironmentSlot] {
         &mut self.slots
     }
 
-    /// What the environments stand at, as the networks want it, `[environments, observation_dim]`.
+    /// Returns the current observations, scaled for the networks, `[environments, observation_dim]`.
     pub fn observations(&mut self) -> &[f32] {
         let dim = self.spec.observation_dim;
         for (slot, row) in self.slots.iter().zip(self.observations.chunks_exact_mut(dim)) {
@@ -57,8 +58,8 @@ impl VectorEnv {
         &self.observations
     }
 
-    /// One step of each environment with its row of `actions` (`[environments, action_dim]`; a discrete action is
-    /// its index). [`Self::observations`] comes before.
+    /// Takes one step in each environment with its row of `actions` (`[environments, action_dim]`; a discrete action
+    /// is its index). [`Self::observations`] must be called before.
     ///
     /// # Errors
     /// If an environment fails.
@@ -100,7 +101,7 @@ impl VectorEnv {
         Ok(())
     }
 
-    /// What has happened since the last call.
+    /// Returns the statistics since the last call.
     pub fn take_tail(&mut self) -> Tail {
         std::mem::take(&mut self.tail)
     }

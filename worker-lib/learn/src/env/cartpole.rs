@@ -1,5 +1,5 @@
-//! CartPole-v1: balance a pole on a cart by pushing left or right (Barto, Sutton and Anderson, 1983), with the
-//! constants and the Euler step of Gymnasium, against whose recorded trajectories it is checked.
+//! CartPole-v1: balance a pole on a cart by pushing left or right (Barto, Sutton and Anderson, 1983). Constants and
+//! the Euler step are those of Gymnasium; tests compare with its recorded trajectories.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -8,27 +8,27 @@ use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_stat
 
 pub(super) const ID: &str = "CartPole-v1";
 
-/// m/s^2.
+/// Gravitational acceleration, m/s^2.
 const GRAVITY: f64 = 9.8;
-/// kg.
+/// Mass of the cart, kg.
 const CART_MASS: f64 = 1.0;
-/// kg.
+/// Mass of the pole, kg.
 const POLE_MASS: f64 = 0.1;
-/// Half the pole, m.
+/// Half the length of the pole, m.
 const POLE_HALF_LENGTH: f64 = 0.5;
-/// N, to the left (action 0) or right (action 1).
+/// Force, N, to the left (action 0) or right (action 1).
 const FORCE: f64 = 10.0;
-/// s.
+/// Time between two actions, s.
 const TIME_STEP: f64 = 0.02;
-/// m from the middle.
+/// Maximum distance from the middle, m.
 const POSITION_MAX: f64 = 2.4;
-/// rad from upright: 12 degrees.
+/// Maximum angle from upright, rad: 12 degrees.
 const ANGLE_MAX: f64 = 12.0 * 2.0 * std::f64::consts::PI / 360.0;
-/// Each state variable starts uniform within this of zero.
+/// Bound of the uniform initial value of each state variable.
 const START_SPREAD: f64 = 0.05;
 
-/// The environment. Observation: position (m), velocity (m/s), angle (rad, clockwise), angular velocity
-/// (rad/s). Action: 0 left, 1 right. Reward 1 a step.
+/// The CartPole-v1 environment. Observation: position (m), velocity (m/s), angle (rad, clockwise), angular velocity
+/// (rad/s). Action: 0 left, 1 right. Reward: 1 for each step.
 #[derive(Debug)]
 pub struct CartPole {
     spec: EnvSpec,
@@ -36,7 +36,7 @@ pub struct CartPole {
 }
 
 impl CartPole {
-    /// At rest, upright, in the middle.
+    /// Creates a cart in the middle with an upright pole, at rest.
     pub fn new() -> Self {
         let spec = EnvSpec {
             id: ID.into(),
@@ -117,8 +117,9 @@ mod tests {
     use super::*;
     use rand::SeedableRng;
 
-    /// `fixtures/env/cartpole.csv`: `episode,action,x,x_dot,theta,theta_dot,terminated`, recorded once from
-    /// Gymnasium 1.4.0's CartPole-v1 (its float64 state); the first line of an episode has action -1: the start.
+    /// `fixtures/env/cartpole.csv` has the columns `episode,action,x,x_dot,theta,theta_dot,terminated`, recorded once
+    /// from Gymnasium 1.4.0's CartPole-v1 (its float64 state). The first line of an episode has action -1 and holds
+    /// the start state.
     #[test]
     fn follows_the_recorded_trajectories_of_gymnasium() {
         let fixture = include_str!("../../../../fixtures/env/cartpole.csv");

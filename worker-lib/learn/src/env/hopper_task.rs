@@ -1,33 +1,33 @@
-//! What a hopper is asked to do, alike for both simulators: Gymnasium's Hopper-v5 in observation, reward and
-//! termination.
+//! The task of both hopper simulators: observation, reward and termination of Gymnasium's Hopper-v5.
 //!
-//! Coordinates q: x and z of the torso's joint frame (m), pitch, thigh, leg and foot angles (rad); v their rates.
+//! The coordinates q are x and z of the torso's joint frame (m), and the pitch, thigh, leg and foot angles (rad); v
+//! are their rates.
 
 use super::{ActionSpec, EnvSpec, Step};
 
-/// Coordinates.
+/// Number of coordinates.
 pub(super) const N: usize = 6;
-/// Motors: thigh, leg, foot.
+/// Number of motors: thigh, leg, foot.
 pub(super) const MOTORS: usize = 3;
 /// Time between two actions, s.
 pub(super) const ACTION_TIME: f64 = 0.008;
-/// Each coordinate and velocity starts uniform within this of its standing value.
+/// Bound of the uniform deviation of each initial coordinate and velocity from its standing value.
 pub(super) const START_SPREAD: f64 = 5e-3;
 
-/// The episode ends when the torso is not above this, m ...
+/// Height of the torso, m, at or below which the episode ends.
 const HEALTHY_HEIGHT: f64 = 0.7;
-/// ... or leans further than this, rad ...
+/// Absolute pitch of the torso, rad, at or above which the episode ends.
 const HEALTHY_PITCH: f64 = 0.2;
-/// ... or any other coordinate or velocity exceeds this.
+/// Absolute value of any other coordinate or velocity at or above which the episode ends.
 const HEALTHY_STATE: f64 = 100.0;
 /// Reward of each healthy step.
 const HEALTHY_REWARD: f64 = 1.0;
 /// Cost per squared action.
 const CONTROL_COST: f64 = 1e-3;
-/// Velocities are observed within this range.
+/// Bound of the absolute observed velocities.
 const OBSERVED_VELOCITY: f64 = 10.0;
 
-/// Shapes and limits of the environment `id`.
+/// Returns the shapes and limits of the environment `id`.
 pub(super) fn spec(id: &'static str) -> EnvSpec {
     EnvSpec {
         id: id.into(),
@@ -39,7 +39,7 @@ pub(super) fn spec(id: &'static str) -> EnvSpec {
     }
 }
 
-/// Writes all coordinates but x, which the task does not depend on, and the clipped velocities.
+/// Writes the clipped velocities and all coordinates except x, on which the task does not depend.
 pub(super) fn observe(q: &[f64], v: &[f64], observation: &mut [f32]) {
     let (positions, velocities) = observation.split_at_mut(N - 1);
     positions.iter_mut().zip(&q[1..]).for_each(|(o, q)| *o = *q as f32);
@@ -47,7 +47,7 @@ pub(super) fn observe(q: &[f64], v: &[f64], observation: &mut [f32]) {
     velocities.iter_mut().zip(clipped).for_each(|(o, v)| *o = v as f32);
 }
 
-/// What a step from `x_before` to the state (q, v) under `control` is worth, and whether it ends the episode.
+/// Returns the outcome of a step from `x_before` to the state (q, v) under `control`.
 pub(super) fn outcome(x_before: f64, q: &[f64], v: &[f64], control: &[f64; MOTORS]) -> Step {
     let bounded = q[2..].iter().chain(v).all(|x| x.abs() < HEALTHY_STATE);
     let healthy = bounded && q[1] > HEALTHY_HEIGHT && q[2].abs() < HEALTHY_PITCH;

@@ -1,8 +1,8 @@
-//! Environments: what an agent acts in.
+//! Environments in which agents act.
 //!
-//! Built in and free of any library: [`CartPole`], [`Pendulum`] and [`PlanarHopper`]. [`MujocoHopper`] and
-//! [`HalfCheetah`] open libmujoco at run time. Every other id is left to Gymnasium in a child Python process
-//! ([`GymnasiumEnvironment`]). [`make`] finds an environment by the id that Gymnasium users know.
+//! [`CartPole`], [`Pendulum`] and [`PlanarHopper`] are built in and need no library. [`MujocoHopper`] and
+//! [`HalfCheetah`] open libmujoco at run time. Every other id is passed to Gymnasium in a child Python process
+//! ([`GymnasiumEnvironment`]). [`make`] makes an environment, given its Gymnasium id.
 
 mod cartpole;
 mod gymnasium;
@@ -27,23 +27,23 @@ pub use pendulum::Pendulum;
 pub use planar_hopper::PlanarHopper;
 pub use time_limit::TimeLimit;
 
-/// What actions an environment takes.
+/// Kind and size of the actions of an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionSpec {
     /// `dim` numbers; the environment clips each to [-1, 1].
     Continuous {
-        /// How many.
+        /// Number of dimensions.
         dim: usize,
     },
     /// One of `n` choices.
     Discrete {
-        /// How many.
+        /// Number of choices.
         n: usize,
     },
 }
 
 impl ActionSpec {
-    /// Floats of an action as learners keep it: a discrete one is its index.
+    /// Returns the number of floats of an action as learners store it: a discrete action is its index.
     pub fn stored_dim(self) -> usize {
         match self {
             Self::Continuous { dim } => dim,
@@ -52,25 +52,25 @@ impl ActionSpec {
     }
 }
 
-/// What does not change over the life of an environment.
+/// Properties that stay fixed over the life of an environment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnvSpec {
-    /// Name for [`make`].
+    /// Id for [`make`].
     pub id: Cow<'static, str>,
-    /// Floats in an observation.
+    /// Number of floats in an observation.
     pub observation_dim: usize,
-    /// Where observations are images: their shape, of `observation_dim` values from 0 to 255.
+    /// Shape of image observations, which have `observation_dim` values from 0 to 255; `None` for other observations.
     pub image: Option<ImageShape>,
-    /// What [`Environment::step`] takes.
+    /// Actions that [`Environment::step`] takes.
     pub action: ActionSpec,
-    /// Steps after which an episode is truncated.
+    /// Number of steps after which an episode is truncated.
     pub episode_steps_max: u32,
-    /// Mean return of the last 100 episodes at which the task counts as solved; infinite where nobody has said one.
+    /// Mean return of the last 100 episodes at which the task counts as solved; infinite if none is defined.
     pub solved_return: f64,
 }
 
 impl EnvSpec {
-    /// An action that a learner keeps, `[stored_dim]`, as the environment takes it.
+    /// Converts a stored action, `[stored_dim]`, to the environment's representation.
     pub fn to_env<'a>(&self, action: &'a [f32]) -> Action<'a> {
         match self.action {
             ActionSpec::Continuous { .. } => Action::Continuous(action),
@@ -78,7 +78,7 @@ impl EnvSpec {
         }
     }
 
-    /// An observation as networks want it: images in [0, 1], others as they are.
+    /// Scales an observation for networks: images to [0, 1]; other observations are copied.
     pub fn scale_observation(&self, observation: &[f32], scaled: &mut [f32]) {
         if self.image.is_some() {
             scaled.iter_mut().zip(observation).for_each(|(scaled, x)| *scaled = x / 255.0);
@@ -88,7 +88,7 @@ impl EnvSpec {
     }
 }
 
-/// An agent's choice.
+/// An action of an agent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action<'a> {
     /// One value per dimension, nominally in [-1, 1].
@@ -97,95 +97,96 @@ pub enum Action<'a> {
     Discrete(usize),
 }
 
-/// What one step gave.
+/// Outcome of one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Reward of the step, not scaled.
     pub reward: f64,
-    /// The task came to its end: nothing of value follows.
+    /// Whether the task ended, so that the future has no value.
     pub terminated: bool,
-    /// The time limit cut the episode: what would have followed still counts, so a learner bootstraps.
+    /// Whether the time limit truncated the episode. The future still has value, so a learner bootstraps.
     pub truncated: bool,
-    /// The agent lost one of several lives. For a value function nothing of value follows, but the episode goes on
-    /// and its return counts on: no reset is due.
+    /// Whether the agent lost one of several lives. For a value function, the future then has no value, but the
+    /// episode and its return continue; the environment must not be reset.
     pub life_lost: bool,
 }
 
-/// Why an environment cannot be made or go on.
+/// Reason why an environment cannot be made or cannot continue.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum EnvError {
-    /// No environment that is built in has this id, and none of Gymnasium can be made by it.
+    /// The id is not built in, and Gymnasium cannot make the environment.
     #[error("unknown environment {id:?}: not built in ({known}), and {reason}", known = known_ids().join(", "))]
     UnknownId {
-        /// What was asked for.
+        /// The requested id.
         id: String,
-        /// Why not by Gymnasium: it does not know the id, or something is to be installed.
+        /// Reason why Gymnasium failed: the id is unknown, or a package is missing.
         reason: String,
     },
-    /// An action of the wrong kind or size.
+    /// An action has the wrong kind or size.
     #[error("the environment takes {expected:?}, not {actual}")]
     WrongAction {
-        /// What it takes.
+        /// Actions that the environment takes.
         expected: ActionSpec,
-        /// What it got.
+        /// The action that was passed.
         actual: String,
     },
-    /// A saved state of another environment or version.
+    /// A saved state belongs to another environment or version.
     #[error("saved state has {actual} numbers, this environment needs {expected}")]
     WrongState {
-        /// Numbers needed.
+        /// Expected number of values.
         expected: usize,
-        /// Numbers given.
+        /// Actual number of values.
         actual: usize,
     },
-    /// A step before the first reset, or after the end of an episode.
+    /// A step was taken before the first reset or after the end of an episode.
     #[error("a step outside of an episode: reset the environment first")]
     NotReset,
-    /// An environment in a child process cannot be made or kept going; the text says which, and why.
+    /// An environment in a child process cannot be made or continued; the text names the environment and the reason.
     #[error("{0}")]
     Gymnasium(String),
-    /// libmujoco is missing or unusable; the text says what was looked for.
+    /// libmujoco is missing or unusable; the text lists the locations that were searched.
     #[error("{0}")]
     Mujoco(String),
 }
 
-/// A task: reset, then steps until one says terminated or truncated, then reset again.
+/// A task: a reset, followed by steps until one is terminated or truncated, followed by the next reset.
 ///
-/// All randomness comes from the generator passed to [`Self::reset`], so that the owner can save it.
+/// All randomness comes from the generator passed to [`Self::reset`], so that the caller can save it.
 pub trait Environment: Send {
-    /// Shapes and limits.
+    /// Returns the shapes and limits of the environment.
     fn spec(&self) -> &EnvSpec;
 
-    /// Starts an episode; writes the first observation (`[observation_dim]`).
+    /// Starts an episode and writes the first observation (`[observation_dim]`).
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError>;
 
-    /// Acts once; writes the next observation (`[observation_dim]`), also at the end of an episode.
+    /// Acts once and writes the next observation (`[observation_dim]`), even at the end of an episode.
     fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError>;
 
-    /// Announces the action that [`Self::finish_step`] will be given next, so that environments which share a process
-    /// act together: announce it to all of them before the first one finishes. The default does nothing.
+    /// Announces the action of the next [`Self::finish_step`], so that environments that share a process step
+    /// together. Callers announce the actions of all environments before they finish the first step. The default does
+    /// nothing.
     fn begin_step(&mut self, _action: Action<'_>) -> Result<(), EnvError> {
         Ok(())
     }
 
-    /// Second half of a step that [`Self::begin_step`] has announced: acts, or waits for what the action has led to.
-    /// Takes the same action again, because an environment that acts only now has not kept it, and writes and gives
-    /// what [`Self::step`] does. The default is [`Self::step`].
+    /// Finishes a step that [`Self::begin_step`] announced: acts, or waits for the result of the action. Takes the
+    /// same action again, because an environment that acts only now has not stored it. Writes and returns the same as
+    /// [`Self::step`], which is the default.
     fn finish_step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
         self.step(action, observation)
     }
 
-    /// The state in the middle of an episode, for [`Self::restore_state`].
+    /// Returns the state, possibly in the middle of an episode, for [`Self::restore_state`].
     fn save_state(&self) -> Vec<f64>;
 
-    /// Goes on from a saved state, bit for bit as the environment that saved it would have.
+    /// Restores a saved state, after which the environment continues bit for bit like the one that saved it.
     fn restore_state(&mut self, state: &[f64]) -> Result<(), EnvError>;
 }
 
 type Maker = fn() -> Result<Box<dyn Environment>, EnvError>;
 
-/// Every id with what makes it.
+/// Built-in ids and their constructors.
 const REGISTRY: [(&str, Maker); 5] = [
     (cartpole::ID, || Ok(Box::new(TimeLimit::new(CartPole::new())))),
     (pendulum::ID, || Ok(Box::new(TimeLimit::new(Pendulum::new())))),
@@ -194,29 +195,29 @@ const REGISTRY: [(&str, Maker); 5] = [
     (mujoco::HALF_CHEETAH_ID, || Ok(Box::new(TimeLimit::new(HalfCheetah::new()?)))),
 ];
 
-/// Makes an environment by its id, time limit included: one that is built in, or else Gymnasium's. The prefix
-/// `gymnasium:` asks for Gymnasium's in any case.
+/// Makes an environment, with its time limit, given its id: a built-in one if there is one, otherwise Gymnasium's.
+/// The prefix `gymnasium:` always selects Gymnasium's.
 ///
 /// # Errors
-/// [`EnvError::UnknownId`] lists what is built in, and says what is missing for others; an environment that needs a
-/// library says which.
+/// [`EnvError::UnknownId`] lists the built-in ids and names the missing package. An environment that needs a library
+/// names the library.
 pub fn make(id: &str) -> Result<Box<dyn Environment>, EnvError> {
     Ok(make_vector(id, 1)?.remove(0))
 }
 
-/// Makes `count` environments of that id. Those of Gymnasium share one process: announce the steps of all to
+/// Makes `count` environments of the same id. Those of Gymnasium share one process: announce all steps with
 /// [`Environment::begin_step`] before finishing any.
 ///
 /// # Errors
-/// As [`make`].
+/// See [`make`].
 pub fn make_vector(id: &str, count: usize) -> Result<Vec<Box<dyn Environment>>, EnvError> {
     make_vector_with(id, count, &GymnasiumOptions::default())
 }
 
-/// As [`make_vector`], with a Python of the caller's choice.
+/// Makes environments like [`make_vector`], with a Python interpreter of the caller's choice.
 ///
 /// # Errors
-/// As [`make`].
+/// See [`make`].
 pub fn make_vector_with(
     id: &str,
     count: usize,
@@ -229,12 +230,12 @@ pub fn make_vector_with(
     Ok(all.into_iter().map(|env| Box::new(env) as Box<dyn Environment>).collect())
 }
 
-/// Ids that are built in.
+/// Returns the built-in ids.
 pub fn known_ids() -> Vec<&'static str> {
     REGISTRY.iter().map(|(id, _)| *id).collect()
 }
 
-/// The values of a continuous action, each clipped to [-1, 1], or the error that says what came instead.
+/// Returns the values of a continuous action, each clipped to [-1, 1], or an error that describes the actual action.
 fn clipped<const DIM: usize>(action: Action<'_>) -> Result<[f64; DIM], EnvError> {
     match action {
         Action::Continuous(values) if values.len() == DIM => {
@@ -257,7 +258,7 @@ mod tests {
 
     use super::*;
 
-    /// What was made, or nothing where the machine lacks what it needs; says so.
+    /// Returns the environment, or `None` and a message if the machine lacks a prerequisite.
     pub(in crate::env) fn available<E>(made: Result<E, EnvError>) -> Option<E> {
         match made {
             Ok(env) => Some(env),
@@ -265,7 +266,7 @@ mod tests {
                 let thread = std::thread::current();
                 let line = format!("SKIPPED {}: {error}", thread.name().unwrap_or("test"));
                 assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{line}");
-                // Past the capture of the test harness, so that it shows.
+                // Writes directly to stderr, because the test harness would capture the output of `eprintln!`.
                 let _ = writeln!(std::io::stderr(), "{line}");
                 None
             }

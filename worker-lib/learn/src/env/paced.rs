@@ -6,8 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Action, EnvError, EnvSpec, Environment, Step};
 
-/// Lets an environment take its steps at a fixed rate, as one does that is a machine in the world. One that is late
-/// does not hurry afterwards.
+/// Steps an environment at a fixed rate, like a physical machine. A late step does not shorten the following periods.
 pub struct Paced {
     inner: Box<dyn Environment>,
     period: Duration,
@@ -15,7 +14,7 @@ pub struct Paced {
 }
 
 impl Paced {
-    /// Around `inner`, whose steps begin at least a `period` apart.
+    /// Wraps `inner`, whose steps then begin at least one `period` apart.
     pub fn new(inner: Box<dyn Environment>, period: Duration) -> Self {
         Self { inner, period, next: Instant::now() }
     }
@@ -80,7 +79,7 @@ mod tests {
             let step = paced.finish_step(action, &mut a).unwrap();
             assert_eq!((step, a), (plain.step(action, &mut b).unwrap(), b));
         }
-        // The first one at once. No machine is too fast for this.
+        // The first step is immediate, so three steps take at least two periods on any machine.
         assert!(began.elapsed() >= 2 * period);
         assert_eq!(paced.save_state(), plain.save_state());
     }

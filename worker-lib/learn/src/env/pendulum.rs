@@ -1,5 +1,5 @@
-//! Pendulum-v1: swing a pendulum up and hold it there, with the constants and the Euler step of Gymnasium, against
-//! whose recorded trajectories it is checked.
+//! Pendulum-v1: swing a pendulum up and hold it upright. Constants and the Euler step are those of Gymnasium; tests
+//! compare with its recorded trajectories.
 
 use std::f64::consts::PI;
 
@@ -10,32 +10,33 @@ use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_stat
 
 pub(super) const ID: &str = "Pendulum-v1";
 
-/// m/s^2.
+/// Gravitational acceleration, m/s^2.
 const GRAVITY: f64 = 10.0;
-/// kg, at the end of a rod of 1 m.
+/// Mass of the pendulum, kg.
 const MASS: f64 = 1.0;
-/// m.
+/// Length of the rod, m.
 const LENGTH: f64 = 1.0;
-/// N m, of an action of 1.
+/// Torque of an action of 1, N m.
 const TORQUE_MAX: f64 = 2.0;
-/// rad/s.
+/// Maximum angular speed, rad/s.
 const SPEED_MAX: f64 = 8.0;
-/// s.
+/// Time between two actions, s.
 const TIME_STEP: f64 = 0.05;
 
-/// The environment. Observation: cosine and sine of the angle from upright, angular velocity (rad/s). Action: the
-/// torque in [-1, 1], of 2 N m. Reward: minus angle^2 + 0.1 velocity^2 + 0.001 torque^2. It never terminates.
+/// The Pendulum-v1 environment. Observation: cosine and sine of the angle from upright, angular velocity (rad/s).
+/// Action: the torque in [-1, 1], in units of 2 N m. Reward: -(angle^2 + 0.1 velocity^2 + 0.001 torque^2). It never
+/// terminates.
 #[derive(Debug)]
 pub struct Pendulum {
     spec: EnvSpec,
-    /// rad from upright, not reduced.
+    /// Angle from upright, rad, not reduced to one turn.
     angle: f64,
-    /// rad/s.
+    /// Angular velocity, rad/s.
     velocity: f64,
 }
 
 impl Pendulum {
-    /// Upright, at rest.
+    /// Creates a pendulum that is upright and at rest.
     pub fn new() -> Self {
         let spec = EnvSpec {
             id: ID.into(),
@@ -101,8 +102,9 @@ mod tests {
     use super::*;
     use rand::SeedableRng;
 
-    /// `fixtures/env/pendulum.csv`: `episode,action,theta,theta_dot,reward`, recorded once from Gymnasium 1.4.0's
-    /// Pendulum-v1 (its float64 state); the first line of an episode has action -9: its start.
+    /// `fixtures/env/pendulum.csv` has the columns `episode,action,theta,theta_dot,reward`, recorded once from
+    /// Gymnasium 1.4.0's Pendulum-v1 (its float64 state). The first line of an episode has action -9 and holds the
+    /// start state.
     #[test]
     fn follows_the_recorded_trajectories_of_gymnasium() {
         let fixture = include_str!("../../../../fixtures/env/pendulum.csv");

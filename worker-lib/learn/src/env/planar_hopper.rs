@@ -1,14 +1,14 @@
-//! PlanarHopper-v0: a one-legged robot that hops forward in the vertical plane; no library needed.
+//! PlanarHopper-v0: a one-legged robot that hops forward in the vertical plane; it needs no library.
 //!
-//! Bodies, joints and motors are those of MuJoCo's Hopper: torso, thigh, leg and foot, capsules of water's
-//! density on three motorised hinges. In the air its accelerations equal MuJoCo's (checked against recorded
-//! numbers). Contact is a different model: a penalty spring and damper with regularised Coulomb friction
-//! at five points, where MuJoCo solves soft constraints. Returns of the two are therefore not comparable;
-//! reward, termination and observation are defined alike.
+//! Bodies, joints and motors are those of MuJoCo's Hopper: torso, thigh, leg and foot are capsules with the density
+//! of water on three motorised hinges. In the air, the accelerations equal MuJoCo's (checked against recorded
+//! numbers). The contact model differs: a penalty spring and damper with regularised Coulomb friction at five points,
+//! whereas MuJoCo solves soft constraints. The returns of the two are therefore not comparable; reward, termination
+//! and observation have the same definitions.
 //!
-//! Generalised coordinates q: x and z of the torso's joint frame (m), pitch, thigh, leg and foot angles (rad).
-//! The equation of motion M(q) dv/dt = f(q, v, torque) is built body by body from the Jacobians of the centres
-//! of mass and solved by Cholesky decomposition; the step is semi-implicit Euler.
+//! The generalised coordinates q are x and z of the torso's joint frame (m), and the pitch, thigh, leg and foot
+//! angles (rad). The equation of motion M(q) dv/dt = f(q, v, torque) is assembled body by body from the Jacobians of
+//! the centres of mass and solved by Cholesky decomposition; the integrator is semi-implicit Euler.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -18,11 +18,11 @@ use super::{Action, EnvError, EnvSpec, Environment, Step, check_state, clipped};
 
 pub(super) const ID: &str = "PlanarHopper-v0";
 
-/// Bodies: torso, thigh, leg, foot. Body k turns by coordinate 2 + k.
+/// Number of bodies: torso, thigh, leg, foot. Coordinate 2 + k turns body k.
 const BODIES: usize = 4;
-/// m/s^2.
+/// Gravitational acceleration, m/s^2.
 const GRAVITY: f64 = 9.81;
-/// kg/m^3.
+/// Density of all bodies, kg/m^3.
 const DENSITY: f64 = 1000.0;
 /// Motor torque at an action of 1, N m.
 const GEAR: f64 = 200.0;
@@ -30,13 +30,13 @@ const GEAR: f64 = 200.0;
 const ARMATURE: f64 = 1.0;
 /// Viscous friction of each motorised joint, N m s/rad.
 const JOINT_DAMPING: f64 = 1.0;
-/// Integration step, s. A quarter of the contact's time constant, below which the penalty force is smooth.
+/// Integration step, s: a quarter of the contact's time constant, so that the penalty force is smooth.
 const SUBSTEP: f64 = 0.001;
-/// Integration steps per action: 8 ms, as Gymnasium's Hopper (4 of 2 ms).
+/// Number of integration steps per action: 8 ms, as in Gymnasium's Hopper (4 of 2 ms).
 const SUBSTEPS: usize = 8;
 /// Ground spring, N/m: the standing hopper sinks in by 2 mm.
 const CONTACT_STIFFNESS: f64 = 2e4;
-/// Ground damper, N s/m; the normal force never pulls.
+/// Ground damper, N s/m; the normal force never becomes negative.
 const CONTACT_DAMPING: f64 = 300.0;
 /// Slope of the friction force below the Coulomb limit, N s/m.
 const FRICTION_SLOPE: f64 = 400.0;
@@ -55,27 +55,27 @@ type Coordinates = [f64; N];
 /// A capsule that turns about a joint.
 #[derive(Clone, Copy, Debug)]
 struct Body {
-    /// Joint, in the frame of the parent's joint, m.
+    /// Position of the joint in the frame of the parent's joint, m.
     anchor: Vec2,
-    /// Centre of mass, in the frame of this joint, m.
+    /// Centre of mass in the frame of this joint, m.
     centre: Vec2,
-    /// kg.
+    /// Mass, kg.
     mass: f64,
-    /// About the centre of mass, kg m^2.
+    /// Moment of inertia about the centre of mass, kg m^2.
     inertia: f64,
-    /// Whether a positive joint velocity turns the body from x towards z (+1) or from z towards x (-1).
+    /// Direction in which a positive joint velocity turns the body: from x towards z (+1) or from z towards x (-1).
     turn: f64,
-    /// Range of the joint, rad; none for the torso, which turns freely and has no motor.
+    /// Range of the joint, rad; `None` for the torso, which turns freely and has no motor.
     range: Option<(f64, f64)>,
 }
 
-/// A sphere of a capsule's end that can touch the ground.
+/// A sphere at the end of a capsule that can touch the ground.
 #[derive(Clone, Copy, Debug)]
 struct ContactPoint {
     body: usize,
-    /// Centre, in the frame of the body's joint, m.
+    /// Centre in the frame of the body's joint, m.
     at: Vec2,
-    /// m.
+    /// Radius, m.
     radius: f64,
     friction: f64,
 }
@@ -88,8 +88,8 @@ const CONTACTS: [ContactPoint; 5] = [
     ContactPoint { body: 0, at: [0.0, 0.2], radius: 0.05, friction: 0.9 },   // top of the torso
 ];
 
-/// The environment. Observation: z, pitch, three joint angles, then the six velocities clipped to 10 of their
-/// unit. Action: three motors in [-1, 1]. Reward: forward velocity (m/s) + 1 while healthy - 0.001 |action|^2.
+/// The PlanarHopper-v0 environment. Observation: z, pitch, three joint angles, then the six velocities clipped to
+/// [-10, 10]. Action: three motors in [-1, 1]. Reward: forward velocity (m/s) + 1 while healthy - 0.001 |action|^2.
 #[derive(Debug)]
 pub struct PlanarHopper {
     spec: EnvSpec,
@@ -98,21 +98,21 @@ pub struct PlanarHopper {
     v: Coordinates,
 }
 
-/// Where every body is and how it moves.
+/// Positions and velocities of all bodies.
 struct Pose {
-    /// Angle of the body from x towards z, rad, as its sine and cosine.
+    /// Sine and cosine of the angle of each body from x towards z.
     sin_cos: [(f64, f64); BODIES],
-    /// rad/s.
+    /// Angular velocity of each body, rad/s.
     spin: [f64; BODIES],
-    /// Joint, m.
+    /// Position of each joint, m.
     joint: [Vec2; BODIES],
-    /// m/s.
+    /// Velocity of each joint, m/s.
     joint_velocity: [Vec2; BODIES],
-    /// Acceleration of the joint at zero generalised acceleration: the centripetal part, m/s^2.
+    /// Acceleration of each joint at zero generalised acceleration (the centripetal part), m/s^2.
     joint_bias: [Vec2; BODIES],
 }
 
-/// The equation of motion M a = f; the lower triangle of M.
+/// The equation of motion M a = f, with the lower triangle of M.
 struct Motion {
     mass: [Coordinates; N],
     force: Coordinates,
@@ -126,8 +126,8 @@ fn add(a: Vec2, b: Vec2) -> Vec2 {
     [a[0] + b[0], a[1] + b[1]]
 }
 
-/// Mass and moment of inertia about the centre, across the axis, of a capsule: a cylinder of `2 * half_length`
-/// with a hemisphere on each end.
+/// Returns the mass of a capsule and its moment of inertia about the centre, perpendicular to the axis. The capsule
+/// is a cylinder of length `2 * half_length` with a hemisphere on each end.
 fn capsule(radius: f64, half_length: f64) -> (f64, f64) {
     let length = 2.0 * half_length;
     let pi = std::f64::consts::PI;
@@ -153,7 +153,7 @@ fn bodies() -> [Body; BODIES] {
 }
 
 impl PlanarHopper {
-    /// Standing.
+    /// Creates a standing hopper.
     pub fn new() -> Self {
         let mut q = [0.0; N];
         q[1] = STANDING_HEIGHT;
@@ -186,7 +186,8 @@ impl PlanarHopper {
         pose
     }
 
-    /// Jacobian of a point fixed to body `k`: derivatives of its x and of its z by the coordinates.
+    /// Returns the Jacobian of a point fixed to body `k`: the derivatives of its x and z with respect to the
+    /// coordinates.
     fn jacobian(&self, pose: &Pose, k: usize, point: Vec2) -> [Coordinates; 2] {
         let (mut by_x, mut by_z) = ([0.0; N], [0.0; N]);
         by_x[0] = 1.0;
@@ -199,7 +200,7 @@ impl PlanarHopper {
         [by_x, by_z]
     }
 
-    /// Inertia, gravity and centripetal forces of all bodies, motors and damping.
+    /// Assembles the inertia, gravity and centripetal forces of all bodies, the motors and the damping.
     fn free_motion(&self, pose: &Pose, torque: &[f64; 3]) -> Motion {
         let mut motion = Motion { mass: [[0.0; N]; N], force: [0.0; N] };
         for (k, body) in self.bodies.iter().enumerate() {
@@ -228,7 +229,7 @@ impl PlanarHopper {
         motion
     }
 
-    /// Adds what the ground does to `motion`.
+    /// Adds the forces of the ground to `motion`.
     fn add_contacts(&self, pose: &Pose, motion: &mut Motion) {
         for contact in CONTACTS {
             let k = contact.body;
@@ -237,7 +238,7 @@ impl PlanarHopper {
             if depth <= 0.0 {
                 continue;
             }
-            // The lowest point of the sphere touches.
+            // The contact is at the lowest point of the sphere.
             let arm = [arm[0], arm[1] - contact.radius];
             let velocity = add(pose.joint_velocity[k], [-pose.spin[k] * arm[1], pose.spin[k] * arm[0]]);
             let normal = (CONTACT_STIFFNESS * depth - CONTACT_DAMPING * velocity[1]).max(0.0);
@@ -250,7 +251,7 @@ impl PlanarHopper {
         }
     }
 
-    /// Adds the springs of joints that are beyond their range.
+    /// Adds the spring and damper forces of joints beyond their range.
     fn add_limits(&self, motion: &mut Motion) {
         for (k, body) in self.bodies.iter().enumerate() {
             let Some((low, high)) = body.range else { continue };
@@ -268,7 +269,7 @@ impl PlanarHopper {
         self.add_contacts(&pose, &mut motion);
         self.add_limits(&mut motion);
         for i in 3..N {
-            // Joint damping at the end of the step instead of its begin: stable at any damping.
+            // Implicit joint damping, evaluated at the end of the step, is stable for any coefficient.
             motion.mass[i][i] += SUBSTEP * JOINT_DAMPING;
         }
         let acceleration = motion.solve();
@@ -280,7 +281,7 @@ impl PlanarHopper {
 }
 
 impl Motion {
-    /// The accelerations, by Cholesky decomposition of the mass matrix, which is positive definite.
+    /// Returns the accelerations, by Cholesky decomposition of the positive definite mass matrix.
     fn solve(mut self) -> Coordinates {
         let (m, mut x) = (&mut self.mass, self.force);
         for i in 0..N {
@@ -353,9 +354,9 @@ mod tests {
     use super::*;
     use rand::SeedableRng;
 
-    /// `fixtures/env/hopper_airborne.csv`: six coordinates, six velocities, three actions, six accelerations,
-    /// recorded once from MuJoCo 4.0.0 on Gymnasium 1.4.0's Hopper model at random states off the ground and
-    /// within the joint ranges.
+    /// `fixtures/env/hopper_airborne.csv` has six coordinates, six velocities, three actions and six accelerations,
+    /// recorded once from MuJoCo 4.0.0 on Gymnasium 1.4.0's Hopper model at random states off the ground and within
+    /// the joint ranges.
     #[test]
     fn accelerations_in_the_air_are_those_of_mujoco() {
         let fixture = include_str!("../../../../fixtures/env/hopper_airborne.csv");
@@ -395,7 +396,7 @@ mod tests {
         };
         let before = energy(&hopper);
         for _ in 0..100 {
-            // A torque that undoes the damping.
+            // This torque cancels the damping.
             let undo = std::array::from_fn(|i| JOINT_DAMPING * hopper.v[3 + i]);
             hopper.substep(&undo);
         }

@@ -1,11 +1,11 @@
-//! Which Python is asked for environments and libraries.
+//! Choice of the Python interpreter for environments and libraries.
 
 use std::path::PathBuf;
 
-/// Names the Python to use.
+/// Environment variable that names the interpreter.
 pub(super) const VARIABLE: &str = "ISWITCH_PYTHON";
 
-/// The Python that the environment variable `ISWITCH_PYTHON` names, or else `python3`.
+/// Returns the interpreter named by the environment variable `ISWITCH_PYTHON`, or `python3`.
 pub(super) fn program() -> PathBuf {
     let named = std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
     named.map_or_else(|| "python3".into(), PathBuf::from)

@@ -4,8 +4,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Action, EnvError, EnvSpec, Environment, Step, check_state};
 
-/// Truncates the episodes of an environment at its `episode_steps_max`. A step that terminates is never
-/// called truncated as well.
+/// Truncates the episodes of an environment at its `episode_steps_max`. A step that terminates is never also reported
+/// as truncated.
 #[derive(Debug)]
 pub struct TimeLimit<E> {
     inner: E,
@@ -13,7 +13,7 @@ pub struct TimeLimit<E> {
 }
 
 impl<E: Environment> TimeLimit<E> {
-    /// Around `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: E) -> Self {
         Self { inner, steps: 0 }
     }
@@ -63,7 +63,7 @@ mod tests {
         let mut observation = [0.0; 4];
         let mut env = TimeLimit::new(CartPole::new());
         env.reset(&mut rng, &mut observation).unwrap();
-        // A state in which the pole stands still, one step before the limit.
+        // The pole stands still, one step before the limit.
         env.restore_state(&[0.0, 0.0, 0.0, 0.0, 498.0]).unwrap();
         assert!(!env.step(Action::Discrete(0), &mut observation).unwrap().truncated);
         let saved = env.save_state();

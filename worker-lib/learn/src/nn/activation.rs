@@ -3,9 +3,9 @@
 /// Function applied to each output of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
-    /// Leaves the value.
+    /// Leaves the value unchanged.
     Identity,
-    /// Hyperbolic tangent, see [`tanh`].
+    /// Hyperbolic tangent; see [`tanh`].
     Tanh,
     /// `max(0, x)`.
     Relu,
@@ -21,8 +21,8 @@ impl Activation {
         }
     }
 
-    /// Multiplies `delta`, the loss gradient by the function's results, by the function's derivative, so that
-    /// it becomes the gradient by the arguments. `results` is what [`Self::forward`] left.
+    /// Multiplies `delta`, the loss gradient with respect to the function's results, by the function's derivative,
+    /// which yields the gradient with respect to the arguments. `results` is the output of [`Self::forward`].
     pub fn backward(self, results: &[f32], delta: &mut [f32]) {
         match self {
             Self::Identity => {}
@@ -34,10 +34,10 @@ impl Activation {
     }
 }
 
-/// Where the rational approximation reaches 1 to f32 precision.
+/// Argument at which the rational approximation reaches 1 to f32 precision.
 const SATURATION: f32 = 7.905_311;
 
-/// Numerator coefficients, of x^13 down to x^1.
+/// Numerator coefficients, from x^13 down to x^1.
 const NUMERATOR: [f32; 7] = [
     -2.760_768_5e-16,
     2.000_188e-13,
@@ -48,12 +48,13 @@ const NUMERATOR: [f32; 7] = [
     4.893_524_6e-3,
 ];
 
-/// Denominator coefficients, of x^6 down to x^0.
+/// Denominator coefficients, from x^6 down to x^0.
 const DENOMINATOR: [f32; 4] = [1.198_258_4e-6, 1.185_347_1e-4, 2.268_434_6e-3, 4.893_525e-3];
 
-/// Hyperbolic tangent by the rational minimax approximation of the Eigen library (`generic_fast_tanh_float`,
-/// degree 13 over 6). Absolute error below 5e-7 everywhere (tested), odd, within [-1, 1]. Free of branches and
-/// of fused operations, so that it vectorises and gives the same bits on every machine.
+/// Computes the hyperbolic tangent with the rational minimax approximation of the Eigen library
+/// (`generic_fast_tanh_float`, degree 13 over 6). The absolute error is below 5e-7 everywhere (tested); the function
+/// is odd and within [-1, 1]. It has neither branches nor fused operations, so that it vectorises and gives the same
+/// bits on every machine.
 #[inline]
 pub fn tanh(x: f32) -> f32 {
     let x = x.clamp(-SATURATION, SATURATION);

@@ -1,14 +1,14 @@
-//! Adam (Kingma and Ba, 2015), the optimiser of every algorithm here.
+//! Adam (Kingma and Ba, 2015), the optimiser of DQN, PPO and DDPG.
 
-/// Adam with bias correction, over a flat vector. `epsilon` is added to the root of the corrected second
-/// moment, as in PyTorch; PPO implementations use 1e-5, PyTorch's default is 1e-8.
+/// Adam with bias correction, over a flat vector. `epsilon` is added to the square root of the corrected second
+/// moment, as in PyTorch; PPO implementations use 1e-5, and PyTorch's default is 1e-8.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Adam {
     /// Running mean of the gradient, `[parameters]`.
     pub first_moment: Vec<f32>,
     /// Running mean of the squared gradient, `[parameters]`.
     pub second_moment: Vec<f32>,
-    /// Steps taken.
+    /// Number of steps taken.
     pub steps: u64,
     epsilon: f32,
 }
@@ -17,13 +17,13 @@ const BETA_1: f32 = 0.9;
 const BETA_2: f32 = 0.999;
 
 impl Adam {
-    /// For `parameters` floats.
+    /// Creates an optimiser for `parameters` floats.
     pub fn new(parameters: usize, epsilon: f32) -> Self {
         Self { first_moment: vec![0.0; parameters], second_moment: vec![0.0; parameters], steps: 0, epsilon }
     }
 
     /// Moves `parameters` against `gradient` (both `[parameters]`). The same inputs give the same bits on every
-    /// machine: only additions, multiplications, divisions and square roots in a fixed order.
+    /// machine, because the step uses only additions, multiplications, divisions and square roots in a fixed order.
     ///
     /// # Panics
     /// If a length differs from the one given at construction.
@@ -42,8 +42,8 @@ impl Adam {
         }
     }
 
-    /// `1 - beta^steps`. By repeated multiplication: the power function of the C library may differ between
-    /// machines in its last bit.
+    /// Returns `1 - beta^steps`. Uses repeated multiplication, because the last bit of the C library's power function
+    /// may differ between machines.
     fn correction(&self, beta: f32) -> f64 {
         let (mut power, mut base, mut exponent) = (1.0_f64, f64::from(beta), self.steps);
         while exponent > 0 {

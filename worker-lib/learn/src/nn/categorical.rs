@@ -3,23 +3,23 @@
 /// Log-probabilities, entropy and derivatives of a softmax over logits.
 #[derive(Clone, Copy, Debug)]
 pub struct Categorical<'a> {
-    /// Logits, `[n]`; not normalised.
+    /// Unnormalised logits, `[n]`.
     pub logits: &'a [f32],
 }
 
 impl Categorical<'_> {
-    /// Logarithm of the sum of the exponentials, without overflow.
+    /// Returns the logarithm of the sum of the exponentials, computed without overflow.
     fn log_normaliser(&self) -> f32 {
         let max = self.logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         max + self.logits.iter().map(|x| (x - max).exp()).sum::<f32>().ln()
     }
 
-    /// Log-probability of `action` (`0..n`).
+    /// Returns the log-probability of `action` (`0..n`).
     pub fn log_prob(&self, action: usize) -> f32 {
         self.logits[action] - self.log_normaliser()
     }
 
-    /// The action at which the cumulated probability passes `uniform` (`[0, 1)`), with its log-probability.
+    /// Returns the action at which the cumulative probability exceeds `uniform` (`[0, 1)`), with its log-probability.
     pub fn sample(&self, uniform: f32) -> (usize, f32) {
         let normaliser = self.log_normaliser();
         let mut cumulated = 0.0;
@@ -27,12 +27,12 @@ impl Categorical<'_> {
             cumulated += (logit - normaliser).exp();
             uniform < cumulated
         };
-        // Rounding can leave the total a little below 1.
+        // Due to rounding, the total can be slightly below 1.
         let action = self.logits.iter().position(passes).unwrap_or(self.logits.len() - 1);
         (action, self.logits[action] - normaliser)
     }
 
-    /// The most probable action, the first of equals.
+    /// Returns the most probable action, or the first one in case of a tie.
     pub fn mode(&self) -> usize {
         let better = |best: usize, i: usize| if self.logits[i] > self.logits[best] { i } else { best };
         (0..self.logits.len()).fold(0, better)
@@ -47,7 +47,7 @@ impl Categorical<'_> {
         }
     }
 
-    /// Entropy, in nats.
+    /// Returns the entropy, in nats.
     pub fn entropy(&self) -> f32 {
         let normaliser = self.log_normaliser();
         -self.logits.iter().map(|x| (x - normaliser).exp() * (x - normaliser)).sum::<f32>()

@@ -1,61 +1,61 @@
 //! Two-dimensional convolution as one matrix product over patches of the input.
 
-/// An image, or the results of a convolution: `[height, width, channels]`, channels closest together. PyTorch puts
-/// channels first: the same numbers in another order.
+/// Shape of an image or of the output of a convolution: `[height, width, channels]`, with the channels of a position
+/// adjacent. PyTorch puts the channels first, which is the same data in a different order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Rows.
+    /// Number of rows.
     pub height: usize,
-    /// Columns.
+    /// Number of columns.
     pub width: usize,
-    /// Numbers at each place.
+    /// Number of values at each position.
     pub channels: usize,
 }
 
 impl Image {
-    /// Floats in it.
+    /// Returns the number of floats in the image.
     pub fn len(&self) -> usize {
         self.height * self.width * self.channels
     }
 
-    /// Whether there are none.
+    /// Returns whether the image has no floats.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// A convolution without padding. Its weight is `[channels, kernel, kernel, input channels]`.
+/// A convolution without padding. Its weight has the shape `[channels, kernel, kernel, input channels]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Convolution {
-    /// What goes in.
+    /// Shape of the input.
     pub input: Image,
-    /// Channels that come out.
+    /// Number of output channels.
     pub channels: usize,
     /// Height and width of the window.
     pub kernel: usize,
-    /// Places that the window moves by.
+    /// Number of positions by which the window moves.
     pub stride: usize,
 }
 
 impl Convolution {
-    /// What comes out.
+    /// Returns the shape of the output.
     pub fn output(&self) -> Image {
         let places = |len: usize| (len - self.kernel) / self.stride + 1;
         Image { height: places(self.input.height), width: places(self.input.width), channels: self.channels }
     }
 
-    /// Floats that one number of the results depends on.
+    /// Returns the number of input floats on which one output value depends.
     pub fn patch_len(&self) -> usize {
         self.kernel * self.kernel * self.input.channels
     }
 
-    /// Floats in the patches of so many images.
+    /// Returns the number of floats in the patches of `batch` images.
     pub(super) fn patches_len(&self, batch: usize) -> usize {
         let output = self.output();
         batch * output.height * output.width * self.patch_len()
     }
 
-    /// Writes the patch of each place of the results, one after the other. `images` `[batch, input]`.
+    /// Writes the patch of each output position, one after the other. `images` is `[batch, input]`.
     pub(super) fn gather(&self, images: &[f32], patches: &mut [f32]) {
         let run = self.kernel * self.input.channels;
         let per_image = self.patches_len(1);
@@ -70,7 +70,7 @@ impl Convolution {
         }
     }
 
-    /// Adds each patch to the place that [`Self::gather`] took it from, from zero on.
+    /// Overwrites `images` with the sum of all patches, each at the position from which [`Self::gather`] copied it.
     pub(super) fn scatter(&self, patches: &[f32], images: &mut [f32]) {
         let run = self.kernel * self.input.channels;
         images.fill(0.0);
@@ -86,7 +86,7 @@ impl Convolution {
         }
     }
 
-    /// Calls `visit` with the start of each row of each window: `kernel * channels` floats that lie together.
+    /// Calls `visit` with the start of each row of each window: `kernel * channels` adjacent floats.
     fn for_each_run(&self, mut visit: impl FnMut(usize)) {
         let output = self.output();
         let row = self.input.width * self.input.channels;
@@ -112,7 +112,7 @@ mod tests {
         let image: Vec<_> = (0..INPUT.len()).map(|i| i as f32).collect();
         let mut patches = vec![0.0; convolution.patches_len(1)];
         convolution.gather(&image, &mut patches);
-        // Of the window at row 3, column 3: two rows of two places of two channels.
+        // The window at row 3, column 3: two rows of two positions with two channels each.
         assert_eq!(patches[24..], [42.0, 43.0, 44.0, 45.0, 54.0, 55.0, 56.0, 57.0]);
     }
 

@@ -1,5 +1,5 @@
-//! Diagonal Gaussian policy head: one mean per action dimension and observation, one log standard deviation
-//! per action dimension.
+//! Diagonal Gaussian policy head: one mean per action dimension and observation, and one log standard deviation per
+//! action dimension.
 
 /// ln(sqrt(2 pi)).
 const LOG_SQRT_TWO_PI: f32 = 0.918_938_5;
@@ -14,8 +14,8 @@ pub struct DiagonalGaussian<'a> {
 }
 
 impl DiagonalGaussian<'_> {
-    /// Turns standard normal noise (`[dim]`) into an action, `mean + std * noise`, in place; gives the action's
-    /// log-density.
+    /// Transforms standard normal noise (`[dim]`) in place into an action, `mean + std * noise`. Returns the
+    /// log-density of the action.
     pub fn transform(&self, noise: &mut [f32]) -> f32 {
         let mut log_prob = 0.0;
         for (x, (mean, log_std)) in noise.iter_mut().zip(self.mean.iter().zip(self.log_std)) {
@@ -25,7 +25,7 @@ impl DiagonalGaussian<'_> {
         log_prob
     }
 
-    /// Log-density of `action` (`[dim]`).
+    /// Returns the log-density of `action` (`[dim]`).
     pub fn log_prob(&self, action: &[f32]) -> f32 {
         let scores = action.iter().zip(self.mean).zip(self.log_std);
         scores
@@ -52,7 +52,7 @@ impl DiagonalGaussian<'_> {
         }
     }
 
-    /// Differential entropy. Its derivative by each log standard deviation is 1.
+    /// Returns the differential entropy. Its derivative with respect to each log standard deviation is 1.
     pub fn entropy(&self) -> f32 {
         self.log_std.iter().map(|log_std| log_std + LOG_SQRT_TWO_PI + 0.5).sum()
     }

@@ -1,10 +1,10 @@
-//! Initial weights.
+//! Weight initialisation.
 
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 
-/// Fills `weight` (`[rows, cols]`, row-major) with `gain` times a random matrix whose rows, or columns where
-/// there are fewer of them, are orthonormal (Saxe et al., 2014). Gram-Schmidt in f64, twice for accuracy.
+/// Fills `weight` (`[rows, cols]`, row-major) with `gain` times a random matrix whose rows, or columns if there are
+/// fewer of them, are orthonormal (Saxe et al., 2014). Uses Gram-Schmidt in f64, twice for accuracy.
 ///
 /// # Panics
 /// If `weight` does not hold `rows * cols` floats.
@@ -18,7 +18,7 @@ pub fn orthogonal(weight: &mut [f32], rows: usize, cols: usize, gain: f64, rng: 
             basis.iter().for_each(|other| remove_component(&mut vector, other));
         }
         let norm = dot(&vector, &vector).sqrt();
-        // A vector that nearly lies in the span of the others has no direction worth keeping: draw again.
+        // A vector that lies almost in the span of the others has no meaningful direction and is drawn again.
         if norm > 1e-6 {
             vector.iter_mut().for_each(|x| *x /= norm);
             basis.push(vector);
@@ -32,8 +32,8 @@ pub fn orthogonal(weight: &mut [f32], rows: usize, cols: usize, gain: f64, rng: 
     }
 }
 
-/// Fills `values` with uniform numbers within `1 / sqrt(fan_in)` of zero: PyTorch's default for the weights and biases
-/// of dense and convolution layers with `fan_in` inputs to each unit.
+/// Fills `values` with uniform numbers within `1 / sqrt(fan_in)` of zero: PyTorch's default for the weights and
+/// biases of dense and convolution layers whose units have `fan_in` inputs.
 pub fn uniform_by_fan_in(values: &mut [f32], fan_in: usize, rng: &mut impl Rng) {
     let bound = 1.0 / (fan_in as f32).sqrt();
     values.iter_mut().for_each(|value| *value = rng.random_range(-bound..=bound));

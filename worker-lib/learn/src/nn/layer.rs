@@ -1,4 +1,4 @@
-//! The layers: dense, convolution, layer normalisation, each with a function on what comes out.
+//! The layers: dense, convolution and layer normalisation, each followed by an activation.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::convolution::Convolution;
 use super::layer_norm;
 use super::{Activation, MatrixMut, MatrixRef, matmul};
 
-/// What a layer computes from the results of the one before.
+/// Operation of a layer on the outputs of the preceding layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// `y = x W^T + b`, with W `[outputs, inputs]` row-major as in PyTorch.
@@ -18,28 +18,28 @@ pub enum Operation {
     },
     /// A two-dimensional convolution.
     Convolution(Convolution),
-    /// `y = W * (x - mean) / sqrt(variance + 1e-5) + b`, mean and variance over the row (Ba et al., 2016).
+    /// `y = W * (x - mean) / sqrt(variance + 1e-5) + b`, with mean and variance over the row (Ba et al., 2016).
     LayerNorm {
         /// Length of x, y, W and b.
         len: usize,
     },
 }
 
-/// A layer, and where its parameters lie in the network's flat vectors. Every kind has a weight and a bias.
+/// A layer, with the ranges of its parameters in the network's flat vectors. Every layer has a weight and a bias.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// What it computes.
+    /// Operation of the layer.
     pub operation: Operation,
-    /// Applied to each result.
+    /// Activation applied to each output.
     pub activation: Activation,
-    /// Where the weight lies.
+    /// Range of the weight.
     pub weight: Range<usize>,
-    /// Where the bias lies.
+    /// Range of the bias.
     pub bias: Range<usize>,
 }
 
 impl Layer {
-    /// Floats of one input.
+    /// Returns the number of floats of one input.
     pub fn inputs(&self) -> usize {
         match self.operation {
             Operation::Dense { inputs, .. } => inputs,
@@ -48,7 +48,7 @@ impl Layer {
         }
     }
 
-    /// Floats of one result.
+    /// Returns the number of floats of one output.
     pub fn outputs(&self) -> usize {
         match self.operation {
             Operation::Dense { outputs, .. } => outputs,
@@ -57,8 +57,8 @@ impl Layer {
         }
     }
 
-    /// `[rows, columns]` of the weight: a row for each unit or channel of the results; one row for a layer
-    /// normalisation.
+    /// Returns the shape `[rows, columns]` of the weight: one row for each output unit or channel, or a single row
+    /// for layer normalisation.
     pub fn weight_shape(&self) -> [usize; 2] {
         match self.operation {
             Operation::Dense { inputs, outputs } => [outputs, inputs],
@@ -67,7 +67,8 @@ impl Layer {
         }
     }
 
-    /// Floats that the layer keeps from the forward pass for the backward pass, beside inputs and results.
+    /// Returns the number of floats that the layer keeps for the backward pass, in addition to its inputs and
+    /// outputs.
     pub(super) fn kept_len(&self, batch: usize) -> usize {
         match self.operation {
             Operation::Dense { .. } => 0,
@@ -76,7 +77,8 @@ impl Layer {
         }
     }
 
-    /// Results `y` `[batch, outputs]` for `x` `[batch, inputs]`; `kept` is [`Self::kept_len`] floats.
+    /// Computes the outputs `y` (`[batch, outputs]`) for `x` (`[batch, inputs]`); `kept` has [`Self::kept_len`]
+    /// floats.
     pub(super) fn forward(
         &self,
         parameters: &[f32],
@@ -99,8 +101,8 @@ impl Layer {
         self.activation.forward(y);
     }
 
-    /// Overwrites the layer's part of `gradient`; `delta` `[batch, outputs]` is the loss gradient by the results
-    /// before the activation, `x` and `kept` are those of the forward pass.
+    /// Overwrites the layer's part of `gradient`. `delta` (`[batch, outputs]`) is the loss gradient with respect to
+    /// the outputs before the activation; `x` and `kept` are those of the forward pass.
     pub(super) fn parameter_gradient(
         &self,
         x: &[f32],
@@ -123,8 +125,8 @@ impl Layer {
         }
     }
 
-    /// Overwrites `by_input` `[batch, inputs]` with the loss gradient by the inputs. `kept`, that of the forward
-    /// pass, is used up.
+    /// Overwrites `by_input` (`[batch, inputs]`) with the loss gradient with respect to the inputs. Consumes `kept`
+    /// of the forward pass.
     pub(super) fn input_gradient(
         &self,
         parameters: &[f32],
@@ -147,7 +149,7 @@ impl Layer {
     }
 }
 
-/// The two parts of a flat vector that belong to a layer: its bias follows its weight.
+/// Returns the weight and bias parts of a layer in a flat vector; the bias follows the weight.
 fn parts<'a>(
     vector: &'a mut [f32],
     weight: &Range<usize>,
@@ -156,7 +158,7 @@ fn parts<'a>(
     vector[weight.start..bias.end].split_at_mut(weight.len())
 }
 
-/// `y = x W^T + b` for as many rows as there are.
+/// Computes `y = x W^T + b` for all rows.
 fn affine(
     [outputs, inputs]: [usize; 2],
     weight: &[f32],

@@ -1,8 +1,9 @@
-//! Layer normalisation (Ba et al., 2016), as PyTorch has it.
+//! Layer normalisation (Ba et al., 2016), as in PyTorch.
 
 const EPSILON: f32 = 1e-5;
 
-/// Splits what is kept: the normalised rows `[batch, len]`, and the inverse deviation of each row `[batch]`.
+/// Splits the kept values into the normalised rows, `[batch, len]`, and the inverse standard deviation of each row,
+/// `[batch]`.
 fn kept_parts(len: usize, kept: &[f32]) -> (&[f32], &[f32]) {
     kept.split_at(kept.len() / (len + 1) * len)
 }

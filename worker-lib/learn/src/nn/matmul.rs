@@ -1,9 +1,9 @@
-//! Matrix product over slices: the safe door to the `gemm-f32` crate.
+//! Matrix product over slices; a safe interface to the `gemm-f32` crate.
 #![allow(unsafe_code)]
 
 use gemm_common::Parallelism;
 
-/// A dense matrix that is read, row-major or the transpose of a row-major one.
+/// A dense read-only matrix: row-major, or the transpose of a row-major one.
 #[derive(Clone, Copy, Debug)]
 pub struct MatrixRef<'a> {
     data: &'a [f32],
@@ -14,7 +14,7 @@ pub struct MatrixRef<'a> {
 }
 
 impl<'a> MatrixRef<'a> {
-    /// `data` as a row-major matrix of `rows` x `cols`.
+    /// Views `data` as a row-major matrix of `rows` x `cols`.
     ///
     /// # Panics
     /// If `data` does not hold exactly `rows * cols` floats.
@@ -23,7 +23,7 @@ impl<'a> MatrixRef<'a> {
         Self { data, rows, cols, row_stride: cols, col_stride: 1 }
     }
 
-    /// The transpose, `cols` x `rows`; moves nothing.
+    /// Returns the transpose, `cols` x `rows`, without moving data.
     #[must_use]
     pub fn transposed(self) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl<'a> MatrixRef<'a> {
     }
 }
 
-/// A dense row-major matrix that is written.
+/// A dense, writable row-major matrix.
 #[derive(Debug)]
 pub struct MatrixMut<'a> {
     data: &'a mut [f32],
@@ -45,7 +45,7 @@ pub struct MatrixMut<'a> {
 }
 
 impl<'a> MatrixMut<'a> {
-    /// `data` as a row-major matrix of `rows` x `cols`.
+    /// Views `data` as a row-major matrix of `rows` x `cols`.
     ///
     /// # Panics
     /// If `data` does not hold exactly `rows * cols` floats.
@@ -59,24 +59,25 @@ fn element_count(rows: usize, cols: usize) -> usize {
     rows.checked_mul(cols).expect("a matrix that memory can hold")
 }
 
-/// `out = lhs * rhs`, or `out += lhs * rhs` with `accumulate`, by `threads` threads (feature `threads`). One is right
-/// for a worker that shares its cores with others, where a pool collapses; small products take one in any case.
+/// Computes `out = lhs * rhs`, or `out += lhs * rhs` with `accumulate`, on `threads` threads (feature `threads`). One
+/// thread is best for a worker that shares its cores, where a thread pool performs badly; small products always use
+/// one thread.
 ///
 /// # Panics
-/// If the shapes do not fit each other.
+/// If the shapes do not match.
 pub fn matmul(out: MatrixMut<'_>, accumulate: bool, lhs: MatrixRef<'_>, rhs: MatrixRef<'_>, threads: usize) {
     let MatrixMut { data, rows, cols } = out;
     assert_eq!(lhs.cols, rhs.rows, "inner dimensions");
     assert_eq!((rows, cols), (lhs.rows, rhs.cols), "outer dimensions");
-    // The kernel prefers a destination whose columns are contiguous: for a row-major one that is the transposed
-    // product, (rhs^T lhs^T)^T. Both orders of a column vector are contiguous.
+    // The kernel prefers a destination with contiguous columns. For a row-major destination, this is the transposed
+    // product, (rhs^T lhs^T)^T. A column vector is contiguous in both orders.
     let (m, n, strides) = if cols > 1 { (cols, rows, (cols, 1)) } else { (rows, cols, (1, cols)) };
     let (a, b) = if cols > 1 { (rhs.transposed(), lhs.transposed()) } else { (lhs, rhs) };
-    // SAFETY: each of the three matrices was made by a constructor that checked that its slice holds exactly
-    // rows * cols elements, and its strides are (cols, 1) or, transposed, (1, rows), so every element that
-    // gemm addresses lies inside the slice. `out` is borrowed mutably, so it overlaps neither operand. A
-    // stride fits isize because a slice never exceeds isize::MAX bytes. With `accumulate` off gemm does not
-    // read `out`; it is initialised in any case.
+    // SAFETY: the constructor of each of the three matrices checked that its slice holds exactly rows * cols
+    // elements, and the strides are (cols, 1) or, transposed, (1, rows), so every element that gemm addresses lies
+    // inside the slice. `out` is borrowed mutably, so it overlaps neither operand. A stride fits isize because a
+    // slice never exceeds isize::MAX bytes. With `accumulate` off, gemm does not read `out`, which is initialised in
+    // any case.
     unsafe {
         gemm_f32::gemm::f32::get_gemm_fn()(
             m,

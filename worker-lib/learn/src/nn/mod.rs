@@ -1,14 +1,14 @@
 //! Small neural networks on flat vectors.
 //!
-//! All parameters of a model are one `[f32]`, all gradients another of the same layout: the gradient *is* the
-//! payload of the packets, so nothing is gathered or scattered around an aggregation. The networks of the
-//! paper are so small that a framework's cost per operation would be most of a step; here a layer is one
-//! matrix product from the `gemm-f32` crate and a loop. Dense layers, convolutions, layer normalisation; the paper's
-//! four models are built of these ([`Network`]).
+//! All parameters of a model are one `[f32]`, and all gradients are another with the same layout: the gradient *is*
+//! the payload of the packets, so an aggregation needs no gather or scatter step. The networks of the paper are so
+//! small that the cost per operation of a framework would dominate a step; here, a layer is one matrix product from
+//! the `gemm-f32` crate and a loop. The layers are dense layers, convolutions and layer normalisation, from which the
+//! paper's four models are built ([`Network`]).
 //!
-//! Nothing here allocates after construction: a [`Workspace`] holds the intermediate results of the largest
-//! batch. Backward passes are written out by hand and checked by finite differences and against numbers
-//! computed once in float64 by an independent program.
+//! Nothing here allocates after construction: a [`Workspace`] holds the intermediate results of the largest batch.
+//! Backward passes are hand-written and checked against finite differences and against numbers computed once in
+//! float64 by an independent program.
 
 mod activation;
 mod adam;

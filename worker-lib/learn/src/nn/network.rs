@@ -1,44 +1,46 @@
-//! Layers one after the other.
+//! Feed-forward networks.
 
 use super::convolution::{Convolution, Image};
 use super::{Activation, Layer, Operation};
 
-/// A feed-forward network. Holds shapes only: parameters and gradients are slices of the caller's flat vectors,
-/// `[parameter_count]`, layer by layer, each its weight and then its bias.
+/// A feed-forward network. It holds shapes only: parameters and gradients are slices of the caller's flat vectors,
+/// `[parameter_count]`, layer by layer, each with its weight followed by its bias.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     layers: Vec<Layer>,
     input: Image,
 }
 
-/// Intermediate results of one network for batches up to a largest size.
+/// Intermediate results of one network for batches up to a maximum size.
 #[derive(Clone, Debug)]
 pub struct Workspace {
-    /// Results of each layer, `[batch_max, outputs]`.
+    /// Outputs of each layer, `[batch_max, outputs]`.
     results: Vec<Vec<f32>>,
-    /// What each layer keeps for the backward pass.
+    /// Values that each layer keeps for the backward pass.
     kept: Vec<Vec<f32>>,
-    /// Loss gradient by the results of the current layer and by those of the one before, `[batch_max, widest]`.
+    /// Loss gradient with respect to the outputs of the current layer and of the preceding one,
+    /// `[batch_max, widest]`.
     deltas: [Vec<f32>; 2],
     batch_max: usize,
     threads: usize,
 }
 
 impl Network {
-    /// No layers yet, for inputs of so many floats.
+    /// Creates a network without layers, for inputs of this many floats.
     pub fn flat(inputs: usize) -> Self {
         Self::image(Image { height: 1, width: 1, channels: inputs })
     }
 
-    /// No layers yet, for images.
+    /// Creates a network without layers, for images.
     pub fn image(input: Image) -> Self {
         Self { layers: Vec::new(), input }
     }
 
-    /// A multi-layer perceptron of `widths[0]` inputs and `widths[1..]` outputs; `hidden` after all but the last.
+    /// Creates a multi-layer perceptron with `widths[0]` inputs and layers of `widths[1..]` outputs; `hidden` is the
+    /// activation after all layers except the last.
     ///
     /// # Panics
-    /// With fewer than two widths.
+    /// If there are fewer than two widths.
     pub fn mlp(widths: &[usize], hidden: Activation) -> Self {
         assert!(widths.len() >= 2, "a network has an input and an output");
         let last = widths.len() - 1;
@@ -48,17 +50,17 @@ impl Network {
             .dense(widths[last], Activation::Identity)
     }
 
-    /// With one more layer: `outputs` units, each connected with all that comes before.
+    /// Adds a dense layer of `outputs` units.
     #[must_use]
     pub fn dense(self, outputs: usize, activation: Activation) -> Self {
         let inputs = self.outputs();
         self.with(Operation::Dense { inputs, outputs }, activation)
     }
 
-    /// With one more layer: a convolution with a square window that moves by `stride`.
+    /// Adds a convolution with a square window that moves by `stride`.
     ///
     /// # Panics
-    /// If no image comes before it, or the window is larger than the image.
+    /// If the preceding layer does not produce an image, or if the window is larger than the image.
     #[must_use]
     pub fn convolution(self, channels: usize, kernel: usize, stride: usize, activation: Activation) -> Self {
         let input = match self.layers.last().map(|layer| layer.operation) {
@@ -73,7 +75,7 @@ impl Network {
         self.with(Operation::Convolution(Convolution { input, channels, kernel, stride }), activation)
     }
 
-    /// With one more layer: layer normalisation.
+    /// Adds a layer normalisation.
     #[must_use]
     pub fn layer_norm(self, activation: Activation) -> Self {
         let len = self.outputs();
@@ -91,27 +93,27 @@ impl Network {
         self
     }
 
-    /// The layers, from input to output.
+    /// Returns the layers, from input to output.
     pub fn layers(&self) -> &[Layer] {
         &self.layers
     }
 
-    /// Floats in the parameter and gradient slices.
+    /// Returns the number of floats in the parameter and gradient slices.
     pub fn parameter_count(&self) -> usize {
         self.layers.last().map_or(0, |layer| layer.bias.end)
     }
 
-    /// Floats of one input.
+    /// Returns the number of floats of one input.
     pub fn inputs(&self) -> usize {
         self.input.len()
     }
 
-    /// Floats of one output.
+    /// Returns the number of floats of one output.
     pub fn outputs(&self) -> usize {
         self.layers.last().map_or(self.input.len(), Layer::outputs)
     }
 
-    /// Room for batches of up to `batch_max`, one thread.
+    /// Allocates a workspace for batches of up to `batch_max` samples, with one thread.
     pub fn workspace(&self, batch_max: usize) -> Workspace {
         let widest = self.layers.iter().map(Layer::outputs).max().unwrap_or(0);
         let room = |len: fn(&Layer, usize) -> usize| -> Vec<_> {
@@ -126,10 +128,10 @@ impl Network {
         }
     }
 
-    /// Outputs `[batch, outputs]` for `input` `[batch, inputs]`.
+    /// Returns the outputs (`[batch, outputs]`) for `input` (`[batch, inputs]`).
     ///
     /// # Panics
-    /// If a length does not fit the network, or the batch is larger than the workspace's.
+    /// If a length does not match the network, or if the batch is larger than the workspace's.
     pub fn forward<'w>(&self, parameters: &[f32], input: &[f32], work: &'w mut Workspace) -> &'w [f32] {
         let batch = self.batch_of(input, work);
         for (i, layer) in self.layers.iter().enumerate() {
@@ -141,20 +143,20 @@ impl Network {
         work.results.last().map_or(&[], |results| &results[..batch * self.outputs()])
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`) with the loss gradient by the parameters. Call
-    /// [`Self::forward`] with the same parameters and input before, and fill [`Workspace::output_delta`].
+    /// Overwrites `gradient` (`[parameter_count]`) with the loss gradient with respect to the parameters. Before this
+    /// call, call [`Self::forward`] with the same parameters and input, and fill [`Workspace::output_delta`].
     ///
     /// # Panics
-    /// If a length does not fit the network, or the batch is larger than the workspace's.
+    /// If a length does not match the network, or if the batch is larger than the workspace's.
     pub fn backward(&self, parameters: &[f32], input: &[f32], work: &mut Workspace, gradient: &mut [f32]) {
         self.propagate(parameters, input, work, Some(gradient), None);
     }
 
-    /// As [`Self::backward`], and overwrites `by_input` (`[batch, inputs]`) with the loss gradient by the inputs.
-    /// Without `gradient` only that.
+    /// Computes the same as [`Self::backward`] and also overwrites `by_input` (`[batch, inputs]`) with the loss
+    /// gradient with respect to the inputs. Without `gradient`, computes only the latter.
     ///
     /// # Panics
-    /// If a length does not fit the network, or the batch is larger than the workspace's.
+    /// If a length does not match the network, or if the batch is larger than the workspace's.
     pub fn backward_to_input(
         &self,
         parameters: &[f32],
@@ -208,7 +210,7 @@ impl Network {
 }
 
 impl Workspace {
-    /// Uses `threads` threads for each matrix product, at least one. One is best for a worker that shares its cores.
+    /// Uses `threads` threads, at least one, for each matrix product. One is best for a worker that shares its cores.
     #[cfg(feature = "threads")]
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Self {
@@ -216,13 +218,14 @@ impl Workspace {
         self
     }
 
-    /// Where the caller puts the loss gradient by the network's outputs, `[batch, outputs]`, before
-    /// [`Network::backward`]; `len` = batch * outputs.
+    /// Returns the buffer for the loss gradient with respect to the network's outputs, `[batch, outputs]`, which the
+    /// caller fills before [`Network::backward`]; `len` is `batch * outputs`.
     pub fn output_delta(&mut self, len: usize) -> &mut [f32] {
         &mut self.deltas[0][..len]
     }
 
-    /// Outputs of the last [`Network::forward`], and where their gradient goes; both the first `len` floats.
+    /// Returns the outputs of the last [`Network::forward`] and the buffer for their gradient, both with `len`
+    /// floats.
     pub fn output_and_delta(&mut self, len: usize) -> (&[f32], &mut [f32]) {
         let output = self.results.last().expect("a network has layers");
         (&output[..len], &mut self.deltas[0][..len])

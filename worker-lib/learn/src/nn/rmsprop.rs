@@ -1,7 +1,7 @@
 //! RMSProp (Tieleman and Hinton, 2012), the optimiser of A2C.
 
-/// RMSProp without centring or momentum, over a flat vector, as PyTorch has it: `epsilon` is added to the root of the
-/// running mean of squares. PyTorch's decay is 0.99; A2C implementations use an epsilon of 1e-5.
+/// RMSProp without centring or momentum, over a flat vector, in PyTorch's form: `epsilon` is added to the square root
+/// of the running mean of squares. PyTorch's default decay is 0.99; A2C implementations use an epsilon of 1e-5.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RmsProp {
     /// Running mean of the squared gradient, `[parameters]`.
@@ -11,7 +11,7 @@ pub struct RmsProp {
 }
 
 impl RmsProp {
-    /// For `parameters` floats.
+    /// Creates an optimiser for `parameters` floats.
     pub fn new(parameters: usize, decay: f32, epsilon: f32) -> Self {
         Self { mean_square: vec![0.0; parameters], decay, epsilon }
     }
@@ -39,7 +39,7 @@ mod tests {
         let mut rmsprop = RmsProp::new(1, 0.99, 1e-5);
         let mut x = [1.0];
         rmsprop.step(&mut x, &[0.5], 0.01);
-        // The mean is 0.0025, its root 0.05.
+        // The mean is 0.0025 and its square root 0.05.
         assert!((x[0] - (1.0 - 0.01 * 0.5 / 0.05001)).abs() < 1e-6, "{}", x[0]);
         rmsprop.step(&mut x, &[-1.0], 0.01);
         let mean = 0.99_f32 * 0.0025 + 0.01;

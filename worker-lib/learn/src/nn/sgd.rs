@@ -3,13 +3,13 @@
 /// Gradient descent over a flat vector, with PyTorch's momentum: `velocity = momentum * velocity + gradient`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sgd {
-    /// `[parameters]`; stays zero without momentum.
+    /// Velocity, `[parameters]`.
     pub velocity: Vec<f32>,
     momentum: f32,
 }
 
 impl Sgd {
-    /// For `parameters` floats; a momentum of 0 is plain descent.
+    /// Creates an optimiser for `parameters` floats; a momentum of 0 is plain gradient descent.
     pub fn new(parameters: usize, momentum: f32) -> Self {
         Self { velocity: vec![0.0; parameters], momentum }
     }

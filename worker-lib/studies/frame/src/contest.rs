@@ -32,36 +32,36 @@ pub struct ResultArgs {
     pub quiet: bool,
 }
 
-/// A policy that the command line names.
+/// Policy that is named on the command line.
 pub trait Contestant: Sized {
-    /// Parses the policy's name; a run directory is one too.
+    /// Parses the name of a policy, or the path of a run directory.
     ///
     /// # Errors
-    /// If there is no such policy, or its checkpoint cannot be read.
+    /// Fails if there is no such policy, or if its checkpoint cannot be read.
     fn parse(text: &str) -> anyhow::Result<Self>;
 
-    /// Name of the policy in results.
+    /// Returns the name of the policy in results.
     fn name(&self) -> String;
 }
 
-/// The training of a run directory, if `text` is the path of one.
+/// Returns the training of a run directory if `text` is the path of one.
 ///
 /// # Errors
-/// If its checkpoint cannot be read.
+/// Fails if its checkpoint cannot be read.
 pub fn saved<S: Study>(text: &str) -> anyhow::Result<Option<Saved<S>>> {
     let path = Path::new(text);
     Ok(if path.join(MODEL_FILE).exists() { Some(Saved::read(path)?) } else { None })
 }
 
-/// Name of a policy of a run directory: the path's last part.
+/// Returns the name of a policy from a run directory: the last component of the path.
 pub fn directory_name(text: &str) -> String {
     Path::new(text).file_name().map_or(text.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Parses the name of a policy without training; `expected` names all that are accepted.
+/// Parses the name of a policy that needs no training; `expected` lists all accepted names.
 ///
 /// # Errors
-/// If there is none of that name.
+/// Fails if no policy has this name.
 pub fn plain<P: FromStr>(text: &str, expected: &str) -> anyhow::Result<P> {
     match text.parse() {
         Ok(policy) => Ok(policy),
@@ -72,18 +72,18 @@ pub fn plain<P: FromStr>(text: &str, expected: &str) -> anyhow::Result<P> {
     }
 }
 
-/// Policies that run on the same draws.
+/// Set of policies that run on the same draws.
 pub struct Contest<P> {
     policies: Vec<P>,
-    /// Names of the policies, all different.
+    /// Names of the policies, which are all different.
     pub names: Vec<String>,
 }
 
 /// One run of a contest.
 pub struct Turn<'a, P, C, W> {
-    /// The policy that runs.
+    /// Policy to run.
     pub policy: &'a P,
-    /// Place of the policy in the contest.
+    /// Index of the policy in the contest.
     pub at: usize,
     /// Name of the policy.
     pub name: &'a str,
@@ -91,7 +91,7 @@ pub struct Turn<'a, P, C, W> {
     pub condition: &'a C,
     /// Number of the draw.
     pub draw: u64,
-    /// Whether it is the first draw.
+    /// Whether this is the first draw.
     pub is_first: bool,
     /// The draw.
     pub world: &'a W,
@@ -109,18 +109,18 @@ pub struct Series<C, T> {
 }
 
 impl<P: Contestant> Contest<P> {
-    /// One policy.
+    /// Creates a contest of one policy.
     ///
     /// # Errors
-    /// If there is no such policy.
+    /// Fails if the policy does not exist.
     pub fn of_one(text: &str) -> anyhow::Result<Self> {
         Self::new(std::slice::from_ref(&text.to_owned()))
     }
 
-    /// Policies of these names.
+    /// Creates a contest of the policies with these names.
     ///
     /// # Errors
-    /// If one does not exist, or two have the same name.
+    /// Fails if a policy does not exist, or if two policies have the same name.
     pub fn new(texts: &[String]) -> anyhow::Result<Self> {
         let policies: Vec<P> = texts.iter().map(|text| P::parse(text)).collect::<anyhow::Result<_>>()?;
         let names: Vec<_> = policies.iter().map(P::name).collect();
@@ -128,24 +128,25 @@ impl<P: Contestant> Contest<P> {
         Ok(Self { policies, names })
     }
 
-    /// All policies.
+    /// Returns all policies.
     pub fn policies(&self) -> &[P] {
         &self.policies
     }
 
-    /// Place of the policy that others are compared with: `asked`, or `default` if it is among them, or the first.
+    /// Returns the index of the baseline policy: `asked` if it is given, otherwise `default` if it takes part,
+    /// otherwise the first policy.
     ///
     /// # Errors
-    /// If `asked` is not among them.
+    /// Fails if `asked` does not take part.
     pub fn baseline(&self, asked: Option<&str>, default: &str) -> anyhow::Result<usize> {
         learner::baseline(asked, default, &self.names, |text| Ok(P::parse(text)?.name()))
     }
 
-    /// Runs all policies on all draws under all conditions: `prepare` makes a draw, and `run` runs a policy on it and
-    /// reports its progress. The results are in the order of the conditions, then of the policies.
+    /// Runs all policies on all draws under all conditions. `prepare` creates a draw, and `run` runs a policy on it
+    /// and reports its progress. The results are ordered by condition, then by policy.
     ///
     /// # Errors
-    /// The first of `prepare` or `run`.
+    /// Returns the first error of `prepare` or `run`.
     pub fn run<C: Clone + Display, W, T>(
         &self,
         conditions: &[C],
@@ -183,18 +184,18 @@ impl<P: Contestant> Contest<P> {
 }
 
 impl<C, T> Series<C, T> {
-    /// Mean of a number over the runs.
+    /// Returns the mean of a value over the runs.
     pub fn mean(&self, of: impl Fn(&T) -> f64) -> Mean {
         Mean::of(&self.runs.iter().map(of).collect::<Vec<_>>())
     }
 
-    /// Mean of a number over the runs, if all of them have it.
+    /// Returns the mean of a value over the runs if all runs have it.
     pub fn mean_of_all(&self, of: impl Fn(&T) -> Option<f64>) -> Option<Mean> {
         let values: Option<Vec<f64>> = self.runs.iter().map(of).collect();
         values.map(|values| Mean::of(&values))
     }
 
-    /// Ratios of a number to that of a baseline on the same draws, if all runs have it.
+    /// Returns the ratios of a value to that of a baseline on the same draws, if all runs have it.
     pub fn ratios(&self, baseline: &Self, of: impl Fn(&T) -> Option<f64>) -> Option<Vec<f64>> {
         let pairs = self.runs.iter().zip(&baseline.runs);
         pairs.map(|(run, base)| Some(of(run)? / of(base)?)).collect()
@@ -202,10 +203,10 @@ impl<C, T> Series<C, T> {
 }
 
 impl ResultArgs {
-    /// Writes the results as CSV if that was asked for.
+    /// Writes the results as CSV if `--csv` is given.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write(&self, csv: impl FnOnce() -> Output) -> anyhow::Result<()> {
         match &self.csv {
             Some(path) => write(path, &csv().into_text()),
@@ -213,10 +214,10 @@ impl ResultArgs {
         }
     }
 
-    /// Prints the results of a comparison: one JSON object, or a table.
+    /// Prints the results of a comparison as one JSON object or as a table.
     ///
     /// # Errors
-    /// If the standard output cannot be written.
+    /// Fails if the standard output cannot be written.
     pub fn print<S: Serialize>(
         &self,
         baseline: Option<&str>,
@@ -237,10 +238,10 @@ impl ResultArgs {
         Ok(())
     }
 
-    /// Prints the result of one policy: one JSON object, or text.
+    /// Prints the result of one policy as one JSON object or as text.
     ///
     /// # Errors
-    /// If the standard output cannot be written.
+    /// Fails if the standard output cannot be written.
     pub fn print_one<S: Serialize>(
         &self,
         result: &S,
@@ -259,7 +260,7 @@ impl ResultArgs {
 mod tests {
     use super::*;
 
-    /// A policy whose result is the draw times its number.
+    /// Policy whose result is the draw multiplied by its number.
     struct Times(f64);
 
     impl Contestant for Times {

@@ -1,4 +1,4 @@
-//! The error of all studies.
+//! Error type of all studies.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -8,58 +8,58 @@ use std::path::{Path, PathBuf};
 use iswitch::AggregateError;
 use iswitch_learn::algorithms::TrainError;
 
-/// The reason why a scenario, a file, a policy or a training is refused.
+/// Reason why a scenario, a file, a policy or a training is rejected.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// A value out of its range.
+    /// A value is out of its range.
     #[error("{field} is {value}, expected {expected}")]
     Field {
         /// Name of the value.
         field: String,
-        /// The value.
+        /// Invalid value.
         value: String,
-        /// Values that are accepted.
+        /// Accepted values.
         expected: String,
     },
-    /// An invalid line of a file.
+    /// A line of a file is invalid.
     #[error("{}, line {line}: {reason}", path.display())]
     Line {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Number of the line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// The problem.
+        /// Cause of the error.
         reason: String,
     },
-    /// A file that cannot be read or written, or whose content is invalid as a whole.
+    /// A file cannot be read or written, or its content is invalid as a whole.
     #[error("{}: {reason}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The problem.
+        /// Cause of the error.
         reason: String,
     },
-    /// A failure of a training, its workers or its checkpoint.
+    /// A training, its workers or its checkpoint failed.
     #[error(transparent)]
     Train(#[from] TrainError),
-    /// An error that only one study knows.
+    /// Error of a particular study.
     #[error(transparent)]
     Own(Box<dyn Error + Send + Sync>),
 }
 
 impl StudyError {
-    /// A value out of its range.
+    /// Creates the error for a value out of its range.
     pub fn field(field: impl Into<String>, value: impl Display, expected: impl Into<String>) -> Self {
         Self::Field { field: field.into(), value: value.to_string(), expected: expected.into() }
     }
 
-    /// An invalid line of a file.
+    /// Creates the error for an invalid line of a file.
     pub fn line(path: &Path, line: usize, reason: impl Display) -> Self {
         Self::Line { path: path.to_owned(), line, reason: reason.to_string() }
     }
 
-    /// A file that cannot be used.
+    /// Creates the error for a file that cannot be used.
     pub fn file(path: &Path, reason: impl Display) -> Self {
         Self::File { path: path.to_owned(), reason: reason.to_string() }
     }
@@ -74,7 +74,7 @@ impl From<AggregateError> for StudyError {
 /// Returns `value` if it is a finite number of at least 0.
 ///
 /// # Errors
-/// Otherwise.
+/// Fails if the value is out of range.
 pub fn at_least_zero(field: impl Into<String>, value: f64, unit: &str) -> Result<f64, StudyError> {
     if value.is_finite() && value >= 0.0 {
         return Ok(value);
@@ -85,7 +85,7 @@ pub fn at_least_zero(field: impl Into<String>, value: f64, unit: &str) -> Result
 /// Returns `value` if it is a finite number above 0.
 ///
 /// # Errors
-/// Otherwise.
+/// Fails if the value is out of range.
 pub fn above_zero(field: impl Into<String>, value: f64, unit: &str) -> Result<f64, StudyError> {
     if value.is_finite() && value > 0.0 {
         return Ok(value);
@@ -96,7 +96,7 @@ pub fn above_zero(field: impl Into<String>, value: f64, unit: &str) -> Result<f6
 /// Returns `value` if it lies in `range`.
 ///
 /// # Errors
-/// Otherwise.
+/// Fails if the value is out of range.
 pub fn check_range(
     field: impl Into<String>,
     value: f64,
@@ -107,15 +107,15 @@ pub fn check_range(
         return Ok(value);
     }
     let expected = format!("{} to {} {unit}", range.start(), range.end());
-    // 1e300 in full has 301 digits.
+    // Without an exponent, 1e300 has 301 digits.
     let value = if value.abs() < 1e16 { format!("{value}") } else { format!("{value:e}") };
     Err(StudyError::field(field, value, expected))
 }
 
-/// Checks counts, each with its name and its greatest value: each is at least 1.
+/// Checks that each count is between 1 and its maximum. Each entry has the name, the count and the maximum.
 ///
 /// # Errors
-/// The first count that is out of range.
+/// Names the first count that is out of range.
 pub fn check_counts(counts: &[(&str, usize, usize)]) -> Result<(), StudyError> {
     match counts.iter().find(|(_, value, most)| !(1..=*most).contains(value)) {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Files that a command writes.
+//! Output files of a command.
 
 use std::fs;
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::path::Path;
 use anyhow::Context as _;
 use iswitch_storage::{RealDisk, replace};
 
-/// Writes a file as a whole: after a crash it holds the old content or the new one.
+/// Writes a file atomically: after a crash it has either the old or the new content.
 ///
-/// What is not a regular file, such as a pipe or `/dev/stdout`, and what is reached through a symbolic link is written
-/// in place: a new file must not take its name.
+/// A file that is not regular, such as a pipe or `/dev/stdout`, and a file that is reached through a symbolic link
+/// are written in place, because a new file must not replace them.
 ///
 /// # Errors
-/// Those of the file system.
+/// Returns the errors of the file system.
 pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let is_replaceable = fs::symlink_metadata(path).map_or(true, |metadata| metadata.is_file());
     let written =

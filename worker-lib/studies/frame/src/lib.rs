@@ -1,4 +1,4 @@
-//! The frame of the scheduling studies: what packet routing, coflow scheduling and job placement have in common.
+//! Common frame of the scheduling studies: packet routing, coflow scheduling and job placement.
 //!
 //! A study implements [`Study`]: its hyper-parameters, its iteration, and the tensors of its checkpoint. The frame
 //! trains it with one or more workers, saves and resumes it, keeps the best policy, and provides the commands `train`
@@ -6,13 +6,13 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`study`] | the trait of a study, its hyper-parameters, its records and its iteration |
-//! | [`training`] | one worker's training |
+//! | [`study`] | trait of a study, with its hyper-parameters, records and iterations |
+//! | [`training`] | training of one worker |
 //! | [`saved`] | checkpoints of trainings |
 //! | [`weights`] | parameters with their optimiser, and exact sums over workers |
-//! | [`table`] | CSV files, read and written |
+//! | [`table`] | reading and writing of CSV files |
 //! | [`names`] | names of the values of an enumeration |
-//! | [`files`] | files that are replaced whole |
+//! | [`files`] | atomic replacement of files |
 //! | [`train`] | the command `train` |
 //! | [`contest`] | policies on the command line, and their comparison on the same draws |
 

@@ -4,10 +4,11 @@ use std::fmt::Display;
 
 use crate::StudyError;
 
-/// The value of `all` with the name `text`. `others` describes values that are not in `all`, such as `, or drill:D:M`.
+/// Returns the value of `all` with the name `text`. `others` describes accepted values that are not in `all`, such as
+/// `, or drill:D:M`.
 ///
 /// # Errors
-/// If there is none.
+/// Fails if no value has this name.
 pub fn parse<T: Display>(
     field: &str,
     text: &str,

@@ -8,7 +8,7 @@ use crate::{StudyError, Training};
 use iswitch_learn::algorithms::TrainError;
 use iswitch_learn::algorithms::checkpoint::{ModelFile, Reader, check_algorithm};
 
-/// The checkpoint of a training.
+/// Checkpoint of a training.
 #[derive(Debug)]
 pub struct Saved<S: Study> {
     file: ModelFile,
@@ -19,7 +19,7 @@ impl<S: Study> Saved<S> {
     /// Reads the checkpoint of a run directory.
     ///
     /// # Errors
-    /// If there is none, or the file is damaged or belongs to another study.
+    /// Fails if there is no checkpoint, or if the file is damaged or belongs to another study.
     pub fn read(directory: &Path) -> Result<Self, StudyError> {
         let file = ModelFile::read(directory)?;
         let config = {
@@ -35,45 +35,45 @@ impl<S: Study> Saved<S> {
         Ok(Self { file, config })
     }
 
-    /// Hyper-parameters of the training.
+    /// Returns the hyper-parameters of the training.
     pub fn config(&self) -> &S::Config {
         &self.config
     }
 
-    /// The content of the checkpoint.
+    /// Returns a reader of the checkpoint's content.
     ///
     /// # Errors
-    /// If the file is damaged.
+    /// Fails if the file is damaged.
     pub fn reader(&self) -> Result<Reader<'_>, StudyError> {
         Ok(self.file.reader()?)
     }
 
-    /// Records of all iterations.
+    /// Returns the records of all iterations.
     ///
     /// # Errors
-    /// If the file is damaged.
+    /// Fails if the file is damaged.
     pub fn history(&self) -> Result<Vec<S::Iteration>, StudyError> {
         Ok(history::<S>(&self.file.reader()?)?)
     }
 
-    /// Parameters of the policy with the best test.
+    /// Returns the parameters of the policy with the best test result.
     ///
     /// # Errors
-    /// If nothing was tested, or the file is damaged.
+    /// Fails if no policy has been tested, or if the file is damaged.
     pub fn best_parameters(&self) -> Result<Vec<f32>, StudyError> {
         S::read_best(&self.config, &self.file.reader()?)
     }
 
-    /// Brings a fresh training with the same hyper-parameters to the saved state.
+    /// Restores the saved state into a fresh training with the same hyper-parameters.
     ///
     /// # Errors
-    /// If the file is damaged, or the training is of another task.
+    /// Fails if the file is damaged, or if the training has another task.
     pub fn restore(&self, training: &mut Training<S>) -> Result<(), StudyError> {
         training.restore(&self.file.reader()?)
     }
 }
 
-/// Records in a checkpoint.
+/// Reads the records from a checkpoint.
 pub(crate) fn history<S: Study>(reader: &Reader<'_>) -> Result<Vec<S::Iteration>, TrainError> {
     let broken = |error| reader.refuse(format!("its history: {error}"));
     serde_json::from_str(reader.text("history")?).map_err(broken)

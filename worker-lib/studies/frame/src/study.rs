@@ -1,4 +1,4 @@
-//! The interface between a study and the frame.
+//! Interface between a study and the frame.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,33 +12,33 @@ use crate::StudyError;
 use iswitch_learn::algorithms::checkpoint::{Reader, Writer};
 use iswitch_learn::group::Group;
 
-/// Hyper-parameters that every study has.
+/// Hyper-parameters common to all studies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Common {
     /// Seed of all random streams.
     pub seed: u64,
-    /// Iterations of the training, without the first test.
+    /// Number of iterations of the training, not counting the initial test.
     pub iterations: u64,
-    /// Environments or agents of an iteration, which the workers divide among them.
+    /// Number of environments or agents of an iteration, which the workers share.
     pub shares: usize,
 }
 
 /// All hyper-parameters of a study. [`common_hyperparameters`](crate::common_hyperparameters) implements everything but
 /// [`Self::check`].
 pub trait Hyperparameters: Clone + Debug + Serialize + DeserializeOwned {
-    /// Name of the hyper-parameter that the workers divide, such as `environments`.
+    /// Name of the hyper-parameter that the workers share, such as `environments`.
     const SHARES: &'static str;
 
     /// Checks all hyper-parameters.
     ///
     /// # Errors
-    /// The first one that is out of range.
+    /// Names the first hyper-parameter that is out of range.
     fn check(&self) -> Result<(), StudyError>;
 
-    /// The hyper-parameters that every study has.
+    /// Returns the hyper-parameters common to all studies.
     fn common(&self) -> Common;
 
-    /// Replaces the hyper-parameters that every study has.
+    /// Replaces the hyper-parameters common to all studies.
     fn set_common(&mut self, common: Common);
 }
 
@@ -58,79 +58,80 @@ macro_rules! common_hyperparameters {
     };
 }
 
-/// What the frame needs to know of an iteration.
+/// Properties of an iteration that the frame needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark {
     /// Number of the iteration, from 0.
     pub iteration: u64,
     /// Whether the policy was tested after the iteration.
     pub is_tested: bool,
-    /// A number that all workers must agree on, if the iteration has one.
+    /// Value on which all workers must agree, if the iteration has one.
     pub result: Option<f64>,
 }
 
-/// The record of one iteration. Its fields are keys of the checkpoint and of the outcome.
+/// Record of one iteration. Its fields are keys of the checkpoint and of the outcome.
 pub trait Record: Clone + Debug + PartialEq + Serialize + DeserializeOwned {
-    /// What the frame needs to know of the iteration.
+    /// Returns the properties of the iteration that the frame needs.
     fn mark(&self) -> Mark;
 
-    /// The record without the time that the iteration took, which differs between runs.
+    /// Returns the record without the duration of the iteration, which differs between runs.
     #[must_use]
     fn without_time(self) -> Self;
 }
 
-/// A progress report from within an iteration.
+/// Progress report from within an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
     /// Current activity, such as `simulating`.
     pub name: &'static str,
-    /// Units of it that are complete.
+    /// Number of completed units.
     pub done: u64,
-    /// Units in all.
+    /// Total number of units.
     pub total: u64,
 }
 
-/// Receives progress reports.
+/// Receiver of progress reports.
 pub type OnStage<'a> = &'a mut dyn FnMut(Stage);
 
-/// One iteration: what a study needs besides its own state.
+/// Context of one iteration: the inputs of a study besides its own state.
 pub struct Step<'a, C> {
     /// Hyper-parameters of the training.
     pub config: &'a C,
     /// Number of the iteration; iteration 0 is the test of the policy before any learning.
     pub iteration: u64,
-    /// The workers of the training.
+    /// Workers of the training.
     pub group: &'a mut Group,
     /// Parameters of the best policy so far.
     pub best: Option<&'a [f32]>,
-    /// Set when the iteration is to end early.
+    /// Flag that ends the iteration early.
     pub(crate) stop: &'a AtomicBool,
     pub(crate) begin: Instant,
     pub(crate) on_stage: OnStage<'a>,
 }
 
 impl<C: Hyperparameters> Step<'_, C> {
-    /// Whether the policy is tested after this iteration, with a test every `interval` iterations and after the last.
+    /// Returns whether the policy is tested after this iteration, if it is tested every `interval` iterations and
+    /// after the last one.
     pub fn is_tested(&self, interval: u64) -> bool {
         self.iteration.is_multiple_of(interval) || self.iteration == self.config.common().iterations
     }
 
-    /// Whether this worker was asked to stop.
+    /// Returns whether this worker has been asked to stop.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Whether any worker was asked to stop: all of them must then leave the same iteration.
+    /// Returns whether any worker has been asked to stop. In that case, all workers must abandon the same iteration.
     ///
     /// # Errors
-    /// If the aggregation fails.
+    /// Fails if the aggregation fails.
     pub fn is_stopped_anywhere(&mut self) -> Result<bool, StudyError> {
         let mut sums = [i128::from(self.is_stopped())];
         self.group.sum(&mut sums)?;
         Ok(sums[0] > 0)
     }
 
-    /// Seconds since the iteration began.
+    /// Returns the number of seconds since the start of the iteration.
     pub fn seconds(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
     }
@@ -141,53 +142,54 @@ impl<C: Hyperparameters> Step<'_, C> {
     }
 }
 
-/// A study: a task, and a policy for it that is trained.
+/// Study: a task, and a policy that is trained for it.
 pub trait Study: Sized {
-    /// Algorithm named by its checkpoints.
+    /// Name of the algorithm in checkpoints.
     const ALGORITHM: &'static str;
-    /// Hyper-parameters.
+    /// Type of the hyper-parameters.
     type Config: Hyperparameters;
-    /// Data that the policy is trained on. Checkpoints hold at most its digest.
+    /// Data on which the policy is trained. Checkpoints contain at most its digest.
     type Task;
     /// Record of an iteration.
     type Iteration: Record;
     /// State that an iteration changes. The frame restores it after an iteration that was stopped.
     type State: Clone;
 
-    /// Number of floats in the vectors that the workers sum. The hyper-parameters have been checked.
+    /// Returns the number of floats in the vectors that the workers sum. The hyper-parameters have already been
+    /// checked.
     ///
     /// # Errors
-    /// If there is no such network.
+    /// Fails if there is no such network.
     fn vector_len(config: &Self::Config) -> Result<usize, StudyError>;
 
-    /// The study before any learning.
+    /// Creates the study in its state before any learning.
     ///
     /// # Errors
-    /// If the task does not fit the hyper-parameters.
+    /// Fails if the task does not fit the hyper-parameters.
     fn new(config: &Self::Config, task: Self::Task) -> Result<Self, StudyError>;
 
-    /// State that an iteration changes.
+    /// Returns the state that an iteration changes.
     fn state(&mut self) -> &mut Self::State;
 
-    /// Parameters of the present policy.
+    /// Returns the parameters of the current policy.
     fn parameters(&self) -> &[f32];
 
-    /// Runs an iteration together with the other workers. Returns `None` if it was stopped before its end.
+    /// Runs an iteration together with the other workers. Returns `None` if the iteration was stopped early.
     ///
     /// # Errors
-    /// If an aggregation fails or the task cannot be simulated.
+    /// Fails if an aggregation fails or the task cannot be simulated.
     fn iterate(&mut self, step: &mut Step<'_, Self::Config>) -> Result<Option<Self::Iteration>, StudyError>;
 
-    /// Whether the policy of a new iteration replaces the best one so far.
+    /// Returns whether the policy of a new iteration is better than the best one so far.
     fn is_better(config: &Self::Config, new: &Self::Iteration, best: Option<&Self::Iteration>) -> bool;
 
-    /// Description of the task for the checkpoint, such as `coflows`.
+    /// Returns a description of the task for the checkpoint, such as `coflows`.
     fn environment(&self) -> String;
 
-    /// Adds what identifies the task.
+    /// Hashes the data that identifies the task.
     fn hash_task(&self, hash: &mut Sha256);
 
-    /// Adds what all workers have alike besides the parameters and the records.
+    /// Hashes the state that is identical on all workers, except the parameters and the records.
     fn hash_state(&self, _hash: &mut Sha256) {}
 
     /// Writes the task's digest and the state.
@@ -196,7 +198,7 @@ pub trait Study: Sized {
     /// Reads what [`Self::write`] wrote.
     ///
     /// # Errors
-    /// If the file is damaged or belongs to another task.
+    /// Fails if the file is damaged or belongs to another task.
     fn read(&mut self, config: &Self::Config, reader: &Reader<'_>) -> Result<(), StudyError>;
 
     /// Writes the parameters of the best policy.
@@ -205,12 +207,12 @@ pub trait Study: Sized {
     /// Reads what [`Self::write_best`] wrote.
     ///
     /// # Errors
-    /// If the file is damaged or holds no best policy.
+    /// Fails if the file is damaged or contains no best policy.
     fn read_best(config: &Self::Config, reader: &Reader<'_>) -> Result<Vec<f32>, StudyError>;
 
     /// Checks a checkpoint before it is used.
     ///
     /// # Errors
-    /// If the file is damaged or does not fit its hyper-parameters.
+    /// Fails if the file is damaged or does not fit its hyper-parameters.
     fn check_file(config: &Self::Config, reader: &Reader<'_>) -> Result<(), StudyError>;
 }

@@ -1,7 +1,8 @@
-//! CSV files: traces and tables that a study reads, results that it writes.
+//! CSV files: traces and tables that a study reads, and results that it writes.
 //!
-//! Fields may be in quotation marks, and may then hold separators and quotation marks, which are doubled. Lines end
-//! with LF or CRLF. A byte-order mark at the start of a file, empty lines, and spaces around fields are ignored.
+//! Fields may be enclosed in quotation marks. A quoted field may contain separators, and quotation marks if they are
+//! doubled. Lines end with LF or CRLF. A byte-order mark at the start of a file, empty lines, and spaces around
+//! fields are ignored.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -15,32 +16,32 @@ use crate::StudyError;
 /// Reads a text file.
 ///
 /// # Errors
-/// If it cannot be read, or is not UTF-8.
+/// Fails if the file cannot be read or is not UTF-8.
 pub fn read(path: &Path) -> Result<String, StudyError> {
     let text = std::fs::read_to_string(path).map_err(|error| StudyError::file(path, error))?;
     Ok(without_mark(&text).to_owned())
 }
 
-/// The text without its byte-order mark.
+/// Returns the text without a byte-order mark.
 fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Lines that are not empty, with their numbers from 1.
+/// Returns the lines that are not empty, with their line numbers from 1.
 pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = without_mark(text).lines().enumerate();
     lines.map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.trim().is_empty())
 }
 
-/// Parses a number of a field.
+/// Parses a field as a number.
 ///
 /// # Errors
-/// If it is not one, as text.
+/// Returns a message if the field is not a number.
 pub fn number<T: FromStr>(name: &str, text: &str) -> Result<T, String> {
     text.trim().parse().map_err(|_| format!("{name} is {text:?}, expected a number"))
 }
 
-/// The records of a text, one after the other.
+/// Reader of the records of a text.
 pub struct Records<'a> {
     text: &'a str,
     reader: csv::Reader<&'a [u8]>,
@@ -48,12 +49,12 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// The records of a text with fields between commas.
+    /// Creates a reader for a text with comma-separated fields.
     pub fn new(text: &'a str) -> Self {
         Self::separated_by(b',', text)
     }
 
-    /// The records of a text with fields between `separator`.
+    /// Creates a reader for a text with fields separated by `separator`.
     pub fn separated_by(separator: u8, text: &'a str) -> Self {
         let text = without_mark(text);
         let mut builder = ReaderBuilder::new();
@@ -61,24 +62,24 @@ impl<'a> Records<'a> {
         Self { text, reader: builder.from_reader(text.as_bytes()), record: StringRecord::new() }
     }
 
-    /// The next record that is not empty, with the number of its first line; `None` at the end. Spaces around its
-    /// fields are removed. A problem comes with the number of its line.
+    /// Returns the next record that is not empty, with the number of its first line, or `None` at the end. Spaces
+    /// around its fields are removed. An error includes the line number.
     ///
     /// # Errors
-    /// If a quotation mark is not closed.
+    /// Fails if a quotation mark is not closed.
     pub fn advance(&mut self) -> Result<Option<(usize, &StringRecord)>, (usize, String)> {
         loop {
             let begin = self.reader.position().clone();
             let is_read = self.reader.read_record(&mut self.record);
             let text = &self.text[begin.byte() as usize..self.reader.position().byte() as usize];
-            // The reader skips the rest of the last line end, and empty lines, within the next record.
+            // The CSV reader skips the rest of the previous line end, and empty lines, as part of the next record.
             let content = text.trim_start_matches(['\r', '\n']);
             let skipped = text[..text.len() - content.len()].matches('\n').count();
             let line = begin.line() as usize + skipped;
             match is_read {
                 Err(error) => return Err((line, error.to_string())),
                 Ok(false) => return Ok(None),
-                // Those inside of a field are doubled.
+                // Quotation marks inside a field are doubled.
                 Ok(true) if content.matches('"').count() % 2 == 1 => {
                     let reason = "a quotation mark is not closed; write one inside of a field as two";
                     return Err((line, reason.to_owned()));
@@ -92,10 +93,10 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Calls `read` with the number of its line and the record, for all records that are left.
+    /// Calls `read` with each remaining record and its line number.
     ///
     /// # Errors
-    /// The first problem, of the text or of `read`, with `path` and its line.
+    /// Returns the first error of the text or of `read`, with `path` and the line number.
     pub fn for_each(
         mut self,
         path: &Path,
@@ -109,18 +110,18 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Names of the columns of a table: its first record, with the number of its line.
+/// Returns the column names of a table, which are its first record, with their line number.
 ///
 /// # Errors
-/// If a quotation mark is not closed.
+/// Fails if a quotation mark is not closed.
 pub fn header(text: &str, path: &Path) -> Result<(usize, Vec<String>), StudyError> {
     let mut records = Records::new(text);
     let first = records.advance().map_err(|(line, reason)| StudyError::line(path, line, reason))?;
     Ok(first.map_or((1, Vec::new()), |(line, record)| (line, record.iter().map(str::to_owned).collect())))
 }
 
-/// A table whose first record names the columns, and the places of those that are read. Columns may have any order, and
-/// others are ignored.
+/// Table whose first record names the columns, with the indices of the columns to read. The columns may be in any
+/// order; other columns are ignored.
 pub struct Table<'a, const N: usize> {
     path: &'a Path,
     records: Records<'a>,
@@ -129,19 +130,19 @@ pub struct Table<'a, const N: usize> {
     width: usize,
 }
 
-/// The fields of a record that are read.
+/// Fields of a record in the columns to read.
 pub struct Row<'a, const N: usize> {
-    /// Number of its first line, from 1.
+    /// Number of the record's first line, from 1.
     pub line: usize,
     names: [&'static str; N],
     fields: [&'a str; N],
 }
 
 impl<'a, const N: usize> Table<'a, N> {
-    /// A table with these columns.
+    /// Creates a table with these columns to read.
     ///
     /// # Errors
-    /// If a column is missing.
+    /// Fails if a column is missing.
     pub fn new(text: &'a str, path: &'a Path, names: [&'static str; N]) -> Result<Self, StudyError> {
         let (line, header) = header(text, path)?;
         let mut columns = [0; N];
@@ -154,10 +155,10 @@ impl<'a, const N: usize> Table<'a, N> {
         Ok(Self { path, records: Records::new(text), names, columns, width: header.len() })
     }
 
-    /// Results of `read` for all rows.
+    /// Returns the results of `read` for all rows.
     ///
     /// # Errors
-    /// The first problem, with the file and the line.
+    /// Returns the first error, with the file and the line number.
     pub fn rows<T>(
         self,
         mut read: impl FnMut(Row<'_, N>) -> Result<T, String>,
@@ -180,24 +181,24 @@ impl<'a, const N: usize> Table<'a, N> {
 }
 
 impl<const N: usize> Row<'_, N> {
-    /// The text of a column, by its place among the names.
+    /// Returns the text of a column, given by its index among the names.
     pub fn text(&self, column: usize) -> &str {
         self.fields[column]
     }
 
-    /// The number of a column, by its place among the names.
+    /// Parses the number of a column, given by its index among the names.
     ///
     /// # Errors
-    /// If it is not one, as text.
+    /// Returns a message if the field is not a number.
     pub fn number<T: FromStr>(&self, column: usize) -> Result<T, String> {
         number(self.names[column], self.fields[column])
     }
 }
 
-/// A table that is written.
+/// Table to be written.
 pub struct Output(Writer<Vec<u8>>);
 
-/// A field that is empty without a value.
+/// Field that is empty if it has no value.
 pub struct OrEmpty<T>(pub Option<T>);
 
 impl<T: Display> Display for OrEmpty<T> {
@@ -207,24 +208,24 @@ impl<T: Display> Display for OrEmpty<T> {
 }
 
 impl Output {
-    /// A table with these columns, separated by commas.
+    /// Creates a table with these columns, separated by commas.
     pub fn new(columns: &str) -> Self {
         let mut table = Self::without_columns();
         table.0.write_record(columns.split(',')).expect("memory is written");
         table
     }
 
-    /// A table without names of columns.
+    /// Creates a table without column names.
     pub fn without_columns() -> Self {
         Self(csv::WriterBuilder::new().flexible(true).from_writer(Vec::new()))
     }
 
-    /// Appends a row. A field with a comma, a quotation mark or a line end is put in quotation marks.
+    /// Appends a row. A field with a comma, a quotation mark or a line end is quoted.
     pub fn row(&mut self, fields: &[&dyn Display]) {
         self.0.write_record(fields.iter().map(ToString::to_string)).expect("memory is written");
     }
 
-    /// The table as text.
+    /// Returns the table as text.
     ///
     /// # Panics
     /// Never: all fields are UTF-8.
@@ -274,7 +275,7 @@ mod tests {
         ];
         assert_eq!(texts(text), want);
         assert_eq!(texts(&format!("\u{feff}{text}")), want);
-        // Without a line end at the end, and with those of Windows only.
+        // Without a final line end, and with Windows line ends.
         assert_eq!(texts("a,b\r\n\r\n1,2"), [(1, fields("a", "b")), (3, fields("1", "2"))]);
     }
 

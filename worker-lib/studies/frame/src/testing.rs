@@ -1,4 +1,4 @@
-//! What the tests of the studies share: names of policies, and trainings alone and over an embedded switch.
+//! Test support for the studies: policy names, and trainings with one worker or through an embedded switch.
 
 use std::fmt::{Debug, Display};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -12,10 +12,10 @@ use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 use crate::{Record, Saved, Study, StudyError, Training};
 
-/// Checks that the name of each policy is read back as the policy.
+/// Checks that the name of each policy is parsed as that policy.
 ///
 /// # Panics
-/// If one is not.
+/// Panics if a name is not.
 pub fn check_names<P>(policies: impl IntoIterator<Item = P>)
 where
     P: Copy + Debug + Display + PartialEq + FromStr<Err = StudyError>,
@@ -26,34 +26,34 @@ where
     }
 }
 
-/// A training of one worker alone.
+/// Creates a training with a single worker.
 ///
 /// # Errors
-/// If the hyper-parameters or the task are refused.
+/// Fails if the hyper-parameters or the task are rejected.
 pub fn try_alone<S: Study>(config: S::Config, task: S::Task) -> Result<Training<S>, StudyError> {
     let len = Training::<S>::vector_len(&config)?;
     Training::new(config, task, Place::ALONE, Box::new(Loopback::alone(len)))
 }
 
-/// A training of one worker alone.
+/// Creates a training with a single worker.
 ///
 /// # Panics
-/// If the hyper-parameters or the task are refused.
+/// Panics if the hyper-parameters or the task are rejected.
 pub fn alone<S: Study>(config: S::Config, task: S::Task) -> Training<S> {
     try_alone(config, task).expect("the training fits its task")
 }
 
-/// Runs all iterations that are left.
+/// Runs all remaining iterations.
 ///
 /// # Panics
-/// If one fails or is stopped.
+/// Panics if an iteration fails or is stopped.
 pub fn run_to_the_end<S: Study>(training: &mut Training<S>) {
     while !training.is_finished() {
         assert!(training.advance().expect("the iteration succeeds").is_some());
     }
 }
 
-/// The records of a training without their times.
+/// Returns the records of a training without their durations.
 pub fn curve<S: Study>(training: &Training<S>) -> Vec<S::Iteration> {
     training.history().iter().cloned().map(Record::without_time).collect()
 }
@@ -61,7 +61,7 @@ pub fn curve<S: Study>(training: &Training<S>) -> Vec<S::Iteration> {
 /// Trains with workers whose gradients an embedded switch sums.
 ///
 /// # Panics
-/// If a training fails, or the workers differ at its end.
+/// Panics if a training fails, or if the workers differ at the end.
 pub fn over_a_switch<S>(workers: usize, config: &S::Config, task: &S::Task) -> Vec<Training<S>>
 where
     S: Study<Config: Sync, Task: Clone + Sync, Iteration: Send> + Send,
@@ -87,10 +87,11 @@ where
     })
 }
 
-/// Checks that several workers learn what one worker learns, to the last bit, and that it is anything at all.
+/// Checks that several workers learn exactly the same parameters as one worker, bit for bit, and that the training
+/// changes them.
 ///
 /// # Panics
-/// If they do not.
+/// Panics if they do not.
 pub fn check_workers<S>(workers: usize, config: &S::Config, task: &S::Task)
 where
     S: Study<Config: Sync, Task: Clone + Sync, Iteration: Send> + Send,
@@ -106,11 +107,11 @@ where
     }
 }
 
-/// Checks that a training that is saved after `first` iterations and resumed from `directory` ends as one that was not
-/// interrupted, and saves its end there. Returns the resumed training.
+/// Checks that a training that is saved after `first` iterations and resumed from `directory` ends in the same state
+/// as an uninterrupted one. Saves the final state there, and returns the resumed training.
 ///
 /// # Panics
-/// If it does not.
+/// Panics if it does not.
 pub fn check_resumption<S>(config: &S::Config, task: &S::Task, first: usize, directory: &Path) -> Training<S>
 where
     S: Study<Task: Clone>,
@@ -132,11 +133,11 @@ where
     resumed
 }
 
-/// Checks that an iteration that is stopped leaves no trace: a training that goes on after it ends as one that was not
-/// stopped.
+/// Checks that a stopped iteration has no effect: a training that continues after it ends in the same state as one
+/// that was not stopped.
 ///
 /// # Panics
-/// If it does not.
+/// Panics if the states differ.
 pub fn check_stop<S>(config: &S::Config, task: &S::Task)
 where
     S: Study<Task: Clone>,

@@ -1,4 +1,4 @@
-//! The command `train` of a study.
+//! Command `train` of a study.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,7 +39,7 @@ pub struct TrainingArgs {
     group: GroupArgs,
 }
 
-/// One worker alone, unless asked for more.
+/// Default number of workers.
 const DEFAULT_WORKERS: u16 = 1;
 
 /// Hyper-parameters of a study.
@@ -53,7 +53,7 @@ type Iteration<C> = <<C as Command>::Study as Study>::Iteration;
 pub trait Command {
     /// The study that is trained.
     type Study: Study;
-    /// What is read before the hyper-parameters are known.
+    /// Input that is read before the hyper-parameters are known.
     type Input;
     /// Result of a training.
     type Outcome: Outcome;
@@ -62,56 +62,57 @@ pub trait Command {
     const NAME: &'static str;
     /// Names of the curves of a training.
     const CHARTS: &'static [&'static str];
-    /// What a resumed training needs besides its run directory, after a comma; empty if nothing.
+    /// Additional requirement of a resumed training besides its run directory, after a comma; empty if there is none.
     const RESUMED_WITH: &'static str;
 
-    /// Arguments that the command has in every study.
+    /// Returns the arguments common to all studies.
     fn common(&self) -> &TrainingArgs;
 
-    /// Kind of the policy, which is part of the run directory's name.
+    /// Returns the kind of the policy, which is part of the run directory's name.
     fn kind(&self) -> String;
 
-    /// Reads what the hyper-parameters or the task depend on.
+    /// Reads the input on which the hyper-parameters or the task depend.
     ///
     /// # Errors
-    /// If a file cannot be read.
+    /// Fails if a file cannot be read.
     fn input(&self, saved: Option<&Saved<Self::Study>>) -> anyhow::Result<Self::Input>;
 
-    /// Hyper-parameters of a new training, before those that every study has are set.
+    /// Returns the hyper-parameters of a new training, before those common to all studies are set.
     ///
     /// # Errors
-    /// If the arguments contradict each other.
+    /// Fails if the arguments contradict each other.
     fn preset(&self, input: &Self::Input) -> anyhow::Result<Config<Self>>;
 
-    /// The task of a training with so many workers.
+    /// Creates the task of a training with `workers` workers.
     ///
     /// # Errors
-    /// If a file cannot be read, or the task does not fit the hyper-parameters.
+    /// Fails if a file cannot be read, or if the task does not fit the hyper-parameters.
     fn task(&self, input: Self::Input, config: &Config<Self>, workers: usize) -> anyhow::Result<Task<Self>>;
 
-    /// Points of the curves, in the order of [`Self::CHARTS`].
+    /// Returns the points of the curves, in the order of [`Self::CHARTS`].
     fn charts(record: &Iteration<Self>) -> Vec<Option<f64>>;
 
-    /// A line about an iteration, and the best one so far.
+    /// Returns a line about an iteration and the best one so far.
     fn describe(record: &Iteration<Self>, best: Option<&Iteration<Self>>) -> String;
 
-    /// The result of a training.
+    /// Returns the result of a training.
     fn outcome(training: &Training<Self::Study>) -> Self::Outcome;
 
     /// Writes the figures of a training.
     ///
     /// # Errors
-    /// If a file cannot be written.
+    /// Fails if a file cannot be written.
     fn draw(training: &Training<Self::Study>, out: &Path) -> anyhow::Result<()>;
 }
 
 /// Result of a training. Its fields are keys of the JSON object.
 pub trait Outcome: Serialize {
-    /// The result in words, if an iteration is complete. The training took so many seconds.
+    /// Describes the result as text, if at least one iteration is complete. `seconds` is the duration of the
+    /// training.
     fn text(&self, seconds: f64) -> Option<String>;
 }
 
-/// A training after defaults and checkpoint.
+/// Training after defaults and the checkpoint have been applied.
 struct Job<C: Command> {
     config: Config<C>,
     task: Task<C>,
@@ -122,7 +123,7 @@ struct Job<C: Command> {
 /// Trains as one worker, or starts all workers and the process that sums their gradients.
 ///
 /// # Errors
-/// If the arguments or files are invalid, or the training fails.
+/// Fails if the arguments or files are invalid, or if the training fails.
 pub fn run<C: Command>(args: &C) -> anyhow::Result<ExitCode> {
     let TrainingArgs { run, group, list_parameters, .. } = args.common();
     let role = run.role(group, DEFAULT_WORKERS)?;
@@ -139,13 +140,13 @@ pub fn run<C: Command>(args: &C) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     learner::check_shares(Config::<C>::SHARES, config.common().shares, workers)?;
-    // Problems of the files are reported once, before any worker is started.
+    // Report invalid files once, before any worker starts.
     let task = args.task(input, &config, workers)?;
     let job = Job::<C> { config, task, saved, out: out.clone() };
     learner::start((run, group), &role, &out, len, |place| job.work(args.common(), place, len))
 }
 
-/// Hyper-parameters of the training: the saved ones, or the preset with what the arguments change.
+/// Returns the hyper-parameters of the training: the saved ones, or the preset modified by the arguments.
 fn config<C: Command>(
     args: &C,
     input: &C::Input,
@@ -171,7 +172,7 @@ fn config<C: Command>(
 }
 
 impl<C: Command> Job<C> {
-    /// One worker's run.
+    /// Runs one worker.
     fn work(self, args: &TrainingArgs, place: Place, len: usize) -> anyhow::Result<()> {
         let Self { config, task, saved, out } = self;
         let TrainingArgs { run, group, .. } = args;
@@ -198,7 +199,8 @@ impl<C: Command> Job<C> {
     }
 }
 
-/// Trains to the end, or until the training is stopped. The worker with a run directory writes curves and checkpoints.
+/// Trains to the end, or until the training is stopped. The worker that has a run directory writes curves and
+/// checkpoints.
 fn train<C: Command>(
     training: &mut Training<C::Study>,
     out: Option<&PathBuf>,
@@ -232,7 +234,7 @@ fn train<C: Command>(
     Ok(())
 }
 
-/// Prints the result of a training, and of its sums.
+/// Prints the result of a training and of its aggregation.
 fn print<O: Outcome>(outcome: &O, sums: &Aggregation, is_json: bool) -> anyhow::Result<()> {
     #[derive(Serialize)]
     struct Object<'a, O> {

@@ -1,4 +1,4 @@
-//! One worker's training.
+//! Training of one worker.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use iswitch_learn::algorithms::checkpoint::{self, Reader, RunKind, Writer};
 use iswitch_learn::algorithms::trainer::{Place, first_bytes};
 use iswitch_learn::group::Group;
 
-/// The best policy so far.
+/// Best policy so far.
 #[derive(Clone, Debug)]
 struct Best {
     iteration: u64,
     parameters: Vec<f32>,
 }
 
-/// A training of one worker.
+/// Training of one worker.
 pub struct Training<S: Study> {
     config: S::Config,
     study: S,
@@ -34,19 +34,19 @@ pub struct Training<S: Study> {
 }
 
 impl<S: Study> Training<S> {
-    /// Number of floats in the vectors that the workers of a training sum.
+    /// Returns the number of floats in the vectors that the workers of a training sum.
     ///
     /// # Errors
-    /// If a hyper-parameter is out of range.
+    /// Fails if a hyper-parameter is out of range.
     pub fn vector_len(config: &S::Config) -> Result<usize, StudyError> {
         config.check()?;
         S::vector_len(config)
     }
 
-    /// A training before its first iteration. `aggregator` must sum vectors of [`Self::vector_len`] floats.
+    /// Creates a training before its first iteration. `aggregator` must sum vectors of [`Self::vector_len`] floats.
     ///
     /// # Errors
-    /// If a hyper-parameter is out of range, or the task or the aggregator does not fit.
+    /// Fails if a hyper-parameter is out of range, or if the task or the aggregator does not fit.
     pub fn new(
         config: S::Config,
         task: S::Task,
@@ -66,57 +66,58 @@ impl<S: Study> Training<S> {
         })
     }
 
-    /// Hyper-parameters of the training.
+    /// Returns the hyper-parameters of the training.
     pub fn config(&self) -> &S::Config {
         &self.config
     }
 
-    /// The study with its present policy.
+    /// Returns the study with its current policy.
     pub fn study(&self) -> &S {
         &self.study
     }
 
-    /// Rank of this worker and number of workers.
+    /// Returns the rank of this worker and the number of workers.
     pub fn place(&self) -> Place {
         self.group.place()
     }
 
-    /// The aggregator of the training.
+    /// Returns the aggregator of the training.
     pub fn aggregator(&self) -> &dyn GradientAggregator {
         self.group.aggregator()
     }
 
-    /// Flag that ends the current iteration early when it is set. Nothing of that iteration is kept.
+    /// Returns a flag that ends the current iteration early when it is set. The results of that iteration are
+    /// discarded.
     pub fn stop_handle(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }
 
-    /// Records of all iterations so far.
+    /// Returns the records of all iterations so far.
     pub fn history(&self) -> &[S::Iteration] {
         &self.history
     }
 
-    /// Record of the iteration with the best test so far.
+    /// Returns the record of the iteration with the best test result so far.
     pub fn best(&self) -> Option<&S::Iteration> {
         let best = self.best.as_ref()?;
         self.history.iter().find(|record| record.mark().iteration == best.iteration)
     }
 
-    /// Parameters of the policy with the best test so far.
+    /// Returns the parameters of the policy with the best test result so far.
     pub fn best_parameters(&self) -> Option<&[f32]> {
         self.best.as_ref().map(|best| best.parameters.as_slice())
     }
 
-    /// Whether all iterations are complete.
+    /// Returns whether all iterations are complete.
     pub fn is_finished(&self) -> bool {
         self.history.len() as u64 > self.config.common().iterations
     }
 
-    /// Runs the next iteration together with the other workers; the first one tests the policy before any learning.
-    /// Returns `None` if the iteration was stopped before its end.
+    /// Runs the next iteration together with the other workers. The first iteration tests the policy before any
+    /// learning. Returns `None` if the iteration was stopped early.
     ///
     /// # Errors
-    /// If an aggregation fails, or the workers were started with different settings.
+    /// Fails if an aggregation fails, or if the workers were started with different settings.
     pub fn advance(&mut self) -> Result<Option<&S::Iteration>, StudyError> {
         self.advance_with(&mut |_| {})
     }
@@ -124,7 +125,7 @@ impl<S: Study> Training<S> {
     /// Runs the next iteration as [`Self::advance`] does, and reports progress within it.
     ///
     /// # Errors
-    /// As [`Self::advance`].
+    /// Returns the errors of [`Self::advance`].
     pub fn advance_with(&mut self, on_stage: OnStage<'_>) -> Result<Option<&S::Iteration>, StudyError> {
         if !self.has_agreed {
             self.group.agree([self.job_digest(), self.digest()])?;
@@ -152,7 +153,7 @@ impl<S: Study> Training<S> {
         Ok(self.history.last())
     }
 
-    /// Digest of the state that all workers have alike.
+    /// Returns a digest of the state that is identical on all workers.
     pub fn digest(&self) -> u64 {
         let mut hash = Sha256::new();
         hash.update(bytemuck::cast_slice::<f32, u8>(self.study.parameters()));
@@ -163,15 +164,15 @@ impl<S: Study> Training<S> {
         first_bytes(hash)
     }
 
-    /// Whether all workers have the same state. All of them must call it at the same time.
+    /// Returns whether all workers have the same state. All workers must call this function at the same time.
     ///
     /// # Errors
-    /// If the aggregation fails.
+    /// Fails if the aggregation fails.
     pub fn replicas_identical(&mut self) -> Result<bool, StudyError> {
         Ok(self.group.is_identical(self.digest())?)
     }
 
-    /// Digest of what all workers must have been started with.
+    /// Returns a digest of the settings that must be identical on all workers.
     fn job_digest(&self) -> u64 {
         let mut hash = Sha256::new().chain_update(self.config_json());
         self.study.hash_task(&mut hash);
@@ -182,10 +183,10 @@ impl<S: Study> Training<S> {
         serde_json::to_string(&self.config).expect("hyper-parameters are plain data")
     }
 
-    /// Saves the state after the last iteration, which all workers have alike.
+    /// Saves the state after the last iteration, which is identical on all workers.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn save(&self, directory: &Path) -> Result<(), StudyError> {
         let (config, environment) = (self.config_json(), self.study.environment());
         let run = RunKind { algorithm: S::ALGORITHM, env: &environment, config: &config };
@@ -207,7 +208,7 @@ impl<S: Study> Training<S> {
         self.study.read(&self.config, reader)?;
         self.history = history::<S>(reader)?;
         self.best = None;
-        // The first iteration is tested, so only a training before it has no best policy.
+        // The first iteration is always tested, so only a training before its first iteration has no best policy.
         if !self.history.is_empty() {
             let iteration = reader.number("best_iteration")?;
             let mut marks = self.history.iter().map(Record::mark);

@@ -1,6 +1,6 @@
 //! Parameters with their optimiser, and sums over all workers.
 //!
-//! Workers sum integers, so the result is the same to the last bit for any number of workers.
+//! Workers sum integers, so the result is identical, bit for bit, for any number of workers.
 
 use crate::StudyError;
 use iswitch_learn::algorithms::actor_critic::NamedTensor;
@@ -9,32 +9,32 @@ use iswitch_learn::algorithms::exact::{add_fixed, from_fixed};
 use iswitch_learn::group::Group;
 use iswitch_learn::nn::Adam;
 
-/// PyTorch's default.
+/// Epsilon of Adam; PyTorch's default.
 pub const ADAM_EPSILON: f32 = 1e-8;
 
-/// Parameters of a network and the state of Adam.
+/// Parameters of a network with the state of Adam.
 #[derive(Clone, Debug)]
 pub struct Weights {
-    /// All parameters of the network.
+    /// Parameters of the network.
     pub parameters: Vec<f32>,
     adam: Adam,
 }
 
 impl Weights {
-    /// Initial parameters, with Adam before its first step.
+    /// Creates weights with these initial parameters and Adam in its initial state.
     pub fn new(parameters: Vec<f32>) -> Self {
         Self { adam: Adam::new(parameters.len(), ADAM_EPSILON), parameters }
     }
 
-    /// A gradient of zeros, as the workers sum it.
+    /// Returns a zero gradient in the integer representation that the workers sum.
     pub fn no_gradient(&self) -> Vec<i128> {
         vec![0; self.parameters.len()]
     }
 
-    /// Takes a step against the gradient that is the sum of `numbers` over all workers.
+    /// Applies an optimiser step for the gradient that is the sum of `numbers` over all workers.
     ///
     /// # Errors
-    /// If the aggregation fails.
+    /// Fails if the aggregation fails.
     pub fn step(
         &mut self,
         numbers: &mut [i128],
@@ -55,7 +55,7 @@ impl Weights {
     /// Reads what [`Self::write`] wrote.
     ///
     /// # Errors
-    /// If the file is damaged.
+    /// Fails if the file is damaged.
     pub fn read(&mut self, tensors: Vec<NamedTensor>, reader: &Reader<'_>) -> Result<(), StudyError> {
         self.parameters = reader.parameters("", tensors)?;
         reader.adam("adam", self.parameters.len(), &mut self.adam)?;
@@ -74,7 +74,7 @@ impl<const N: usize> Default for Totals<N> {
 }
 
 impl<const N: usize> Totals<N> {
-    /// Adds the numbers of an episode.
+    /// Adds the values of an episode.
     pub fn add(&mut self, numbers: [f64; N]) {
         add_fixed(&mut self.0, numbers);
     }
@@ -82,7 +82,7 @@ impl<const N: usize> Totals<N> {
     /// Sums the totals over all workers.
     ///
     /// # Errors
-    /// If the aggregation fails.
+    /// Fails if the aggregation fails.
     pub fn sum(mut self, group: &mut Group) -> Result<[f64; N], StudyError> {
         group.sum(&mut self.0)?;
         Ok(self.0.map(from_fixed))

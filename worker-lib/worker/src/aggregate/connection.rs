@@ -1,7 +1,7 @@
 //! TCP connections between the members of a ring, or between workers and a parameter server.
 //!
-//! Bytes on them are the floats of vectors, little-endian, without any framing: both ends know how long a vector is.
-//! The kernel cuts them up into super-frames by itself.
+//! After the greeting, the stream carries the floats of vectors, little-endian and without framing: both ends know the
+//! length of a vector. The kernel segments the stream into super-frames by itself.
 
 use std::error::Error;
 use std::fmt;
@@ -19,85 +19,85 @@ use crate::reception::{GREETING_TIMEOUT, Guest, Reception, Refusal};
 const MAGIC: [u8; 4] = *b"iSW1";
 const HELLO_LEN_BYTES: usize = 16;
 const CONNECT_RETRY: Duration = Duration::from_millis(20);
-/// Missing ranks that an error names.
+/// Maximum number of missing ranks that an error lists.
 const NAMED_RANKS: usize = 16;
-/// Bytes that are taken from a socket at once: what a connection holds in flight, and less than a core's cache.
+/// Maximum number of bytes read from a socket in one call: enough for the data that a connection holds in flight, and
+/// small enough for a core's cache.
 pub(super) const READ_LEN_BYTES: usize = 256 << 10;
 
-/// How the parts of a vector follow each other.
+/// Order in which the parts of a vector are summed and forwarded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// As in the paper that iSwitch comes from (Li et al., ISCA 2019, figure 1): a part is complete before the next
-    /// step begins. A parameter server has gathered the vectors of all workers before it sends the sum back; a ring
-    /// passes on whole chunks.
+    /// As in the iSwitch paper (Li et al., ISCA 2019, figure 1): a part is complete before the next step begins. A
+    /// parameter server gathers the vectors of all workers before it sends the sum back; a ring forwards whole chunks.
     Paper,
-    /// What has been summed is sent on while the rest is still coming in.
+    /// Partial results are forwarded while the rest is still arriving.
     #[default]
     Pipelined,
 }
 
-/// Why a group of workers was not formed.
+/// Reason why a group of workers was not formed.
 #[derive(Debug)]
 pub enum ConnectError {
     /// A socket failed.
     Io {
-        /// What was tried.
+        /// Operation that failed.
         what: &'static str,
-        /// With whom.
+        /// Address of the other end, or of the listener.
         address: SocketAddr,
-        /// What the operating system said.
+        /// Error of the operating system.
         error: io::Error,
     },
-    /// The other side was not there in time.
+    /// The other side did not accept a connection within the timeout.
     Timeout {
-        /// What was waited for.
+        /// What the connection was for, as a preposition before the address ("to").
         what: &'static str,
-        /// With whom, or where.
+        /// Address of the other side.
         address: SocketAddr,
-        /// How long.
+        /// Time waited.
         waited: Duration,
     },
-    /// Members did not connect in time.
+    /// Some members did not connect within the timeout.
     Incomplete {
-        /// Where this end listens.
+        /// Address on which this end listens.
         address: SocketAddr,
-        /// Ranks of the members that are missing.
+        /// Ranks of the missing members.
         missing: Vec<u16>,
         /// Time since the last member connected.
         waited: Duration,
-        /// Connections that were refused meanwhile.
+        /// Connections that were refused in the meantime.
         refused: RefusedMeanwhile,
     },
     /// The next member of a ring closed the connection before the ring was complete.
     Left {
-        /// The next member.
+        /// Address of the next member.
         address: SocketAddr,
-        /// Connections that were refused here meanwhile.
+        /// Connections that were refused here in the meantime.
         refused: RefusedMeanwhile,
     },
-    /// Somebody else speaks another language at that address.
+    /// The process at that address speaks another protocol.
     Foreign {
-        /// The address.
+        /// Address of that process.
         address: SocketAddr,
     },
-    /// The two ends do not mean the same group.
+    /// The two ends belong to different groups.
     Mismatch {
-        /// The field that differs.
+        /// Name of the field that differs.
         field: &'static str,
-        /// The other end.
+        /// Address of the other end.
         address: SocketAddr,
-        /// Its value.
+        /// Value of the field at the other end.
         theirs: u32,
-        /// The value here.
+        /// Value of the field at this end.
         own: u32,
     },
-    /// An option makes no sense.
+    /// An option is invalid.
     BadOption {
-        /// The option.
+        /// Name of the option.
         field: &'static str,
-        /// Its value.
+        /// Value of the option.
         value: usize,
-        /// What was expected.
+        /// Expected value.
         expected: &'static str,
     },
 }
@@ -139,7 +139,7 @@ impl Error for ConnectError {
     }
 }
 
-/// Ranks for an error: all of them, or the first few.
+/// Ranks for an error message: all of them, or the first few and the number of the others.
 struct Ranks<'a>(&'a [u16]);
 
 impl fmt::Display for Ranks<'_> {
@@ -156,9 +156,9 @@ impl fmt::Display for Ranks<'_> {
 /// Connections that were refused while a group formed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefusedMeanwhile {
-    /// How many.
+    /// Number of refused connections.
     pub count: u64,
-    /// The last one that greeted as a member, and what was wrong with it.
+    /// The last refused connection that greeted as a member, and the reason.
     pub last: Option<String>,
 }
 
@@ -174,10 +174,10 @@ impl fmt::Display for RefusedMeanwhile {
     }
 }
 
-/// What each end of a connection says first.
+/// Greeting that each end of a connection sends first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hello {
-    /// Rank of the sender; a parameter server repeats that of the worker.
+    /// Rank of the sender; a parameter server repeats the rank of the worker.
     pub(super) rank: u16,
     pub(super) workers: u16,
     pub(super) gradient_len: u32,
@@ -203,7 +203,7 @@ impl Hello {
         })
     }
 
-    /// Refuses what does not fit, by name.
+    /// Rejects a greeting that does not match; the error names the first field that differs.
     pub(super) fn expect(self, own: Self, address: SocketAddr) -> Result<(), ConnectError> {
         let fields = [
             ("number of workers", u32::from(self.workers), u32::from(own.workers)),
@@ -217,7 +217,7 @@ impl Hello {
     }
 }
 
-/// A connection whose ends know each other. It never blocks.
+/// A connection whose ends have exchanged greetings. After [`Self::begin`] it never blocks.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
@@ -225,7 +225,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects, again and again until somebody listens.
+    /// Connects, and retries until the other side listens or the timeout expires.
     pub(super) fn connect(to: SocketAddrV4, hello: Hello, timeout: Duration) -> Result<Self, ConnectError> {
         let (begin, address) = (Instant::now(), SocketAddr::V4(to));
         loop {
@@ -247,7 +247,7 @@ impl Connection {
         Ok(Self { stream, peer: address })
     }
 
-    /// What the other end says of itself.
+    /// Reads the greeting of the other end.
     pub(super) fn read_hello(&mut self) -> Result<Hello, ConnectError> {
         let address = self.peer;
         let mut bytes = [0; HELLO_LEN_BYTES];
@@ -261,21 +261,22 @@ impl Connection {
         }
     }
 
-    /// Answers who was accepted.
+    /// Sends the greeting of this end to a peer that connected.
     pub(super) fn reply(&mut self, hello: Hello) -> Result<(), ConnectError> {
         let address = self.peer;
         let sent = self.stream.write_all(&hello.to_bytes());
         sent.map_err(|error| ConnectError::Io { what: "greeting to", address, error })
     }
 
-    /// From here on nothing blocks.
+    /// Makes the connection non-blocking.
     pub(super) fn begin(&self) -> Result<(), ConnectError> {
         let address = self.peer;
         let set = self.stream.set_nonblocking(true);
         set.map_err(|error| ConnectError::Io { what: "connection to", address, error })
     }
 
-    /// Whether the other end has closed the connection. Needs [`Self::begin`]; bytes that wait are not looked past.
+    /// Returns whether the other end has closed the connection. Requires [`Self::begin`]. Unread bytes hide a close
+    /// behind them.
     pub(super) fn is_closed(&self) -> bool {
         match self.stream.peek(&mut [0]) {
             Ok(len) => len == 0,
@@ -283,7 +284,7 @@ impl Connection {
         }
     }
 
-    /// Whether bytes wait to be read. Needs [`Self::begin`].
+    /// Returns whether unread bytes are available. Requires [`Self::begin`].
     pub(super) fn has_bytes(&self) -> bool {
         self.stream.peek(&mut [0]).is_ok_and(|len| len > 0)
     }
@@ -296,7 +297,7 @@ impl Connection {
         self.stream.as_fd()
     }
 
-    /// Takes what is there; zero bytes if nothing is.
+    /// Reads the available bytes; returns zero if there are none.
     pub(super) fn read_some(&mut self, buffer: &mut [u8]) -> Result<usize, AggregateError> {
         match self.stream.read(buffer) {
             Ok(0) if !buffer.is_empty() => Err(self.lost()),
@@ -304,7 +305,7 @@ impl Connection {
         }
     }
 
-    /// Gives what there is room for; zero bytes if there is none.
+    /// Writes as many bytes as the send buffer has room for; returns zero if it has none.
     pub(super) fn write_some(&mut self, buffer: &[u8]) -> Result<usize, AggregateError> {
         let outcome = self.stream.write(buffer);
         self.done(outcome)
@@ -326,14 +327,16 @@ impl Connection {
     }
 }
 
-/// When a timeout that begins now is over. One too long for the clock, a century or more, ends in a year.
+/// Returns the end of a timeout that begins now. If the timeout overflows the clock (a century or more), the end is in
+/// one year.
 pub(super) fn deadline(timeout: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     let now = Instant::now();
     now.checked_add(timeout).unwrap_or_else(|| now + YEAR)
 }
 
-/// The side of a forming group that waits for others. Strangers neither end nor delay it.
+/// The listening side of a group that is forming. Connections from outside the group neither end nor delay the
+/// formation.
 #[derive(Debug)]
 pub(super) struct Forming {
     reception: Reception<HELLO_LEN_BYTES>,
@@ -350,8 +353,8 @@ impl Forming {
         Ok(Self { reception, address, last_refusal: None })
     }
 
-    /// Waits for a connection that greets as a member of some group; `None` at `until`, or once something can be read
-    /// from `watched`.
+    /// Waits for a connection that greets as a member of some group. Returns `None` at `until`, or once `watched` is
+    /// readable.
     pub(super) fn next(
         &mut self,
         until: Instant,
@@ -365,23 +368,23 @@ impl Forming {
         };
         let Guest { stream, peer, greeting } = guest;
         let Some(hello) = Hello::from_bytes(greeting) else { return Ok(None) };
-        // It may be closed already, which the first use shows.
+        // The peer may have closed the connection already; its first use will report that.
         let _ = stream.set_nodelay(true);
         Ok(Some((Connection { stream, peer }, hello)))
     }
 
-    /// Logs why a member of another group, or one too many, is not admitted; the caller drops its connection.
+    /// Logs why a member of another group, or a surplus member, is not admitted; the caller drops its connection.
     pub(super) fn refuse(&mut self, peer: SocketAddr, error: &ConnectError) {
         self.reception.refuse(Refusal::OtherGroup, peer, error);
         self.last_refusal = Some(error.to_string());
     }
 
-    /// What an error says of the connections that were refused.
+    /// Returns a summary of the refused connections, for an error.
     pub(super) fn refused(self) -> RefusedMeanwhile {
         RefusedMeanwhile { count: self.reception.refusals().read().total(), last: self.last_refusal }
     }
 
-    /// The error that names the missing members.
+    /// Returns the error that names the missing members.
     pub(super) fn incomplete(self, missing: Vec<u16>, waited: Duration) -> ConnectError {
         ConnectError::Incomplete { address: self.address, missing, waited, refused: self.refused() }
     }
@@ -397,13 +400,13 @@ fn is_not_there_yet(error: &io::Error) -> bool {
     )
 }
 
-/// Listens, also right after another process that has listened there.
+/// Opens a listener, even if another process has just stopped listening on that address.
 pub(super) fn listen(at: SocketAddrV4) -> Result<TcpListener, ConnectError> {
     let address = SocketAddr::V4(at);
     TcpListener::bind(address).map_err(|error| ConnectError::Io { what: "listener at", address, error })
 }
 
-/// Refuses a group that nothing can be summed in.
+/// Rejects a group without workers, with too many workers, or with empty vectors.
 pub(super) fn check_group(workers: usize, gradient_len: u32) -> Result<(), ConnectError> {
     let bad = |field, value, expected| Err(ConnectError::BadOption { field, value, expected });
     if workers == 0 || workers > usize::from(u16::MAX) {
@@ -415,7 +418,7 @@ pub(super) fn check_group(workers: usize, gradient_len: u32) -> Result<(), Conne
     Ok(())
 }
 
-/// The floats of a part of a vector.
+/// Decodes the floats of a part of a vector.
 pub(super) fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> + '_ {
     bytes.chunks_exact(FLOAT_LEN_BYTES).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]]))
 }

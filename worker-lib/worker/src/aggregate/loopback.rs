@@ -1,12 +1,13 @@
-//! Workers in one process: threads that share memory instead of a network.
+//! Aggregation between workers in one process: threads that share memory instead of a network.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::{AggregateError, AggregatorStats, GradientAggregator, Round, check_vector};
 
-/// Workers in one process: threads that share memory instead of a network. A group of one is the identity.
+/// Aggregator between workers in one process: threads that share memory instead of a network. With a group of one, the
+/// sum is the contribution itself.
 ///
-/// Sums in rank order, so that a run is reproducible bit for bit.
+/// Contributions are summed in rank order, so that runs are bit-for-bit reproducible.
 pub struct Loopback {
     rank: usize,
     group: Arc<Group>,
@@ -24,14 +25,15 @@ struct Group {
 struct GroupState {
     contributions: Vec<Option<Vec<f32>>>,
     sum: Vec<f32>,
-    /// Members that have yet to fetch the sum of the finished round.
+    /// Number of members that have yet to fetch the sum of the finished round.
     unread: usize,
     round: u32,
     gone: bool,
 }
 
 impl Loopback {
-    /// A group of `size` workers that aggregate vectors of `gradient_len` floats; one aggregator each.
+    /// Creates a group of `size` workers that aggregate vectors of `gradient_len` floats; returns one aggregator for
+    /// each.
     pub fn group(size: usize, gradient_len: usize) -> Vec<Self> {
         let state = GroupState {
             contributions: vec![None; size],
@@ -51,7 +53,7 @@ impl Loopback {
             .collect()
     }
 
-    /// The only worker of its job.
+    /// Creates the only worker of a job.
     pub fn alone(gradient_len: usize) -> Self {
         Self::group(1, gradient_len).swap_remove(0)
     }
@@ -98,7 +100,7 @@ impl GradientAggregator for Loopback {
 
     fn reduce(&mut self, contribution: &[f32]) -> Result<(Round, &[f32]), AggregateError> {
         check_vector(contribution, self.group.gradient_len)?;
-        // The sum of the last round must have been read by all before the next one overwrites it.
+        // All members must have read the sum of the last round before the next one overwrites it.
         self.group.wait_while(self.group.lock(), |state| state.unread > 0)?;
         let mut state = self.group.lock();
         let number = state.round;

@@ -1,8 +1,9 @@
-//! Summing one vector over all workers: the trait that a learner sees, and the ways to do it without a switch.
+//! Aggregation of one vector over all workers: the trait that a learner uses, and the implementations that need no
+//! switch.
 //!
-//! A learner knows nothing of switches, rings or servers. It fills a vector, calls
-//! [`GradientAggregator::all_reduce`] and finds the sum over all workers in the same place, bit for bit the
-//! same on each of them.
+//! A learner is independent of switches, rings and servers. It fills a vector, calls
+//! [`GradientAggregator::all_reduce`], and finds the sum over all workers in the same vector. The sum is bit-identical
+//! on all workers.
 
 mod connection;
 mod loopback;
@@ -18,102 +19,104 @@ pub use loopback::Loopback;
 pub use parameter_server::{ParameterServer, ParameterServerClient, ParameterServerOptions, ServeError};
 pub use ring::{Ring, RingOptions};
 
-/// What one aggregation was.
+/// Outcome of one aggregation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// Number of the round, increasing by one from the round the worker was admitted at.
+    /// Number of the round. It increases by one with each round, from the round at which the worker was admitted.
     pub number: u32,
-    /// Worker gradients inside the sum. Where a member was lost in mid-round segments can differ; then this
-    /// is the smallest count of any segment.
+    /// Number of worker gradients in the sum. If a member was lost in mid-round, the segments can hold different
+    /// numbers of gradients; this is then the smallest of them.
     pub contributors: u16,
     /// Whether every segment of the sum holds the same number of gradients.
     pub uniform: bool,
 }
 
-/// Why an aggregation did not deliver a sum. The vector is as it was.
+/// Reason why an aggregation did not deliver a sum. The vector is unchanged.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum AggregateError {
-    /// The vector is not as long as the job declared.
+    /// The vector does not have the length that the job declared.
     WrongLength {
-        /// Floats that the caller passed.
+        /// Number of floats that the caller passed.
         actual: usize,
-        /// Floats that the job declared.
+        /// Number of floats that the job declared.
         expected: usize,
     },
-    /// The worker's own vector holds NaN or an infinity; nothing was sent.
+    /// The worker's own vector contains NaN or an infinity; nothing was sent.
     NonFinite {
-        /// Position of the first such element.
+        /// Index of the first such element.
         index: usize,
-        /// The element.
+        /// Value of that element.
         value: f32,
     },
-    /// Nothing was heard from the switch for as long as the caller was willing to wait.
+    /// The switch was silent for longer than the timeout.
     SwitchLost {
-        /// The switch.
+        /// Address of the switch.
         switch: std::net::SocketAddr,
-        /// How long it has been silent.
+        /// Time since the switch was last heard.
         silent: Duration,
     },
-    /// The other workers did not contribute for as long as the caller was willing to wait.
+    /// The round was not complete within the timeout: other workers did not contribute, or the switch has lost its
+    /// parent.
     Stalled {
-        /// The round.
+        /// Number of the round.
         round: u32,
-        /// How long the call has waited.
+        /// Time that the call has waited.
         waited: Duration,
-        /// Segments without a result.
+        /// Number of segments without a result.
         missing: usize,
-        /// Whether the switch has lost its parent, without which there are no sums.
+        /// Whether the switch has lost its parent. Without its parent, it delivers no sums.
         parent_lost: bool,
     },
-    /// The switch no longer knows this worker, because its lease ran out or the switch was restarted, and does not
-    /// take it back.
+    /// The switch no longer knows this worker, because the worker's lease expired or the switch was restarted, and does
+    /// not readmit it.
     Expelled {
-        /// What the switch gave as the reason.
+        /// Reason that the switch gave.
         reason: &'static str,
     },
-    /// The worker was away and is a member again, but the others have gone on without it. It lacks the sums in
-    /// between: a learner fetches its state from another worker before it contributes again.
+    /// The worker was absent and is a member again, but the others continued without it. It lacks the sums in between:
+    /// before it contributes again, the learner must fetch its state from another worker.
     MissedRounds {
-        /// The round of the next call.
+        /// Number of the round of the next call.
         next: u32,
     },
-    /// A member halted the job; it continues after a Reset. What was sent before the Reset may be refused like this
-    /// once more.
+    /// A member halted the job; it continues after a Reset. Contributions that were sent before the Reset may cause
+    /// this error once more.
     Halted,
-    /// The round of this call is over at the switch and its result no longer kept: the job was reset, or the
-    /// others went on without this worker.
+    /// The round of this call is over at the switch, which no longer keeps its result: the job was reset, or the others
+    /// continued without this worker.
     StaleRound {
-        /// The round of this call.
+        /// Number of the round of this call.
         round: u32,
-        /// The round at which the worker may go on.
+        /// Round at which the worker may continue.
         current: u32,
     },
     /// The switch refused a contribution.
     Refused {
-        /// The reason it gave.
+        /// Reason that the switch gave.
         reason: &'static str,
     },
-    /// The weights of this worker and of another differ after the same aggregate, although they have applied the same
-    /// sums.
+    /// The weights of this worker and of another member differ after the same aggregate, although both have applied the
+    /// same sums.
     Diverged {
-        /// The aggregate.
+        /// Number of the aggregate.
         aggregate: u32,
         /// Id of the other member.
         member: u16,
     },
-    /// Another worker of a ring, or the parameter server, is gone or was silent for too long; the group has ended.
+    /// Another worker of a ring, or the parameter server, closed the connection or was silent for longer than the
+    /// timeout; the group has ended.
     PeerLost {
-        /// The other end of the connection.
+        /// Address of the other end of the connection.
         peer: std::net::SocketAddr,
-        /// How long it has been silent; zero if it has closed the connection.
+        /// Time since the peer was last heard; zero if it closed the connection.
         silent: Duration,
     },
     /// The worker was closed while the call waited.
     Closed,
-    /// The caller gave up waiting; the next call repeats the round, as after [`Self::Stalled`].
+    /// The caller cancelled the wait; the next call repeats the round, as after [`Self::Stalled`].
     Interrupted,
-    /// Another worker of the group is gone.
+    /// Another worker of the group has left.
     PeerGone,
     /// The socket failed.
     Io(std::io::Error),
@@ -179,41 +182,41 @@ impl From<std::io::Error> for AggregateError {
     }
 }
 
-/// Counters of an aggregator since it was made.
+/// Counters of an aggregator since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AggregatorStats {
-    /// Rounds completed.
+    /// Number of completed rounds.
     pub rounds: u64,
-    /// Segments sent for the first time.
+    /// Number of segments sent for the first time.
     pub segments: u64,
-    /// Segments sent again.
+    /// Number of segments retransmitted.
     pub retransmitted: u64,
 }
 
 /// Sums vectors over all workers of a job.
 pub trait GradientAggregator: Send {
-    /// Name for logs and results, such as `switch` or `loopback`.
+    /// Returns the name for logs and results, such as `switch` or `loopback`.
     fn name(&self) -> &'static str;
 
-    /// Floats in each vector.
+    /// Returns the number of floats in each vector.
     fn gradient_len(&self) -> usize;
 
-    /// Sums `contribution` (`[gradient_len]`) over all workers and lends the sum; blocks until it is there.
-    /// All workers get the same bits.
+    /// Sums `contribution` (`[gradient_len]`) over all workers and returns a reference to the sum; blocks until the sum
+    /// is available. All workers get the same bits.
     ///
-    /// After [`AggregateError::Stalled`] or [`AggregateError::SwitchLost`] the next call repeats the round; part of
-    /// this worker's contribution may already be in the sum, so pass the same vector again.
+    /// After [`AggregateError::Stalled`] or [`AggregateError::SwitchLost`], the next call repeats the round. The caller
+    /// must then pass the same vector again, because part of this worker's contribution may already be in the sum.
     fn reduce(&mut self, contribution: &[f32]) -> Result<(Round, &[f32]), AggregateError>;
 
-    /// Like [`Self::reduce`], and replaces `vector` by the sum. After an error it is as it was.
+    /// Works like [`Self::reduce`], but replaces `vector` by the sum. On error, the vector is unchanged.
     fn all_reduce(&mut self, vector: &mut [f32]) -> Result<Round, AggregateError> {
         let (round, sum) = self.reduce(vector)?;
         vector.copy_from_slice(sum);
         Ok(round)
     }
 
-    /// Like [`Self::all_reduce`], divided by the number of gradients that were really summed, segment by
-    /// segment where they differ.
+    /// Works like [`Self::all_reduce`], but divides the sum by the number of gradients that were actually summed. If
+    /// segments hold different numbers of gradients, each segment is divided by its own number.
     fn all_reduce_mean(&mut self, vector: &mut [f32]) -> Result<Round, AggregateError> {
         let round = self.all_reduce(vector)?;
         let scale = 1.0 / f32::from(round.contributors.max(1));
@@ -221,7 +224,7 @@ pub trait GradientAggregator: Send {
         Ok(round)
     }
 
-    /// Counters so far.
+    /// Returns the current counters.
     fn stats(&self) -> AggregatorStats;
 }
 
@@ -232,10 +235,10 @@ fn count_round(stats: &mut AggregatorStats, workers: u16) -> Round {
     Round { number, contributors: workers, uniform: true }
 }
 
-/// Floats that are looked through before a vector with NaN is given up.
+/// Number of floats that are checked at a time before the search for a non-finite value can stop.
 const FINITE_CHUNK_FLOATS: usize = 1024;
 
-/// Refuses a vector of another length than the job's, or one that would poison the sum.
+/// Rejects a vector of a length other than the job's, or one with a NaN or an infinity.
 pub(crate) fn check_vector(vector: &[f32], gradient_len: usize) -> Result<(), AggregateError> {
     check_len(vector, gradient_len)?;
     check_finite(vector)
@@ -249,7 +252,7 @@ pub(crate) fn check_len(vector: &[f32], gradient_len: usize) -> Result<(), Aggre
 }
 
 pub(crate) fn check_finite(vector: &[f32]) -> Result<(), AggregateError> {
-    // Without a way out of the loop it is done eight or more floats at a time.
+    // Without an early exit, the compiler vectorises the loop to eight or more floats at a time.
     let is_finite = |chunk: &[f32]| chunk.iter().fold(true, |all, x| all & x.is_finite());
     if vector.chunks(FINITE_CHUNK_FLOATS).all(is_finite) {
         return Ok(());

@@ -1,7 +1,7 @@
-//! A parameter server that sums: workers send it their vectors over TCP, and it sends the sum back to each.
+//! A parameter server that only sums: workers send it their vectors over TCP, and it sends the sum back to each.
 //!
-//! It holds no weights: what the paper's server updates once, every worker updates for itself, with the same bits. So
-//! it does less than the paper's, and can only be faster.
+//! It holds no weights. The paper's server applies the update once; here each worker applies it to its own replica,
+//! with the same bits. This server therefore does less work than the paper's and can only be faster.
 
 use std::error::Error;
 use std::fmt;
@@ -20,23 +20,23 @@ use super::{
 };
 use crate::worker::DEFAULT_SPIN;
 
-/// Sums that are under way at once: a fast worker sends for the next round while a slow one receives the last.
+/// Number of sums in progress at once: a fast worker sends for the next round while a slow one receives the last sum.
 const SUMS: usize = 2;
-/// How often a server looks whether it is to stop.
+/// Interval at which a server checks whether to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A group of workers with a parameter server.
+/// Options of a group of workers with a parameter server.
 #[derive(Clone, Debug)]
 pub struct ParameterServerOptions {
-    /// Where the server listens.
+    /// Address on which the server listens.
     pub server: SocketAddrV4,
-    /// Workers of the group.
+    /// Number of workers in the group.
     pub workers: u16,
-    /// Floats in each vector.
+    /// Number of floats in each vector.
     pub gradient_len: u32,
-    /// Whether the sum is sent back when all of it is there, or as it comes.
+    /// Whether the server sends the sum back once it is complete, or in parts as they are summed.
     pub style: Style,
-    /// How long to wait for connections, and later for bytes of the others.
+    /// Timeout for connections, and later for bytes from the other end.
     pub timeout: Duration,
 }
 
@@ -46,56 +46,57 @@ impl ParameterServerOptions {
     }
 }
 
-/// The server.
+/// A parameter server that listens for its workers.
 #[derive(Debug)]
 pub struct ParameterServer {
     listener: TcpListener,
     options: ParameterServerOptions,
 }
 
-/// A worker as the server sees it; both counts are of bytes since the beginning.
+/// State of one worker at the server. `summed` and `sent` count bytes since the beginning.
 #[derive(Debug)]
 struct Client {
     connection: Connection,
     staging: Vec<u8>,
-    /// Bytes in `staging`: of a float some may have come already.
+    /// Number of bytes in `staging` of a float that has not arrived completely.
     begun: usize,
-    /// Summed.
+    /// Number of bytes received and summed.
     summed: usize,
     sent: usize,
-    /// It has closed its connection after a sum that it has got.
+    /// Whether the worker closed its connection after it received a complete sum.
     has_left: bool,
 }
 
-/// A sum under way.
+/// A sum in progress.
 #[derive(Clone, Debug)]
 struct Sum {
     round: usize,
     floats: Vec<f32>,
-    /// Floats that any worker has contributed to; the others hold an earlier sum.
+    /// Number of leading floats to which any worker has contributed; the others still hold an earlier sum.
     begun: usize,
 }
 
 impl ParameterServer {
-    /// Listens at the address in the options; port 0 stands for a free one.
+    /// Listens at the address in the options; port 0 selects a free port.
     pub fn bind(options: ParameterServerOptions) -> Result<Self, ConnectError> {
         check_group(usize::from(options.workers), options.gradient_len)?;
         Ok(Self { listener: listen(options.server)?, options })
     }
 
-    /// Where it listens.
+    /// Returns the address on which the server listens.
     pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Waits for all workers and serves them until the first of them has gone and the others have the sums that it has
-    /// contributed to, or until `stop` is set.
+    /// Waits for all workers and serves them until the first of them has left and the others have received the sums
+    /// that it contributed to, or until `stop` is set.
     ///
-    /// Returns the rounds that were finished. Connections that do not greet as a worker of this group are closed and
+    /// Returns the number of finished rounds. Connections that do not greet as a worker of this group are closed and
     /// logged.
     ///
     /// # Errors
-    /// If no further worker connects within the timeout: the missing ranks are named. If a worker fails in mid-round.
+    /// If no further worker connects within the timeout (the error names the missing ranks), or if a worker fails in
+    /// mid-round.
     pub fn run(self, stop: &AtomicBool) -> Result<u64, ServeError> {
         let Some(clients) = self.gather(stop)? else { return Ok(0) };
         let len = self.options.gradient_len as usize;
@@ -105,7 +106,7 @@ impl ParameterServer {
         Ok(service.rounds())
     }
 
-    /// Waits until every rank is present; `None` once `stop` is set.
+    /// Waits until every rank is present; returns `None` once `stop` is set.
     fn gather(&self, stop: &AtomicBool) -> Result<Option<Vec<Client>>, ConnectError> {
         let workers = usize::from(self.options.workers);
         let mut places: Vec<Option<Client>> = (0..workers).map(|_| None).collect();
@@ -124,7 +125,7 @@ impl ParameterServer {
             if present == workers {
                 return Ok(Some(places.into_iter().flatten().collect()));
             }
-            // Only progress extends the time: a member that comes and goes does not.
+            // Only progress extends the deadline; a member that connects and disconnects repeatedly does not.
             if present > most {
                 (most, until) = (present, deadline(self.options.timeout));
             }
@@ -137,14 +138,14 @@ impl ParameterServer {
         Ok(None)
     }
 
-    /// Gives a worker its place, or says why not.
+    /// Assigns a worker to its rank, or returns why not.
     fn seat(
         &self,
         places: &mut [Option<Client>],
         mut connection: Connection,
         hello: Hello,
     ) -> Result<(), ConnectError> {
-        // Sent before it is judged, so that the worker can name the difference as well.
+        // Sent before the check, so that the worker can report the difference as well.
         connection.reply(self.options.hello(hello.rank))?;
         hello.expect(self.options.hello(hello.rank), connection.peer())?;
         let place = places.get_mut(usize::from(hello.rank)).filter(|place| place.is_none());
@@ -160,7 +161,7 @@ impl ParameterServer {
     }
 }
 
-/// Frees the places of workers that have closed their connections, so that they can connect again.
+/// Frees the ranks of workers that have closed their connections, so that they can connect again.
 fn free_places_of_the_gone(places: &mut [Option<Client>]) {
     for (rank, place) in places.iter_mut().enumerate() {
         if let Some(client) = place.take_if(|client| client.connection.is_closed()) {
@@ -170,12 +171,12 @@ fn free_places_of_the_gone(places: &mut [Option<Client>]) {
     }
 }
 
-/// Why a parameter server ended before its workers did.
+/// Reason why a parameter server ended before its workers did.
 #[derive(Debug)]
 pub enum ServeError {
-    /// The workers did not come together.
+    /// The group of workers was not formed.
     Connect(ConnectError),
-    /// A connection failed in the midst of a round.
+    /// A connection failed in mid-round.
     Round(AggregateError),
 }
 
@@ -211,7 +212,7 @@ impl From<AggregateError> for ServeError {
 
 struct Service {
     style: Style,
-    /// Floats in a vector.
+    /// Number of floats in a vector.
     len: usize,
     clients: Vec<Client>,
     sums: [Sum; SUMS],
@@ -252,13 +253,13 @@ impl Service {
         self.len * FLOAT_LEN_BYTES
     }
 
-    /// Rounds whose sums have been given to all.
+    /// Returns the number of rounds whose sums have been sent to all workers.
     fn rounds(&self) -> u64 {
         let sent = self.clients.iter().map(|client| client.sent).min().unwrap_or(0);
         (sent / self.vector_len_bytes().max(1)) as u64
     }
 
-    /// Whether a worker has left and all others have what it has contributed to.
+    /// Returns whether a worker has left and all others have received the sums that it contributed to.
     fn is_over(&self) -> bool {
         let mut others = self.clients.iter().filter(|client| !client.has_left);
         others.clone().count() < self.clients.len()
@@ -274,7 +275,7 @@ impl Service {
         let (round, within) = (client.summed / vector_len, client.summed % vector_len);
         let room = client.staging.len().min(vector_len - within);
         let len = match client.connection.read_some(&mut client.staging[client.begun..room]) {
-            // Who has the sum and needs no other one closes its connection.
+            // A worker that has its sum and needs no other one closes its connection.
             Err(AggregateError::PeerLost { .. })
                 if within + client.begun == 0 && client.sent == client.summed =>
             {
@@ -291,7 +292,7 @@ impl Service {
         Ok(len)
     }
 
-    /// Bytes that may have been sent to a worker by now.
+    /// Returns the total number of bytes that may have been sent to a worker by now.
     fn ready_for(&self, client: &Client) -> usize {
         let vector_len = self.vector_len_bytes();
         let begin = client.sent / vector_len * vector_len;
@@ -319,8 +320,8 @@ impl Service {
 }
 
 impl Sum {
-    /// Adds floats of a round from `first` on. Nobody contributes to the round after the next before all have the sum
-    /// of this one.
+    /// Adds the floats of a round from index `first` on. No worker contributes to round `round` + 2 before all have the
+    /// sum of round `round`.
     fn add(&mut self, round: usize, first: usize, bytes: &[u8]) {
         if self.round != round {
             (self.round, self.begun) = (round, 0);
@@ -338,7 +339,7 @@ impl Sum {
     }
 }
 
-/// A worker of a parameter server.
+/// A worker of a group with a parameter server.
 #[derive(Debug)]
 pub struct ParameterServerClient {
     connection: Connection,

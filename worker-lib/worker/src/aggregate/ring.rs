@@ -1,8 +1,9 @@
 //! Ring all-reduce over TCP (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
-//! workstations", JPDC 2009): each of N workers sends 2 (N - 1) / N vectors, to the next one only.
+//! workstations", JPDC 2009): each of N workers sends 2 (N - 1) / N vectors, to its next neighbour only.
 //!
-//! What a worker sends is one stream of 2 (N - 1) chunks, and so is what it receives: the first chunk is its own, and
-//! every other one is what came in before, summed with its own in the first N - 1 steps and as it is in the others.
+//! A worker sends one stream of 2 (N - 1) chunks and receives another of the same number. It first sends its own chunk.
+//! Each further chunk is the one that it has just received: in the first N - 1 steps it adds its own contribution to
+//! the chunk, and in the other steps it forwards the chunk unchanged.
 
 use std::net::{SocketAddrV4, TcpListener};
 use std::ops::Range;
@@ -19,18 +20,18 @@ use super::{
 };
 use crate::worker::DEFAULT_SPIN;
 
-/// A worker's place in a ring.
+/// Options of one member of a ring.
 #[derive(Clone, Debug)]
 pub struct RingOptions {
-    /// Where each worker listens, by rank.
+    /// Addresses on which the workers listen, by rank.
     pub members: Vec<SocketAddrV4>,
-    /// Which of them this is.
+    /// Rank of this worker, an index into `members`.
     pub rank: u16,
-    /// Floats in each vector.
+    /// Number of floats in each vector.
     pub gradient_len: u32,
-    /// Whether whole chunks are passed on, or what has come of them.
+    /// Whether a worker forwards whole chunks only, or each part of a chunk as soon as it is summed.
     pub style: Style,
-    /// How long to wait for the others to connect, and later for bytes of theirs.
+    /// Timeout for the neighbours to connect, and later for bytes from them.
     pub timeout: Duration,
 }
 
@@ -40,12 +41,12 @@ pub struct Ring {
     style: Style,
     timeout: Duration,
     workers: usize,
-    /// None for a ring of one.
+    /// Connections to the neighbours; `None` for a ring of one.
     neighbours: Option<Neighbours>,
-    /// Floats of the chunks that are sent, in their order; the next one is what is received at the same time.
+    /// Ranges of floats of the chunks that are sent, in order. While chunk i is sent, chunk i + 1 is received.
     chunks: Vec<Range<usize>>,
     sum: Vec<f32>,
-    /// Bytes that came in and are to be summed.
+    /// Received bytes that have yet to be summed.
     staging: Vec<u8>,
     waiting: PollSet,
     spin: Spin,
@@ -58,12 +59,12 @@ struct Neighbours {
     previous: Connection,
 }
 
-/// How far a round is, in bytes of the two streams.
+/// Progress of a round, in bytes of the two streams.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     sent: usize,
     received: usize,
-    /// Bytes that have been received and summed.
+    /// Number of bytes that have been received and summed.
     processed: usize,
 }
 
@@ -72,8 +73,8 @@ impl Ring {
     /// of this ring are closed and logged.
     ///
     /// # Errors
-    /// If the next worker cannot be reached or the previous one does not connect within the timeout, or if the options
-    /// make no sense.
+    /// If the next worker cannot be reached, if the previous one does not connect within the timeout, or if an option
+    /// is invalid.
     pub fn join(options: &RingOptions) -> Result<Self, ConnectError> {
         let at = *options.members.get(usize::from(options.rank)).ok_or(ConnectError::BadOption {
             field: "rank",
@@ -83,7 +84,7 @@ impl Ring {
         Self::join_at(options, &listen(at)?)
     }
 
-    /// The same with a listener that exists already.
+    /// Works like [`Self::join`], but with an existing listener.
     pub fn join_at(options: &RingOptions, listener: &TcpListener) -> Result<Self, ConnectError> {
         let workers = options.members.len();
         check_group(workers, options.gradient_len)?;
@@ -129,7 +130,7 @@ impl Ring {
             return Ok(());
         };
         let outcome = self.exchange(&mut neighbours, contribution);
-        // After an error the two streams are at different places for ever.
+        // After an error, the two streams remain out of step for good: the ring cannot be used again.
         self.neighbours = Some(neighbours);
         outcome
     }
@@ -160,7 +161,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Bytes of the outgoing stream that exist by now.
+    /// Returns the number of bytes of the outgoing stream that are available so far.
     fn ready_to_send(&self, processed: usize) -> usize {
         let steps = self.chunks.len() - 1;
         let first = byte_len(&self.chunks[0]);
@@ -190,7 +191,7 @@ impl Ring {
         next.write_some(&chunk[within..end])
     }
 
-    /// Takes in what there is of the chunk that is coming.
+    /// Reads the available bytes of the incoming chunk and sums them.
     fn receive(
         &mut self,
         previous: &mut Connection,
@@ -202,14 +203,14 @@ impl Ring {
         let Some(chunk) = incoming.get(step).cloned() else { return Ok(0) };
         let left = byte_len(&chunk) - within;
         if step + 1 >= self.workers {
-            // All have summed it.
+            // From this step on, the chunk is complete: it is stored as it is.
             let place: &mut [u8] = bytemuck::cast_slice_mut(&mut self.sum[chunk]);
             let len = previous.read_some(&mut place[within..])?;
             progress.received += len;
             progress.processed += len;
             return Ok(len);
         }
-        // Of a float some bytes may have come already.
+        // `staging` may already hold the first bytes of a float.
         let begun = progress.received - progress.processed;
         let room = left.min(self.staging.len() / FLOAT_LEN_BYTES * FLOAT_LEN_BYTES);
         let len = previous.read_some(&mut self.staging[begun..room])?;
@@ -250,7 +251,7 @@ impl Ring {
     }
 }
 
-/// Waits for the worker before this one. The next one sends nothing yet; if it closes its connection, the ring fails.
+/// Waits for the previous worker. The next worker sends nothing yet; if it closes its connection, the ring fails.
 fn await_previous(
     listener: &TcpListener,
     expected: Hello,
@@ -271,7 +272,8 @@ fn await_previous(
             None if Instant::now() >= until => {
                 return Err(forming.incomplete(vec![expected.rank], timeout));
             }
-            // A signal, or bytes that no member of a ring sends.
+            // `next` is readable although it is open: either a signal interrupted the wait, or bytes came that no ring
+            // member sends.
             None if next.has_bytes() => return Err(ConnectError::Foreign { address: next.peer() }),
             None => {}
         }
@@ -282,7 +284,7 @@ fn byte_len(chunk: &Range<usize>) -> usize {
     chunk.len() * FLOAT_LEN_BYTES
 }
 
-/// Which of the chunks a byte of their stream is in, and where.
+/// Returns the index of the chunk that contains byte `at` of the stream, and the offset within that chunk.
 fn position(chunks: &[Range<usize>], at: usize) -> (usize, usize) {
     let mut before = 0;
     for (step, chunk) in chunks.iter().enumerate() {
@@ -294,7 +296,7 @@ fn position(chunks: &[Range<usize>], at: usize) -> (usize, usize) {
     (chunks.len(), 0)
 }
 
-/// Bytes of those chunks of a stream that are complete.
+/// Returns the number of bytes in those chunks of a stream that are complete.
 fn whole_chunks(chunks: &[Range<usize>], processed: usize) -> usize {
     let ends = chunks.iter().scan(0, |end, chunk| {
         *end += byte_len(chunk);

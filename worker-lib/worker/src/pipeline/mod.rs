@@ -6,14 +6,14 @@
 //!   LWU  local weight update        applies each sum to the model, t = t + 1
 //! ```
 //!
-//! The three run at once. All workers begin with the same model and apply the same sums in the same order, so
-//! their models are the same at the same t: there is no server that holds the weights. Every
-//! [`PipelineConfig::digest_interval`] aggregates the switch compares digests of the models.
+//! The three stages run concurrently. All workers begin with the same model and apply the same sums in the same order,
+//! so their models are identical at the same t: no server holds the weights. Every [`PipelineConfig::digest_interval`]
+//! aggregates, the switch compares digests of the models.
 //!
-//! A learner comes in two halves, because two threads need it at once: [`LocalGradient`] and [`LocalUpdate`]. What
-//! both need is the *model*: the weights, and whatever else the first half has to see of the second, such as a target
-//! network. What only an update needs, such as the moments of an optimiser, is a field of the second half; as it
-//! follows from the sums, it too is the same on all workers.
+//! A learner has two halves, because two threads use it at once: [`LocalGradient`] and [`LocalUpdate`]. The halves
+//! share the *model*: the weights, and any other state that the update produces and the gradient computation needs,
+//! such as a target network. State that only the update needs, such as the moments of an optimiser, is a field of the
+//! second half; because it follows from the sums, it too is identical on all workers.
 
 mod staleness;
 
@@ -28,25 +28,27 @@ use crate::worker::asynchronous::{AsyncCounters, AsyncWorker};
 
 pub use staleness::{Histogram, Staleness};
 
-/// What a learner may fail with.
+/// Error of a learner.
 pub type LearnerError = Box<dyn Error + Send + Sync>;
 
-/// The first half of a learner, in the thread LGC.
+/// The first half of a learner, which runs in the LGC thread.
 pub trait LocalGradient: Send {
-    /// Computes a gradient (`[gradient_len]`) for a model (`[model_len]`), from experience of its own. It may turn out
-    /// too stale to be used; the next call may be with a newer model.
+    /// Computes a gradient (`[gradient_len]`) for a model (`[model_len]`) from the worker's own experience. The
+    /// gradient may turn out to be too stale to be used; the next call may pass a newer model.
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<(), LearnerError>;
 
-    /// The last gradient was too stale, and nobody will see it: what else it told is to be told again.
+    /// Handles a gradient that was too stale and was therefore discarded. If the gradient carried other information,
+    /// such as statistics, a later gradient must carry it again.
     fn skipped(&mut self, _gradient: &[f32]) {}
 }
 
-/// The second half of a learner, in the thread LWU.
+/// The second half of a learner, which runs in the LWU thread.
 pub trait LocalUpdate {
-    /// Applies a sum (`[gradient_len]`) of `contributions` gradients to the model (`[model_len]`). May depend on
-    /// nothing but its arguments and on what earlier calls have left, or the workers' models differ.
+    /// Applies a sum (`[gradient_len]`) of `contributions` gradients to the model (`[model_len]`). The result may
+    /// depend only on the arguments and on the state that earlier calls left, otherwise the models of the workers
+    /// diverge.
     ///
-    /// `Break` ends the training. If it follows from the sums, all workers end with the same model.
+    /// `Break` ends the training. If this decision follows from the sums alone, all workers end with the same model.
     fn update(
         &mut self,
         model: &mut [f32],
@@ -55,12 +57,13 @@ pub trait LocalUpdate {
     ) -> Result<ControlFlow<()>, LearnerError>;
 }
 
-/// How a pipeline runs.
+/// Configuration of a pipeline.
 #[derive(Clone, Copy, Debug)]
 pub struct PipelineConfig {
-    /// S: the most updates that the model may be ahead of a gradient when that is committed. 3 in the paper.
+    /// Staleness bound S: the maximum number of updates by which the model may be ahead of a gradient when that
+    /// gradient is committed. The paper uses 3.
     pub staleness_bound: u32,
-    /// Aggregates between two digests of the model; 0 for none.
+    /// Number of aggregates between two digests of the model; 0 disables digests.
     pub digest_interval: u32,
 }
 
@@ -70,7 +73,7 @@ impl Default for PipelineConfig {
     }
 }
 
-/// Why a pipeline has ended early.
+/// Reason why a pipeline ended early.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum PipelineError {
@@ -104,30 +107,31 @@ impl From<AggregateError> for PipelineError {
     }
 }
 
-/// What a pipeline has done.
+/// Result of a pipeline run.
 #[derive(Clone, Debug)]
 pub struct PipelineReport {
     /// The model at the end, `[model_len]`.
     pub model: Vec<f32>,
-    /// Updates, gradients that were skipped, staleness.
+    /// Number of updates and of skipped gradients, and the staleness of the others.
     pub staleness: Staleness,
-    /// What the worker counted.
+    /// Counters of the worker.
     pub counters: AsyncCounters,
-    /// How long it ran.
+    /// Duration of the run.
     pub elapsed: Duration,
 }
 
 impl PipelineReport {
-    /// Updates of the model per second.
+    /// Returns the number of model updates per second.
     pub fn updates_per_second(&self) -> f64 {
         self.staleness.updates() as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 }
 
-/// Trains until the learner ends it, then leaves the job. The model (`[model_len]`) must be the same on all workers.
+/// Trains until the learner ends the training, then leaves the job. The initial model (`[model_len]`) must be the same
+/// on all workers.
 ///
 /// # Errors
-/// The first failure of any stage; the others are stopped. A panic of the learner goes on in the caller.
+/// The first failure of any stage; the other stages are then stopped. A panic of the learner propagates to the caller.
 pub fn run<G: LocalGradient, U: LocalUpdate>(
     worker: AsyncWorker,
     config: PipelineConfig,
@@ -145,7 +149,7 @@ pub fn run<G: LocalGradient, U: LocalUpdate>(
             .map_err(AggregateError::from)?;
         let updated = shared.closing(|| shared.apply(&mut updates, config.digest_interval));
         let computed = computing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        // Who finds the worker closed has been stopped by the other, who knows why.
+        // A stage that finds the worker closed was stopped by the other stage, whose outcome holds the reason.
         match (updated, computed) {
             (Err(PipelineError::Aggregate(AggregateError::Closed)), Err(error)) | (Err(error), _) => {
                 Err(error)
@@ -160,7 +164,7 @@ pub fn run<G: LocalGradient, U: LocalUpdate>(
     Ok(PipelineReport { model, staleness, counters, elapsed: begin.elapsed() })
 }
 
-/// A digest of a model: that of two workers differs if a single bit does (FNV-1a over the words).
+/// Returns a digest of a model (FNV-1a over the words). The digests of two models differ if a single bit differs.
 pub fn digest(model: &[f32]) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
@@ -187,7 +191,8 @@ impl Shared<'_> {
         self.learner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// However a stage ends, the other is not left waiting.
+    /// Runs a stage and closes the worker when the stage ends, however it ends, so that the other stage does not wait
+    /// forever.
     fn closing<T>(&self, stage: impl FnOnce() -> T) -> T {
         struct Closing<'a>(&'a AsyncWorker);
         impl Drop for Closing<'_> {
@@ -199,7 +204,7 @@ impl Shared<'_> {
         stage()
     }
 
-    /// LGC: until the worker is closed.
+    /// Runs the LGC stage until the worker is closed.
     fn compute(&self, gradients: &mut impl LocalGradient) -> Result<(), PipelineError> {
         let mut gradient = vec![0.0; self.worker.gradient_len()];
         let mut model = self.lock().model.clone();
@@ -216,12 +221,12 @@ impl Shared<'_> {
         }
     }
 
-    /// Commits a gradient when the one before is part of an aggregate, unless it is too stale then. Gives whether it
-    /// was committed.
+    /// Commits a gradient once the previous one is part of an aggregate, unless the gradient is too stale by then.
+    /// Returns whether it was committed.
     fn commit(&self, gradient: &[f32], made_at: u64) -> Result<bool, PipelineError> {
         loop {
             self.worker.wait_ready()?;
-            // Held from the check to the commit: t stands still.
+            // The lock is held from the check to the commit, so that t cannot advance in between.
             let mut learner = self.lock();
             self.note_admissions(&mut learner);
             if !learner.staleness.may_commit(made_at) {
@@ -234,7 +239,7 @@ impl Shared<'_> {
         }
     }
 
-    /// LWU: until the learner ends it.
+    /// Runs the LWU stage until the learner ends the training.
     fn apply(&self, updates: &mut impl LocalUpdate, digest_interval: u32) -> Result<(), PipelineError> {
         let mut sum = vec![0.0; self.worker.gradient_len()];
         loop {

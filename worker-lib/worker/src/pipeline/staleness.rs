@@ -1,17 +1,18 @@
-//! How stale gradients are: the bound of Algorithm 1, and what really came of it.
+//! Staleness of gradients: the bound of Algorithm 1, and the staleness that actually occurred.
 //!
-//! t counts the updates of the weights. A gradient is made from weights of time `t_w`. It is committed if
-//! `t - t_w <= S`, and skipped otherwise. Until an aggregate takes it t may go on: its true staleness is that of
-//! the weights that its aggregate is applied to.
+//! The time t counts the updates of the weights. A gradient is computed from the weights of time `t_w`. It is committed
+//! if `t - t_w <= S`, and skipped otherwise. t may advance further until an aggregate takes the gradient: its true
+//! staleness is relative to the weights to which that aggregate is applied.
 
 use std::collections::VecDeque;
 
-/// Staleness that has a bucket of its own in the histogram of inclusions; more is counted in the last.
+/// Number of buckets in the inclusion histogram. The last bucket counts all greater staleness values as well.
 const INCLUSION_BUCKETS: usize = 32;
-/// Aggregates that are remembered after they were applied: the news that one has taken a vector may come after it.
+/// Number of applied aggregates that are remembered, because the admission of a vector may be reported after its
+/// aggregate was applied.
 const APPLIED_AGGREGATES: usize = 64;
 
-/// Gradients by staleness, in updates.
+/// Number of gradients by staleness, in updates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -27,29 +28,30 @@ impl Histogram {
         self.counts[(staleness as usize).min(last)] += 1;
     }
 
-    /// How many were 0, 1, 2, ... updates stale; in the last place, how many were that or more.
+    /// Returns the number of gradients that were 0, 1, 2, ... updates stale. The last element also counts all that were
+    /// staler.
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
 
-    /// How many there are.
+    /// Returns the total number of gradients.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The most stale, if there is one.
+    /// Returns the greatest staleness, or `None` if the histogram is empty.
     pub fn max(&self) -> Option<usize> {
         self.counts.iter().rposition(|count| *count > 0)
     }
 
-    /// The mean staleness; zero if there is none.
+    /// Returns the mean staleness; zero if the histogram is empty.
     pub fn mean(&self) -> f64 {
         let sum: u64 = (0u64..).zip(&self.counts).map(|(staleness, count)| staleness * count).sum();
         sum as f64 / self.total().max(1) as f64
     }
 }
 
-/// The clock t of one worker, and the gradients that it has committed.
+/// The time t of one worker, and the gradients that the worker has committed.
 #[derive(Clone, Debug)]
 pub struct Staleness {
     bound: u32,
@@ -58,16 +60,16 @@ pub struct Staleness {
     lost: u64,
     at_commit: Histogram,
     at_inclusion: Histogram,
-    /// Vectors that were committed: number, and t of the weights they are made from.
+    /// Committed vectors: sequence number, and t of the weights from which the gradient was computed.
     committed: VecDeque<(u64, u64)>,
-    /// Vectors in aggregates that are not applied yet: aggregate, and t of the weights.
+    /// Vectors in aggregates that have not been applied yet: number of the aggregate, and t of the weights.
     included: VecDeque<(u32, u64)>,
-    /// The last aggregates that were applied, and t before.
+    /// The most recently applied aggregates: number, and t before each was applied.
     applied: VecDeque<(u32, u64)>,
 }
 
 impl Staleness {
-    /// With the bound S, in updates.
+    /// Creates the state for the staleness bound S, in updates.
     pub fn new(bound: u32) -> Self {
         Self {
             bound,
@@ -82,29 +84,30 @@ impl Staleness {
         }
     }
 
-    /// The time t: updates so far.
+    /// Returns the time t: the number of updates so far.
     pub fn updates(&self) -> u64 {
         self.updates
     }
 
-    /// Whether a gradient of weights of time `made_at` may be committed now. If not, it is counted as skipped.
+    /// Returns whether a gradient from weights of time `made_at` may be committed now. If not, counts it as skipped.
     pub fn may_commit(&mut self, made_at: u64) -> bool {
         let may = self.updates - made_at <= u64::from(self.bound);
         self.skipped += u64::from(!may);
         may
     }
 
-    /// The gradient has been committed as the vector of that number.
+    /// Notes that the gradient was committed as the vector with that sequence number.
     pub fn committed(&mut self, sequence: u64, made_at: u64) {
         self.at_commit.add(self.updates - made_at);
         self.committed.push_back((sequence, made_at));
     }
 
-    /// An aggregate has taken a vector, or it is lost. Vectors are named in the order they were committed in.
+    /// Notes that an aggregate took a vector, or that the vector is lost. Vectors must be reported in the order in
+    /// which they were committed.
     pub fn admitted(&mut self, sequence: u64, aggregate: Option<u32>) {
         while let Some((committed, made_at)) = self.committed.pop_front() {
             if committed != sequence {
-                // Nothing was ever heard of it.
+                // The outcome of this vector was never reported.
                 self.lost += 1;
                 continue;
             }
@@ -120,7 +123,7 @@ impl Staleness {
         }
     }
 
-    /// An aggregate was applied to the weights: t goes on.
+    /// Notes that an aggregate was applied to the weights, and advances t.
     pub fn applied(&mut self, aggregate: u32) {
         let updates = self.updates;
         let at_inclusion = &mut self.at_inclusion;
@@ -138,22 +141,22 @@ impl Staleness {
         self.updates += 1;
     }
 
-    /// Gradients that were too stale to be committed.
+    /// Returns the number of gradients that were too stale to be committed.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// Gradients that were committed, and that no aggregate has taken.
+    /// Returns the number of gradients that were committed but that no aggregate took.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Staleness of gradients when they were committed: never above S.
+    /// Returns the staleness of gradients when they were committed; it never exceeds S.
     pub fn at_commit(&self) -> &Histogram {
         &self.at_commit
     }
 
-    /// Staleness of gradients when the aggregate that they are in was applied.
+    /// Returns the staleness of gradients when the aggregate that contains them was applied.
     pub fn at_inclusion(&self) -> &Histogram {
         &self.at_inclusion
     }

@@ -1,10 +1,10 @@
-//! Vectors of any length, one after the other.
+//! Aggregation of vectors of any length.
 //!
-//! A job's vectors all have one length, so that the switch knows when a round is complete. Who sums buckets of
-//! gradients and statistics has several lengths: each gets a job of its own, which the workers join when they first
-//! meet it. A vector longer than [`MAX_PIECE_FLOATS`] is cut into pieces of that length and a rest. All workers sum
-//! the same lengths in the same order, as with every collective; so all number the jobs alike, without asking each
-//! other.
+//! All vectors of a job have the same length, so that the switch knows when a round is complete. An application that
+//! sums gradient buckets and statistics uses several lengths: each length gets its own job, which the workers join when
+//! they first use that length. A vector longer than [`MAX_PIECE_FLOATS`] is split into pieces of that length and a
+//! remainder. As with every collective operation, all workers must sum the same lengths in the same order; all of them
+//! therefore number the jobs alike without communication.
 
 use std::error::Error;
 use std::fmt;
@@ -13,37 +13,39 @@ use super::join::{JoinError, JoinOptions};
 use super::udp::Worker;
 use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, check_finite};
 
-/// Floats that one round sums at most. Bounds the memory that a job takes on the switch, to twice as many.
+/// Maximum number of floats that one round sums. This bounds the memory that a job takes on the switch to two such
+/// pieces.
 pub const MAX_PIECE_FLOATS: usize = 1 << 20;
-/// Lengths that are kept at the same time; beyond that the one used longest ago is given up. They take at most half
-/// of a switch's memory, as that is unless set.
+/// Maximum number of lengths whose jobs are kept at the same time; beyond it, the worker leaves the least recently used
+/// job. Together, these jobs take at most half of a switch's default memory.
 pub const MAX_LENGTHS: usize = 16;
 
-/// Why a vector was not summed.
+/// Reason why a vector was not summed.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum AnyLengthError {
     /// The job for vectors of a length could not be joined.
     Join {
-        /// The job.
+        /// Number of the job.
         job: u32,
-        /// The length.
+        /// Length of the vectors, in floats.
         floats: usize,
-        /// Why not.
+        /// Reason why the job could not be joined.
         source: JoinError,
     },
     /// A round was not completed.
     Aggregate(AggregateError),
-    /// The last call failed half way: some workers may have its sum, and the others need this one's part to get it.
+    /// The previous call failed half way: some workers may have its sum, and the others need this worker's contribution
+    /// to get it.
     Unfinished {
-        /// Floats that the caller passed.
+        /// Number of floats that the caller passed.
         actual: usize,
-        /// Floats of the last vector.
+        /// Number of floats of the previous vector.
         expected: usize,
     },
-    /// An earlier call failed for good: this worker and the others may be at different vectors.
+    /// An earlier call failed permanently: this worker and the others may be at different vectors.
     Failed {
-        /// How that call failed.
+        /// Error of that call.
         reason: String,
     },
 }
@@ -83,16 +85,16 @@ impl From<AggregateError> for AnyLengthError {
     }
 }
 
-/// What one sum holds.
+/// Contributions to one sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summed {
-    /// Gradients inside the sum; where segments differ, the smallest count.
+    /// Number of gradients in the sum; if segments differ, the smallest number.
     pub contributors: u16,
     /// Whether all segments hold the same number of gradients.
     pub uniform: bool,
 }
 
-/// A worker that sums vectors of any length with the same others.
+/// A worker that sums vectors of any length with a fixed group of workers.
 ///
 /// ```no_run
 /// use iswitch::{AnyLengthWorker, JoinOptions};
@@ -103,15 +105,15 @@ pub struct Summed {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct AnyLengthWorker {
-    /// Of the next job.
+    /// Options of the next job.
     options: JoinOptions,
-    /// By last use, the latest at the end.
+    /// Members by last use, the most recently used at the end.
     members: Vec<Worker>,
-    /// What members that were given up have counted.
+    /// Counters of the members that were dropped.
     past: AggregatorStats,
     unfinished: Option<Unfinished>,
     failure: Option<String>,
-    /// A piece shorter than its job's vectors, with zeros behind it.
+    /// Buffer for a piece that is shorter than its job's vectors, padded with zeros.
     padded: Vec<f32>,
 }
 
@@ -119,14 +121,14 @@ pub struct AnyLengthWorker {
 #[derive(Clone, Copy, Debug)]
 struct Unfinished {
     floats: usize,
-    /// Floats at its beginning that have been replaced by the sum.
+    /// Number of leading floats that have been replaced by the sum.
     done: usize,
     summed: Option<Summed>,
 }
 
 impl AnyLengthWorker {
-    /// Joins the others of `options.job`, and waits for them as long as `keep_waiting` says so. The jobs of further
-    /// lengths have the numbers that follow. Of the options, `gradient_len` and `shares_state` do not count.
+    /// Joins `options.job` and waits for the other workers as long as `keep_waiting` returns true. The jobs of further
+    /// lengths have the numbers that follow. The options `gradient_len` and `shares_state` are ignored.
     ///
     /// # Errors
     /// Those of [`Worker::join_while`].
@@ -146,11 +148,11 @@ impl AnyLengthWorker {
         Ok(worker)
     }
 
-    /// Replaces `vector` by its sum over all workers; blocks until it is there, as long as `keep_waiting` says so (see
-    /// [`Worker::reduce_while`]).
+    /// Replaces `vector` by its sum over all workers. Blocks until the sum is available, as long as `keep_waiting`
+    /// returns true (see [`Worker::reduce_while`]).
     ///
-    /// After a failure the beginning of the vector may hold the sum already, and the next call must pass the same
-    /// vector again, untouched: it goes on where this one has stopped.
+    /// After a failure, the beginning of the vector may already hold the sum. The next call must pass the same vector
+    /// again, unmodified; it continues where the failed call stopped.
     ///
     /// # Errors
     /// [`AnyLengthError`]. After a failure that leaves this worker behind the others, all further calls fail.
@@ -162,8 +164,8 @@ impl AnyLengthWorker {
         self.run(vector, false, keep_waiting)
     }
 
-    /// Like [`Self::all_reduce_while`], divided by the number of gradients that were really summed, segment by segment
-    /// where they differ.
+    /// Works like [`Self::all_reduce_while`], but divides the sum by the number of gradients that were actually summed.
+    /// If segments hold different numbers of gradients, each segment is divided by its own number.
     ///
     /// # Errors
     /// As for [`Self::all_reduce_while`].
@@ -175,7 +177,7 @@ impl AnyLengthWorker {
         self.run(vector, true, keep_waiting)
     }
 
-    /// Counters so far; a round is a piece of a vector.
+    /// Returns the current counters; each piece of a vector counts as one round.
     pub fn stats(&self) -> AggregatorStats {
         self.members.iter().map(Worker::stats).fold(self.past, |one, other| AggregatorStats {
             rounds: one.rounds + other.rounds,
@@ -184,7 +186,7 @@ impl AnyLengthWorker {
         })
     }
 
-    /// How often the switch has forgotten this worker and taken it back.
+    /// Returns how many times the switch has forgotten this worker and readmitted it.
     pub fn rejoins(&self) -> u64 {
         self.members.iter().map(Worker::rejoins).sum()
     }
@@ -204,7 +206,7 @@ impl AnyLengthWorker {
             return Err(AnyLengthError::Unfinished { actual: vector.len(), expected: state.floats });
         }
         if !self.options.sends_non_finite {
-            // All of it, before any of it is sent.
+            // Checks the whole rest of the vector before any of it is sent.
             check_finite(&vector[state.done..])?;
         }
         for piece in vector[state.done..].chunks_mut(MAX_PIECE_FLOATS) {
@@ -222,7 +224,7 @@ impl AnyLengthWorker {
             }
         }
         self.unfinished = None;
-        // Nothing is waited for to sum nothing.
+        // An empty vector needs no round.
         Ok(state.summed.unwrap_or(Summed { contributors: self.options.workers, uniform: true }))
     }
 
@@ -252,12 +254,12 @@ impl AnyLengthWorker {
         Ok(Summed { contributors: round.contributors, uniform: round.uniform })
     }
 
-    /// Length of the vectors of the job for a piece: those that fit in one packet share a job.
+    /// Returns the vector length of the job for a piece. Pieces that fit in one packet share a job.
     fn job_len(&self, floats: usize) -> usize {
         floats.max(usize::from(self.options.segment_floats))
     }
 
-    /// The member of the job for vectors of that length, which is joined if it is new.
+    /// Returns the member of the job for vectors of that length; joins the job if it is new.
     fn member(
         &mut self,
         floats: usize,
@@ -301,7 +303,7 @@ impl Summed {
     }
 }
 
-/// Whether the worker may have missed sums that the others have.
+/// Returns whether the worker may have missed sums that the others have.
 fn is_final(error: &AnyLengthError) -> bool {
     use AggregateError::{Halted, Interrupted, NonFinite, Stalled, SwitchLost};
     match error {

@@ -1,4 +1,4 @@
-//! An attempt to join: the Join repeated until the switch answers, and until the job is complete.
+//! One attempt to join: the Join is repeated until the switch answers and the job is complete.
 
 use core::time::Duration;
 
@@ -9,15 +9,15 @@ use super::auth::Authenticator;
 use super::enrolment::JoinProgress;
 use super::membership::Membership;
 
-/// Time until a request without an answer is repeated; it doubles each time.
+/// Initial time after which an unanswered request is repeated; it doubles with each repetition.
 pub(super) const FIRST_RETRY: Duration = Duration::from_millis(20);
-/// The longest that it becomes.
+/// Upper limit of that time.
 pub(super) const LAST_RETRY: Duration = Duration::from_millis(500);
 
-/// Several heartbeats may be lost before a lease ends.
+/// Number of heartbeats per lease: several may be lost before the lease expires.
 const HEARTBEATS_PER_LEASE: u32 = 4;
 
-/// Time between two signs of life.
+/// Returns the interval between two heartbeats.
 pub(crate) fn heartbeat_interval(lease: Duration) -> Duration {
     (lease / HEARTBEATS_PER_LEASE).max(Duration::from_millis(1))
 }
@@ -25,30 +25,30 @@ pub(crate) fn heartbeat_interval(lease: Duration) -> Duration {
 /// A Join that has not been granted yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempt {
-    /// The Join's id, which its Ack repeats.
+    /// Id of the Join, which its Ack repeats.
     request: u32,
     retry: Duration,
     longest_retry: Duration,
     deadline: Instant,
-    /// Whether the Join is to be sent now.
+    /// Whether to send the Join now.
     due: bool,
-    /// Members that have joined, once the switch has answered.
+    /// Number of members that have joined, once the switch has answered.
     present: Option<u16>,
-    /// The nonce of the last challenge in a job without a key: repeating it proves the return path.
+    /// Nonce of the last challenge in a job without a key; repeating it proves the return path.
     nonce: u64,
 }
 
-/// What the switch answers to a Join.
+/// Answer of the switch to a Join.
 pub(crate) enum Answer {
     /// The worker is a member of a complete job.
     Admitted(Membership),
-    /// The reason, and what was expected.
+    /// The switch refused the Join; holds the reason and the expected value.
     Refused(Status, u32),
 }
 
 impl Attempt {
-    /// The attempt of that number of the process with that instance. Its id is one that no other process which has
-    /// joined from the same address has used, whose Acks may still be on their way.
+    /// Creates attempt `number` of the process with that instance. Its request id differs from those of other processes
+    /// that have joined from the same address, whose Acks may still be in flight.
     pub(crate) fn new(instance: u32, number: u32, now: Instant) -> Self {
         Self {
             request: Self::request_of(instance, number),
@@ -61,12 +61,12 @@ impl Attempt {
         }
     }
 
-    /// The id of the Joins of that attempt.
+    /// Returns the request id of the Joins of that attempt.
     pub(crate) fn request_of(instance: u32, number: u32) -> u32 {
         instance.wrapping_add(number).max(1)
     }
 
-    /// How far it is.
+    /// Returns the progress of the attempt.
     pub(crate) fn progress(&self) -> JoinProgress {
         self.present.map_or(JoinProgress::Unanswered, JoinProgress::Waiting)
     }
@@ -75,7 +75,7 @@ impl Attempt {
         self.deadline
     }
 
-    /// The Join is to be repeated if its time has come.
+    /// Marks the Join as due if its deadline has passed.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.deadline <= now {
             self.retry = (self.retry * 2).min(self.longest_retry);
@@ -84,17 +84,18 @@ impl Attempt {
         }
     }
 
-    /// The id of the Join if it is to be sent now.
+    /// Returns the id of the Join if it is due, and clears the mark.
     pub(crate) fn take_due(&mut self) -> Option<u32> {
         core::mem::take(&mut self.due).then_some(self.request)
     }
 
-    /// The nonce that the Join repeats.
+    /// Returns the nonce that the Join repeats.
     pub(crate) fn nonce(&self, authenticator: Option<&Authenticator>) -> u64 {
         authenticator.map_or(self.nonce, Authenticator::session)
     }
 
-    /// Takes in a control packet that is authentic if the job has a key; `None` if it decides nothing.
+    /// Handles a control packet, which must be authentic if the job has a key. Returns `None` if the packet does not
+    /// decide the attempt.
     pub(crate) fn handle_answer(
         &mut self,
         now: Instant,
@@ -122,7 +123,8 @@ impl Attempt {
         ack.formed.then(|| Answer::Admitted(Membership::from_ack(&ack)))
     }
 
-    /// Repeats the Join often enough to renew the lease while the job waits for others or an answer is lost.
+    /// Ensures that the Join is repeated often enough to renew the lease while the job waits for others or an answer is
+    /// lost.
     fn keep_alive(&mut self, now: Instant, lease_ms: u32) {
         let heartbeat = heartbeat_interval(Duration::from_millis(u64::from(lease_ms)));
         self.longest_retry = heartbeat.min(LAST_RETRY);
@@ -130,8 +132,8 @@ impl Attempt {
         self.deadline = self.deadline.min(now.plus(self.longest_retry));
     }
 
-    /// Whether the job has a key, if the packet refuses this worker's. It proves nothing, and is no reason to give up,
-    /// but may explain why no other answer comes.
+    /// Returns whether the job has a key, if the packet refuses this worker's key. The packet is not authenticated and
+    /// is no reason to give up, but may explain why no other answer arrives.
     pub(crate) fn key_refused(&self, repr: &ControlRepr<'_>) -> Option<bool> {
         let ControlBody::Ack(ack) = repr.body else { return None };
         let is_refusal = (ack.action, ack.status) == (Action::Join, Status::NotAuthentic);

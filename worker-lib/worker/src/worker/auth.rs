@@ -1,4 +1,4 @@
-//! The worker's side of authentication (SPEC, section 8): a key, and a conversation that its threads share.
+//! The worker's side of authentication (SPEC, section 8): a key, and a conversation that the worker's threads share.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,17 +19,18 @@ struct Shared {
     conversation: Mutex<Conversation>,
 }
 
-/// The keys of a membership's data packets.
+/// Keys that tag the data packets of a membership.
 #[derive(Clone, Copy, Debug)]
 pub struct DataKeys {
-    /// Of what the worker sends.
+    /// Key for contributions, which the worker sends.
     pub contribution: TagKey,
-    /// Of what it receives.
+    /// Key for results, which the worker receives.
     pub result: TagKey,
 }
 
 impl Authenticator {
-    /// Begins without a session; see [`Conversation::new`] for `first_counter`, which the time in nanoseconds is.
+    /// Creates an authenticator without a session. `first_counter` is the time in nanoseconds, see
+    /// [`Conversation::new`].
     pub fn new(key: Key, first_counter: u64) -> Self {
         let conversation = Mutex::new(Conversation::new(first_counter));
         Self { shared: Arc::new(Shared { key, conversation }) }
@@ -42,29 +43,29 @@ impl Authenticator {
         self.shared.key.sign(Direction::ToSwitch, context, counter, packet);
     }
 
-    /// Whether a control packet comes from the switch and is new.
+    /// Returns whether a control packet is authentic and new.
     pub fn accept(&self, packet: &ControlPacket<'_>) -> bool {
         self.conversation().accept(&self.shared.key, packet)
     }
 
-    /// The session, which a Join repeats as its nonce; zero before the first challenge.
+    /// Returns the session, which a Join repeats as its nonce; zero before the first challenge.
     pub fn session(&self) -> u64 {
         self.conversation().session()
     }
 
-    /// Takes up the nonce of a challenge.
+    /// Opens a session with the nonce of a challenge.
     pub fn open_session(&self, nonce: u64) {
         self.conversation().open_session(nonce);
     }
 
-    /// The keys of data packets in this session, under a run of the switch.
+    /// Returns the keys of data packets in this session, under a run of the switch.
     pub fn data_keys(&self, boot: u64, job: u32) -> DataKeys {
         let key = &self.shared.key;
         DataKeys { contribution: key.contribution_key(self.session()), result: key.result_key(boot, job) }
     }
 
     fn conversation(&self) -> MutexGuard<'_, Conversation> {
-        // A thread that panicked has left it whole: it changes one number at a time.
+        // A panic of another thread leaves the conversation consistent, because each change affects a single number.
         self.shared.conversation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! One bit for each segment.
+//! A bitmap with one bit for each segment.
 
 use core::ops::Range;
 
@@ -11,7 +11,7 @@ pub(crate) struct Bitmap {
 }
 
 impl Bitmap {
-    /// The empty set of indices below `len`.
+    /// Creates an empty set of indices below `len`.
     pub(crate) fn new(len: usize) -> Self {
         Self { words: vec![0; len.div_ceil(64)] }
     }
@@ -32,17 +32,18 @@ impl Bitmap {
         self.words[index as usize / 64] &= !(1 << (index % 64));
     }
 
-    /// The first index from `from` on and below `end` that is in the set.
+    /// Returns the first index in `from..end` that is in the set.
     pub(crate) fn next_one(&self, from: u32, end: u32) -> Option<u32> {
         self.next(from, end, |word| word)
     }
 
-    /// The first index from `from` on and below `end` that is not in the set.
+    /// Returns the first index in `from..end` that is not in the set.
     pub(crate) fn next_zero(&self, from: u32, end: u32) -> Option<u32> {
         self.next(from, end, |word| !word)
     }
 
-    /// Ranges that together have all indices below `end` that are not in the set, each as long as one Help may name.
+    /// Returns ranges that together cover all indices below `end` that are not in the set, each at most as long as one
+    /// Help may name.
     pub(crate) fn zero_ranges(&self, end: u32) -> impl Iterator<Item = Range<u32>> {
         let mut next = 0;
         core::iter::from_fn(move || {
@@ -52,8 +53,8 @@ impl Bitmap {
         })
     }
 
-    /// One bit for each index of a range that is not in the set, lowest first. The range has at most as
-    /// many as one Help may name.
+    /// Returns one bit for each index of a range, lowest first, set if the index is not in the set. The range is at
+    /// most as long as one Help may name.
     pub(crate) fn zeros(&self, range: Range<u32>) -> [u8; MAX_BITMAP_LEN_BYTES] {
         let mut bits = [0; MAX_BITMAP_LEN_BYTES];
         let mut from = range.start;

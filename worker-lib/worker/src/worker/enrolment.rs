@@ -1,5 +1,5 @@
-//! Enrolment in a job, the same for both modes: joining, joining again when the switch has forgotten the member,
-//! heartbeats, and which control packets to believe.
+//! Enrolment in a job, common to both modes: joining, rejoining when the switch has forgotten the member, heartbeats,
+//! and the authentication of control packets.
 
 use core::time::Duration;
 
@@ -12,34 +12,35 @@ use super::attempt::{Answer, Attempt, heartbeat_interval};
 use super::auth::{Authenticator, DataKeys};
 use super::requests::Requests;
 
-/// Distance between the instances of two memberships of a process, so that the numbers of their vectors are apart.
+/// Difference between the instances of two memberships of a process, large enough to keep the numbers of their vectors
+/// apart.
 const INSTANCE_STEP: u32 = 0x9E37_79B9;
 
-/// What a member needs to know before it joins.
+/// Configuration of a member before it joins.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionConfig {
-    /// The job.
+    /// Number of the job.
     pub job: u32,
-    /// How the vector is cut up: must agree with `join`.
+    /// Layout of the vector; must agree with `join`.
     pub layout: VectorLayout,
-    /// What the member declares.
+    /// Join that the member sends.
     pub join: JoinRepr,
-    /// Receive buffer that the worker really has, in bytes: results that do not fit in it would be lost.
+    /// Actual size of the worker's receive buffer, in bytes: results that do not fit in it would be lost.
     pub recv_buffer_bytes: usize,
-    /// Whether to keep the lease alive. Otherwise the caller does, see [`ControlBody::HEARTBEAT`].
+    /// Whether to send heartbeats. If not, the caller must send them, see [`ControlBody::HEARTBEAT`].
     pub heartbeats: bool,
 }
 
-/// How far an attempt to join is.
+/// Progress of an attempt to join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinProgress {
     /// The switch has not answered.
     Unanswered,
-    /// The job waits for others: so many members have joined.
+    /// The job waits for other members; holds the number of members that have joined.
     Waiting(u16),
     /// The job is complete.
     Joined,
-    /// The switch has refused: the reason, and what was expected.
+    /// The switch refused the Join; holds the reason and the expected value.
     Refused(Status, u32),
 }
 
@@ -60,16 +61,16 @@ pub(super) trait Joins {
     fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize);
 }
 
-/// A process's attempts to be a member of a job, and its signs of life.
+/// A process's attempts to be a member of a job, and its heartbeats.
 #[derive(Debug)]
 pub(super) struct Enrolment {
     config: SessionConfig,
     phase: Phase,
     attempts: u32,
-    /// How often the switch has admitted the member.
+    /// Number of times that the switch has admitted the member.
     admissions: u64,
     requests: Requests,
-    /// Whether somebody has said that the job has a key; it may not have been the switch.
+    /// Whether the job has a key, according to an unauthenticated refusal; the refusal may be forged.
     key_refused: Option<bool>,
     heartbeat_interval: Duration,
     heartbeat_at: Instant,
@@ -92,7 +93,7 @@ impl Enrolment {
         enrolment
     }
 
-    /// Believes from now on only what was made with the key.
+    /// Sets the key of the job: from now on, only packets that were authenticated with it are accepted.
     pub(super) fn set_key(&mut self, authenticator: Authenticator) {
         self.requests.set_key(authenticator);
     }
@@ -101,17 +102,18 @@ impl Enrolment {
         &self.config
     }
 
-    /// The requests of the member.
+    /// Returns the request state of the member.
     pub(super) fn requests(&mut self) -> &mut Requests {
         &mut self.requests
     }
 
-    /// Whether the job has a key, as told by a sender that refused this member's and may not be the switch.
+    /// Returns whether the job has a key, according to an unauthenticated answer that refused this member's key; the
+    /// answer may be forged.
     pub(super) fn key_refused(&self) -> Option<bool> {
         self.key_refused
     }
 
-    /// How far joining is.
+    /// Returns the progress of joining.
     pub(super) fn progress(&self) -> JoinProgress {
         match self.phase {
             Phase::Joining(attempt) => attempt.progress(),
@@ -132,19 +134,19 @@ impl Enrolment {
         matches!(self.phase, Phase::Refused(..))
     }
 
-    /// How often the switch has forgotten the member and taken it back.
+    /// Returns how many times the switch has forgotten the member and readmitted it.
     pub(super) fn rejoins(&self) -> u64 {
         self.admissions.saturating_sub(1)
     }
 
-    /// Joins, perhaps again.
+    /// Begins a new attempt to join.
     pub(super) fn join(&mut self, now: Instant) {
         self.attempts += 1;
         self.phase = Phase::Joining(Attempt::new(self.config.join.instance, self.attempts, now));
     }
 
-    /// What the member declares as its instance. An asynchronous member has another one for each membership, because
-    /// its vectors are numbered from there.
+    /// Returns the instance that the member declares. An asynchronous member uses another instance for each membership,
+    /// because the numbering of its vectors derives from it.
     pub(super) fn instance(&self) -> u32 {
         let instance = self.config.join.instance;
         match self.config.join.mode {
@@ -153,18 +155,18 @@ impl Enrolment {
         }
     }
 
-    /// Whether a request is the Join of the last attempt.
+    /// Returns whether a request id belongs to the Join of the last attempt.
     pub(super) fn is_last_join(&self, request: u32) -> bool {
         request == Attempt::request_of(self.config.join.instance, self.attempts)
     }
 
-    /// With which data packets are tagged under a run of the switch, if they are.
+    /// Returns the keys that tag data packets under a run of the switch; `None` if data is not tagged.
     pub(super) fn data_keys(&self, boot: u64) -> Option<DataKeys> {
         let authenticator = self.requests.authenticator().filter(|_| self.config.join.tagged)?;
         Some(authenticator.data_keys(boot, self.config.job))
     }
 
-    /// When [`Self::handle_timeout`] or [`Self::poll_transmit`] is due.
+    /// Returns the time at which [`Self::handle_timeout`] or [`Self::poll_transmit`] is due.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match self.phase {
             Phase::Joining(attempt) => Some(attempt.deadline()),
@@ -173,14 +175,14 @@ impl Enrolment {
         }
     }
 
-    /// Lets time pass.
+    /// Handles the timers that have expired by `now`.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         if let Phase::Joining(attempt) = &mut self.phase {
             attempt.handle_timeout(now);
         }
     }
 
-    /// Writes a Join or a heartbeat that is due into `buffer`. `resume` says where the member stands.
+    /// Writes a Join or a heartbeat that is due into `buffer`. `resume` returns the position of the member.
     pub(super) fn poll_transmit(
         &mut self,
         now: Instant,
@@ -203,7 +205,7 @@ impl Enrolment {
         }
     }
 
-    /// A control packet, if it is sound and, in a job with a key, comes from the switch.
+    /// Parses a control packet; returns it if it is well-formed and, in a job with a key, authentic.
     pub(super) fn open<'a>(&mut self, bytes: &'a [u8]) -> Option<ControlRepr<'a>> {
         let packet = ControlPacket::new_checked(bytes).ok()?;
         let repr = ControlRepr::parse(&packet).ok()?;
@@ -216,7 +218,7 @@ impl Enrolment {
         Some(repr)
     }
 
-    /// Takes in the answer to the Join of a member that joins; `None` if the packet decides nothing.
+    /// Handles the answer to a Join; returns `None` if the packet does not decide the attempt.
     pub(super) fn handle_answer(&mut self, now: Instant, repr: &ControlRepr<'_>) -> Option<Answer> {
         let Phase::Joining(attempt) = &mut self.phase else { return None };
         let answer = attempt.handle_answer(now, repr, self.requests.authenticator())?;
@@ -226,7 +228,8 @@ impl Enrolment {
                 self.phase = Phase::Member;
                 self.admissions += 1;
                 self.heartbeat_interval = heartbeat_interval(membership.lease);
-                // The switch hears of the member at once (requirement M-12), by its contribution or by a heartbeat.
+                // The switch must hear from the member at once (requirement M-12): by its contribution or by a
+                // heartbeat.
                 self.heartbeat_at = match self.config.join.mode {
                     Mode::Synchronous => now.plus(self.heartbeat_interval),
                     Mode::Asynchronous => now,
@@ -236,7 +239,7 @@ impl Enrolment {
         Some(answer)
     }
 
-    /// Writes a control packet into `buffer`. A request of zero wants no answer.
+    /// Writes a control packet into `buffer`. A `request` of zero asks for no answer.
     pub(super) fn emit(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
         self.requests.emit(request, body, buffer)
     }

@@ -1,4 +1,4 @@
-//! Signs of life of a worker that computes.
+//! Heartbeats of a worker that computes.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use iswitch_protocol::wire::ControlBody;
 use super::attempt::heartbeat_interval;
 use super::link::Link;
 
-/// Keeps the lease alive while the worker computes: sends an empty Help that wants no answer.
+/// A thread that keeps the lease alive while the worker computes: it sends empty Helps that ask for no answer.
 #[derive(Debug)]
 pub(super) struct Heartbeat {
     stop: Option<Sender<()>>,
@@ -26,10 +26,11 @@ impl Heartbeat {
         let (stop, stopped) = channel::<()>();
         let mut beat = move || {
             let (_, len) = requests.emit(0, ControlBody::HEARTBEAT, &mut packet);
-            // If the switch is away, the next call to all_reduce finds out.
+            // If the switch is unreachable, the next call to all_reduce reports it.
             let _ = socket.send(tos, None, None, &packet, len);
         };
-        // The first one at once: a switch may give away the place of a job that it hears only one Join of (M-12).
+        // The first heartbeat is sent at once: the switch may free the place of a member from which it hears only a
+        // single Join (M-12).
         beat();
         let thread = std::thread::Builder::new().name("iswitch-heartbeat".into()).spawn(move || {
             while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {

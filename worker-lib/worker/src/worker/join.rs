@@ -1,4 +1,4 @@
-//! Joining a job: what a worker declares, and why it can be turned away.
+//! Options for joining a job, and the reasons why a join can fail.
 
 use std::error::Error;
 use std::fmt;
@@ -15,61 +15,65 @@ use iswitch_protocol::wire::{Classifier, JoinRepr, Mode, Status};
 
 use super::state::StateError;
 
-/// [`JoinOptions::spin`] unless it is set.
+/// Default of [`JoinOptions::spin`].
 pub(crate) const DEFAULT_SPIN: Duration = Duration::from_micros(100);
 
-/// What a worker asks for when it joins. Start from [`JoinOptions::new`].
+/// Options with which a worker joins a job. Start from [`JoinOptions::new`].
 #[derive(Clone, Debug)]
 pub struct JoinOptions {
     /// Address of the switch.
     pub switch: SocketAddrV4,
-    /// Local address to send from; unspecified lets the kernel choose.
+    /// Local address to send from; the unspecified address lets the kernel choose.
     pub local: SocketAddrV4,
-    /// The job. Jobs on one switch are told apart by this number.
+    /// Number of the job. It distinguishes the jobs on one switch.
     pub job: u32,
-    /// Workers that the job starts with: no sum is delivered before as many have joined. Zero: as many as
-    /// there are, for a job that workers may join and leave at any time.
+    /// Number of workers with which the job starts: no sum is delivered before this many have joined. Zero means any
+    /// number, for a job that workers may join and leave at any time.
     pub workers: u16,
-    /// Place of this worker where the switch adds in a fixed order (`iswitchd --ordered`): runs give the same bits if
-    /// each worker has the same rank in all of them, and no other has it.
+    /// Rank of this worker, which determines the order of addition if the switch adds in a fixed order (`iswitchd
+    /// --ordered`). Runs then give the same bits if each worker has the same rank in all of them and no two workers
+    /// share one.
     pub rank: u16,
-    /// Floats in the vector, the same on all workers.
+    /// Number of floats in the vector, the same on all workers.
     pub gradient_len: u32,
-    /// Floats in a packet, the same on all workers; 366 fill an MTU of 1500 bytes.
+    /// Number of floats in a packet, the same on all workers; 366 fill an MTU of 1500 bytes.
     pub segment_floats: u16,
-    /// ToS of control packets, low two bits zero.
+    /// ToS of control packets; the low two bits are zero.
     pub control_tos: u8,
-    /// ToS of data packets, low two bits zero.
+    /// ToS of data packets; the low two bits are zero.
     pub data_tos: u8,
-    /// Receive buffer to ask the kernel for, in bytes. Without `CAP_NET_ADMIN` `net.core.rmem_max` limits it.
+    /// Size of the receive buffer to request from the kernel, in bytes. Without `CAP_NET_ADMIN`, `net.core.rmem_max`
+    /// limits it.
     pub recv_buffer_bytes: usize,
-    /// Move several packets in one system call where the kernel can.
+    /// Whether to move several packets in one system call if the kernel supports it.
     pub offload: bool,
-    /// How long to look for packets again and again before the worker sleeps until one arrives, as long as that pays.
-    /// Waking up takes tens of microseconds; meanwhile whoever else wants the core has it.
+    /// Time for which the worker polls for packets before it sleeps until one arrives; it polls only while that pays
+    /// off. Waking up takes tens of microseconds, but other threads can use the core during the sleep.
     pub spin: Duration,
-    /// Give the learner's state to workers that join late, see [`Worker::publish_state`](super::Worker::publish_state).
+    /// Whether to share the learner's state with workers that join late, see
+    /// [`Worker::publish_state`](super::Worker::publish_state).
     pub shares_state: bool,
-    /// Worker to get that state from; `None` takes the one that the switch names.
+    /// Worker from which to fetch that state; `None` selects the one that the switch names.
     pub peer: Option<SocketAddrV4>,
-    /// How long to wait for the switch to answer.
+    /// Time to wait for the switch to answer.
     pub connect_timeout: Duration,
-    /// How long to wait for the other workers to join; `None` for ever.
+    /// Time to wait for the other workers to join; `None` waits forever.
     pub workers_timeout: Option<Duration>,
-    /// How long the switch may be silent in a round before the call fails.
+    /// Time for which the switch may be silent in a round before the call fails.
     pub switch_timeout: Duration,
-    /// How long a round may take, however alive the switch is; `None` for ever.
+    /// Time that a round may take, even if the switch answers; `None` waits forever.
     pub round_timeout: Option<Duration>,
-    /// The job's key, if it has one: without it the switch does not listen. See [`Self::with_key`].
+    /// Key of the job, if it has one: without the key, the switch ignores this worker. See [`Self::with_key`].
     pub key: Option<Key>,
-    /// Whether data packets are tagged with the key as well, the same on all workers.
+    /// Whether data packets are also tagged with the key; the same on all workers.
     pub tag_data: bool,
     /// Whether to send vectors with NaN or infinities, to a switch that sums them (`iswitchd --non-finite sum`).
     pub sends_non_finite: bool,
 }
 
 impl JoinOptions {
-    /// Joins job 0 of the switch at `switch` with vectors of `gradient_len` floats, as one of `workers`.
+    /// Creates options to join job 0 of the switch at `switch` with vectors of `gradient_len` floats, as one of
+    /// `workers` workers.
     pub fn new(switch: SocketAddrV4, workers: u16, gradient_len: u32) -> Self {
         let Classifier { control_tos, data_tos, .. } = Classifier::default();
         Self {
@@ -97,8 +101,8 @@ impl JoinOptions {
         }
     }
 
-    /// The same with the job's key. Control packets are authenticated with it, and if `tag_data`, data packets are
-    /// too, which leaves room for two floats less in each.
+    /// Sets the job's key. Control packets are authenticated with it. If `tag_data` is set, data packets are too, which
+    /// leaves room for two floats less in each.
     #[must_use]
     pub fn with_key(mut self, key: Key, tag_data: bool) -> Self {
         if tag_data && !self.tag_data {
@@ -109,7 +113,7 @@ impl JoinOptions {
         self
     }
 
-    /// The Join, padded to the length of a data packet: if it arrives, so will the data.
+    /// Returns the Join, padded to the length of a data packet: if the Join arrives, so will the data.
     pub(super) fn repr(&self, instance: u32) -> JoinRepr {
         let packet_len = SEG_LEN_BYTES + usize::from(self.segment_floats) * size_of::<f32>();
         JoinRepr {
@@ -121,12 +125,12 @@ impl JoinOptions {
         }
     }
 
-    /// Members that the job may have.
+    /// Returns the maximum number of members of the job.
     fn max_members(&self) -> usize {
         if self.workers == 0 { MAX_MEMBERS } else { usize::from(self.workers) }
     }
 
-    /// Why the switch refused, in words that name the field, the value and what was expected.
+    /// Returns the reason of a refusal as text that names the field, the value and the expected value.
     pub(super) fn refusal(&self, mode: Mode, status: Status, expected: u32) -> String {
         let name = status.name();
         let differs = |declared: u32| format!("{name} is {declared}, expected {expected}");
@@ -155,64 +159,65 @@ impl JoinOptions {
     }
 }
 
-/// Why a worker could not join.
+/// Reason why a worker could not join.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum JoinError {
-    /// The vector cannot be cut up like that.
+    /// The vector cannot be divided into segments with these options.
     Layout(LayoutError),
     /// The list of switches is empty.
     NoSwitch,
-    /// Nobody answered.
+    /// The switch did not answer.
     NoAnswer {
-        /// The switch.
+        /// Address of the switch.
         switch: SocketAddrV4,
-        /// How long was waited.
+        /// Time waited.
         waited: Duration,
-        /// The last error of the socket, if there was one.
+        /// Last error of the socket, or an empty string.
         detail: String,
     },
-    /// The switch refused, and named the field.
+    /// The switch refused the Join.
     Refused {
-        /// The field or resource.
+        /// Status of the refusal, which names the field or resource.
         status: Status,
-        /// The field, what this worker declared, and what the switch expected.
+        /// The field, the value that this worker declared, and the value that the switch expected.
         reason: String,
     },
     /// Data packets cannot be tagged without a key.
     TagsWithoutKey,
-    /// The switch, or somebody at its address, does not know this worker's key; and nobody else has answered.
+    /// An answer from the switch's address, which may be forged, refused this worker's key, and no other answer
+    /// arrived.
     KeyRefused {
-        /// The switch.
+        /// Address of the switch.
         switch: SocketAddrV4,
-        /// The job.
+        /// Number of the job.
         job: u32,
-        /// How long was waited.
+        /// Time waited.
         waited: Duration,
-        /// Whether the job has a key at all, as far as one can believe it.
+        /// Whether the job has a key, according to that unauthenticated answer.
         has_key: bool,
     },
     /// The path does not carry packets as long as a segment.
     PathMtu {
-        /// The switch.
+        /// Address of the switch.
         switch: SocketAddrV4,
-        /// UDP payload that was tried, in bytes.
+        /// Length of the UDP payload that was tried, in bytes.
         len: usize,
-        /// Floats in a segment.
+        /// Number of floats in a segment.
         segment_floats: u16,
     },
-    /// The other workers did not come.
+    /// The other workers did not join within the timeout.
     WorkersMissing {
-        /// Workers that have joined.
+        /// Number of workers that have joined.
         present: u16,
-        /// Workers that the job starts with.
+        /// Number of workers with which the job starts.
         workers: u16,
-        /// How long was waited.
+        /// Time waited.
         waited: Duration,
     },
-    /// The caller gave up waiting.
+    /// The caller cancelled the wait.
     Interrupted,
-    /// The job runs, but no other worker gave its state.
+    /// The job is running, but no other worker provided its state.
     State(StateError),
     /// The socket failed.
     Io(std::io::Error),

@@ -1,4 +1,4 @@
-//! Joining over a socket: Joins are repeated until the job is complete, and silence is explained.
+//! Joining over a socket: Joins are repeated until the job is complete, and silence is diagnosed.
 
 use std::io;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use super::join::{JoinError, JoinOptions};
 use super::link::{Link, is_transient};
 use super::query::{PROBE_REQUEST, parse_ack};
 
-/// The path's MTU was exceeded (errno of Linux).
+/// Errno of Linux for a packet that exceeds the path MTU.
 const EMSGSIZE: i32 = 90;
 
-/// Joins a job and waits until all its workers have, as long as `keep_waiting` says so. Also returns the buffer that
-/// packets were written into.
+/// Joins a job and waits until all its workers have joined, as long as `keep_waiting` returns true. Also returns the
+/// buffer into which packets were written.
 pub(super) fn join<P: Joins>(
     link: &mut Link,
     options: &JoinOptions,
@@ -39,7 +39,7 @@ pub(super) fn join<P: Joins>(
     let mut buffer = Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES);
     let joined = Joining { link: &mut *link, options, buffer: &mut buffer, keep_waiting }.run(&mut protocol);
     if let Err(error) = joined {
-        // Best effort: its place is somebody else's at once, not only when the lease ends.
+        // Best effort: the Leave frees the member's place at once instead of when the lease expires.
         let (class, stride) = protocol.enrolment().emit(0, ControlBody::Leave, &mut buffer);
         let _ = link.send(class, &buffer, stride);
         return Err(error);
@@ -47,7 +47,7 @@ pub(super) fn join<P: Joins>(
     Ok((protocol, buffer))
 }
 
-/// The first part of a worker's life: until the switch has answered, and until all workers are there.
+/// The first phase of a worker: until the switch has answered and all workers have joined.
 struct Joining<'a> {
     link: &'a mut Link,
     options: &'a JoinOptions,
@@ -98,7 +98,8 @@ impl Joining<'_> {
         }
     }
 
-    /// Nobody has answered a Join as long as a data packet. If a short one is answered, the path is too narrow.
+    /// Returns the error for a Join that was not answered. The Join is as long as a data packet: if a short query is
+    /// answered, the path MTU is too small.
     fn explain_silence(
         &mut self,
         enrolment: &Enrolment,
@@ -130,7 +131,7 @@ impl Joining<'_> {
         JoinError::PathMtu { switch, len, segment_floats }
     }
 
-    /// Sends what is in the buffer; an error that may pass is returned as a value.
+    /// Sends the contents of the buffer; returns a temporary error as a value.
     fn send(&self, len: usize) -> Result<Option<io::Error>, JoinError> {
         let tos = self.options.control_tos;
         match self.link.socket.send(tos, None, None, &self.buffer[..len], len) {
@@ -141,7 +142,7 @@ impl Joining<'_> {
         }
     }
 
-    /// Whether the switch says anything, be it a refusal.
+    /// Returns whether the switch answers at all, even with a refusal.
     fn is_answered(&mut self) -> Result<bool, JoinError> {
         let deadline = self.link.now().plus(LAST_RETRY);
         while self.link.wait(deadline)? {
@@ -163,7 +164,7 @@ impl Joining<'_> {
     }
 }
 
-/// A number that another process at the same address is unlikely to have.
+/// Returns a number that another process at the same address is unlikely to have.
 pub(super) fn instance() -> u32 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id()) as u32

@@ -1,7 +1,7 @@
-//! Receiving results where they belong.
+//! Reception of results directly into the sum.
 //!
-//! Results mostly come in the order of the segments, so their places in the sum are known before they arrive. The
-//! kernel puts their floats there at once; what turns out to be something else is put together again.
+//! Results usually arrive in the order of the segments, so their positions in the sum are known in advance. The kernel
+//! writes their floats there directly; packets that turn out to be something else are reassembled.
 
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -9,21 +9,21 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use iswitch_protocol::limits::{MAX_SUPERFRAME_DATAGRAMS, SEG_LEN_BYTES};
 use iswitch_socket::Received;
 
-/// A Seg and floats for each datagram, and what does not fit.
+/// Maximum number of buffers: a Seg and floats for each datagram, and one for the rest.
 const MAX_PARTS: usize = 2 * MAX_SUPERFRAME_DATAGRAMS + 1;
 
-/// What has arrived: Segs here, floats elsewhere.
+/// Received datagrams, with the Segs here and the floats in the sum.
 #[derive(Debug)]
 pub(super) struct Landed {
     segs: [[u8; SEG_LEN_BYTES]; MAX_SUPERFRAME_DATAGRAMS],
-    /// What the socket told.
+    /// Result of the receive call.
     pub(super) received: Received,
 }
 
 impl Landed {
-    /// Lets `receive` fill a place for a Seg and floats of each segment, one after the other: `places` are those of the
-    /// floats, `segment_floats` for each segment but the last, which may have fewer. What does not fit goes into
-    /// `rest`.
+    /// Calls `receive` with a buffer for a Seg and one for the floats of each segment, in order. `places` are the
+    /// destinations of the floats: `segment_floats` for each segment but the last, which may have fewer. Bytes that do
+    /// not fit go into `rest`.
     ///
     /// # Errors
     /// Those of `receive`.
@@ -46,7 +46,7 @@ impl Landed {
         Ok(Self { segs, received })
     }
 
-    /// As [`Self::receive`] of bytes that are already here, datagrams of `stride` bytes.
+    /// Works like [`Self::receive`], but takes bytes that are already in memory: datagrams of `stride` bytes.
     pub(super) fn scatter(
         places: &mut [f32],
         segment_floats: usize,
@@ -74,17 +74,18 @@ impl Landed {
         landed.expect("copying does not fail")
     }
 
-    /// Datagrams that have arrived.
+    /// Returns the number of datagrams that have arrived.
     fn count(&self) -> usize {
         self.received.len.div_ceil(self.received.stride)
     }
 
-    /// Bytes of the last of them.
+    /// Returns the length of the last datagram, in bytes.
     pub(super) fn last_len(&self) -> usize {
         self.received.len - self.received.stride * self.count().saturating_sub(1)
     }
 
-    /// Their Segs, if they are packets of full segments, and so all parts are where they belong.
+    /// Returns the Segs of the datagrams if all have the length of a full segment, so that all parts are in place;
+    /// otherwise returns nothing. The last datagram may be shorter.
     pub(super) fn segs(&self, full_packet_len: usize) -> &[[u8; SEG_LEN_BYTES]] {
         let is_laid_out = match self.count() {
             0 => false,
@@ -94,7 +95,7 @@ impl Landed {
         if is_laid_out { &self.segs[..self.count()] } else { &[] }
     }
 
-    /// Puts the bytes from the datagram of this number on together.
+    /// Reassembles the bytes of the datagrams from number `from` on.
     pub(super) fn gather(&self, from: usize, places: &[f32], segment_floats: usize, rest: &[u8]) -> Vec<u8> {
         let floats = places.chunks(segment_floats).map(bytemuck::cast_slice);
         let parts = self.segs.iter().zip(floats).flat_map(|(seg, floats)| [&seg[..], floats]);

@@ -1,4 +1,4 @@
-//! The path to the switch: the socket, the clock, and the buffer that datagrams come into.
+//! The path to the switch: the socket, the clock, and the receive buffer.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::SocketAddrV4;
@@ -16,7 +16,7 @@ use super::landing::Landed;
 use super::requests::Requests;
 use super::superframe::Frame;
 
-/// The socket, the clock and the buffer that datagrams come into.
+/// The socket, the clock and the receive buffer of a worker.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) socket: Arc<UdpSocket>,
@@ -24,7 +24,7 @@ pub(super) struct Link {
     epoch: std::time::Instant,
     pub(super) recv_buffer: Vec<u8>,
     pub(super) last_heard: Instant,
-    /// If the job has a key.
+    /// Authenticator, if the job has a key.
     pub(super) authenticator: Option<Authenticator>,
 }
 
@@ -53,12 +53,12 @@ impl Link {
         })
     }
 
-    /// ToS of control packets.
+    /// Returns the ToS of control packets.
     pub(super) fn control_tos(&self) -> u8 {
         self.classifier.control_tos
     }
 
-    /// Requests that are no part of a session.
+    /// Creates the state for requests outside a session.
     pub(super) fn requests(&self, job: u32) -> Requests {
         let mut requests = Requests::new(job);
         if let Some(authenticator) = self.authenticator.clone() {
@@ -67,7 +67,7 @@ impl Link {
         requests
     }
 
-    /// The address that the switch knows this worker by, but for address translation on the way.
+    /// Returns the address by which the switch knows this worker, unless the path translates addresses.
     pub(super) fn address(&self) -> io::Result<SocketAddrV4> {
         self.socket.local_addr()
     }
@@ -76,7 +76,7 @@ impl Link {
         Instant::from_nanos(self.epoch.elapsed().as_nanos() as u64)
     }
 
-    /// A full send buffer is a loss like any other: the protocol repairs it.
+    /// Sends a packet or super-frame. A full send buffer is treated like a loss on the path: the protocol recovers it.
     pub(super) fn send(&self, class: Class, payload: &[u8], stride: usize) -> io::Result<()> {
         let tos = self.classifier.tos_of(class);
         match self.socket.send(tos, None, None, payload, stride) {
@@ -86,7 +86,7 @@ impl Link {
         }
     }
 
-    /// A full send buffer is a loss like any other: the protocol repairs it.
+    /// Sends a frame. A full send buffer is treated like a loss on the path: the protocol recovers it.
     pub(super) fn send_frame(
         &self,
         class: Class,
@@ -106,7 +106,7 @@ impl Link {
         }
     }
 
-    /// What is there, if anything: class, bytes in the buffer, and bytes of each datagram.
+    /// Receives what is available: the class, the number of bytes in the buffer, and the length of each datagram.
     pub(super) fn receive(&mut self) -> io::Result<Option<(Class, usize, usize)>> {
         let outcome = self.socket.recv(&mut self.recv_buffer);
         Ok(self
@@ -114,7 +114,7 @@ impl Link {
             .map(|(class, received)| (class, received.len, received.stride)))
     }
 
-    /// The same with floats of results in their places, see [`Landed::receive`].
+    /// Works like [`Self::receive`], but places the floats of results directly in the sum, see [`Landed::receive`].
     pub(super) fn receive_into(
         &mut self,
         places: &mut [f32],
@@ -125,7 +125,7 @@ impl Link {
         self.heard(outcome, |landed| landed.received)
     }
 
-    /// Notes that something has come, and of which class it is; `None` if nothing of use has.
+    /// Records the time and determines the class of what was received; returns `None` if nothing useful arrived.
     fn heard<T>(
         &mut self,
         outcome: io::Result<T>,
@@ -142,19 +142,19 @@ impl Link {
         }
     }
 
-    /// Whether a control packet may be believed.
+    /// Returns whether a control packet is authentic, or the job has no key.
     pub(super) fn is_authentic(&self, bytes: &[u8]) -> bool {
         let Some(authenticator) = &self.authenticator else { return true };
         ControlPacket::new_checked(bytes).is_ok_and(|packet| authenticator.accept(&packet))
     }
 
-    /// Waits for a datagram until `deadline` at most.
+    /// Waits until a datagram is available or `deadline` has passed; returns whether one is available.
     pub(super) fn wait(&self, deadline: Instant) -> io::Result<bool> {
         self.socket.wait_readable(Some(deadline.since(self.now())))
     }
 }
 
-/// Errors that ICMP or a busy device leave on the socket and that pass.
+/// Returns whether an error is temporary, such as those that ICMP or a busy device leave on the socket.
 pub(super) fn is_transient(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -167,7 +167,7 @@ pub(super) fn is_transient(error: &io::Error) -> bool {
     )
 }
 
-/// The wall clock in nanoseconds: above all counters of processes before this one.
+/// Returns the wall clock in nanoseconds, which exceeds all counters that earlier processes used.
 fn wall_clock_nanos() -> u64 {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since_epoch.map_or(1, |time| time.as_nanos() as u64)

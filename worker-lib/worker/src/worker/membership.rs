@@ -1,4 +1,4 @@
-//! A membership as the Acks of the switch grant it and keep it up to date.
+//! A membership, as the Acks of the switch grant and update it.
 
 use core::time::Duration;
 
@@ -6,26 +6,26 @@ use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, datagram_truesize, recv_room}
 use iswitch_protocol::wire::{AckRepr, ResumeRepr, Standing, Status};
 use iswitch_protocol::{Round, VectorLayout};
 
-/// What the Ack of a Join grants.
+/// Fields that the Ack of a Join grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Membership {
     /// Id of this member.
     pub member: u16,
-    /// The first round to take part in.
+    /// First round in which the member takes part.
     pub start: Round,
-    /// Segments that may be in flight.
+    /// Maximum number of segments in flight.
     pub window: u16,
-    /// Identifies the run of the switch.
+    /// Epoch of the job, which identifies the run of the switch.
     pub boot: u64,
-    /// Silence after which the switch expels a member.
+    /// Duration of silence after which the switch expels a member.
     pub lease: Duration,
-    /// Members of the switch in the job.
+    /// Number of members of the switch in the job.
     pub members: u16,
-    /// Workers in the whole job.
+    /// Number of workers in the whole job.
     pub weight: u16,
-    /// Where the member stands.
+    /// Standing of the member: how it continues at `start`.
     pub standing: Standing,
-    /// What has been summed before `start`, or with it where the member supplies or awaits that sum.
+    /// History before `start`; if the member supplies or awaits the sum of that round, the history after it.
     pub history: u64,
 }
 
@@ -46,42 +46,43 @@ impl Membership {
     }
 }
 
-/// Segments that may be in flight: what the switch grants and this member's own receive buffer holds.
+/// Returns the maximum number of segments in flight: the smaller of the window that the switch grants and the capacity
+/// of this member's receive buffer.
 pub(super) fn max_window(layout: &VectorLayout, membership: &Membership, recv_buffer_bytes: usize) -> u32 {
     let datagram = datagram_truesize(layout.full_packet_len() + DATA_TAG_LEN_BYTES);
     let own = (recv_room(recv_buffer_bytes) / datagram).clamp(1, usize::from(u16::MAX)) as u32;
     u32::from(membership.window).min(own).max(1)
 }
 
-/// The run of the switch that an Ack comes from.
+/// Run of the switch from which an Ack comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Run {
-    /// The one that has admitted the member.
+    /// The run that has admitted the member.
     Present,
-    /// An earlier one: the Ack is of no interest.
+    /// An earlier run: the Ack is ignored.
     Past,
-    /// A later one, which does not know the member.
+    /// A later run, which does not know the member.
     New,
 }
 
-/// Where a member stands, for the Join to a switch that has forgotten it.
+/// Position of a member, for the Join to a switch that has forgotten it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position {
-    /// The round or aggregate that comes next.
+    /// Next round or aggregate.
     pub(super) next: Round,
-    /// Stands for the sums before it, see [`iswitch_protocol::history`]; zero if that is not known.
+    /// History of the sums before `next`, see [`iswitch_protocol::history`]; zero if it is not known.
     pub(super) history: u64,
-    /// The same before the last sum, if the member can supply that; otherwise zero.
+    /// History before the last sum, if the member can supply that sum; otherwise zero.
     pub(super) previous: u64,
-    /// Whether it does have the sums.
+    /// Whether the member actually has these sums.
     pub(super) has_sums: bool,
 }
 
-/// A membership, and what the switch has said of the job since.
+/// A membership, updated with the state of the job from later Acks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MembershipState {
     membership: Membership,
-    /// Boot ids that were valid before.
+    /// The last two epochs before the present one.
     past_boots: [u64; 2],
     /// Whether the switch has lost its parent.
     is_orphaned: bool,
@@ -90,12 +91,12 @@ pub(super) struct MembershipState {
 }
 
 impl MembershipState {
-    /// A member that was just admitted.
+    /// Creates the state of a member that has just been admitted.
     pub(super) fn new(membership: Membership) -> Self {
         Self { membership, past_boots: [membership.boot; 2], is_orphaned: false, pinned_threshold: 0 }
     }
 
-    /// The member was admitted again, perhaps by another run of the switch.
+    /// Adopts a new membership after the member was admitted again, perhaps by another run of the switch.
     pub(super) fn readmit(&mut self, membership: Membership) {
         if membership.boot != self.membership.boot {
             self.past_boots = [self.past_boots[1], self.membership.boot];
@@ -112,12 +113,12 @@ impl MembershipState {
         self.is_orphaned
     }
 
-    /// Takes in what every Ack says of the job, unless it comes from another run of the switch.
+    /// Takes in the fields about the job that every Ack carries, unless the Ack comes from another run of the switch.
     pub(super) fn hear(&mut self, ack: &AckRepr<'_>) -> Run {
         if ack.boot != self.membership.boot {
             return if self.past_boots.contains(&ack.boot) { Run::Past } else { Run::New };
         }
-        // An Ack from before the job was complete comes late, and counts fewer workers than the job has.
+        // An Ack from before the job was complete may arrive late; it counts fewer workers than the job has.
         if ack.status == Status::Success && ack.formed {
             self.membership.members = ack.members;
             self.membership.weight = ack.weight;
@@ -127,7 +128,8 @@ impl MembershipState {
         Run::Present
     }
 
-    /// What to tell a switch that has forgotten the member; `None` if the member does not know where it stands.
+    /// Returns the position that a Join to a switch that has forgotten the member reports; `None` if the member does
+    /// not know its position.
     pub(super) fn resume(&self, position: Position) -> Option<ResumeRepr> {
         (position.history != 0).then_some(ResumeRepr {
             round: position.next,

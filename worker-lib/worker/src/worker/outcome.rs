@@ -1,4 +1,4 @@
-//! What the protocol reports, as errors of an aggregation.
+//! Conversion of protocol outcomes to errors of an aggregation.
 
 use iswitch_protocol::Round;
 use iswitch_protocol::wire::Status;
@@ -6,10 +6,10 @@ use iswitch_protocol::wire::Status;
 use super::protocol::Failure;
 use crate::aggregate::AggregateError;
 
-/// The error of a round that has failed.
+/// Returns the error of a round that has failed.
 pub(super) fn round_error(round: Round, failure: Failure) -> AggregateError {
     match failure {
-        // A session joins again; only the round it cannot resume is reported.
+        // A session rejoins by itself; only a round that it cannot resume is reported.
         Failure::Forgotten => AggregateError::Expelled { reason: "unknown member" },
         Failure::JoinRefused(status, _) => AggregateError::Expelled { reason: status.name() },
         Failure::Missed(next) => AggregateError::MissedRounds { next: next.get() },
@@ -21,7 +21,8 @@ pub(super) fn round_error(round: Round, failure: Failure) -> AggregateError {
     }
 }
 
-/// Outcome of a Leave or a Reset. If its Ack is lost, the next answer is that the switch does not know the member.
+/// Converts the outcome of a Leave or a Reset. If its Ack is lost, the next answer says that the switch does not know
+/// the member: the request has then succeeded.
 pub(super) fn forgotten_is_done(outcome: Result<(), AggregateError>) -> Result<(), AggregateError> {
     match outcome {
         Err(AggregateError::Expelled { .. }) => Ok(()),
@@ -29,7 +30,7 @@ pub(super) fn forgotten_is_done(outcome: Result<(), AggregateError>) -> Result<(
     }
 }
 
-/// The outcome of a request whose Ack has that status.
+/// Returns the outcome of a request whose Ack has that status.
 pub(super) fn accept(status: Status) -> Result<(), AggregateError> {
     match status {
         Status::Success => Ok(()),

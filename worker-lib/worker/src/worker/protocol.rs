@@ -1,11 +1,12 @@
-//! The rounds of a member: bytes and a clock in; bytes, a deadline and an outcome out.
+//! The rounds of a member, as a sans-I/O state machine: it takes bytes and a clock, and returns bytes, a deadline and
+//! an outcome.
 //!
-//! It sends the segments of a vector in order, with at most a window of them in flight; each result lets the
-//! next ones go. Lost packets are the worker's business: it notices a gap in the results, or silence, and sends
-//! a Help. The switch answers with the results that it has and names the contributions that it misses; only
-//! those are sent again.
+//! The protocol sends the segments of a vector in order, with at most a window of them in flight; each result releases
+//! the next ones. The worker is responsible for the recovery of lost packets: when it notices a gap in the results, or
+//! silence, it sends a Help. The switch answers with the results that it has and names the contributions that it lacks;
+//! only those are retransmitted.
 //!
-//! Contributions and sums belong to the caller. A contribution must stay as it is until its round has ended.
+//! Contributions and sums belong to the caller. A contribution must not change until its round has ended.
 
 use core::ops::Range;
 
@@ -28,79 +29,80 @@ use super::window::Window;
 
 pub use super::membership::Membership;
 
-/// Results may overtake each other by this many segments before a gap counts as a loss: a super-frame.
+/// Number of segments by which results may be reordered before a gap counts as a loss: one super-frame.
 const REORDER_SEGMENTS: u32 = MAX_SUPERFRAME_DATAGRAMS as u32;
 
-/// Why a round did not end with a sum.
+/// Reason why a round did not end with a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The switch does not know this member: its lease ran out, or the switch was restarted.
+    /// The switch does not know this member: its lease expired, or the switch was restarted.
     Forgotten,
-    /// The switch does not take this member back; the reason, and what was expected (see [`Status`]).
+    /// The switch does not readmit this member; holds the reason and the expected value (see [`Status`]).
     JoinRefused(Status, u32),
-    /// The others went on without this member, which has joined again and may go on at this round. It lacks the
-    /// sums before that.
+    /// The others continued without this member, which has rejoined and may continue at this round. It lacks the sums
+    /// before that round.
     Missed(Round),
     /// The job is halted.
     Halted,
-    /// The round is over, because others were enough; the worker may continue at this one.
+    /// The round is over, because the other contributions reached the threshold; the worker may continue at this round.
     StaleRound(Round),
     /// The switch refused a contribution.
     Refused(Status),
 }
 
-/// A member's part in a round.
+/// Role of a member in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// It contributes its own vector.
+    /// The member contributes its own vector.
     Contributes,
-    /// It sends a finished sum, with the gradients in each of its segments, for those who lack it.
+    /// The member sends a finished sum, with the number of gradients in each of its segments, to the members that lack
+    /// it.
     Supplies,
-    /// It waits for a sum that others supply.
+    /// The member waits for a sum that others supply.
     Awaits,
 }
 
-/// Result of a round: its number, and the fewest and most gradients that any segment of the sum holds.
+/// Result of a round: its number, and the smallest and largest number of gradients in any segment of the sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// The round.
+    /// Number of the round.
     pub round: Round,
-    /// Gradients in the segment with the fewest.
+    /// Number of gradients in the segment with the fewest.
     pub fewest: u16,
-    /// Gradients in the segment with the most.
+    /// Number of gradients in the segment with the most.
     pub most: u16,
 }
 
 /// Counters of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerCounters {
-    /// Rounds finished.
+    /// Number of finished rounds.
     pub rounds: u64,
-    /// Segments sent for the first time.
+    /// Number of segments sent for the first time.
     pub segments: u64,
-    /// Segments sent again because the switch missed them.
+    /// Number of segments retransmitted because the switch lacked them.
     pub retransmitted: u64,
-    /// Helps sent.
+    /// Number of Helps sent.
     pub helps: u64,
-    /// Datagrams that were of no use: repeated or late results, unknown packets.
+    /// Number of datagrams that had no effect: repeated or late results, unknown packets.
     pub ignored: u64,
 }
 
-/// The protocol of one member, from the moment it has joined.
+/// Protocol of one member, from its admission on.
 #[derive(Debug)]
 pub(super) struct WorkerProtocol {
     job: u32,
     layout: VectorLayout,
     membership: MembershipState,
     next_round: Round,
-    /// Whether the next round is one whose sum others supply.
+    /// Whether others supply the sum of the next round.
     awaits: bool,
-    /// Stands for the sums that this member has, see [`iswitch_protocol::history`]; zero if that is not known.
+    /// History of the sums that this member has, see [`iswitch_protocol::history`]; zero if it is not known.
     history: u64,
-    /// Whether it does have them. Who joins late is told the history of a round that others have yet to finish, and
-    /// has no state of the learner that could be shared before it has finished one of its own.
+    /// Whether the member actually has these sums. A member that joins late learns the history before a round that
+    /// others may still have to finish, and has no learner state to share before it has finished a round itself.
     has_history: bool,
-    /// The same before the last sum, while the caller's `sums` still hold that; otherwise zero.
+    /// History before the last sum, as long as the caller's `sums` still hold that sum; otherwise zero.
     previous: u64,
     current: Option<Progress>,
     outcome: Option<Result<Finished, Failure>>,
@@ -111,39 +113,39 @@ pub(super) struct WorkerProtocol {
     received: Bitmap,
     resend: Bitmap,
     contributions: Vec<u16>,
-    /// With which data packets are tagged, if they are.
+    /// Keys that tag data packets; `None` if data is not tagged.
     data_keys: Option<DataKeys>,
     counters: WorkerCounters,
 }
 
-/// How far a round is.
+/// Progress of a round.
 #[derive(Clone, Copy, Debug)]
 struct Progress {
     round: Round,
     part: Part,
-    /// Segments without a result.
+    /// Number of segments without a result.
     remaining: u32,
-    /// The first segment that was never sent.
+    /// First segment that has never been sent.
     unsent: u32,
-    /// Segments sent and without a result.
+    /// Number of segments sent and without a result.
     in_flight: u32,
-    /// Segments that wait to be sent again.
+    /// Number of segments that wait to be retransmitted.
     resend: u32,
     /// One more than the highest segment with a result.
     frontier: u32,
-    /// Gaps below this segment have been asked for.
+    /// Gaps below this segment have been requested.
     asked: u32,
-    /// Whether this silence has already narrowed the window.
+    /// Whether losses have already narrowed the window during this silence.
     narrowed: bool,
-    /// Timers that ran out since the last result.
+    /// Number of timeouts since the last result.
     silences: u32,
-    /// Segments without a result when one of them was asked for, to learn what has become of all.
+    /// Number of segments without a result when one of them was requested as a probe, to find out the fate of all.
     probed: Option<u32>,
 }
 
 impl WorkerProtocol {
-    /// The protocol of a member that was just admitted. `recv_buffer_bytes` is the receive buffer that the
-    /// worker really has: results that do not fit in it would be lost.
+    /// Creates the protocol of a member that has just been admitted. `recv_buffer_bytes` is the actual size of the
+    /// worker's receive buffer: results that do not fit in it would be lost.
     pub(super) fn new(
         job: u32,
         layout: VectorLayout,
@@ -177,12 +179,12 @@ impl WorkerProtocol {
         protocol
     }
 
-    /// Tags data packets from now on, or does not.
+    /// Sets the keys that tag data packets from now on; `None` disables tags.
     pub(super) fn set_data_keys(&mut self, keys: Option<DataKeys>) {
         self.data_keys = keys;
     }
 
-    /// Bytes of the data packet of a full segment, and of its tag.
+    /// Returns the length of the data packet of a full segment, including its tag, in bytes.
     fn full_packet_len(&self) -> usize {
         self.layout.full_packet_len() + self.tag_len()
     }
@@ -191,13 +193,13 @@ impl WorkerProtocol {
         if self.data_keys.is_some() { DATA_TAG_LEN_BYTES } else { 0 }
     }
 
-    /// Whether the member is already where that membership begins: it has been told what it lacks, and may have
-    /// contributed to the round.
+    /// Returns whether the member is already where that membership begins. If so, the caller already knows which sums
+    /// it lacks, and may have contributed to the round.
     pub(super) fn stands_at(&self, membership: &Membership) -> bool {
         self.history != 0 && (self.history, self.next_round) == (membership.history, membership.start)
     }
 
-    /// The member was admitted again, perhaps by another run of the switch.
+    /// Adopts a new membership after the member was admitted again, perhaps by another run of the switch.
     pub(super) fn readmit(&mut self, membership: Membership) {
         self.membership.readmit(membership);
         self.window.grant(max_window(&self.layout, &membership, self.recv_buffer_bytes));
@@ -206,16 +208,16 @@ impl WorkerProtocol {
         self.current = None;
         self.outcome = None;
         match membership.standing {
-            // It still has the history of those who lack the sum.
+            // Until it has received the sum, the member keeps the history of the members that lack it.
             Standing::Awaits => {}
             Standing::Supplies => self.history = membership.history,
-            // It may still hold the last sum.
+            // The member may still hold the last sum: `previous` remains valid.
             Standing::Fresh | Standing::Resumed if self.history == membership.history => {}
             Standing::Fresh | Standing::Resumed => self.adopt(membership.history),
         }
     }
 
-    /// Goes on at the next round without what was summed before.
+    /// Continues at the next round without the sums before it.
     fn adopt(&mut self, history: u64) {
         let beginning = history::begin(self.membership.get().boot, self.job, self.next_round);
         self.history = history;
@@ -223,7 +225,8 @@ impl WorkerProtocol {
         self.previous = 0;
     }
 
-    /// What to tell a switch that has forgotten this member; `None` if it does not know where it stands.
+    /// Returns the position that a Join to a switch that has forgotten this member reports; `None` if the member does
+    /// not know its position.
     pub(super) fn resume(&self) -> Option<ResumeRepr> {
         self.membership.resume(Position {
             next: self.next_round,
@@ -233,32 +236,32 @@ impl WorkerProtocol {
         })
     }
 
-    /// The round that comes next, or is under way.
+    /// Returns the next round, or the round in progress.
     pub(super) fn next_round(&self) -> Round {
         self.next_round
     }
 
-    /// Whether the switch has lost its parent, as it said when it last answered.
+    /// Returns whether the switch has lost its parent, according to its last Ack.
     pub(super) fn is_orphaned(&self) -> bool {
         self.membership.is_orphaned()
     }
 
-    /// What the switch told when the worker joined.
+    /// Returns the membership that the switch granted.
     pub(super) fn membership(&self) -> &Membership {
         self.membership.get()
     }
 
-    /// What was counted since the worker joined.
+    /// Returns the counters since the worker joined.
     pub(super) fn counters(&self) -> &WorkerCounters {
         &self.counters
     }
 
-    /// Gradients in each segment of the last sum, `[segment_count]`.
+    /// Returns the number of gradients in each segment of the last sum, `[segment_count]`.
     pub(super) fn contributions(&self) -> &[u16] {
         &self.contributions
     }
 
-    /// Segments without a result in the round under way.
+    /// Returns the number of segments without a result in the round in progress.
     pub(super) fn remaining(&self) -> usize {
         self.current.map_or(0, |progress| progress.remaining as usize)
     }
@@ -268,7 +271,7 @@ impl WorkerProtocol {
         self.begin(now, if self.awaits { Part::Awaits } else { Part::Contributes })
     }
 
-    /// Sends the last sum to those who lack it, in a round before the next one.
+    /// Sends the last sum to the members that lack it, in a round before the caller's next one.
     pub(super) fn begin_supplying(&mut self, now: Instant) {
         self.begin(now, Part::Supplies);
     }
@@ -276,7 +279,7 @@ impl WorkerProtocol {
     fn begin(&mut self, now: Instant, part: Part) -> Round {
         let round = self.next_round;
         let remaining = self.layout.segment_count();
-        // Who waits has nothing to send: it is as if all had been sent and was on its way.
+        // A member that awaits a sum has nothing to send: all segments count as sent and in flight.
         let sent = if part == Part::Awaits { remaining } else { 0 };
         self.received.clear();
         self.resend.clear();
@@ -300,22 +303,22 @@ impl WorkerProtocol {
         round
     }
 
-    /// Gives up the round under way; the next call to [`Self::begin_round`] repeats it.
+    /// Gives up the round in progress; the next call to [`Self::begin_round`] repeats it.
     pub(super) fn abandon_round(&mut self) {
         self.current = None;
     }
 
-    /// How the round ended, once.
+    /// Returns the outcome of the round, once.
     pub(super) fn take_outcome(&mut self) -> Option<Result<Finished, Failure>> {
         self.outcome.take()
     }
 
-    /// When [`Self::handle_timeout`] is due.
+    /// Returns the time at which [`Self::handle_timeout`] is due.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.current.map(|_| self.timer.deadline())
     }
 
-    /// Takes in results of `stride` bytes one after the other, into `sums`.
+    /// Handles a series of results of `stride` bytes each, and stores them in `sums`.
     pub(super) fn handle_results(&mut self, now: Instant, payload: &[u8], stride: usize, sums: &mut [f32]) {
         let before = self.remaining();
         for bytes in payload.chunks(stride.max(1)) {
@@ -325,7 +328,7 @@ impl WorkerProtocol {
         self.note_progress(now, before);
     }
 
-    /// Takes in a control packet of the switch.
+    /// Handles a control packet from the switch.
     pub(super) fn handle_control(&mut self, now: Instant, repr: &ControlRepr<'_>) {
         let before = self.remaining();
         let used = match repr.body {
@@ -342,21 +345,22 @@ impl WorkerProtocol {
         self.note_progress(now, before);
     }
 
-    /// The segments that the next results are likely to be of, one after the other from the first on: none of them has
-    /// a result, and nobody needs what is in the sums at their places. `None` if there are no such segments.
+    /// Returns the range of segments to which the next results are likely to belong, in order. None of these segments
+    /// has a result, and the contents of the sums there are no longer needed. Returns `None` if there are no such
+    /// segments.
     pub(super) fn landing(&self) -> Option<Range<u32>> {
         let progress = self.current.filter(|progress| progress.part == Part::Contributes)?;
         let (first, end) = (progress.frontier, self.layout.segment_count());
-        // Until the first result has come, the sums are those of the round before, which others may ask for.
+        // Until the first result arrives, the sums are those of the previous round, which other members may still need.
         let is_free = first > 0 && first < end;
-        // A tag is checked before anything is believed, and floats are little-endian on the wire.
+        // Only plain floats can land in place: a tag must be verified first, and floats are little-endian on the wire.
         let is_plain = self.data_keys.is_none() && cfg!(target_endian = "little");
         let fitting = superframe_datagrams(self.layout.full_packet_len());
         (is_free && is_plain).then(|| first..end.min(first + fitting as u32))
     }
 
-    /// Takes in results whose floats are already in their places: the Segs of packets of `stride` bytes, the last of
-    /// `last_len`, for the segments of [`Self::landing`]. Returns how many were what was expected.
+    /// Handles results whose floats are already in place: `segs` are the Segs of packets of `stride` bytes, the last of
+    /// `last_len` bytes, for the segments of [`Self::landing`]. Returns how many of them were as expected.
     pub(super) fn handle_landed(
         &mut self,
         now: Instant,
@@ -395,7 +399,7 @@ impl WorkerProtocol {
         self.ask_for_gaps();
     }
 
-    /// Asks what has become of what is in flight after a silence.
+    /// After a silence, asks for segments in flight.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         let Some(progress) = &mut self.current else { return };
         if !self.timer.expire(now) || progress.in_flight == 0 {
@@ -405,8 +409,8 @@ impl WorkerProtocol {
         if progress.silences > 1 {
             return self.ask_for_all();
         }
-        // Perhaps results wait in a queue, and asking for all of them would double that. The Ack waits in the same
-        // queue: what the switch has sent and what has not come before it was lost.
+        // Results may be waiting in a queue, and a request for all of them would double that queue. The Ack waits in
+        // the same queue: any result that the switch sent before it and that has not arrived by then was lost.
         let (round, unsent) = (progress.round, progress.unsent);
         progress.probed = Some(progress.remaining);
         self.helps.clear();
@@ -423,7 +427,7 @@ impl WorkerProtocol {
         self.helps.extend(missing.map(|range| range_of(progress.round, range)));
     }
 
-    /// Puts the next packets into `frame` and returns their class and the bytes of each.
+    /// Puts the next packets into `frame`; returns their class and the length of each in bytes.
     pub(super) fn poll_frame(
         &mut self,
         now: Instant,
@@ -467,17 +471,17 @@ impl WorkerProtocol {
         true
     }
 
-    /// Whether that is a result that is waited for.
+    /// Returns whether a result with that Seg is awaited.
     fn accepts(&self, seg: Seg) -> bool {
         self.current.is_some_and(|progress| progress.round == seg.round)
             && !self.received.get(seg.index.get())
     }
 
-    /// The result is in the sums.
+    /// Notes that the result of a segment is in the sums.
     fn note_result(&mut self, seg: Seg) {
         let Some(progress) = &mut self.current else { return };
         if progress.part == Part::Contributes {
-            // From here on the caller's sums are those of this round.
+            // From here on, the caller's sums are those of this round.
             self.previous = 0;
         }
         let index = seg.index.get();
@@ -487,7 +491,7 @@ impl WorkerProtocol {
         progress.frontier = progress.frontier.max(index + 1);
         progress.narrowed = false;
         progress.silences = 0;
-        // A result may come for a segment that was never sent: others were enough.
+        // A segment that was never sent can have a result, because the other contributions reached the threshold.
         if index < progress.unsent {
             progress.in_flight -= 1;
         }
@@ -510,7 +514,7 @@ impl WorkerProtocol {
             Part::Supplies => {}
             Part::Awaits => (self.history, self.previous) = (self.membership.get().history, before),
             Part::Contributes => {
-                // Who does not know what has been summed before cannot say what it has now.
+                // A member that does not know the history before the round cannot know the history after it.
                 let after = history::after(before, self.membership.get().boot, progress.round);
                 (self.history, self.previous) = if before == 0 { (0, 0) } else { (after, before) };
             }
@@ -526,8 +530,8 @@ impl WorkerProtocol {
         self.outcome = Some(Err(failure));
     }
 
-    /// The job is at another round than this member thought, which does not come back. If nothing was summed in
-    /// between, the round goes on under that number.
+    /// Continues at a later round after the switch reports that the job is no longer at the member's round. If nothing
+    /// was summed in between, repeats the contribution under the new number; otherwise the round fails.
     fn go_on_at(&mut self, now: Instant, round: Round, history: u64) {
         if round.is_before(self.next_round) {
             return;
@@ -552,7 +556,7 @@ impl WorkerProtocol {
 
     fn handle_ack(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) -> bool {
         if ack.status == Status::Challenge {
-            // The answer to a Join that was late: this is a member by now.
+            // A late answer to a Join; this is already a member.
             return false;
         }
         match self.membership.hear(ack) {
@@ -569,13 +573,13 @@ impl WorkerProtocol {
             (Status::UnknownMember, _) => self.fail(Failure::Forgotten),
             (Status::Halted, _) => self.fail(Failure::Halted),
             (Status::StaleRound, Action::Help | Action::Ack) => {
-                // It may answer to a packet of an earlier round that was late itself, or come from the time before the
-                // job was complete, when its first round was not known.
+                // The answer may concern a late packet of an earlier round, or date from before the job was complete,
+                // when its first round was not known.
                 if ack.formed && self.current.is_some_and(|progress| progress.round.is_before(ack.round)) {
                     self.go_on_at(now, ack.round, ack.history);
                 }
             }
-            // It is about a packet of an earlier round, of which that member has been told before.
+            // Concerns a packet of an earlier round, whose refusal was reported before.
             (Status::NonFinite, _) if self.current.is_some_and(|progress| progress.round != ack.round) => {}
             (status, Action::Help | Action::Ack) if self.current.is_some() => {
                 self.fail(Failure::Refused(status));
@@ -606,7 +610,8 @@ impl WorkerProtocol {
         }
     }
 
-    /// The switch has answered: nothing has come meanwhile, so something is lost or others are late.
+    /// Ends a probe when its Ack arrives. If no result has arrived in the meantime, results are lost or other members
+    /// are late.
     fn end_probe(&mut self) {
         let Some(progress) = &mut self.current else { return };
         if progress.probed.take() == Some(progress.remaining) {
@@ -614,7 +619,7 @@ impl WorkerProtocol {
         }
     }
 
-    /// Losses narrow the window once for each silence or gap.
+    /// Narrows the window, at most once for each silence or gap.
     fn narrow(&mut self) {
         if let Some(progress) = &mut self.current
             && !progress.narrowed
@@ -624,7 +629,8 @@ impl WorkerProtocol {
         }
     }
 
-    /// A gap well below the highest result is a loss: results come in the order of the segments.
+    /// Asks for the segments in a gap. A gap well below the highest result is a loss, because results arrive in the
+    /// order of the segments.
     fn ask_for_gaps(&mut self) {
         let Some(progress) = self.current else { return };
         let below = progress.frontier.saturating_sub(REORDER_SEGMENTS).min(progress.unsent);
@@ -646,7 +652,7 @@ impl WorkerProtocol {
         self.helps.push(range_of(round, first..end));
     }
 
-    /// Writes segments that the switch misses.
+    /// Writes segments that the switch lacks.
     fn emit_resends(&mut self, vector: &[f32], frame: &mut Frame) {
         let Some(mut progress) = self.current else { return };
         let mut from = 0;
@@ -662,7 +668,7 @@ impl WorkerProtocol {
         self.current = Some(progress);
     }
 
-    /// Writes segments that were never sent, as many as the window allows.
+    /// Writes segments that have never been sent, as many as the window allows.
     fn emit_fresh(&mut self, now: Instant, vector: &[f32], frame: &mut Frame) {
         let Some(mut progress) = self.current else { return };
         let first = progress.unsent;
@@ -686,7 +692,8 @@ impl WorkerProtocol {
         self.current = Some(progress);
     }
 
-    /// Appends a data packet. False if the super-frame is full: by bytes, by packets, or by a shorter packet.
+    /// Appends a data packet. Returns false if the super-frame is full: in bytes, in packets, or because it ends with a
+    /// shorter packet.
     fn append(&self, progress: &Progress, index: u32, vector: &[f32], frame: &mut Frame) -> bool {
         let contributions =
             if progress.part == Part::Supplies { self.contributions[index as usize] } else { 1 };

@@ -1,4 +1,4 @@
-//! Questions to the switch about a job that the worker has not joined.
+//! Queries to the switch about a job that the worker has not joined.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -13,7 +13,7 @@ use super::join::{JoinError, JoinOptions};
 use super::joining::instance;
 use super::link::Link;
 
-/// Id of Joins that only ask: they are answered like others, but by themselves.
+/// Request id of Joins that only query. It separates their answers from those of ordinary Joins.
 pub(super) const PROBE_REQUEST: u32 = u32::MAX;
 
 /// Asks the switch about a job without joining it.
@@ -24,11 +24,11 @@ pub(super) struct Query<'a> {
     key_refused: Option<bool>,
 }
 
-/// What the switch tells of a job.
+/// Answer of the switch to a query about a job.
 struct JobAnswer {
     status: Status,
     expected: u32,
-    /// A worker of the job, if the job has begun.
+    /// Address of a worker of the job, if the job has begun.
     peer: Option<SocketAddrV4>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Query<'a> {
         Self { link, options, key_refused: None }
     }
 
-    /// A worker of the job, if the job has begun.
+    /// Returns the address of a worker of the job, if the job has begun.
     pub(super) fn run(&mut self) -> Result<Option<SocketAddrV4>, JoinError> {
         let query = JoinRepr { query: true, padding_len: 0, ..self.options.repr(instance()) };
         let requests = self.link.requests(self.options.job);
@@ -82,7 +82,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// The Ack in a datagram, if it is one, and the request that it answers.
+/// Returns the Ack in a datagram, if the datagram is one, and the id of the request that it answers.
 pub(super) fn parse_ack(class: Class, bytes: &[u8]) -> Option<(u32, AckRepr<'_>)> {
     if class != Class::Control {
         return None;

@@ -1,4 +1,4 @@
-//! A member's requests: their ids, and the job and key that all of them share.
+//! Requests of a member: their ids, and the job and key that all of them share.
 
 use core::ops::Range;
 
@@ -10,34 +10,34 @@ use super::auth::Authenticator;
 use super::bitmap::Bitmap;
 use super::timer::RetryTimer;
 
-/// Ranges that one expired timer asks for; the rest waits for the next.
+/// Maximum number of ranges that one expired timer asks for; the others wait for the next expiry.
 pub(super) const MAX_HELPS_AT_ONCE: usize = 8;
 
-/// What a member asks about segments.
+/// Question that a member asks about segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Question {
-    /// Where the results are.
+    /// Asks for results.
     Help,
-    /// Whether the contributions have arrived.
+    /// Asks whether contributions have arrived.
     Confirm,
 }
 
-/// Ids of requests, and what is the same in all of them.
+/// Allocator of request ids, and the fields that all requests share.
 #[derive(Debug)]
 pub(super) struct Requests {
     job: u32,
     next: u32,
-    /// If the job has a key.
+    /// Authenticator, if the job has a key.
     authenticator: Option<Authenticator>,
 }
 
 impl Requests {
-    /// Those of a member of a job.
+    /// Creates the request state of a member of a job.
     pub(super) fn new(job: u32) -> Self {
         Self { job, next: 1, authenticator: None }
     }
 
-    /// Signs all packets from now on.
+    /// Authenticates all packets from now on.
     pub(super) fn set_key(&mut self, authenticator: Authenticator) {
         self.authenticator = Some(authenticator);
     }
@@ -46,19 +46,19 @@ impl Requests {
         self.authenticator.as_ref()
     }
 
-    /// An id that no request of this member has had; never zero.
+    /// Returns an id that no earlier request of this member had; never zero.
     pub(super) fn take_id(&mut self) -> u32 {
         let id = self.next;
         self.next = id.wrapping_add(1).max(1);
         id
     }
 
-    /// The id that the next request will have.
+    /// Returns the id of the next request.
     pub(super) fn next_id(&self) -> u32 {
         self.next
     }
 
-    /// Writes a control packet into `buffer`. A request of zero wants no answer.
+    /// Writes a control packet into `buffer`. A `request` of zero asks for no answer.
     pub(super) fn emit(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
         let repr = ControlRepr { job: self.job, request, body };
         buffer.resize(repr.buffer_len(), 0);
@@ -69,8 +69,8 @@ impl Requests {
         (Class::Control, buffer.len())
     }
 
-    /// Writes a Help or a Confirm for the segments of a range that are not in `present`. `timer` measures how long the
-    /// answer takes.
+    /// Writes a Help or a Confirm for those segments of a range that are not in `present`. `timer` measures the round
+    /// trip of the answer.
     pub(super) fn emit_question(
         &mut self,
         now: Instant,
@@ -91,7 +91,7 @@ impl Requests {
     }
 }
 
-/// A range of segments of a round, as packets have it.
+/// Returns a range of segments of a round in its wire representation.
 pub(super) fn range_of(round: Round, segments: Range<u32>) -> RangeRepr {
     RangeRepr { round, first: segments.start, count: segments.end - segments.start }
 }

@@ -1,10 +1,10 @@
-//! A worker's membership from the first Join to the last round: bytes and a clock in; bytes, a deadline and
-//! outcomes out.
+//! A worker's membership from the first Join to the last round, as a sans-I/O state machine: it takes bytes and a
+//! clock, and returns bytes, a deadline and outcomes.
 //!
-//! It joins, waits until the job is complete, and takes part in rounds. If the switch forgets it, because the
-//! switch was restarted or the lease ran out, it joins again and says what it has summed. Mostly the round under
-//! way is then done again, and the caller notices nothing but the time. If others have gone on meanwhile, the round
-//! ends with [`Failure::Missed`].
+//! The session joins, waits until the job is complete, and takes part in rounds. If the switch forgets the worker,
+//! because the switch was restarted or the lease expired, the session rejoins and reports what it has summed. Usually
+//! the round in progress is then repeated, and the caller notices only the delay. If the others have continued in the
+//! meantime, the round ends with [`Failure::Missed`].
 
 use core::ops::Range;
 
@@ -20,31 +20,31 @@ use super::superframe::Frame;
 
 pub use super::enrolment::{JoinProgress, SessionConfig};
 
-/// The whole protocol of a worker.
+/// The complete protocol of a worker.
 #[derive(Debug)]
 pub struct Session {
     enrolment: Enrolment,
-    /// Whether the member sends the last sum to those who lack it; the caller's round waits.
+    /// Whether the member sends the last sum to the members that lack it; the caller's round waits meanwhile.
     is_supplying: bool,
-    /// Once the switch has admitted the worker.
+    /// Protocol of the rounds; `None` until the switch has admitted the worker.
     protocol: Option<WorkerProtocol>,
-    /// Sum of the last round, and results of the one under way: `[gradient_len]`.
+    /// Sum of the last round, and results of the round in progress: `[gradient_len]`.
     sums: Vec<f32>,
     /// Whether the caller waits for a round.
     is_wanted: bool,
-    /// Where the worker goes on after it has missed rounds that the caller does not know of yet.
+    /// Round at which the worker continues after it missed rounds, if the caller does not know that yet.
     missed: Option<Round>,
     outcome: Option<Result<Finished, Failure>>,
-    /// The request of the caller's that waits for its Ack, and that.
+    /// Id of the caller's request that awaits its Ack, and the status in the Ack once it has arrived.
     request: Option<(u32, Option<Status>)>,
-    /// Control packets that did not come from the switch.
+    /// Number of control packets that did not come from the switch.
     forged: u64,
-    /// What [`Self::poll_transmit`] puts together.
+    /// Buffer for [`Self::poll_transmit`].
     frame: Frame,
 }
 
 impl Session {
-    /// A worker that begins to join.
+    /// Creates a worker that begins to join.
     pub fn new(config: SessionConfig, now: Instant) -> Self {
         Self {
             enrolment: Enrolment::new(config, now),
@@ -60,70 +60,72 @@ impl Session {
         }
     }
 
-    /// The same with a key: nothing is believed that was not made with it.
+    /// Sets the key of the job: only packets that were authenticated with it are accepted.
     #[must_use]
     pub fn with_key(mut self, authenticator: Authenticator) -> Self {
         self.enrolment.set_key(authenticator);
         self
     }
 
-    /// Whether the job has a key, in the words of somebody who refused this worker's and may not be the switch.
+    /// Returns whether the job has a key, according to an unauthenticated answer that refused this worker's key; the
+    /// answer may be forged.
     pub fn key_refused(&self) -> Option<bool> {
         self.enrolment.key_refused()
     }
 
-    /// How far joining is.
+    /// Returns the progress of joining.
     pub fn join_progress(&self) -> JoinProgress {
         self.enrolment.progress()
     }
 
-    /// What the switch told when it last admitted the worker.
+    /// Returns the membership that the switch granted when it last admitted the worker.
     pub fn membership(&self) -> Option<&Membership> {
         self.protocol.as_ref().map(WorkerProtocol::membership)
     }
 
-    /// How the vector is cut up.
+    /// Returns the layout of the vector: its division into segments.
     pub fn layout(&self) -> &VectorLayout {
         &self.config().layout
     }
 
-    /// Sum of the last round that was finished: `[gradient_len]`, until the next one begins.
+    /// Returns the sum of the last finished round, `[gradient_len]`; valid until the next round begins.
     pub fn sum(&self) -> &[f32] {
         &self.sums
     }
 
-    /// Gradients in each segment of the last sum: `[segment_count]`.
+    /// Returns the number of gradients in each segment of the last sum: `[segment_count]`.
     pub fn contributions(&self) -> &[u16] {
         self.protocol.as_ref().map_or(&[], WorkerProtocol::contributions)
     }
 
-    /// What was counted so far.
+    /// Returns the current counters.
     pub fn counters(&self) -> WorkerCounters {
         let counters = self.protocol.as_ref().map(|protocol| *protocol.counters()).unwrap_or_default();
         WorkerCounters { ignored: counters.ignored + self.forged, ..counters }
     }
 
-    /// How often the switch has forgotten this worker and taken it back.
+    /// Returns how many times the switch has forgotten this worker and readmitted it.
     pub fn rejoins(&self) -> u64 {
         self.enrolment.rejoins()
     }
 
-    /// Number of the round that comes next, or is under way; the job's numbers change when the switch is restarted.
+    /// Returns the number of the next round, or of the round in progress. The numbering of the job changes when the
+    /// switch is restarted.
     pub fn round(&self) -> Round {
         self.protocol.as_ref().map_or_else(Round::default, WorkerProtocol::next_round)
     }
 
-    /// Whether the switch has lost its parent, without which there are no sums.
+    /// Returns whether the switch has lost its parent. Without its parent, it delivers no sums.
     pub fn is_orphaned(&self) -> bool {
         self.protocol.as_ref().is_some_and(WorkerProtocol::is_orphaned)
     }
 
-    /// Segments without a result in the round under way.
+    /// Returns the number of segments without a result in the round in progress.
     pub fn remaining(&self) -> usize {
         self.protocol.as_ref().map_or(0, WorkerProtocol::remaining)
     }
 
-    /// Begins the next round. If the worker is not a member just now, it begins when it is again.
+    /// Begins the next round. If the worker is currently not a member, the round begins once it is a member again.
     pub fn begin_round(&mut self, now: Instant) {
         self.outcome = None;
         if let Some(round) = self.missed.take() {
@@ -138,7 +140,7 @@ impl Session {
         }
     }
 
-    /// Gives up the round under way; the next call to [`Self::begin_round`] repeats it.
+    /// Gives up the round in progress; the next call to [`Self::begin_round`] repeats it.
     pub fn abandon_round(&mut self) {
         self.is_wanted = false;
         if self.is_in_rounds()
@@ -148,18 +150,18 @@ impl Session {
         }
     }
 
-    /// How the round ended, once.
+    /// Returns the outcome of the round, once.
     pub fn take_outcome(&mut self) -> Option<Result<Finished, Failure>> {
         self.outcome.take()
     }
 
-    /// When [`Self::handle_timeout`] is due.
+    /// Returns the time at which [`Self::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let rounds = self.active_protocol().and_then(WorkerProtocol::poll_timeout);
         rounds.into_iter().chain(self.enrolment.poll_timeout()).min()
     }
 
-    /// Lets time pass.
+    /// Handles the timers that have expired by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.enrolment.handle_timeout(now);
         if let Some(protocol) = self.active_protocol_mut() {
@@ -167,7 +169,7 @@ impl Session {
         }
     }
 
-    /// Takes in a datagram of the switch, or a super-frame of datagrams of `stride` bytes.
+    /// Handles a datagram from the switch, or a super-frame of datagrams of `stride` bytes.
     pub fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
         match class {
             Class::Control => {
@@ -202,8 +204,9 @@ impl Session {
         }
     }
 
-    /// Whether the last Join was granted once more, and otherwise: one of the two answers is of an earlier run of a
-    /// switch whose parent has been the same all along, and only another Join tells which.
+    /// Returns whether the last Join was granted a second time with a different result. One of the two answers then
+    /// comes from an earlier run of a switch whose parent did not change; only another Join shows which answer is
+    /// valid.
     fn is_contradicted(&self, repr: &ControlRepr<'_>) -> bool {
         let (ControlBody::Ack(ack), Some(membership)) = (&repr.body, self.membership()) else { return false };
         let is_granted = (ack.action, ack.status, ack.formed) == (Action::Join, Status::Success, true);
@@ -212,8 +215,8 @@ impl Session {
             && (ack.round, ack.standing) != (membership.start, membership.standing)
     }
 
-    /// Where the floats of the next results are likely to belong: in the sums, segment after segment. Whoever receives
-    /// into them calls [`Self::handle_landed`] next.
+    /// Returns the part of the sums in which the floats of the next results are likely to belong, segment after
+    /// segment. A caller that receives into it must call [`Self::handle_landed`] next.
     pub(super) fn landing(&mut self) -> Option<&mut [f32]> {
         let places = self.landing_places()?;
         self.sums.get_mut(places)
@@ -225,7 +228,7 @@ impl Session {
         Some(landing.start as usize * size..(landing.end as usize * size).min(self.sums.len()))
     }
 
-    /// As [`Self::handle_datagrams`], on the way that the driver's datagrams take: the same comes of it.
+    /// Works like [`Self::handle_datagrams`], with the same result, but through the code path that the driver uses.
     pub fn handle_scattered(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
         let segment_floats = usize::from(self.layout().segment_floats());
         let Some(places) = self.landing() else { return self.handle_datagrams(now, class, payload, stride) };
@@ -234,7 +237,7 @@ impl Session {
         self.handle_landed(now, class, &landed, &rest);
     }
 
-    /// Takes in what was received into [`Self::landing`], and into `rest` what did not fit there.
+    /// Handles data that was received into [`Self::landing`]; `rest` holds what did not fit there.
     pub(super) fn handle_landed(&mut self, now: Instant, class: Class, landed: &Landed, rest: &[u8]) {
         let (layout, stride) = (self.config().layout, landed.received.stride);
         let (Some(places), Some(protocol)) = (self.landing_places(), &mut self.protocol) else { return };
@@ -248,8 +251,8 @@ impl Session {
         }
     }
 
-    /// Writes the next packets into `buffer` and returns their class and the bytes of each. `contribution`
-    /// (`[gradient_len]`) must be the same until the round has ended.
+    /// Writes the next packets into `buffer`; returns their class and the length of each in bytes. `contribution`
+    /// (`[gradient_len]`) must not change until the round has ended.
     pub fn poll_transmit(
         &mut self,
         now: Instant,
@@ -265,12 +268,13 @@ impl Session {
         transmit
     }
 
-    /// The vector that the segments of a frame are of.
+    /// Returns the vector to which the segments of a frame belong.
     pub(super) fn source<'a>(&'a self, contribution: &'a [f32]) -> &'a [f32] {
         if self.is_supplying { &self.sums } else { contribution }
     }
 
-    /// As [`Self::poll_transmit`]; the floats may stay where they are: see [`Self::source`].
+    /// Works like [`Self::poll_transmit`], but need not copy the floats: they remain in the vector, see
+    /// [`Self::source`].
     pub(super) fn poll_frame(
         &mut self,
         now: Instant,
@@ -293,14 +297,14 @@ impl Session {
         self.enrolment.emit(request, body, buffer)
     }
 
-    /// Begins to wait for the Ack of a request of the caller's, and returns the id to send it with.
+    /// Allocates an id for a request of the caller and begins to wait for its Ack; returns the id.
     pub fn begin_request(&mut self) -> u32 {
         let id = self.enrolment.requests().take_id();
         self.request = Some((id, None));
         id
     }
 
-    /// The status in the Ack of that request, once it has come.
+    /// Returns the status in the Ack of that request, once the Ack has arrived.
     pub fn take_acknowledgement(&mut self) -> Option<Status> {
         let status = self.request?.1?;
         self.request = None;
@@ -311,12 +315,12 @@ impl Session {
         self.enrolment.config()
     }
 
-    /// Whether the rounds are those of the caller.
+    /// Returns whether the member takes part in the caller's rounds, rather than supplying a sum.
     fn is_in_rounds(&self) -> bool {
         self.enrolment.is_member() && !self.is_supplying
     }
 
-    /// The protocol, if the worker is a member just now.
+    /// Returns the protocol if the worker is currently a member.
     fn active_protocol(&self) -> Option<&WorkerProtocol> {
         self.protocol.as_ref().filter(|_| self.enrolment.is_member())
     }
@@ -329,7 +333,7 @@ impl Session {
         self.is_supplying = false;
         self.enrolment.join(now);
         if let Some((_, outcome)) = &mut self.request {
-            // The switch does not answer the request of a membership that is over.
+            // The switch does not answer a request of a membership that has ended.
             outcome.get_or_insert(Status::UnknownMember);
         }
     }
@@ -374,21 +378,21 @@ impl Session {
         }
     }
 
-    /// The round that the caller waits for has ended, if it waits.
+    /// Ends the caller's wait for a round, if it waits.
     fn end_wait(&mut self, outcome: Result<Finished, Failure>) {
         if core::mem::take(&mut self.is_wanted) {
             self.outcome = Some(outcome);
         }
     }
 
-    /// Starts the round that the caller waits for, if it does.
+    /// Starts the round that the caller waits for, if it waits.
     fn start_round(&mut self, now: Instant) {
         if let Some(protocol) = self.protocol.as_mut().filter(|_| self.is_wanted) {
             protocol.begin_round(now);
         }
     }
 
-    /// Draws the consequences of what the protocol has come to.
+    /// Acts on the outcome of the protocol, if there is one.
     fn follow(&mut self, now: Instant) {
         let Some(outcome) = self.protocol.as_mut().and_then(WorkerProtocol::take_outcome) else { return };
         let has_supplied = core::mem::take(&mut self.is_supplying);

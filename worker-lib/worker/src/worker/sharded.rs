@@ -1,8 +1,8 @@
-//! One vector over several switches, each of which sums a part of it.
+//! Aggregation of one vector over several switches, each of which sums a part of it.
 //!
-//! A switch is one thread, and one core moves no more than some gigabytes a second. Several `iswitchd` on one machine,
-//! each with a core of its own, or on several machines share the work without knowing of each other: every worker sends
-//! the first part of its vector to the first, the second to the second, and so on.
+//! A switch is one thread, and one core can process only a few gigabytes per second. Several `iswitchd` processes, each
+//! on its own core of one machine or on several machines, share the load without knowledge of each other: every worker
+//! sends the first part of its vector to the first switch, the second part to the second, and so on.
 
 use std::net::SocketAddrV4;
 use std::ops::Range;
@@ -14,9 +14,9 @@ use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Roun
 
 /// A worker of one job at several switches.
 ///
-/// A thread for each switch but the first moves that switch's part of the vector, so this is for vectors of megabytes.
-/// After an error other than [`AggregateError::Stalled`] and [`AggregateError::SwitchLost`] some parts may be a
-/// round ahead of others: every later call fails with [`AggregateError::Closed`], and the worker has to join again.
+/// A separate thread serves each switch but the first, which makes this type suitable for vectors of megabytes. After
+/// an error other than [`AggregateError::Stalled`] and [`AggregateError::SwitchLost`], some parts may be a round ahead
+/// of others: every later call fails with [`AggregateError::Closed`], and the worker must join again.
 ///
 /// ```no_run
 /// use iswitch::{GradientAggregator, JoinOptions, ShardedWorker};
@@ -38,14 +38,14 @@ pub struct ShardedWorker {
 #[derive(Debug)]
 struct Shard {
     worker: Worker,
-    /// The part of the vector.
+    /// Range of the vector that this switch sums.
     range: Range<usize>,
-    /// The round under way, if this part of it has ended.
+    /// The round in progress, if this part of it has finished.
     done: Option<Round>,
 }
 
-/// Cuts a vector into so many parts of whole segments, as even as can be. None is empty unless there are too few
-/// segments.
+/// Divides a vector into `count` parts of whole segments, as evenly as possible. No part is empty unless there are
+/// fewer segments than parts.
 fn parts(gradient_len: u32, segment_floats: u16, count: usize) -> impl Iterator<Item = Range<usize>> {
     let (len, size) = (gradient_len as usize, usize::from(segment_floats.max(1)));
     let segments = len.div_ceil(size);
@@ -54,11 +54,12 @@ fn parts(gradient_len: u32, segment_floats: u16, count: usize) -> impl Iterator<
 }
 
 impl ShardedWorker {
-    /// Joins the job at each of the switches, in this order on all workers, as [`Worker::join`] does at one. Switches
-    /// for which there is no segment are left out. Of the options, `switch` and `shares_state` do not count.
+    /// Joins the job at each of the switches, as [`Worker::join`] does at one. All workers must name the switches in
+    /// the same order. Switches for which there is no segment are left out. The options `switch` and `shares_state` are
+    /// ignored.
     ///
     /// # Errors
-    /// Those of [`Worker::join`]; [`JoinError::NoSwitch`] without switches.
+    /// Those of [`Worker::join`]; [`JoinError::NoSwitch`] if `switches` is empty.
     pub fn join(options: &JoinOptions, switches: &[SocketAddrV4]) -> Result<Self, JoinError> {
         if switches.is_empty() {
             return Err(JoinError::NoSwitch);
@@ -104,7 +105,7 @@ impl ShardedWorker {
             let join = |thread: thread::ScopedJoinHandle<'_, _>| {
                 thread.join().unwrap_or(Err(AggregateError::Closed))
             };
-            // All of them, so that the first error is not a matter of luck.
+            // All threads are joined in order, so that the reported error does not depend on timing.
             others.into_iter().map(join).fold(outcome, Result::and)
         })?;
         let rounds = self.shards.iter_mut().filter_map(|shard| shard.done.take());

@@ -1,9 +1,9 @@
-//! The learner's state from another worker: how one that joins late comes to the weights that the others have.
+//! Transfer of a learner's state between workers: a worker that joins late gets the weights that the others have.
 //!
-//! Every worker that can give its state away listens on TCP, at the address and port number of its UDP socket,
-//! which the switch tells to those who join. A newcomer first asks a peer to get ready; from then on the peer
-//! keeps a copy of its state at each round boundary. Only then does the newcomer join, and fetch the copy of
-//! the round that it starts with. In any other order both could wait for each other.
+//! Every worker that shares its state listens on TCP, at the address and port number of its UDP socket. The switch
+//! gives this address to workers that join. A newcomer first asks a peer to get ready; from then on the peer keeps a
+//! copy of its state at each round boundary. Only then does the newcomer join and fetch the copy of the round at which
+//! it starts. In any other order, both could wait for each other.
 //!
 //! ```text
 //! newcomer                          peer
@@ -28,37 +28,37 @@ use std::time::{Duration, Instant};
 
 use crate::reception::{Guest, Reception, Refusal, RefusalCounters, Refusals};
 
-/// First bytes of a connection, with the version of this exchange at the end.
+/// First bytes of a connection; the last byte is the version of this exchange.
 const MAGIC: [u8; 8] = *b"iswstat1";
-/// The magic and the number of the job.
+/// Length of the greeting: the magic and the number of the job.
 const GREETING_LEN_BYTES: usize = MAGIC.len() + 4;
-/// Newcomers that are served at the same time.
+/// Maximum number of newcomers that are served at the same time.
 const MAX_NEWCOMERS: usize = 4;
-/// Copies that are kept: of the round under way, and of the one before.
+/// Number of copies that are kept: the one of the round in progress, and the one before.
 const KEPT: usize = 2;
 /// Largest state that is accepted, in bytes.
 const MAX_STATE_LEN_BYTES: u64 = 1 << 34;
-/// Timeout of each step of the exchange: a peer may compute for long before it reaches a boundary.
+/// Timeout of each step of the exchange: a peer may compute for a long time before it reaches a round boundary.
 const STEP_TIMEOUT: Duration = Duration::from_secs(120);
 /// Slowest transfer of a state that is not cut off, in bytes per second, after [`STEP_TIMEOUT`].
 const MIN_BYTES_PER_SECOND: u64 = 1 << 20;
 
-/// Why the state could not be fetched.
+/// Reason why the state could not be fetched.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum StateError {
     /// The connection failed, or the peer was silent for two minutes.
     Io {
-        /// The worker asked.
+        /// Address of the peer.
         peer: SocketAddrV4,
-        /// What went wrong.
+        /// Underlying error.
         source: io::Error,
     },
     /// The peer is already past that round.
     TooLate {
-        /// The worker asked.
+        /// Address of the peer.
         peer: SocketAddrV4,
-        /// The round.
+        /// Number of the round.
         round: u32,
     },
 }
@@ -83,13 +83,13 @@ impl Error for StateError {
     }
 }
 
-/// Gives the state of a learner to newcomers.
+/// A server that gives the state of a learner to newcomers.
 #[derive(Debug)]
 pub struct StateServer {
     shared: Arc<Shared>,
     address: SocketAddr,
     refusals: Arc<RefusalCounters>,
-    /// Stops the thread when it is closed.
+    /// Closing this socket stops the thread.
     stop: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
 }
@@ -112,7 +112,7 @@ impl Shared {
         self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `find` has found something, the server is closed, or the step has timed out.
+    /// Waits until `find` returns a value, the server is closed, or the step times out.
     fn wait_for<T>(&self, mut find: impl FnMut(&Copies) -> Option<T>) -> io::Result<T> {
         let mut found = None;
         let waiting = |copies: &mut Copies| {
@@ -128,11 +128,11 @@ impl Shared {
 impl StateServer {
     /// Begins to listen.
     ///
-    /// Connections that have not greeted are served by one thread and bounded; newcomers of the job have a thread each,
-    /// four at most.
+    /// A single thread serves all connections that have not greeted, whose number is bounded. Each newcomer of the job
+    /// has its own thread, with at most four at a time.
     ///
     /// # Errors
-    /// If the address is taken, or there can be no thread.
+    /// If the address is in use, or the thread cannot be created.
     pub fn start(address: SocketAddrV4, job: u32) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
@@ -147,12 +147,13 @@ impl StateServer {
         Ok(Self { shared, address, refusals, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// Returns the address on which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Connections refused so far: strangers, and newcomers beyond the four that are served at once.
+    /// Returns the number of refused connections: those that are no newcomers of the job, and newcomers beyond the four
+    /// that are served at once.
     pub fn refusals(&self) -> Refusals {
         self.refusals.read()
     }
@@ -164,7 +165,7 @@ impl StateServer {
         }
         let copy: Arc<[u8]> = state().into();
         let mut copies = self.shared.lock();
-        // A round that is repeated begins with the same state.
+        // A repeated round begins with the same state.
         copies.kept.retain(|(kept, _)| *kept != round);
         copies.kept.push_back((round, copy));
         while copies.kept.len() > KEPT {
@@ -235,7 +236,7 @@ fn admit(
 struct Newcomer(Arc<Shared>);
 
 impl Newcomer {
-    /// Takes a place, if one is free.
+    /// Takes one of the slots for newcomers; returns `None` if all are taken.
     fn new(shared: &Arc<Shared>) -> Option<Self> {
         let mut copies = shared.lock();
         if copies.newcomers >= MAX_NEWCOMERS {
@@ -266,14 +267,14 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
         let is_over = || copies.kept.front().is_some_and(|(round, _)| is_past(*round, wanted));
         exact.map(|(_, copy)| Some(Arc::clone(copy))).or_else(|| is_over().then_some(None))
     })?;
-    // Length zero: too late. A state is never empty.
+    // Length zero means too late: a state is never empty.
     let copy = copy.unwrap_or_else(|| Arc::new([]));
     stream.write_all(&(copy.len() as u64).to_le_bytes())?;
     let transfer = Duration::from_secs(copy.len() as u64 / MIN_BYTES_PER_SECOND);
     write_all_within(&mut stream, &copy, STEP_TIMEOUT + transfer)
 }
 
-/// Reads four bytes within `limit` in all: a timeout of the socket alone starts anew with each byte.
+/// Reads four bytes within `limit` in total: the timeout of the socket alone restarts with each byte.
 fn read_u32_within(stream: &mut TcpStream, limit: Duration) -> io::Result<u32> {
     let deadline = Instant::now() + limit;
     let mut bytes = [0; 4];
@@ -290,7 +291,7 @@ fn read_u32_within(stream: &mut TcpStream, limit: Duration) -> io::Result<u32> {
     Ok(u32::from_le_bytes(bytes))
 }
 
-/// Writes all bytes within `limit` in all.
+/// Writes all bytes within `limit` in total.
 fn write_all_within(stream: &mut TcpStream, bytes: &[u8], limit: Duration) -> io::Result<()> {
     let deadline = Instant::now() + limit;
     let mut sent = 0;
@@ -306,7 +307,8 @@ fn write_all_within(stream: &mut TcpStream, bytes: &[u8], limit: Duration) -> io
     Ok(())
 }
 
-/// Time until a deadline; an error once it has passed, since a timeout of zero stands for none.
+/// Returns the time until a deadline. Returns an error once the deadline has passed, because a socket timeout of zero
+/// means none.
 fn left(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
@@ -339,7 +341,7 @@ impl ReadyPeer {
         Ok(Self { peer, stream })
     }
 
-    /// The state before a round.
+    /// Fetches the state before a round.
     pub fn fetch(mut self, round: u32) -> Result<Vec<u8>, StateError> {
         let peer = self.peer;
         let state = self.read_state(round).map_err(|source| StateError::Io { peer, source })?;
@@ -434,7 +436,7 @@ mod tests {
         }
     }
 
-    /// Threads of this process with that name.
+    /// Returns the number of threads of this process with that name.
     fn threads(name: &str) -> usize {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap();
         let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
@@ -446,7 +448,7 @@ mod tests {
         let (server, address) = server();
         let silent: Vec<_> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
         refused(&server, Refusal::Displaced, 300 - MAX_UNGREETED as u64);
-        // Tests of this file that run at the same time have a few as well.
+        // Other tests of this file may run at the same time and have a few such threads as well.
         assert!(threads("iswitch-newcome") < 10, "{} threads", threads("iswitch-newcome"));
         let newcomer = std::thread::spawn(move || ReadyPeer::prepare(address, JOB).unwrap().fetch(5));
         while !newcomer.is_finished() {

@@ -1,4 +1,4 @@
-//! Data packets one after the other, as one offloaded send takes them.
+//! Super-frames: consecutive data packets for one offloaded send.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -11,8 +11,8 @@ use iswitch_protocol::limits::{
 use iswitch_protocol::wire::emit_seg;
 use iswitch_protocol::{Seg, VectorLayout};
 
-/// Appends the packet of a segment of `vector`, with a tag if there is a key for it. False if the super-frame is
-/// full: by bytes, by packets, or by a shorter packet.
+/// Appends the packet of a segment of `vector`, with a tag if there is a key for it. Returns false if the super-frame
+/// is full: in bytes, in packets, or because it ends with a shorter packet.
 pub(crate) fn push_segment(
     layout: &VectorLayout,
     seg: Seg,
@@ -40,23 +40,23 @@ pub(crate) fn push_segment(
     true
 }
 
-/// Floats in a cache line.
+/// Number of floats in a cache line.
 const LINE_FLOATS: usize = 16;
 
 /// Brings floats into the cache, several lines at once. The kernel copies with an instruction that waits for one line
-/// after the other, which takes several times as long if they are in memory.
+/// after another; if the lines are in memory, this takes several times as long.
 pub(crate) fn warm(floats: &[f32]) {
     let bits = floats.iter().step_by(LINE_FLOATS).fold(0, |bits, x| bits | x.to_bits());
     std::hint::black_box(bits);
 }
 
-/// Packets to send at once: complete, or without their floats, which need not leave the vector before the kernel
-/// fetches them.
+/// Packets of one send: either complete, or without their floats, which remain in the vector until the kernel copies
+/// them.
 #[derive(Debug, Default)]
 pub(crate) struct Frame {
-    /// All bytes, or the Segs of the packets.
+    /// All bytes of the packets, or only their Segs.
     bytes: Vec<u8>,
-    /// Where the floats after each Seg lie in the vector, unless they are in `bytes`.
+    /// Ranges of the vector that hold the floats after each Seg; empty if the floats are in `bytes`.
     floats: Vec<Range<usize>>,
 }
 
@@ -70,23 +70,23 @@ impl Frame {
         self.bytes.is_empty()
     }
 
-    /// Bytes of all packets.
+    /// Returns the total length of all packets, in bytes.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len() + self.floats.iter().map(|range| range.len() * FLOAT_LEN_BYTES).sum::<usize>()
     }
 
-    /// For the bytes of a control packet instead.
+    /// Returns the buffer for a control packet, which replaces the data packets.
     pub(crate) fn control(&mut self) -> &mut Vec<u8> {
         self.floats.clear();
         &mut self.bytes
     }
 
-    /// All bytes, if they are here.
+    /// Returns the bytes of all packets if the frame holds them, including the floats.
     pub(crate) fn complete_bytes(&self) -> Option<&[u8]> {
         self.floats.is_empty().then_some(&self.bytes)
     }
 
-    /// As [`push_segment`].
+    /// Works like [`push_segment`].
     pub(crate) fn push(
         &mut self,
         layout: &VectorLayout,
@@ -94,7 +94,8 @@ impl Frame {
         vector: &[f32],
         tag_key: Option<&TagKey>,
     ) -> bool {
-        // A tag is made of the bytes, and floats are little-endian on the wire.
+        // Tags and big-endian machines need the bytes of the packet: a tag covers them, and floats are little-endian on
+        // the wire.
         if tag_key.is_some() || cfg!(target_endian = "big") {
             return push_segment(layout, seg, vector, tag_key, &mut self.bytes);
         }
@@ -112,19 +113,19 @@ impl Frame {
         true
     }
 
-    /// Brings the floats into the cache: see [`warm`].
+    /// Brings the floats into the cache, see [`warm`].
     pub(crate) fn warm(&self, vector: &[f32]) {
         self.floats.iter().for_each(|range| warm(&vector[range.clone()]));
     }
 
-    /// Seg and floats of each packet; none if the packets are complete.
+    /// Returns the Seg and the floats of each packet; nothing if the packets are complete.
     pub(crate) fn packets<'a>(&'a self, vector: &'a [f32]) -> impl Iterator<Item = [IoSlice<'a>; 2]> {
         let heads = self.bytes.chunks_exact(SEG_LEN_BYTES);
         let bodies = self.floats.iter().map(|range| bytemuck::cast_slice(&vector[range.clone()]));
         heads.zip(bodies).map(|(head, body)| [IoSlice::new(head), IoSlice::new(body)])
     }
 
-    /// Puts the bytes of all packets together.
+    /// Assembles the bytes of all packets in `buffer`.
     pub(crate) fn assemble(&self, vector: &[f32], buffer: &mut Vec<u8>) {
         buffer.clear();
         match self.complete_bytes() {

@@ -1,4 +1,4 @@
-//! When silence means loss.
+//! The retransmission timer, which decides when silence is taken for a loss.
 
 use core::time::Duration;
 
@@ -6,25 +6,25 @@ use iswitch_protocol::Instant;
 
 /// Shortest silence that is taken for a loss. A Help costs 24 bytes, so an unnecessary one does no harm.
 pub const MIN_TIMEOUT: Duration = Duration::from_millis(2);
-/// Longest pause between two Helps: bounds how long a round stays stuck after the network has healed.
+/// Longest pause between two Helps. It bounds how long a round stays stuck after the network has recovered.
 const MAX_TIMEOUT: Duration = Duration::from_millis(250);
-/// How often the first wait of a silence may be doubled beyond what the measured round trips suggest.
+/// Maximum number of times that the first timeout of a silence is doubled beyond what the measured round trips suggest.
 const MAX_DOUBLINGS: u32 = 3;
 
-/// A retransmission timer in the manner of RFC 6298: the mean round trip and four times its deviation, doubled
-/// while nothing happens.
+/// A retransmission timer similar to RFC 6298: the mean round trip plus four times its deviation, doubled while nothing
+/// arrives.
 ///
-/// Round trips are those of a Help and its Ack, which do not wait for other workers.
+/// The round trip is measured between a Help and its Ack, because that Ack does not depend on other workers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RetryTimer {
     smoothed_round_trip: Duration,
     deviation: Duration,
     timeout: Duration,
-    /// Silences one after the other that ended before a round trip was measured.
+    /// Number of consecutive silences that ended before a round trip was measured.
     unmeasured: u32,
-    /// The timer has expired, and no round trip was measured since.
+    /// Whether the timer has expired and no round trip has been measured since.
     is_unanswered: bool,
-    /// The latest question that measures a round trip, and when it was sent.
+    /// The latest question that measures a round trip, and the time when it was sent.
     question: Option<(u32, Instant)>,
     deadline: Instant,
 }
@@ -44,22 +44,22 @@ impl Default for RetryTimer {
 }
 
 impl RetryTimer {
-    /// A round begins, or a result arrived.
+    /// Restarts the timer when a round begins or a result arrives.
     ///
-    /// If silences keep ending before the Acks of their last Helps have come, the timeout is too short for the queues
-    /// on the way: without more patience no Ack would ever answer the last Help, and no round trip be measured.
-    /// A single one may only have lost the Ack.
+    /// If silences repeatedly end before the Acks of their last Helps arrive, the timeout is too short for the queues
+    /// on the path. Without a longer timeout, no Ack would ever answer the last Help, and no round trip would be
+    /// measured. A single such silence may be due to a lost Ack and changes nothing.
     pub(crate) fn restart(&mut self, now: Instant) {
         self.unmeasured += u32::from(core::mem::take(&mut self.is_unanswered));
         let doublings = self.unmeasured.saturating_sub(1).min(MAX_DOUBLINGS);
-        // However steady they are, round trips vary by something.
+        // Round trips always vary, even if the measured deviation is close to zero.
         let margin = (self.deviation * 4).max(self.smoothed_round_trip / 4);
         let timeout = (self.smoothed_round_trip + margin).max(MIN_TIMEOUT);
         self.timeout = (timeout * (1 << doublings)).min(MAX_TIMEOUT);
         self.deadline = now.plus(self.timeout);
     }
 
-    /// Whether the timer has run out; the next time it takes twice as long.
+    /// Returns whether the timer has expired; if so, doubles the timeout.
     pub(crate) fn expire(&mut self, now: Instant) -> bool {
         if now < self.deadline {
             return false;
@@ -70,12 +70,13 @@ impl RetryTimer {
         true
     }
 
-    /// A question with that id is sent now; the round trip of its answer counts if no other is sent before.
+    /// Notes that the question with that id is sent now. Its round trip is measured unless another question is sent
+    /// before the answer.
     pub(crate) fn note_question(&mut self, now: Instant, id: u32) {
         self.question = Some((id, now));
     }
 
-    /// Takes in an answer. Whether it is the one to the latest question.
+    /// Takes in an answer; returns whether it answers the latest question.
     pub(crate) fn note_answer(&mut self, now: Instant, id: u32) -> bool {
         let sent = self.question.take_if(|(asked, _)| *asked == id);
         if let Some((_, sent)) = sent {
@@ -84,7 +85,7 @@ impl RetryTimer {
         sent.is_some()
     }
 
-    /// A round trip took so long: exponential averages with the weights of RFC 6298.
+    /// Takes in a measured round trip: exponential averages with the weights of RFC 6298.
     fn measure(&mut self, round_trip: Duration) {
         self.is_unanswered = false;
         self.unmeasured = 0;
@@ -107,7 +108,7 @@ impl RetryTimer {
 mod tests {
     use super::*;
 
-    /// Lets a timer run out some times and returns how long each took.
+    /// Lets a timer expire `N` times and returns each timeout.
     fn fruitless_waits<const N: usize>(timer: &mut RetryTimer, now: &mut Instant) -> [Duration; N] {
         std::array::from_fn(|_| {
             assert!(!timer.expire(*now));
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(first_waits, [2, 2, 4, 8, 16, 16].map(Duration::from_millis));
         timer.measure(Duration::from_millis(1));
         timer.restart(now);
-        // The deviation of the first round trip is taken for half of it.
+        // The deviation after the first round trip is half of that round trip.
         assert_eq!(timer.deadline().since(now), Duration::from_millis(1 + 4 / 2));
     }
 

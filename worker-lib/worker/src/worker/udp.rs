@@ -1,4 +1,4 @@
-//! The blocking worker: drives the protocol over a UDP socket.
+//! The blocking worker, which drives the protocol over a UDP socket.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,12 +23,12 @@ use super::superframe::{Frame, warm};
 use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Round, check_finite, check_len};
 
 const CONTROL_RETRIES: u32 = 10;
-/// Longer than any wait within a round: if more time has passed since the last one, the process did not run.
+/// Longer than any wait within a round: if more time has passed since the last wait, the process was suspended.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// A worker that has joined a job.
 ///
-/// A thread of its own keeps the lease alive while the worker computes. Dropping the worker leaves the job.
+/// A separate thread keeps the lease alive while the worker computes. Dropping the worker leaves the job.
 ///
 /// ```no_run
 /// use iswitch::{GradientAggregator, JoinOptions, Worker};
@@ -47,27 +47,27 @@ pub struct Worker {
     send_buffer: Vec<u8>,
     frame: Frame,
     spin: Spin,
-    /// When the round under way last waited.
+    /// Time at which the round in progress last waited.
     looked: Instant,
-    /// Segments without a result when the places of the next ones were last brought into the cache.
+    /// Number of segments without a result when the destinations of the next results were last brought into the cache.
     warmed: usize,
-    /// Where newcomers fetch the learner's state, if this worker shares it.
+    /// Server from which newcomers fetch the learner's state, if this worker shares it.
     state: Option<StateServer>,
     leaves_on_drop: bool,
     _heartbeat: Heartbeat,
 }
 
 impl Worker {
-    /// Joins a job and waits until all its workers have.
+    /// Joins a job and waits until all its workers have joined.
     pub fn join(options: JoinOptions) -> Result<Self, JoinError> {
         Self::join_while(options, &mut || true)
     }
 
-    /// Joins a job like [`Self::join`], as long as `keep_waiting` says so: it is asked every half second at least, and
-    /// when a signal arrives.
+    /// Works like [`Self::join`], but only as long as `keep_waiting` returns true. `keep_waiting` is called at least
+    /// every half second, and when a signal arrives.
     ///
     /// # Errors
-    /// Those of [`Self::join`]; [`JoinError::Interrupted`] where the caller has given up.
+    /// Those of [`Self::join`], and [`JoinError::Interrupted`] if `keep_waiting` returns false.
     pub fn join_while(
         options: JoinOptions,
         keep_waiting: &mut dyn FnMut() -> bool,
@@ -76,10 +76,10 @@ impl Worker {
         Self::join_by(options, link, keep_waiting)
     }
 
-    /// Joins a job like [`Self::join`]. If the job has already begun, the state of another worker's learner comes
-    /// with it: what that worker gave to [`Self::publish_state`] before the round that this one starts with.
+    /// Works like [`Self::join`]. If the job has already begun, also fetches the learner state of another worker: the
+    /// state that the other worker passed to [`Self::publish_state`] before the round at which this worker starts.
     ///
-    /// To be used as well by a worker that has missed rounds: it drops the old [`Worker`] first.
+    /// A worker that has missed rounds uses this function as well; it must drop its old [`Worker`] first.
     pub fn join_with_state(mut options: JoinOptions) -> Result<(Self, Option<Vec<u8>>), JoinError> {
         options.shares_state = true;
         let mut link = Link::open(&options)?;
@@ -98,10 +98,10 @@ impl Worker {
         mut link: Link,
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<Self, JoinError> {
-        // Others may ask for the state as soon as the switch names this worker.
+        // Other workers may request the state as soon as the switch names this worker.
         let state =
             options.shares_state.then(|| StateServer::start(link.address()?, options.job)).transpose()?;
-        // A thread sends heartbeats, because the caller computes for long between rounds.
+        // A separate thread sends the heartbeats, because the caller may compute for a long time between rounds.
         let (session, send_buffer) =
             join::<Session>(&mut link, &options, Mode::Synchronous, false, keep_waiting)?;
         let membership = session.membership().copied().expect("who has joined is a member");
@@ -123,38 +123,39 @@ impl Worker {
         })
     }
 
-    /// To be called before each round by a worker that shares its state: if somebody is about to join, `state` is
-    /// asked for all that a replica of the learner needs before that round. It must not be empty.
+    /// Publishes the learner's state before a round. A worker that shares its state must call this function before each
+    /// round. If a worker is about to join, `state` is called; it must return everything that a replica of the learner
+    /// needs before that round, and the result must not be empty.
     ///
-    /// Costs nothing as long as nobody joins.
+    /// The call costs nothing unless a worker is about to join.
     pub fn publish_state(&self, state: impl FnOnce() -> Vec<u8>) {
         if let Some(server) = &self.state {
             server.publish(self.session.round().get(), state);
         }
     }
 
-    /// What the switch told when it last admitted the worker.
+    /// Returns the membership that the switch granted when it last admitted the worker.
     pub fn membership(&self) -> &Membership {
         self.session.membership().expect("a worker is made when it has joined")
     }
 
-    /// The protocol's counters.
+    /// Returns the protocol's counters.
     pub fn counters(&self) -> WorkerCounters {
         self.session.counters()
     }
 
-    /// How often the switch has forgotten this worker and taken it back.
+    /// Returns how many times the switch has forgotten this worker and readmitted it.
     pub fn rejoins(&self) -> u64 {
         self.session.rejoins()
     }
 
-    /// Pins the threshold H of the job from the next round on; zero lets it follow the members again.
+    /// Pins the threshold H of the job from the next round on; zero lets H follow the number of members again.
     pub fn set_threshold(&mut self, threshold: u16) -> Result<(), AggregateError> {
         self.request(ControlBody::SetH { threshold })
     }
 
-    /// Clears the job at the switch and ends a halt. All workers join again, with their next call: rounds in progress
-    /// start again from the contributions, and a sum that only some workers have received is sent to the others.
+    /// Clears the job at the switch and ends a halt. Each worker rejoins with its next call: rounds in progress are
+    /// repeated from the contributions, and a sum that only some workers have received is supplied to the others.
     ///
     /// # Errors
     /// [`AggregateError::SwitchLost`] if the switch does not answer.
@@ -163,27 +164,27 @@ impl Worker {
         forgotten_is_done(self.request(reset))
     }
 
-    /// Suspends the job: contributions are refused until a [`Self::reset`].
+    /// Suspends the job: the switch refuses contributions until a [`Self::reset`].
     pub fn halt(&mut self) -> Result<(), AggregateError> {
         self.request(ControlBody::Halt)
     }
 
-    /// Closes `count` segments from `first` on of a round that is open, with the contributions they have.
+    /// Closes `count` segments of an open round, beginning with segment `first`, with the contributions that they have.
     pub fn force_broadcast(&mut self, round: u32, first: u32, count: u32) -> Result<(), AggregateError> {
         self.request(ControlBody::FBcast(RangeRepr { round: WireRound::new(round), first, count }))
     }
 
-    /// Leaves the job and waits for the switch to confirm it.
+    /// Leaves the job and waits for the switch to confirm.
     pub fn leave(mut self) -> Result<(), AggregateError> {
         forgotten_is_done(self.request(ControlBody::Leave))
     }
 
-    /// Ends the worker without a word, as if its process were killed: the switch expels it when its lease ends.
+    /// Ends the worker without notice, as if its process were killed: the switch expels it when its lease expires.
     pub fn abandon(mut self) {
         self.leaves_on_drop = false;
     }
 
-    /// Sends a request until it is acknowledged.
+    /// Sends a request and retransmits it until it is acknowledged.
     fn request(&mut self, body: ControlBody<'_>) -> Result<(), AggregateError> {
         let id = self.session.begin_request();
         let mut retry = FIRST_RETRY;
@@ -210,11 +211,11 @@ impl Worker {
         AggregateError::SwitchLost { switch: SocketAddr::V4(self.options.switch), silent }
     }
 
-    /// Like [`GradientAggregator::reduce`], as long as `keep_waiting` says so: it is asked every quarter of a second at
-    /// least, and when a signal arrives.
+    /// Works like [`GradientAggregator::reduce`], but only as long as `keep_waiting` returns true. `keep_waiting` is
+    /// called at least every quarter of a second, and when a signal arrives.
     ///
     /// # Errors
-    /// Those of [`GradientAggregator::reduce`]; [`AggregateError::Interrupted`] where the caller has given up.
+    /// Those of [`GradientAggregator::reduce`], and [`AggregateError::Interrupted`] if `keep_waiting` returns false.
     pub fn reduce_while(
         &mut self,
         contribution: &[f32],
@@ -227,8 +228,8 @@ impl Worker {
         self.reduce_checked(contribution, keep_waiting)
     }
 
-    /// As [`Self::reduce_while`] of a vector that the caller has looked at: it has the right length, and no NaN or
-    /// infinity that may not be there.
+    /// Works like [`Self::reduce_while`] for a vector that the caller has already checked: it has the right length, and
+    /// contains no NaN or infinity unless those are allowed.
     pub(super) fn reduce_checked(
         &mut self,
         contribution: &[f32],
@@ -257,7 +258,7 @@ impl Worker {
                 self.spin.note(self.link.last_heard.since(idle_since));
                 idle_since = self.link.now();
             } else if self.spin.goes_on(self.link.now().since(idle_since)) {
-                // Those whose contributions it waits for may wait for this core.
+                // The workers whose contributions are awaited may need this core.
                 std::thread::yield_now();
             } else {
                 self.wait(begin)?;
@@ -277,7 +278,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes in what has arrived, and tells whether anything has.
+    /// Handles what has arrived; returns whether anything has.
     fn receive(&mut self) -> io::Result<bool> {
         let segment_floats = usize::from(self.session.layout().segment_floats());
         let remaining = self.session.remaining();
@@ -296,7 +297,7 @@ impl Worker {
         Ok(true)
     }
 
-    /// Sleeps until a datagram arrives or the protocol wants to be called, within the caller's patience.
+    /// Sleeps until a datagram arrives or the protocol's deadline, within the caller's timeouts.
     fn wait(&mut self, begin: Instant) -> Result<(), AggregateError> {
         let now = self.link.now();
         let paused = now.since(self.looked.max(self.link.last_heard)).saturating_sub(LONGEST_WAIT);
@@ -322,7 +323,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Divides each segment of the last sum, or of its beginning, by the number of gradients that it holds.
+    /// Divides each segment of the last sum, or of a prefix of it, by the number of gradients that the segment holds.
     pub fn scale_segments(&self, vector: &mut [f32]) {
         let size = usize::from(self.session.layout().segment_floats());
         for (segment, contributions) in vector.chunks_mut(size).zip(self.session.contributions()) {
@@ -366,7 +367,7 @@ impl Drop for Worker {
         if !self.leaves_on_drop {
             return;
         }
-        // Best effort: if it is lost, the lease ends the membership.
+        // Best effort: if the Leave is lost, the lease ends the membership.
         let (class, stride) = self.session.emit(0, ControlBody::Leave, &mut self.send_buffer);
         let _ = self.link.send(class, &self.send_buffer, stride);
     }

@@ -1,9 +1,9 @@
-//! How many segments may be in flight.
+//! The window: the number of segments that may be in flight.
 //!
-//! Too few leave the path idle; more than it holds wait in queues and caches, and are lost where those are full. So the
-//! window follows what the path was seen to carry: twice the product of the highest rate and the shortest round trip
-//! of the last rounds, as BBR does (Cardwell et al., ACM Queue 14(5), 2016), but never less than a path within a rack
-//! needs. Losses narrow it by half, and results widen it again.
+//! Too small a window leaves the path idle; a window larger than the capacity of the path fills queues and caches, and
+//! causes losses when they overflow. The window therefore follows the measured capacity of the path: twice the product
+//! of the highest rate and the shortest round trip of the last rounds, as in BBR (Cardwell et al., ACM Queue 14(5),
+//! 2016), but never less than a path within a rack needs. Losses halve the window, and results widen it again.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -11,23 +11,24 @@ use std::collections::VecDeque;
 use iswitch_protocol::Instant;
 use iswitch_protocol::limits::MAX_SUPERFRAME_DATAGRAMS;
 
-/// Segments that may be in flight after many losses.
+/// Smallest window, after many losses.
 pub(crate) const MIN_WINDOW: u32 = 4;
-/// Segments that may be in flight on any path that does not lose them: eight super-frames. On paths within a machine
-/// or a rack that keeps everybody busy, and stays within their caches.
+/// Smallest window on a path without losses: eight super-frames. On paths within a machine or a rack, this keeps the
+/// workers and the switch busy and fits in their caches.
 const SHORT_PATH_WINDOW: u32 = 8 * MAX_SUPERFRAME_DATAGRAMS as u32;
-/// Rounds of which the highest rate and the shortest round trip count.
+/// Number of rounds over which the highest rate and the shortest round trip are taken.
 const ROUNDS: usize = 8;
-/// Segments of a super-frame at most.
+/// Maximum number of segments in a super-frame.
 const FULL_FRAME: u32 = MAX_SUPERFRAME_DATAGRAMS as u32;
-/// Segments of the first and the last super-frame on a slow path.
+/// Number of segments in the first and the last super-frame on a slow path.
 const MIN_FRAME: u32 = 4;
-/// A path is slow if it takes longer for a full super-frame: many times what one costs in processor time.
+/// Transmission time of a full super-frame above which a path is slow: many times the processor time of a super-frame.
 const SLOW_FRAME: Duration = Duration::from_micros(300);
-/// So many times what the path holds: while the window is what limits the rate, it doubles from round to round.
+/// Ratio of the window to the measured capacity of the path. While the window limits the rate, it doubles from round to
+/// round.
 const GAIN: f64 = 2.0;
 
-/// What a round has shown.
+/// Measurements of one round.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     segments_per_s: f64,
@@ -37,22 +38,22 @@ struct Seen {
 /// Controls the window of one member.
 #[derive(Debug)]
 pub(crate) struct Window {
-    /// What switch and receive buffer allow.
+    /// Limit set by the switch and the receive buffer.
     granted: u32,
-    /// What the path carries.
+    /// Limit derived from the capacity of the path.
     path: u32,
-    /// What losses allow.
+    /// Limit derived from losses.
     after_losses: u32,
     seen: VecDeque<Seen>,
-    /// Sends that have no result yet: so many segments had been sent, and when.
+    /// Sends whose segments have no result yet: the number of segments sent by then, and the time.
     marks: VecDeque<(u32, Instant)>,
     shortest: Option<Duration>,
-    /// When the first results of the round came, and how many.
+    /// Time at which the first results of the round arrived, and their number.
     first: Option<(Instant, u32)>,
 }
 
 impl Window {
-    /// Of a member that may have `granted` segments in flight at most.
+    /// Creates the window of a member that may have at most `granted` segments in flight.
     pub(crate) fn new(granted: u32) -> Self {
         Self {
             granted,
@@ -65,29 +66,29 @@ impl Window {
         }
     }
 
-    /// Segments that may be in flight now.
+    /// Returns the number of segments that may be in flight now.
     pub(crate) fn get(&self) -> u32 {
         self.granted.min(self.path).min(self.after_losses)
     }
 
-    /// Another switch, or the same one again, allows so many.
+    /// Sets the limit that a switch grants after the member is admitted again.
     pub(crate) fn grant(&mut self, granted: u32) {
         self.granted = granted;
         self.after_losses = self.after_losses.min(granted);
     }
 
-    /// A round begins.
+    /// Begins the measurements of a round.
     pub(crate) fn begin_round(&mut self) {
         self.marks.clear();
         (self.shortest, self.first) = (None, None);
     }
 
-    /// So many segments of the round have been sent.
+    /// Notes that `segments` segments of the round have been sent so far.
     pub(crate) fn note_sent(&mut self, now: Instant, segments: u32) {
         self.marks.push_back((segments, now));
     }
 
-    /// So many of them have a result.
+    /// Notes that `results` segments of the round have a result so far.
     pub(crate) fn note_results(&mut self, now: Instant, results: u32) {
         while let Some((_, sent)) = self.marks.front().copied().filter(|(segments, _)| *segments <= results) {
             self.marks.pop_front();
@@ -98,7 +99,7 @@ impl Window {
         self.after_losses = (self.after_losses + self.after_losses.div_ceil(8)).min(self.granted);
     }
 
-    /// All the segments of the round have a result.
+    /// Ends the measurements of a round in which all segments have a result.
     pub(crate) fn end_round(&mut self, now: Instant, segments: u32) {
         let (Some(round_trip), Some((begin, results))) = (self.shortest, self.first) else { return };
         let seconds = now.since(begin).as_secs_f64();
@@ -110,7 +111,7 @@ impl Window {
         }
         let segments_per_s = f64::from(segments - results) / seconds;
         self.seen.push_back(Seen { segments_per_s, round_trip });
-        // What fits into the window says nothing of a path that holds more.
+        // A vector that fits in the window gives no evidence that the path can hold more.
         if segments > self.get() {
             let round_trip = self.seen.iter().map(|seen| seen.round_trip).min().unwrap_or_default();
             let held = GAIN * self.segments_per_s() * round_trip.as_secs_f64();
@@ -118,23 +119,24 @@ impl Window {
         }
     }
 
-    /// The highest rate of the last rounds; zero if there is none.
+    /// Returns the highest rate of the last rounds; zero if there is none.
     fn segments_per_s(&self) -> f64 {
         self.seen.iter().map(|seen| seen.segments_per_s).fold(0.0, f64::max)
     }
 
-    /// Segments to send at once, when so many have been sent and so many are left.
+    /// Returns the number of segments to send in one super-frame when `sent` segments have been sent and `left` are
+    /// left.
     ///
-    /// A super-frame saves processor time, but its last segment goes nowhere before all of it has arrived. Where a link
-    /// is what takes the time, a round begins and ends with smaller ones, so that the links to and from the switch are
-    /// busy at the same time for longer.
+    /// A super-frame saves processor time, but the receiver forwards none of its segments before all of it has arrived.
+    /// If the link is the bottleneck, a round therefore begins and ends with smaller super-frames, so that the links to
+    /// and from the switch are busy simultaneously for longer.
     pub(crate) fn frame_segments(&self, sent: u32, left: u32) -> u32 {
         let rate = self.segments_per_s();
         let is_slow = rate > 0.0 && f64::from(FULL_FRAME) / rate > SLOW_FRAME.as_secs_f64();
         if is_slow { sent.min(left / 2).clamp(MIN_FRAME, FULL_FRAME) } else { FULL_FRAME }
     }
 
-    /// Segments were lost.
+    /// Halves the window after a loss.
     pub(crate) fn narrow(&mut self) {
         self.after_losses = (self.get() / 2).max(MIN_WINDOW).min(self.granted);
     }
@@ -146,7 +148,7 @@ mod tests {
 
     const SEGMENTS: u32 = 4610;
 
-    /// A round over a path of a rate and a round trip, in sends of 44 segments.
+    /// Simulates a round over a path with a given rate and round trip, in sends of 44 segments.
     fn run_round(window: &mut Window, now: &mut Instant, segments_per_s: f64, round_trip: Duration) {
         window.begin_round();
         let (mut sent, mut results, mut free) = (0, 0, *now);
@@ -176,7 +178,7 @@ mod tests {
 
     #[test]
     fn it_grows_to_what_a_long_path_holds_and_not_much_further() {
-        // 10 Gbit/s carry 850,000 segments a second, in 2 ms 1,700.
+        // 10 Gbit/s carry 850,000 segments per second, which is 1,700 in 2 ms.
         let window = window_after(850_000.0, Duration::from_millis(2), 60_000);
         assert!((1700..=4000).contains(&window), "{window}");
         assert_eq!(

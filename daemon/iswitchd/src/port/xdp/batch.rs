@@ -1,42 +1,42 @@
-//! Frames that were received together, taken apart, and put together again by sender.
+//! Groups frames that were received together by sender.
 //!
-//! The core works best on super-frames, and AF_XDP delivers single ones: those of one sender are gathered, also where
-//! a device has received those of several senders in turns.
+//! The core works best on super-frames, but AF_XDP delivers single frames. The frames of one sender are therefore
+//! gathered, even if the device has received those of several senders alternately.
 
 use std::ops::Range;
 
 use iswitch_protocol::limits::{MAX_SUPERFRAME_DATAGRAMS, MAX_SUPERFRAME_LEN_BYTES};
 use iswitch_protocol::wire::{Class, FrameAddresses};
 
-/// Most frames of a batch: those of a super-frame.
+/// Maximum number of frames of a batch: that of a super-frame.
 pub(super) const BATCH_FRAMES: u32 = MAX_SUPERFRAME_DATAGRAMS as u32;
 
 /// A datagram in one of the frames of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
-    /// What its ToS makes it.
+    /// Class that its ToS indicates.
     pub(super) class: Class,
-    /// Who sent it to whom.
+    /// Sender and destination.
     pub(super) addresses: FrameAddresses,
-    /// Number of the frame in the batch.
+    /// Position of the frame in the batch.
     pub(super) frame: u32,
-    /// Where in the frame the payload is.
+    /// Position of the payload in the frame.
     pub(super) payload: Range<usize>,
 }
 
-/// What [`take_run`] has found: datagrams of one sender and class.
+/// Result of [`take_run`]: datagrams of one sender and class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// Their class.
+    /// Class of the datagrams.
     pub(super) class: Class,
-    /// Who sent them to whom.
+    /// Sender and destination of the datagrams.
     pub(super) addresses: FrameAddresses,
-    /// Bytes of each of them but the last, which may be shorter.
+    /// Length of each datagram but the last, which may be shorter, in bytes.
     pub(super) stride: usize,
 }
 
-/// Takes the first datagram away, and those that its sender has sent right after it and that go into one super-frame
-/// with it; `copy` is called with each in their order. The datagrams of a sender keep their order.
+/// Removes the first datagram, and the following ones of the same sender that fit into one super-frame with it. Calls
+/// `copy` with each of them in order. The datagrams of a sender keep their order.
 pub(super) fn take_run(waiting: &mut Vec<Waiting>, mut copy: impl FnMut(&Waiting)) -> Option<Run> {
     let first = waiting.first()?;
     let run = Run { class: first.class, addresses: first.addresses, stride: first.payload.len() };
@@ -46,14 +46,14 @@ pub(super) fn take_run(waiting: &mut Vec<Waiting>, mut copy: impl FnMut(&Waiting
             return true;
         }
         let own = datagram.payload.len();
-        // The one of the run itself is taken in any case.
+        // The first datagram of the run is always taken.
         let fits = len == 0
             || own > 0
                 && own <= run.stride
                 && len + own <= MAX_SUPERFRAME_LEN_BYTES
                 && datagram.class == run.class;
         if !is_open || !fits {
-            // What comes after must not overtake this one.
+            // Later datagrams must not overtake this one.
             is_open = false;
             return true;
         }
@@ -83,7 +83,7 @@ mod tests {
         Waiting { class, addresses, frame, payload: 42..42 + len }
     }
 
-    /// Frame numbers and strides of the runs that are taken one after the other.
+    /// Returns the frame numbers and the strides of the runs that are taken in succession.
     fn runs(mut waiting: Vec<Waiting>) -> Vec<(Vec<u32>, usize)> {
         let mut runs = Vec::new();
         loop {
@@ -124,7 +124,8 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing is lost or repeated, each sender's datagrams keep their order, and each run is a super-frame.
+        /// No datagram is lost or repeated, the datagrams of each sender keep their order, and each run is a
+        /// super-frame.
         #[test]
         fn every_batch_is_taken_apart_whole(
             kinds in proptest::collection::vec((0_u8..3, any::<bool>(), 0_usize..4), 0..64),

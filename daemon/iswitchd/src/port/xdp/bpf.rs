@@ -1,7 +1,7 @@
-//! `bpf(2)`: a map of sockets, the program that uses it, and the link that attaches the program.
+//! Wrappers around `bpf(2)`: a map of sockets, the program that uses it, and the link that attaches the program.
 //!
-//! All three are descriptors, and go with the last process that has them: nothing is left behind by a daemon
-//! that is killed.
+//! All three are descriptors that disappear with the last process that holds them, so that a killed daemon leaves
+//! nothing behind.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -26,12 +26,12 @@ const ATTACH_TYPE_XDP: u32 = 37;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 
-/// What the program may be combined with; none of the functions that it calls asks for more.
+/// License of the program. The kernel functions that it calls do not require a GPL-compatible one.
 const LICENSE: &[u8; 4] = b"MIT\0";
-/// Shown by tools that list programs.
+/// Name shown by tools that list programs.
 const NAME: [u8; 16] = *b"iswitchd\0\0\0\0\0\0\0\0";
 
-/// The members of `union bpf_attr` that each command reads; the kernel takes those left out for zero.
+/// Marks the members of `union bpf_attr` that each command reads. The kernel treats omitted ones as zero.
 trait Attributes {}
 
 #[repr(C)]
@@ -98,9 +98,10 @@ impl Attributes for ProgramTestRun {}
 /// Calls `bpf(2)`.
 ///
 /// # Safety
-/// The attributes are those of the command, and every pointer in them is to what the command expects there.
+/// The attributes must be those of the command, and every pointer in them must refer to the data that the command
+/// expects there.
 unsafe fn call<T: Attributes>(command: libc::c_int, attributes: &mut T) -> io::Result<libc::c_int> {
-    // SAFETY: the attributes are live, their length is given, and the caller answers for what they hold.
+    // SAFETY: the attributes are live, their length is given, and the caller guarantees that their content is valid.
     let outcome = unsafe {
         libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attributes), size_of::<T>() as libc::c_uint)
     };
@@ -111,13 +112,13 @@ fn address<T: ?Sized>(of: &T) -> u64 {
     std::ptr::from_ref(of).cast::<u8>().addr() as u64
 }
 
-/// Takes over what a command has opened.
+/// Takes ownership of a descriptor that a command has opened.
 fn own(descriptor: libc::c_int) -> OwnedFd {
-    // SAFETY: the kernel just returned it, with close-on-exec set, and nobody else knows it.
+    // SAFETY: the kernel has just returned the descriptor, with close-on-exec set, and nothing else owns it.
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
 
-/// A map from receive queues to AF_XDP sockets.
+/// Creates a map from receive queues to AF_XDP sockets.
 pub(super) fn create_socket_map(queues: usize) -> io::Result<OwnedFd> {
     let mut attributes = MapCreate {
         map_type: MAP_TYPE_XSKMAP,
@@ -129,7 +130,7 @@ pub(super) fn create_socket_map(queues: usize) -> io::Result<OwnedFd> {
     unsafe { call(MAP_CREATE, &mut attributes) }.map(own)
 }
 
-/// Has frames of a receive queue redirected to a socket.
+/// Redirects the frames of a receive queue to a socket.
 pub(super) fn set_socket(map: BorrowedFd<'_>, queue: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
     let value = socket.as_raw_fd() as u32;
     let mut attributes = MapUpdate {
@@ -139,11 +140,11 @@ pub(super) fn set_socket(map: BorrowedFd<'_>, queue: u32, socket: BorrowedFd<'_>
         value: address(&value),
         flags: 0,
     };
-    // SAFETY: the attributes are those of MAP_UPDATE; key and value are live and have the sizes of the map's.
+    // SAFETY: the attributes are those of MAP_UPDATE; key and value are live and have the sizes that the map declares.
     unsafe { call(MAP_UPDATE, &mut attributes) }.map(|_| ())
 }
 
-/// Has the kernel check and compile a program.
+/// Loads a program: the kernel verifies and compiles it.
 pub(super) fn load(instructions: &[Instruction]) -> io::Result<OwnedFd> {
     let mut attributes = ProgramLoad {
         program_type: PROGRAM_TYPE_XDP,
@@ -159,12 +160,12 @@ pub(super) fn load(instructions: &[Instruction]) -> io::Result<OwnedFd> {
         interface_index: 0,
         expected_attach_type: ATTACH_TYPE_XDP,
     };
-    // SAFETY: the attributes are those of PROGRAM_LOAD; the instructions are live and as many as is said, and the
-    // license ends with a zero.
+    // SAFETY: the attributes are those of PROGRAM_LOAD; the instructions are live, their number is given, and
+    // the license ends with a zero byte.
     unsafe { call(PROGRAM_LOAD, &mut attributes) }.map(own)
 }
 
-/// Attaches a program to an interface, for as long as the descriptor that is returned is open.
+/// Attaches a program to an interface for as long as the returned descriptor is open.
 pub(super) fn attach(
     program: BorrowedFd<'_>,
     interface_index: libc::c_int,
@@ -183,7 +184,7 @@ pub(super) fn attach(
     unsafe { call(LINK_CREATE, &mut attributes) }.map(own)
 }
 
-/// What a program does with a frame.
+/// Runs a program on a frame and returns its verdict.
 #[cfg(test)]
 pub(super) fn test_run(program: BorrowedFd<'_>, frame: &[u8]) -> io::Result<u32> {
     let mut attributes = ProgramTestRun {
@@ -196,7 +197,7 @@ pub(super) fn test_run(program: BorrowedFd<'_>, frame: &[u8]) -> io::Result<u32>
         repeat: 1,
         duration_ns: 0,
     };
-    // SAFETY: the attributes are those of PROGRAM_TEST_RUN; the frame is live and as long as is said, and nothing is
-    // written to memory of ours but the attributes.
+    // SAFETY: the attributes are those of PROGRAM_TEST_RUN; the frame is live, its length is given, and the kernel
+    // writes only to the attributes.
     unsafe { call(PROGRAM_TEST_RUN, &mut attributes) }.map(|_| attributes.outcome)
 }

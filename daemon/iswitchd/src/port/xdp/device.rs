@@ -1,4 +1,4 @@
-//! What an interface's driver tells about it.
+//! Properties of an interface that its driver reports.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -28,7 +28,7 @@ struct DriverInfo {
 #[derive(Default)]
 struct Channels {
     command: u32,
-    /// Most receive, transmit, other and combined queues.
+    /// Maximum numbers of receive, transmit, other and combined queues.
     most: [u32; 4],
     receive: u32,
     transmit: u32,
@@ -36,22 +36,22 @@ struct Channels {
     combined: u32,
 }
 
-/// Marks what `SIOCETHTOOL` reads and writes: numbers, of which the first is the command.
+/// Marks types that `SIOCETHTOOL` reads and writes: they consist of numbers, the first of which is the command.
 trait Answer {}
 impl Answer for DriverInfo {}
 impl Answer for Channels {}
 
-/// Puts a question that lies in `answer`, to be answered there.
+/// Sends the request that `answer` holds; the driver writes its answer there.
 fn ask<T: Answer>(interface: &Interface, socket: BorrowedFd<'_>, answer: &mut T) -> io::Result<()> {
     let mut request = interface.request();
     request.ifr_ifru.ifru_data = std::ptr::from_mut(answer).cast();
-    // SAFETY: the request is a live ifreq whose data is what the command, its first member, expects.
+    // SAFETY: the request is a live ifreq, whose data has the layout that the command in its first member expects.
     let outcome =
         unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request) };
     if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Receive queues that are in use; 1 where the driver does not know.
+/// Returns the number of receive queues in use; 1 if the driver does not report it.
 pub(super) fn receive_queues(interface: &Interface, socket: BorrowedFd<'_>) -> usize {
     let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
     match ask(interface, socket, &mut channels) {
@@ -60,8 +60,8 @@ pub(super) fn receive_queues(interface: &Interface, socket: BorrowedFd<'_>) -> u
     }
 }
 
-/// Whether the interface is software, such as one end of a veth cable, whose frames come from this machine's memory
-/// and not from a wire.
+/// Returns whether the interface is software, such as one end of a veth pair, so that its frames come from the memory
+/// of this machine and not from a wire.
 pub(super) fn is_software(interface: &Interface, socket: BorrowedFd<'_>) -> bool {
     let mut info = DriverInfo {
         command: GET_DRIVER_INFO,
@@ -73,6 +73,6 @@ pub(super) fn is_software(interface: &Interface, socket: BorrowedFd<'_>) -> bool
         reserved: [0; 12],
         counts: [0; 5],
     };
-    // Devices sit on a bus, and the kernel names their place there.
+    // Hardware is on a bus, and the kernel reports its address there.
     ask(interface, socket, &mut info).is_ok() && info.bus[0] == 0
 }

@@ -1,4 +1,4 @@
-//! Memory that is shared with the kernel: the frames of a socket (its *umem*), and the rings that hand them over.
+//! Memory shared with the kernel: the frames of a socket (its *umem*) and the rings that pass them.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -11,27 +11,27 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use rustix::net::xdp::{XdpRingFlags, XdpRingOffset};
 
-/// Mapped memory. Dropping unmaps it.
+/// Mapped memory. Dropping it unmaps the memory.
 #[derive(Debug)]
 struct Mapping {
     start: NonNull<u8>,
     len_bytes: usize,
 }
 
-// SAFETY: memory is not bound to a thread, and a mapping is used by its owner alone.
+// SAFETY: the memory is not bound to a thread, and only the owner of a mapping uses it.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
     fn of_socket(socket: BorrowedFd<'_>, offset: u64, len_bytes: usize) -> io::Result<Self> {
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
-        // SAFETY: the kernel chooses the place, so that no memory in use is replaced.
+        // SAFETY: the kernel chooses the address, so that no memory in use is replaced.
         let start = unsafe { mmap(ptr::null_mut(), len_bytes, Self::PROTECTION, flags, socket, offset)? };
         Self::own(start, len_bytes)
     }
 
     fn anonymous(len_bytes: usize) -> io::Result<Self> {
         let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
-        // SAFETY: the kernel chooses the place, so that no memory in use is replaced.
+        // SAFETY: the kernel chooses the address, so that no memory in use is replaced.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), len_bytes, Self::PROTECTION, flags)? };
         Self::own(start, len_bytes)
     }
@@ -43,7 +43,7 @@ impl Mapping {
         Ok(Self { start, len_bytes })
     }
 
-    /// A pointer into the mapping; an error if less than a `T` lies there, or not where a `T` may lie.
+    /// Returns a pointer into the mapping. Fails if a `T` at this offset would be out of bounds or misaligned.
     fn at<T>(&self, offset: u64) -> io::Result<NonNull<T>> {
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
         let fits = offset.checked_add(size_of::<T>()).is_some_and(|end| end <= self.len_bytes);
@@ -57,15 +57,15 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the memory is the mapping's own, and with it goes the last thing that points there.
+        // SAFETY: the mapping owns the memory, and no pointer into it outlives the mapping.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len_bytes) };
     }
 }
 
-/// The frames of a socket, each of the same length, addressed by their offset.
+/// The frames of a socket. All have the same length and are addressed by their offset.
 ///
-/// A frame that the kernel has, because it is in a fill or transmit ring, may change at any time: whoever uses a
-/// `Umem` looks only at frames that the kernel has given back.
+/// A frame in a fill or transmit ring belongs to the kernel and may change at any time. Users of a `Umem` must access
+/// only frames that the kernel has returned.
 #[derive(Debug)]
 pub(super) struct Umem {
     memory: Mapping,
@@ -73,38 +73,38 @@ pub(super) struct Umem {
 }
 
 impl Umem {
-    /// Frames of zeros.
+    /// Creates frames filled with zeros.
     pub(super) fn new(frames: usize, frame_len_bytes: usize) -> io::Result<Self> {
         Ok(Self { memory: Mapping::anonymous(frames * frame_len_bytes)?, frame_len_bytes })
     }
 
-    /// Where the memory is, and its length in bytes.
+    /// Returns the address of the memory and its length in bytes.
     pub(super) fn place(&self) -> (u64, u64) {
         (self.memory.start.as_ptr().addr() as u64, self.memory.len_bytes as u64)
     }
 
-    /// Address of the frame that an address lies in.
+    /// Returns the address of the frame that contains an address.
     pub(super) fn frame_of(&self, address: u64) -> u64 {
         address - address % self.frame_len_bytes as u64
     }
 
-    /// What the kernel has put at an address; nothing if that is not in these frames.
+    /// Returns the bytes that the kernel has written at an address; an empty slice if they are outside the frames.
     pub(super) fn bytes(&self, address: u64, len_bytes: u32) -> &[u8] {
         let (start, len) = self.clamp(address, len_bytes as usize);
-        // SAFETY: the range is inside the mapping, and bytes of any value are valid. Nobody writes there: the kernel
-        // has given the frame back, and writing by ourselves takes a reference that excludes this one.
+        // SAFETY: the range is inside the mapping, and bytes of any value are valid. Nothing writes there: the kernel
+        // has returned the frame, and `frame_mut()` needs an exclusive reference to the `Umem`.
         unsafe { std::slice::from_raw_parts(self.memory.start.as_ptr().add(start), len) }
     }
 
-    /// A frame to be filled.
+    /// Returns a frame for writing.
     pub(super) fn frame_mut(&mut self, address: u64) -> &mut [u8] {
         let (start, len) = self.clamp(address, self.frame_len_bytes);
-        // SAFETY: the range is inside the mapping. The kernel has given the frame back, and this is the only
+        // SAFETY: the range is inside the mapping. The kernel has returned the frame, and this is the only
         // reference to the memory.
         unsafe { std::slice::from_raw_parts_mut(self.memory.start.as_ptr().add(start), len) }
     }
 
-    /// The range if it is inside the mapping, otherwise an empty one.
+    /// Returns the range if it is inside the mapping, otherwise an empty one.
     fn clamp(&self, address: u64, len: usize) -> (usize, usize) {
         let start = usize::try_from(address).unwrap_or(usize::MAX);
         match start.checked_add(len) {
@@ -117,7 +117,7 @@ impl Umem {
 /// A ring that is shared with the kernel: one side produces entries, the other consumes them.
 #[derive(Debug)]
 struct Ring<T> {
-    /// Holds what the pointers point to.
+    /// Owns the memory that the pointers refer to.
     _memory: Mapping,
     producer: NonNull<AtomicU32>,
     consumer: NonNull<AtomicU32>,
@@ -127,11 +127,11 @@ struct Ring<T> {
     kind: PhantomData<T>,
 }
 
-// SAFETY: the pointers are into the mapping, which goes along.
+// SAFETY: the pointers refer to the mapping, which moves together with them.
 unsafe impl<T: Send> Send for Ring<T> {}
 
 impl<T: Copy> Ring<T> {
-    /// Maps the ring of `len` entries, a power of two, that the socket was told to make.
+    /// Maps the ring with `len` entries, a power of two, that the socket was configured with.
     fn map(socket: BorrowedFd<'_>, page: u64, offsets: &XdpRingOffset, len: u32) -> io::Result<Self> {
         let entries_bytes = len as usize * size_of::<T>();
         let start = usize::try_from(offsets.desc).map_err(io::Error::other)?;
@@ -148,19 +148,19 @@ impl<T: Copy> Ring<T> {
     }
 
     fn producer(&self) -> &AtomicU32 {
-        // SAFETY: the pointer is into the mapping, to a number that the kernel changes atomically only.
+        // SAFETY: the pointer refers to an integer in the mapping that the kernel changes only atomically.
         unsafe { self.producer.as_ref() }
     }
 
     fn consumer(&self) -> &AtomicU32 {
-        // SAFETY: as for the producer.
+        // SAFETY: see `producer()`.
         unsafe { self.consumer.as_ref() }
     }
 
-    /// Whether the kernel has to be told of new entries. A kernel that cannot say so has to.
+    /// Returns whether the kernel must be woken for new entries. Always true for kernels that do not report it.
     fn needs_wakeup(&self) -> bool {
         let Some(flags) = self.flags else { return true };
-        // SAFETY: as for the producer.
+        // SAFETY: see `producer()`.
         let flags = unsafe { flags.as_ref() }.load(Ordering::Relaxed);
         flags & XdpRingFlags::XDP_RING_NEED_WAKEUP.bits() != 0
     }
@@ -171,16 +171,16 @@ impl<T: Copy> Ring<T> {
     }
 }
 
-/// Our end of a ring that the kernel consumes.
+/// Our end of a ring whose entries the kernel consumes.
 #[derive(Debug)]
 pub(super) struct Producer<T> {
     ring: Ring<T>,
-    /// Position of the next entry; the kernel knows those before [`Self::submit`].
+    /// Position of the next entry. [`Self::submit`] makes the entries before it visible to the kernel.
     next: u32,
 }
 
 impl<T: Copy> Producer<T> {
-    /// See [`Ring::map`].
+    /// Maps the ring; see [`Ring::map`].
     pub(super) fn map(
         socket: BorrowedFd<'_>,
         page: u64,
@@ -192,12 +192,12 @@ impl<T: Copy> Producer<T> {
         Ok(Self { ring, next })
     }
 
-    /// Entries that the kernel has not consumed yet.
+    /// Returns the number of entries that the kernel has not consumed yet.
     pub(super) fn pending(&self) -> u32 {
         self.next.wrapping_sub(self.ring.consumer().load(Ordering::Acquire))
     }
 
-    /// Adds an entry, if there is room.
+    /// Adds an entry and returns `true`, or returns `false` if the ring is full.
     pub(super) fn push(&mut self, entry: T) -> bool {
         if self.pending() > self.ring.mask {
             return false;
@@ -208,23 +208,23 @@ impl<T: Copy> Producer<T> {
         true
     }
 
-    /// Shows the kernel what was added, and tells whether it has to be woken for that.
+    /// Makes the added entries visible to the kernel, and returns whether it must be woken for them.
     pub(super) fn submit(&self) -> bool {
         self.ring.producer().store(self.next, Ordering::Release);
         self.ring.needs_wakeup()
     }
 }
 
-/// Our end of a ring that the kernel produces.
+/// Our end of a ring whose entries the kernel produces.
 #[derive(Debug)]
 pub(super) struct Consumer<T> {
     ring: Ring<T>,
-    /// Position of the first entry that was not given back.
+    /// Position of the first entry that has not been released.
     next: u32,
 }
 
 impl<T: Copy> Consumer<T> {
-    /// See [`Ring::map`].
+    /// Maps the ring; see [`Ring::map`].
     pub(super) fn map(
         socket: BorrowedFd<'_>,
         page: u64,
@@ -236,19 +236,19 @@ impl<T: Copy> Consumer<T> {
         Ok(Self { ring, next })
     }
 
-    /// Entries that are there.
+    /// Returns the number of entries that can be read.
     pub(super) fn available(&self) -> u32 {
         self.ring.producer().load(Ordering::Acquire).wrapping_sub(self.next).min(self.ring.mask + 1)
     }
 
-    /// One of the [`Self::available`] entries, from 0.
+    /// Returns one of the [`Self::available`] entries, counted from 0.
     pub(super) fn peek(&self, at: u32) -> T {
-        // SAFETY: the entry is in the mapping, an integer or several, and the kernel does not write it before it
-        // is released.
+        // SAFETY: the entry is in the mapping and consists of integers, and the kernel does not write it before
+        // it is released.
         unsafe { self.ring.entry(self.next.wrapping_add(at)).read() }
     }
 
-    /// Gives the first entries back.
+    /// Releases the first `entries` entries to the kernel.
     pub(super) fn release(&mut self, entries: u32) {
         self.next = self.next.wrapping_add(entries);
         self.ring.consumer().store(self.next, Ordering::Release);

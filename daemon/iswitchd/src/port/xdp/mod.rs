@@ -1,8 +1,8 @@
-//! A port that is a network interface, through AF_XDP: single Ethernet frames in memory that is shared with the
-//! kernel, or with the device itself.
+//! A port on a network interface through AF_XDP: single Ethernet frames in memory that is shared with the kernel or
+//! with the device itself.
 //!
-//! A program in the driver, or in the kernel's receive path, picks our frames out; all others go their way as if it
-//! were not there. What it takes reaches neither bridge nor IP stack, so that no ingress rule is needed.
+//! An XDP program in the driver, or in the receive path of the kernel, selects iSwitch frames; all other frames are
+//! unaffected. Selected frames reach neither the bridge nor the IP stack, so no ingress rule is needed.
 
 mod batch;
 mod bpf;
@@ -34,64 +34,64 @@ use prepared::Prepared;
 pub use prepared::{XdpKeeper, XdpScript};
 use queue::{Queue, QueueSize};
 
-/// Most receive queues of an interface: each takes memory, and the packet loop is one thread.
+/// Maximum number of receive queues of an interface. Each takes memory, and a single thread runs the packet loop.
 const MAX_QUEUES: usize = 64;
 
-/// What an AF_XDP port is to be like.
+/// Options of an AF_XDP port.
 #[derive(Clone, Copy, Debug)]
 pub struct XdpOptions {
-    /// Modes that are asked for.
+    /// Requested modes.
     pub modes: XdpModes,
-    /// Memory for received frames, in bytes, of all queues together.
+    /// Memory for received frames of all queues together, in bytes.
     pub recv_buffer_bytes: usize,
-    /// Send buffer to ask for, of each queue, in bytes.
+    /// Size of the send buffer to request for each queue, in bytes.
     pub send_buffer_bytes: usize,
 }
 
-/// A network interface as a port, through AF_XDP. Dropping it detaches its program.
+/// A port on a network interface through AF_XDP. Dropping it detaches its program.
 #[derive(Debug)]
 pub struct XdpPort {
     id: PortId,
     interface: Interface,
     classifier: Classifier,
     script: XdpScript,
-    /// Memory for received frames, in bytes, of all queues together.
+    /// Memory for received frames of all queues together, in bytes.
     recv_buffer_bytes: usize,
-    // Fields are dropped in this order: frames are no longer redirected when their sockets go, and the claim goes last.
+    // Drop order: the program is detached before its sockets are closed, and the claim is released last.
     served: Served,
     _claim: InterfaceClaim,
-    /// What interfaces are asked about through.
+    /// Socket for queries about the interface.
     query: UnixDatagram,
-    /// What has the privileges that are given up here.
+    /// Handle of the monitor, which retains the privileges that the daemon gives up.
     keeper: Option<XdpKeeper>,
-    /// Why an interface that has taken the place of the one served is not served yet.
+    /// Reason why a recreated interface is not served yet.
     unserved: Option<String>,
     batch: Batch,
-    /// Payloads of the datagrams that were received last.
+    /// Payloads of the datagrams received last.
     buffer: Box<[u8]>,
     counters: PortCounters,
     faults: Faults,
-    /// Drops of sockets that are closed.
+    /// Drops counted by sockets that have been closed.
     drops_before: u64,
 }
 
-/// An interface with our program and sockets.
+/// An interface with the attached program and its sockets.
 #[derive(Debug)]
 struct Served {
     _link: OwnedFd,
     queues: Vec<Queue>,
-    /// Ready when one of the queues is.
+    /// Epoll instance that is ready when one of the queues is.
     epoll: OwnedFd,
     /// Index of the interface.
     index: libc::c_int,
     size: QueueSize,
-    /// Whether frames come from this machine's memory, with checksums that nobody has filled in yet.
+    /// Whether frames come from the memory of this machine, so that their checksums may not be filled in yet.
     is_software: bool,
-    /// How it is served, for people.
+    /// Mode of operation, as shown to the operator.
     mode: String,
 }
 
-/// Frames of one queue that are looked at, and go back to the kernel together.
+/// Received frames of one queue that are processed and returned to the kernel together.
 #[derive(Debug, Default)]
 struct Batch {
     queue: usize,
@@ -143,17 +143,17 @@ impl XdpPort {
         })
     }
 
-    /// What whoever is to prepare other interfaces of that name has to know.
+    /// Returns the script, which the monitor needs to prepare a recreated interface.
     pub fn script(&self) -> &XdpScript {
         &self.script
     }
 
-    /// From now on somebody else has the privileges that it takes to serve another interface of that name.
+    /// Entrusts the preparation of a recreated interface, which needs privileges, to the monitor.
     pub fn entrust(&mut self, keeper: XdpKeeper) {
         self.keeper = Some(keeper);
     }
 
-    /// Looks at what has arrived on the next queue that has something. `false`: nothing has.
+    /// Parses the frames of the next queue that has received any. Returns `false` if none has.
     fn start_batch(&mut self) -> bool {
         let Self { served, batch, classifier, interface, counters, .. } = self;
         let count = served.queues.len();
@@ -181,7 +181,7 @@ impl XdpPort {
         }
     }
 
-    /// The queue that sends to a peer: always the same, so that datagrams keep their order.
+    /// Returns the queue that sends to a peer. It is always the same one, so that datagrams keep their order.
     fn queue_for(&self, to: &Endpoint) -> usize {
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
         (hasher.hash_one(to.peer) % self.served.queues.len() as u64) as usize
@@ -203,7 +203,7 @@ impl XdpPort {
         }
     }
 
-    /// The interface was deleted, and another of its name has appeared.
+    /// Serves an interface that was recreated under the same name.
     fn serve_again(&mut self) {
         match self.prepare_again() {
             Ok(served) => {
@@ -214,7 +214,8 @@ impl XdpPort {
                 tracing::info!(port = self.interface.name, "serving the new interface of that name");
             }
             Err(error) => {
-                // Tried again and again: it may still be in the making.
+                // Retried at each maintenance, because the interface may still be under construction; logged only if
+                // the error changes.
                 let error = Some(error.to_string());
                 if self.unserved != error {
                     let error = error.as_deref();
@@ -246,7 +247,7 @@ fn check_mtu(interface: &Interface) -> Result<(), PortError> {
 }
 
 impl Served {
-    /// Makes sockets that have been prepared receive. Takes no privileges.
+    /// Makes prepared sockets receive. Needs no privileges.
     fn new(
         interface: &Interface,
         prepared: Prepared,
@@ -264,7 +265,7 @@ impl Served {
             let mut queue = Queue::new(socket, size).map_err(|error| cannot_share(name, error))?;
             let index = facts.index as u32;
             let mode = queue.bind(index, number as u32, &copy_modes).map_err(system(name, "bind to it"))?;
-            // One way for all queues.
+            // All queues use the same copy mode.
             copy_modes = vec![mode];
             queues.push(queue);
         }
@@ -282,12 +283,13 @@ impl Served {
     }
 
     fn drops(&self) -> u64 {
-        // Of an interface that is gone there is nothing to add.
+        // A queue of an interface that is gone adds nothing.
         self.queues.iter().map(|queue| queue.drops().unwrap_or(0)).sum()
     }
 }
 
-/// Lets this process lock any memory, also later without privileges. Who may not do that has the limit that was set.
+/// Raises the limit on locked memory, so that it also suffices after privileges are given up. If that is not
+/// permitted, the current limit stays.
 fn lift_memory_limit() {
     let any = Rlimit { current: None, maximum: None };
     if let Err(error) = setrlimit(Resource::Memlock, any) {
@@ -295,7 +297,8 @@ fn lift_memory_limit() {
     }
 }
 
-/// Memory that the kernel does not take is the usual failure of those who are not root.
+/// Returns the error for memory that the kernel refuses to share. Without root, the usual cause is the limit on
+/// locked memory.
 fn cannot_share(name: &str, error: io::Error) -> PortError {
     let call = match error.raw_os_error() {
         Some(libc::ENOBUFS) => {
@@ -306,7 +309,7 @@ fn cannot_share(name: &str, error: io::Error) -> PortError {
     system(name, call)(error)
 }
 
-/// Takes a frame apart. `None`: not ours.
+/// Parses a frame. Returns `None` if it is not an iSwitch frame.
 fn parse(
     classifier: &Classifier,
     served: &Served,
@@ -320,7 +323,7 @@ fn parse(
         Err(error) => return Some(Err(error)),
     };
     if bytes.len() > mtu_bytes + ETHERNET_HEADER_LEN_BYTES {
-        // A super-frame, whose cuts nobody tells.
+        // A super-frame: AF_XDP does not report where to split it.
         return Some(Err(WireError::Fragment));
     }
     if let Err(error) = view.verify_checksum()
@@ -346,7 +349,8 @@ impl Port for XdpPort {
         self.served.epoll.as_fd()
     }
 
-    /// Each datagram takes a frame of its own, however short it is: reckoned with the shortest.
+    /// Returns the size of a socket buffer that holds as many of the shortest datagrams as a queue has frames: each
+    /// datagram takes a whole frame, however short it is.
     fn recv_buffer_bytes(&self) -> usize {
         self.served.size.recv_datagrams() * datagram_truesize(0)
     }
@@ -421,7 +425,7 @@ impl Port for XdpPort {
     fn maintain(&mut self) {
         self.refresh();
         let drops = self.drops_before + self.served.drops();
-        // The kernel's counters of other sockets have 32 bits.
+        // The counters of other sockets in the kernel have 32 bits, so this one is truncated to match.
         self.faults.drops(&mut self.counters, drops as u32);
         self.faults.report(&self.interface.name);
     }

@@ -1,4 +1,5 @@
-//! What it takes privileges to make, and how a process that has none gets it: from its monitor.
+//! Resources of an XDP port that need privileges to create, and how an unprivileged daemon gets them from its
+//! monitor.
 
 use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
@@ -20,60 +21,60 @@ use super::super::spec::{AttachMode, XdpModes};
 use super::program::program;
 use super::{MAX_QUEUES, bpf, device};
 
-/// How long the packet loop waits for the monitor, which has little else to do.
+/// How long the packet loop waits for the monitor, which is otherwise nearly idle.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// Longest answer of a monitor, in bytes.
+/// Maximum length of an answer of the monitor, in bytes.
 const ANSWER_LEN_MAX_BYTES: usize = 4096;
-/// Descriptors beside the sockets: the link and the epoll instance.
+/// Number of descriptors in addition to the sockets: the link and the epoll instance.
 const OTHER_DESCRIPTORS: usize = 2;
 
-/// A program on an interface and the sockets that it redirects to, which are not bound yet.
+/// A program attached to an interface, and the sockets that it redirects to, which are not bound yet.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    /// Attaches the program for as long as it is open.
+    /// Link, which keeps the program attached as long as it is open.
     pub(super) link: OwnedFd,
-    /// Ready when one of the sockets is.
+    /// Epoll instance that is ready when one of the sockets is.
     pub(super) epoll: OwnedFd,
-    /// One for each receive queue.
+    /// Sockets, one for each receive queue.
     pub(super) sockets: Vec<OwnedFd>,
     pub(super) facts: Facts,
 }
 
-/// What is known about an interface that is to be served.
+/// Properties of a prepared interface.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(super) struct Facts {
     /// Index of the interface.
     pub(super) index: libc::c_int,
     /// Where the program runs.
     pub(super) attach: AttachMode,
-    /// Whether frames come from this machine's memory, with checksums that nobody has filled in yet.
+    /// Whether frames come from the memory of this machine, so that their checksums may not be filled in yet.
     pub(super) is_software: bool,
 }
 
-/// A monitor's answer.
+/// Answer of the monitor.
 #[derive(Debug, Deserialize, Serialize)]
 struct Answer {
-    /// What the question was about.
+    /// Number of the interface in the request.
     number: u8,
-    /// Whether there are descriptors, or why not.
+    /// Properties of the interface, with which descriptors are passed, or the reason of the failure.
     outcome: Result<Facts, String>,
 }
 
-/// What prepares one interface, now or later and in another process.
+/// Description with which an interface can be prepared, also later or in another process.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct XdpScript {
     pub(super) interface: String,
     pub(super) modes: XdpModes,
-    /// ToS of control and of data packets, and the UDP port.
+    /// ToS of control packets, ToS of data packets, and the UDP port.
     pub(super) tags: (u8, u8, u16),
     pub(super) send_buffer_bytes: usize,
 }
 
 impl XdpScript {
-    /// Attaches the program in the first of the modes that the interface's driver takes, and opens sockets. Needs
-    /// `CAP_NET_RAW`, `CAP_NET_ADMIN` and `CAP_BPF`.
+    /// Attaches the program in the first of the modes that the driver of the interface accepts, and opens the
+    /// sockets. Needs `CAP_NET_RAW`, `CAP_NET_ADMIN` and `CAP_BPF`.
     ///
-    /// Our frames are dropped until the sockets are bound.
+    /// iSwitch frames are dropped until the sockets are bound.
     pub(super) fn prepare(
         &self,
         interface: &Interface,
@@ -126,10 +127,10 @@ impl XdpScript {
         (0..queues as u32).map(open).collect()
     }
 
-    /// Prepares the interface of that name for another process, and hands everything over.
+    /// Prepares the interface of that name for another process, and passes the descriptors to it.
     ///
     /// # Errors
-    /// If the other process cannot be answered.
+    /// Fails if the answer cannot be sent.
     pub fn prepare_for(&self, number: u8, to: BorrowedFd<'_>) -> io::Result<()> {
         let prepare = || {
             let query = UnixDatagram::unbound().map_err(system(&self.interface, "open a socket"))?;
@@ -158,7 +159,7 @@ fn send_answer(to: BorrowedFd<'_>, answer: &Answer, descriptors: &[OwnedFd]) -> 
     Ok(())
 }
 
-/// One descriptor for all sockets.
+/// Returns one descriptor that is ready when any of the sockets is.
 fn watch(sockets: &[OwnedFd]) -> io::Result<OwnedFd> {
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     for (number, socket) in sockets.iter().enumerate() {
@@ -168,19 +169,19 @@ fn watch(sockets: &[OwnedFd]) -> io::Result<OwnedFd> {
     Ok(epoll)
 }
 
-/// Has a process that may do that prepare an interface.
+/// Handle for having the monitor prepare an interface.
 #[derive(Debug)]
 pub struct XdpKeeper {
     requests: UnixStream,
-    /// What the other process calls the interface.
+    /// Number of the interface in requests to the monitor.
     number: u8,
 }
 
 impl XdpKeeper {
-    /// Asks through that stream, where the interface has that number.
+    /// Creates a handle that requests the interface with this number through the stream.
     ///
     /// # Errors
-    /// If the stream takes no timeout.
+    /// Fails if the timeout of the stream cannot be set.
     pub fn new(requests: UnixStream, number: u8) -> io::Result<Self> {
         requests.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         Ok(Self { requests, number })
@@ -190,7 +191,7 @@ impl XdpKeeper {
         (&self.requests).write_all(&[self.number])?;
         loop {
             let (answer, mut descriptors) = self.receive()?;
-            // Another one is to a question that was given up.
+            // An answer with another number belongs to a request that timed out.
             if answer.number == self.number {
                 let facts = answer.outcome.map_err(io::Error::other)?;
                 let mut next = || descriptors.pop_front().ok_or(io::ErrorKind::UnexpectedEof);

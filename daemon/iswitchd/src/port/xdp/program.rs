@@ -1,6 +1,6 @@
-//! The eBPF program that hands our frames to AF_XDP sockets and leaves all others to the kernel.
+//! eBPF program that redirects iSwitch frames to AF_XDP sockets and leaves all others to the kernel.
 //!
-//! Assembled here, because it is short and a compiler for eBPF is more than a Rust toolchain.
+//! It is assembled here, because it is short and an eBPF compiler is not part of a Rust toolchain.
 
 use std::os::fd::RawFd;
 
@@ -9,11 +9,11 @@ use iswitch_protocol::wire::Classifier;
 
 use crate::port::filter;
 
-/// What becomes of a frame (`enum xdp_action`): nothing; the kernel has it.
+/// Verdicts of a program (`enum xdp_action`): drop the frame, or pass it to the kernel.
 pub(super) const XDP_DROP: u32 = 1;
 pub(super) const XDP_PASS: u32 = 2;
 
-// Registers. The first holds what a function returns, the next its arguments.
+// Registers. R0 holds the return value of a function, R1 to R5 its arguments.
 const R0: u8 = 0;
 const R1: u8 = 1;
 const R2: u8 = 2;
@@ -21,7 +21,7 @@ const R3: u8 = 3;
 const R4: u8 = 4;
 const R5: u8 = 5;
 
-// Opcodes of linux/bpf.h, composed.
+// Opcodes composed from the constants of linux/bpf.h.
 const LOAD_WORD: u8 = 0x61; // BPF_LDX | BPF_MEM | BPF_W
 const LOAD_HALF: u8 = 0x69; // BPF_LDX | BPF_MEM | BPF_H
 const LOAD_BYTE: u8 = 0x71; // BPF_LDX | BPF_MEM | BPF_B
@@ -37,44 +37,44 @@ const JUMP_NOT_EQUAL: u8 = 0x55; // BPF_JMP | BPF_JNE | BPF_K
 const CALL: u8 = 0x85; // BPF_JMP | BPF_CALL
 const EXIT: u8 = 0x95; // BPF_JMP | BPF_EXIT
 
-/// In the source register of [`LOAD_MAP`]: the constant is a descriptor of a map (`BPF_PSEUDO_MAP_FD`).
+/// Source register of [`LOAD_MAP`] that marks the constant as the descriptor of a map (`BPF_PSEUDO_MAP_FD`).
 const MAP_DESCRIPTOR: u8 = 1;
-/// The function `bpf_redirect_map`.
+/// Number of the function `bpf_redirect_map`.
 const REDIRECT_MAP: i32 = 51;
 
-// Positions in struct xdp_md.
+// Offsets in struct xdp_md.
 const DATA: i16 = 0;
 const DATA_END: i16 = 4;
 const QUEUE: i16 = 16;
 
-// What the classic filter looks at, in this machine's types.
+// Offsets and values of the classic filter, in the types of this machine.
 const ETHERTYPE_AT: i16 = filter::ETHERTYPE_AT as i16;
 const IP_AT: i16 = filter::IP_AT as i16;
 const TOS_AT: i16 = filter::TOS_AT as i16;
 const FRAGMENT_AT: i16 = filter::FRAGMENT_AT as i16;
 const PROTOCOL_AT: i16 = filter::PROTOCOL_AT as i16;
-/// Of the UDP destination port, in addition to the length of the IPv4 header.
+/// Offset of the UDP destination port, to which the length of the IPv4 header is added.
 const PORT_AT: i16 = filter::DESTINATION_PORT_AT as i16;
 const ETHERTYPE_IPV4: u16 = filter::ETHERTYPE_IPV4 as u16;
 const PROTOCOL_UDP: i32 = filter::PROTOCOL_UDP as i32;
 const FRAGMENT_BITS: u16 = filter::FRAGMENT_BITS as u16;
 
-/// One instruction, as `struct bpf_insn` has it.
+/// One instruction, with the layout of `struct bpf_insn`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Instruction {
     code: u8,
-    /// Destination in the low four bits, source in the high ones; the other way round on big-endian machines.
+    /// Destination in the low four bits and source in the high four bits; reversed on big-endian machines.
     registers: u8,
     offset: i16,
     constant: i32,
 }
 
-/// Where a jump goes.
+/// Target of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Label {
     TosIsOurs,
-    /// Where header lengths after this one, in words, are looked at.
+    /// Start of the check for the next possible header length after this one, in 32-bit words.
     LongerThan(i16),
     Take,
     Pass,
@@ -115,7 +115,7 @@ impl Assembly {
         self.constant(code, left, constant);
     }
 
-    /// Passes the frame if it has no `len` bytes after the position in a register.
+    /// Passes the frame to the kernel if it ends less than `len` bytes after the position in a register.
     fn pass_if_shorter(&mut self, from: u8, len: i16) {
         self.copy(MOVE, R4, from);
         self.constant(ADD_CONSTANT, R4, len.into());
@@ -130,19 +130,19 @@ impl Assembly {
     fn finish(mut self) -> Vec<Instruction> {
         for (at, label) in self.jumps {
             let to = self.labels.iter().find(|(other, _)| *other == label).map_or(at, |(_, to)| *to);
-            // Jumps count from the next instruction, and all go forward.
+            // Jump offsets count from the next instruction, and all jumps go forward.
             self.instructions[at].offset = (to - at - 1) as i16;
         }
         self.instructions
     }
 }
 
-/// Redirects to the sockets of `map`, by receive queue, the frames that
-/// [the classic filter](super::super::filter) takes; one of a queue that has no socket is dropped.
+/// Returns the program. It redirects the frames that [the classic filter](super::super::filter) accepts to the
+/// sockets of `map`, by receive queue. It drops such a frame if its queue has no socket.
 ///
-/// XDP sees frames before VLAN tags are looked at, but not a tag that the device has taken off.
+/// XDP sees frames before VLAN tags are processed, but it does not see a tag that the device has removed.
 pub(super) fn program(classifier: &Classifier, map: RawFd) -> Vec<Instruction> {
-    // The program loads half-words as they lie in the frame.
+    // The program loads half-words in network byte order, as they lie in the frame.
     let network = |value: u16| i32::from(value.to_be());
     let mut it = Assembly::default();
     it.load(LOAD_WORD, R2, R1, DATA);
@@ -160,10 +160,11 @@ pub(super) fn program(classifier: &Classifier, map: RawFd) -> Vec<Instruction> {
     it.load(LOAD_HALF, R5, R2, FRAGMENT_AT);
     it.constant(AND_CONSTANT, R5, network(FRAGMENT_BITS));
     it.jump(JUMP_NOT_EQUAL, R5, 0, Label::Take);
-    // The length of the IPv4 header, in words.
+    // Length of the IPv4 header, in 32-bit words.
     it.load(LOAD_BYTE, R5, R2, IP_AT);
     it.constant(AND_CONSTANT, R5, 15);
-    // One by one, with the usual length first: only programs of those who have CAP_PERFMON may calculate addresses.
+    // Each length is compared in turn, the usual one first, because the verifier allows variable packet offsets only
+    // to programs loaded with CAP_PERFMON.
     for words in [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4] {
         let port_at = PORT_AT + 4 * words;
         it.jump(JUMP_NOT_EQUAL, R5, words.into(), Label::LongerThan(words));
@@ -180,7 +181,7 @@ pub(super) fn program(classifier: &Classifier, map: RawFd) -> Vec<Instruction> {
     it.load(LOAD_WORD, R2, R1, QUEUE);
     it.emit(LOAD_MAP, R1, MAP_DESCRIPTOR, 0, map);
     it.emit(0, 0, 0, 0, 0);
-    // What is returned where the map has no socket.
+    // Return value if the map has no socket for the queue.
     it.constant(MOVE_CONSTANT, R3, XDP_DROP as i32);
     it.constant(CALL, 0, REDIRECT_MAP);
     it.emit(EXIT, 0, 0, 0, 0);

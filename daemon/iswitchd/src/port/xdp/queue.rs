@@ -1,7 +1,8 @@
 //! One queue of an interface: an AF_XDP socket, its frames and its four rings.
 //!
-//! Frames for receiving go round: fill ring, device, receive ring, us. So do those for sending: us, transmit ring,
-//! device, completion ring. No frame changes from one circle to the other.
+//! Frames for receiving circulate through the fill ring, the device, the receive ring and the switch. Frames for
+//! sending circulate through the switch, the transmit ring, the device and the completion ring. No frame moves from
+//! one circle to the other.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,33 +21,34 @@ use rustix::net::{RecvFlags, SendFlags, bind, recv, send};
 use super::super::spec::CopyMode;
 use super::memory::{Consumer, Producer, Umem};
 
-/// Bytes of a frame: two of them fill a page, and a frame of a usual MTU fits with the room that drivers ask for.
+/// Length of a frame in bytes. Two frames fill a page, and a frame of the usual MTU fits with the headroom that
+/// drivers need.
 const FRAME_LEN_BYTES: usize = 2048;
-/// The same for longer frames: no frame may cross a page.
+/// Length of a frame in bytes for larger MTUs: a page, because no frame may cross a page boundary.
 const LONG_FRAME_LEN_BYTES: usize = 4096;
-/// What the kernel keeps free before each received frame (`XDP_PACKET_HEADROOM`).
+/// Space that the kernel reserves before each received frame, in bytes (`XDP_PACKET_HEADROOM`).
 const HEADROOM_LEN_BYTES: usize = 256;
-/// Frames for sending: several super-frames.
+/// Number of frames for sending: enough for several super-frames.
 const SEND_FRAMES: u32 = 1024;
-/// Least frames for receiving.
+/// Minimum number of frames for receiving.
 const MIN_RECV_FRAMES: usize = 64;
-/// Most frames for receiving: the kernel makes no larger rings of some devices.
+/// Maximum number of frames for receiving: for some devices the kernel creates no larger rings.
 const MAX_RECV_FRAMES: usize = 1 << 15;
 
-/// How large a queue is.
+/// Size of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct QueueSize {
-    /// Bytes of each frame.
+    /// Length of each frame, in bytes.
     frame_len_bytes: usize,
-    /// Frames for receiving, a power of two.
+    /// Number of frames for receiving, a power of two.
     recv_frames: u32,
 }
 
 impl QueueSize {
-    /// Longest Ethernet frame that any queue can receive, in bytes.
+    /// Maximum length of an Ethernet frame that a queue can receive, in bytes.
     pub(super) const MAX_FRAME_LEN_BYTES: usize = LONG_FRAME_LEN_BYTES - HEADROOM_LEN_BYTES;
 
-    /// For Ethernet frames of that length at most, in about so much memory.
+    /// Returns the size for Ethernet frames of at most `frame_len_bytes`, in approximately `memory_bytes` of memory.
     pub(super) fn new(frame_len_bytes: usize, memory_bytes: usize) -> Self {
         let is_short = frame_len_bytes <= FRAME_LEN_BYTES - HEADROOM_LEN_BYTES;
         let frame_len_bytes = if is_short { FRAME_LEN_BYTES } else { LONG_FRAME_LEN_BYTES };
@@ -54,28 +56,28 @@ impl QueueSize {
         Self { frame_len_bytes, recv_frames: 1 << frames.ilog2() }
     }
 
-    /// Datagrams that can wait in the queue: each takes a frame, however short it is.
+    /// Returns the number of datagrams that the queue can hold: each takes a whole frame, however short it is.
     pub(super) fn recv_datagrams(self) -> usize {
         self.recv_frames as usize
     }
 }
 
-/// One queue.
+/// One queue of an interface.
 #[derive(Debug)]
 pub(super) struct Queue {
-    // Closed before its memory goes.
+    // Declared first, so that it is closed before its memory is unmapped.
     socket: OwnedFd,
     rx: Consumer<XdpDesc>,
     fill: Producer<u64>,
     tx: Producer<XdpDesc>,
     completion: Consumer<u64>,
     umem: Umem,
-    /// Frames for sending that the kernel has not got.
+    /// Frames for sending that the kernel does not hold.
     free: Vec<u64>,
 }
 
 impl Queue {
-    /// Gives a fresh socket its frames and rings.
+    /// Sets up the frames and rings of a new socket.
     pub(super) fn new(socket: OwnedFd, size: QueueSize) -> io::Result<Self> {
         let frames = size.recv_frames + SEND_FRAMES;
         let umem = Umem::new(frames as usize, size.frame_len_bytes)?;
@@ -108,7 +110,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Binds the socket to a queue of an interface, in the first of the modes that its driver takes.
+    /// Binds the socket to a queue of an interface, in the first of the modes that its driver accepts.
     pub(super) fn bind(
         &mut self,
         interface_index: u32,
@@ -130,34 +132,34 @@ impl Queue {
         Err(refusal)
     }
 
-    /// Frames that were received and not released.
+    /// Returns the number of frames that were received and not released.
     pub(super) fn received(&self) -> u32 {
         self.rx.available()
     }
 
-    /// One of the [`Self::received`] frames, from 0.
+    /// Returns one of the [`Self::received`] frames, counted from 0.
     pub(super) fn frame(&self, at: u32) -> &[u8] {
         let XdpDesc { addr, len, .. } = self.rx.peek(at);
         self.umem.bytes(addr, len)
     }
 
-    /// Gives the first received frames back to the kernel.
+    /// Releases the first `frames` received frames to the kernel.
     pub(super) fn release(&mut self, frames: u32) {
         for at in 0..frames {
             let frame = self.umem.frame_of(self.rx.peek(at).addr);
-            // There is room for all frames that there are.
+            // The fill ring has room for all frames for receiving.
             self.fill.push(frame);
         }
         self.rx.release(frames);
         if self.fill.submit() {
-            // An error tells no more than that the interface is down or gone, which maintenance notices.
+            // An error means only that the interface is down or gone, which maintenance detects.
             let _ = recv(&self.socket, &mut [0; 0], RecvFlags::DONTWAIT);
         }
     }
 
-    /// Puts a frame, of the parts one after the other, into the transmit ring, for the next [`Self::transmit`].
+    /// Copies a frame, given as two parts, into the transmit ring for the next [`Self::transmit`].
     ///
-    /// `finish` is called with the frame. Returns whether there was room.
+    /// Calls `finish` with the frame. Returns whether there was room.
     pub(super) fn push(&mut self, parts: [&[u8]; 2], finish: impl FnOnce(&mut [u8])) -> bool {
         if self.free.is_empty() {
             self.reap();
@@ -180,9 +182,9 @@ impl Queue {
         has_room
     }
 
-    /// Has the kernel send what is in the transmit ring.
+    /// Makes the kernel send the frames in the transmit ring.
     ///
-    /// What it cannot take now stays there until the next time.
+    /// Frames that it cannot accept now stay in the ring until the next call.
     pub(super) fn transmit(&mut self) -> io::Result<()> {
         let mut pending = self.tx.pending();
         let mut needs_wakeup = self.tx.submit();
@@ -191,7 +193,7 @@ impl Queue {
                 Ok(_) | Err(Errno::AGAIN | Errno::BUSY | Errno::NOBUFS) => {}
                 Err(error) => return Err(error.into()),
             }
-            // One call takes a number of frames: more calls follow as long as they get anywhere.
+            // One call sends a limited number of frames, so calls are repeated while they make progress.
             let left = self.tx.pending();
             needs_wakeup = left < pending;
             pending = left;
@@ -200,7 +202,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes back the frames that were sent.
+    /// Reclaims the frames that were sent.
     fn reap(&mut self) {
         let sent = self.completion.available();
         for at in 0..sent {
@@ -209,7 +211,8 @@ impl Queue {
         self.completion.release(sent);
     }
 
-    /// Frames that the kernel could not deliver here since the start: no free frame, or no room in the ring.
+    /// Returns the number of frames that the kernel has dropped on this queue since it was opened, for lack of a free
+    /// frame or of room in the ring.
     pub(super) fn drops(&self) -> io::Result<u64> {
         let statistics = xdp_statistics(&self.socket)?;
         Ok(statistics.rx_dropped + statistics.rx_ring_full.unwrap_or(0))

@@ -1,4 +1,4 @@
-//! The program in the kernel's own hands. Needs root; elsewhere it says so.
+//! Tests that run the program in the kernel. They need root; without it they report that they are skipped.
 
 use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -10,10 +10,10 @@ use super::super::filter::tests::{accepts, frame};
 use super::bpf;
 use super::program::{XDP_DROP, XDP_PASS, program};
 
-/// Shortest frame that the kernel runs a program on.
+/// Minimum length of a frame that the kernel runs a program on, in bytes.
 const ETHERNET_HEADER: usize = 14;
 
-/// The loaded program, with a map without sockets: it drops what it would redirect.
+/// Loads the program with a map without sockets, so that it drops the frames that it would redirect.
 fn load() -> Option<OwnedFd> {
     let map = match bpf::create_socket_map(1) {
         Ok(map) => map,

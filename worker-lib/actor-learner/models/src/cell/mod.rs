@@ -1,7 +1,8 @@
-//! A cell's cache: between the learner and the actors near it.
+//! Cache of a cell, between the learner and the actors near it.
 //!
-//! However many actors ask for a version, it comes from upstream once, and goes on to all of them while it arrives. The
-//! pointer to the latest version is served at once and asked for again beside that, up to a bound on its age.
+//! A version is fetched from upstream once, regardless of the number of actors that request it, and is forwarded to
+//! all of them while it arrives. The pointer to the latest version is served immediately and refreshed in the
+//! background, up to a bound on its age.
 
 mod names;
 mod objects;
@@ -32,28 +33,29 @@ use crate::server::{Handler, Listen, Origin, Reserved, Server, ServerOptions, me
 use objects::Objects;
 use pointers::{Known, Pointers};
 
-/// What a cell does.
+/// Options of a cell.
 #[derive(Clone, Debug)]
 pub struct CellOptions {
-    /// Connections of actors.
+    /// Options of the server for actors.
     pub server: ServerOptions,
-    /// How long upstream is waited for.
+    /// Timeouts for upstream.
     pub times: Times,
-    /// What upstream is shown.
+    /// Credentials for upstream.
     pub credentials: Credentials,
-    /// Bytes of models that are kept; the least recently read go first.
+    /// Maximum size of the kept models, in bytes. The least recently read ones are evicted first.
     pub capacity_bytes: u64,
-    /// Bytes of the largest model that is taken from upstream.
+    /// Maximum size of a model fetched from upstream, in bytes.
     pub object_len_max_bytes: u64,
-    /// A pointer is served without asking upstream for so long.
+    /// Time for which a pointer is served without asking upstream.
     pub pointer_fresh: Duration,
-    /// A pointer is served while upstream is asked, or cannot be, for so long. Then it is an error.
+    /// Maximum age of a pointer that is served while upstream is asked or cannot be reached. An older pointer is an
+    /// error.
     pub model_age_max: Duration,
-    /// Models of upstream's, each with a name of its own.
+    /// Maximum number of models of upstream, each with its own name.
     pub names_max: usize,
-    /// Names that readers ask for and upstream does not have, or not yet; one more displaces the oldest.
+    /// Maximum number of requested names that upstream does not have yet. One more displaces the oldest.
     pub unknown_names_max: usize,
-    /// A model that nobody asks for is watched for so long.
+    /// Time for which a model that no reader requests is watched.
     pub watch_idle: Duration,
 }
 
@@ -74,15 +76,16 @@ impl Default for CellOptions {
     }
 }
 
-/// Serves what upstream has: learners, other cells, or any HTTP cache before them, the preferred ones first.
+/// Serves the models of upstream: learners, other cells, or any HTTP cache in front of them, the preferred ones
+/// first.
 ///
 /// # Errors
-/// If an address cannot be listened at, which the error names, or there is no upstream.
+/// Fails if an address cannot be listened on, which the error names, or if there is no upstream.
 pub async fn serve(upstream: &[Endpoint], listen: &[Listen], options: CellOptions) -> io::Result<Server> {
     serve_at(upstream, Reserved::all(listen)?, options).await
 }
 
-/// As [`serve`], at addresses that are reserved.
+/// Serves as [`serve`] does, on addresses that are already reserved.
 pub(crate) async fn serve_at(
     upstream: &[Endpoint],
     reserved: Vec<Reserved>,
@@ -148,7 +151,7 @@ impl Cell {
     }
 }
 
-/// What upstream's word means for a reader.
+/// Converts an error of upstream to the refusal that a reader receives.
 fn refusal_of(error: &crate::client::ModelError, name: &crate::ModelName) -> Refusal {
     use crate::client::ModelError;
     match error {

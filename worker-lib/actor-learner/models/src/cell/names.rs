@@ -1,5 +1,4 @@
-//! The names that readers have asked a cell for. A name that upstream does not have never takes the place of one that
-//! it has.
+//! Names that readers have requested from a cell. A name that upstream does not have never displaces one that it has.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,11 +7,11 @@ use std::time::Duration;
 use super::pointers::Pointer;
 use crate::ModelName;
 
-/// Names with their pointers: those of models that upstream has, and others.
+/// Names with their pointers, separated into known and unknown models.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     known: HashMap<ModelName, Arc<Pointer>>,
-    /// Upstream has not answered yet, has no such model, or there are too many known ones.
+    /// Names for which upstream has not answered yet or has no model, or which exceed the limit of known names.
     unknown: HashMap<ModelName, Arc<Pointer>>,
 }
 
@@ -29,8 +28,8 @@ impl Names {
         self.known.get(name).or_else(|| self.unknown.get(name))
     }
 
-    /// Adds a name of which nothing is known yet; gives the one that it displaces if there are more than `unknown_max`:
-    /// one that no reader waits for, then the one that was wanted the longest ago.
+    /// Adds a name about which nothing is known yet. If there are more than `unknown_max`, returns the displaced
+    /// name: preferably one for which no reader waits, then the one that was requested the longest ago.
     pub(super) fn add(&mut self, pointer: &Arc<Pointer>, unknown_max: usize) -> Option<Arc<Pointer>> {
         let mut displaced = None;
         if self.unknown.len() >= unknown_max.max(1) {
@@ -42,8 +41,8 @@ impl Names {
         displaced
     }
 
-    /// Gives a model that upstream has a place of its own. If all `known_max` are taken, one that nobody has wanted for
-    /// `idle` gives way; without one the model keeps its place among the unknown.
+    /// Moves a model that upstream has to the known names. If there are already `known_max`, it replaces one that no
+    /// reader has requested for `idle`. If there is no such name, the model stays among the unknown ones.
     pub(super) fn promote(&mut self, pointer: &Arc<Pointer>, known_max: usize, idle: Duration) {
         if self.known.contains_key(pointer.name()) {
             return;

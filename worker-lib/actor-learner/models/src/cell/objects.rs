@@ -1,4 +1,4 @@
-//! The objects of a cell: each comes from upstream once.
+//! Objects of a cell, each fetched from upstream once.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::{ModelName, Verification};
 
 type Key = (ModelName, u64);
 
-/// The cache counts in these, so that its 32 bits are enough for any object.
+/// Unit of weights in the cache. With it, the cache's 32-bit weights are sufficient for any object.
 const WEIGHT_UNIT_BYTES: u64 = 1024;
 
-/// Objects that are here, or on their way.
+/// Objects that the cell has or is fetching.
 #[derive(Clone, Debug)]
 pub(super) struct Objects {
     cache: Cache<Key, Arc<Arriving>>,
@@ -37,14 +37,16 @@ impl Objects {
         let cache = Cache::builder()
             .max_capacity(options.capacity_bytes / WEIGHT_UNIT_BYTES)
             .weigher(weight)
-            // By default a new version would have to be asked for more often than old ones before it is kept.
+            // The default policy would keep a new version only after it has been requested more often than the old
+            // ones.
             .eviction_policy(EvictionPolicy::lru())
             .build();
         let len_max_bytes = options.object_len_max_bytes.min(options.capacity_bytes);
         Self { cache, sources, len_max_bytes, counters }
     }
 
-    /// An object, of which at least the length is known. Those who ask while it is asked for wait for the same answer.
+    /// Returns an object of which at least the length is known. Concurrent requests for an object share one upstream
+    /// request.
     pub(super) async fn get(&self, name: &ModelName, version: u64) -> Result<Arc<Arriving>, Refusal> {
         let key = (name.clone(), version);
         let found = self.cache.try_get_with(key, self.fetch(name, version)).await;
@@ -60,7 +62,7 @@ impl Objects {
         self.cache.weighted_size() * WEIGHT_UNIT_BYTES
     }
 
-    /// Begins to fetch an object; the rest goes on beside.
+    /// Starts to fetch an object; the rest arrives in the background.
     async fn fetch(&self, name: &ModelName, version: u64) -> Result<Arc<Arriving>, ModelError> {
         Counters::add(&self.counters.fetches, 1);
         let begun = Download::begin(&self.sources, name, version, None, Verification::Crc32c).await;
@@ -93,7 +95,7 @@ impl Objects {
         };
         tracing::warn!(model = %key.0, version = key.1, %error, "an object did not come to its end");
         Counters::add(&self.counters.fetches_failed, 1);
-        // First: who is told to come again does not find it.
+        // Invalidate the entry first, so that a reader that is asked to retry does not find it.
         self.cache.invalidate(&key).await;
         object.fail(error.to_string());
     }

@@ -1,4 +1,4 @@
-//! The pointers of a cell: stale ones are served while upstream is asked, up to a bound.
+//! Pointers of a cell. Stale pointers are served while upstream is asked, up to a bound on their age.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,20 +15,20 @@ use crate::counters::Counters;
 use crate::http::refusal::Refusal;
 use crate::{Manifest, ModelName};
 
-/// After an error of upstream's; also the longest time in which a version may come unnoticed.
+/// Pause after an error of upstream; also the maximum time for which a new version may remain unnoticed.
 const WATCH_PAUSE: Duration = Duration::from_millis(250);
-/// The longest that upstream is asked to wait.
+/// Maximum wait time in a request to upstream.
 const WATCH_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// A pointer, and how long ago it was certainly the latest.
+/// Pointer, and the time since it was known to be the latest.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
-    /// None: nothing newer than was asked for.
+    /// Manifest of the version; `None` if there is no version newer than the requested one.
     pub(super) manifest: Option<Manifest>,
     pub(super) age: Duration,
 }
 
-/// The pointers to the latest versions of all models that were asked for.
+/// Pointers to the latest versions of all requested models.
 #[derive(Debug)]
 pub(super) struct Pointers {
     sources: Arc<Sources>,
@@ -37,12 +37,12 @@ pub(super) struct Pointers {
     names: Arc<Mutex<Names>>,
 }
 
-/// What is known of one model.
+/// State of one model.
 #[derive(Debug)]
 pub(super) struct Pointer {
     name: ModelName,
     state: watch::Sender<State>,
-    /// Held by the one who asks upstream.
+    /// Lock held by the task that asks upstream.
     asking: tokio::sync::Mutex<()>,
     is_watched: AtomicBool,
 }
@@ -50,12 +50,12 @@ pub(super) struct Pointer {
 #[derive(Clone, Debug, Default)]
 struct State {
     manifest: Option<Manifest>,
-    /// When upstream's source said so: before `answered_at`.
+    /// Time at which upstream's information was known to be true; earlier than `answered_at`.
     as_of: Option<Instant>,
     answered_at: Option<Instant>,
     failure: Option<ModelError>,
     wanted_at: Option<Instant>,
-    /// Its place was needed for another name.
+    /// Whether another name has displaced this one.
     is_displaced: bool,
 }
 
@@ -73,7 +73,7 @@ impl Pointer {
         &self.name
     }
 
-    /// Whether somebody waits for a newer version.
+    /// Returns whether a reader waits for a newer version.
     pub(super) fn has_readers(&self) -> bool {
         self.state.receiver_count() > 0
     }
@@ -82,14 +82,14 @@ impl Pointer {
         self.state.borrow().wanted_at
     }
 
-    /// Whether somebody waits, or has asked within `idle`.
+    /// Returns whether a reader waits, or has asked within `idle`.
     pub(super) fn is_wanted(&self, idle: Duration) -> bool {
         self.has_readers() || self.wanted_at().is_some_and(|at| at.elapsed() < idle)
     }
 }
 
 impl State {
-    /// The pointer, if it is no older than this.
+    /// Returns the pointer and its age if it is no older than `age_max`.
     fn within(&self, age_max: Duration) -> Option<(Manifest, Duration)> {
         let age = self.as_of?.elapsed();
         (age <= age_max).then(|| self.manifest.clone().map(|manifest| (manifest, age)))?
@@ -101,14 +101,14 @@ impl Pointers {
         Self { sources, options, counters, names: Arc::default() }
     }
 
-    /// Names of models that upstream has, and others.
+    /// Returns the number of known and of unknown names.
     pub(super) fn lens(&self) -> (usize, usize) {
         let names = lock(&self.names);
         (names.known_len(), names.unknown_len())
     }
 
-    /// The latest version: at once if it is fresh, or stale within the bound; otherwise as soon as upstream
-    /// has answered.
+    /// Returns the latest version: immediately if the pointer is fresh, or stale within the bound; otherwise as soon
+    /// as upstream has answered.
     pub(super) async fn latest(&self, name: &ModelName) -> Result<Known, Refusal> {
         let pointer = self.pointer(name);
         let known = pointer.state.borrow().within(self.options.model_age_max);
@@ -123,7 +123,7 @@ impl Pointers {
         self.judge(&pointer)
     }
 
-    /// The latest version as soon as it is newer than `after`, or none when the time is over.
+    /// Returns the latest version as soon as it is newer than `after`, or `None` on timeout.
     pub(super) async fn newer(
         &self,
         name: &ModelName,
@@ -145,13 +145,13 @@ impl Pointers {
                 return Err(Refusal::Busy { what: "names that upstream does not have", limit });
             }
             if timeout_at(end, state.changed()).await.is_err() {
-                // Nothing newer is good news only from a pointer that is known well enough.
+                // A timeout proves that nothing is newer only if the pointer is recent enough.
                 return self.judge(&pointer).map(|Known { age, .. }| Known { manifest: None, age });
             }
         }
     }
 
-    /// What is known, or why it is not known well enough.
+    /// Returns the pointer, or the reason why it is missing or too old.
     fn judge(&self, pointer: &Pointer) -> Result<Known, Refusal> {
         let state = pointer.state.borrow().clone();
         let limit = self.options.model_age_max;
@@ -168,7 +168,7 @@ impl Pointers {
         }
     }
 
-    /// The entry of a model.
+    /// Returns the entry of a model, and creates it if necessary.
     fn pointer(&self, name: &ModelName) -> Arc<Pointer> {
         let mut names = lock(&self.names);
         let known = names.get(name).map(Arc::clone);
@@ -187,7 +187,7 @@ impl Pointers {
         drop(names);
         if let Some(displaced) = displaced {
             Counters::add(&self.counters.names_displaced, 1);
-            // Ends its watch, and tells its readers.
+            // Ends the watch of the displaced name, and notifies its readers.
             displaced.state.send_modify(|state| state.is_displaced = true);
         }
         pointer
@@ -199,7 +199,7 @@ impl Pointers {
     }
 
     fn refresh_beside(&self, pointer: &Arc<Pointer>) {
-        // Somebody is at it already.
+        // Another task is already asking upstream.
         if pointer.asking.try_lock().is_err() {
             return;
         }
@@ -207,10 +207,10 @@ impl Pointers {
         tokio::spawn(async move { asker.refresh(&pointer).await });
     }
 
-    /// Has upstream tell of new versions at once, as long as somebody waits for them.
+    /// Watches upstream for new versions for as long as readers wait for them.
     fn watch(&self, pointer: &Arc<Pointer>) {
         if !pointer.is_watched.load(Ordering::Acquire) {
-            // One that comes too late finds it watched, and ends.
+            // If another task already watches the pointer, this one ends.
             tokio::spawn(self.asker().watch(Arc::clone(pointer)));
         }
     }
@@ -220,7 +220,7 @@ fn lock(names: &Mutex<Names>) -> MutexGuard<'_, Names> {
     names.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Asks upstream, in tasks of its own.
+/// Client of upstream, used in background tasks.
 struct Asker {
     sources: Arc<Sources>,
     counters: Arc<Counters>,
@@ -229,7 +229,7 @@ struct Asker {
 }
 
 impl Asker {
-    /// Asks once; who comes while another one asks takes what that one gets.
+    /// Asks upstream once. A concurrent caller uses the answer of the call in progress.
     async fn refresh(&self, pointer: &Arc<Pointer>) {
         let came = Instant::now();
         let _asking = pointer.asking.lock().await;
@@ -239,12 +239,12 @@ impl Asker {
         self.ask(pointer, Wanted::default()).await;
     }
 
-    /// Waits for new versions, again and again, until nobody wants them any more.
+    /// Waits for new versions repeatedly until no reader wants them.
     async fn watch(self, pointer: Arc<Pointer>) {
         let is_wanted = || pointer.is_wanted(self.options.watch_idle) && !pointer.state.borrow().is_displaced;
-        // Each answer renews the pointer: the bound on its age must not pass meanwhile.
+        // Each answer renews the pointer, so the wait must be shorter than the bound on its age.
         let wait = WATCH_WAIT_MAX.min(self.options.model_age_max / 3);
-        // Who came while this ended has seen it watched: looked at once more after that.
+        // A reader that arrived while this task was ending has seen the pointer as watched, so check once more.
         while is_wanted() && !pointer.is_watched.swap(true, Ordering::AcqRel) {
             while is_wanted() {
                 self.ask_in_turn(&pointer, wait).await;
@@ -253,17 +253,17 @@ impl Asker {
         }
     }
 
-    /// Asks once, and waits for a newer version if there is one that is known well enough.
+    /// Asks upstream once. The request waits for a newer version if the current one is recent enough.
     async fn ask_in_turn(&self, pointer: &Arc<Pointer>, wait: Duration) {
         let after = pointer.state.borrow().manifest.as_ref().map(|manifest| manifest.version);
-        // What is not known yet, or has been too long ago, is asked for without waiting.
+        // If the pointer is unknown or too old, ask without waiting.
         let is_known = pointer.state.borrow().within(self.options.pointer_fresh + wait).is_some();
         if !self.ask(pointer, Wanted { after, wait: is_known.then_some(wait) }).await {
             sleep(WATCH_PAUSE).await;
         }
     }
 
-    /// Asks, and notes what upstream says. Whether it says anything of use.
+    /// Asks upstream and records the answer. Returns whether upstream answered successfully.
     async fn ask(&self, pointer: &Arc<Pointer>, wanted: Wanted) -> bool {
         Counters::add(&self.counters.pointer_requests, 1);
         let answer = self.sources.latest(&pointer.name, wanted).await;

@@ -1,4 +1,4 @@
-//! The sandbox of `iswitch-models serve` and `iswitch-models cell`.
+//! Sandbox of `iswitch-models serve` and `iswitch-models cell`.
 
 use std::net::{IpAddr, ToSocketAddrs as _};
 use std::path::Path;
@@ -8,25 +8,25 @@ use iswitch_sandbox::{FileRules, ServerSandbox, SystemCalls, server_calls};
 
 use crate::{Endpoint, Listen};
 
-/// The files from which glibc resolves names.
+/// Files that glibc reads to resolve names.
 const RESOLVER_FILES: [&str; 5] =
     ["/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf"];
 
-/// The files and system calls of a server.
+/// Files and system calls that a server needs.
 pub(super) struct Confinement {
     files: FileRules,
     calls: SystemCalls,
-    /// The host names and ports that the server will look up.
+    /// Host names and ports that the server will resolve.
     names: Vec<String>,
 }
 
-/// The sandbox of a learner, which makes no connections and opens no files.
+/// Returns the sandbox of a learner, which makes no connections and opens no files.
 pub(super) fn of_learner(listens: &[Listen]) -> Confinement {
     let calls = server_calls().refuse(&[libc::SYS_openat], libc::EACCES);
     Confinement { files: sockets(listens), calls, names: Vec::new() }
 }
 
-/// The sandbox of a cell, which connects to its upstream servers and looks up their names.
+/// Returns the sandbox of a cell, which connects to its upstream servers and resolves their names.
 pub(super) fn of_cell(listens: &[Listen], upstream: &[Endpoint]) -> Confinement {
     let names: Vec<_> = upstream.iter().filter_map(name).collect();
     let mut files = sockets(listens);
@@ -50,7 +50,7 @@ fn sockets(listens: &[Listen]) -> FileRules {
     })
 }
 
-/// The host name and port of an endpoint, unless it is an address.
+/// Returns the host name and port of an endpoint, unless it is a numeric address.
 fn name(endpoint: &Endpoint) -> Option<String> {
     let (Endpoint::Tcp(address) | Endpoint::Tls(address)) = endpoint else { return None };
     let host = address.rsplit_once(':').map_or(&**address, |(host, _)| host);
@@ -84,22 +84,22 @@ fn resolving(calls: SystemCalls) -> SystemCalls {
             libc::SYS_getegid,
         ])
         .allow_requests(&[libc::FIONBIO, libc::FIONREAD])
-        // Modules that a lookup has not loaded before cannot be loaded any more.
+        // Modules that have not been loaded by an earlier lookup can no longer be loaded.
         .refuse_memory_with_code()
 }
 
 impl Confinement {
-    /// Gives up all capabilities and files. The process must have one thread.
+    /// Drops all capabilities and access to all other files. The process must have only one thread.
     pub(super) fn enter(&self) -> anyhow::Result<ServerSandbox> {
         for name in &self.names {
-            // Loads the modules that resolve names. Whether the name is found does not matter yet.
+            // Load the modules that resolve names. It does not matter yet whether the name is found.
             let _ = name.to_socket_addrs();
         }
         ServerSandbox::enter("iswitch-models", &self.files)
             .context("cannot enter the sandbox: --no-sandbox runs without it")
     }
 
-    /// Filters system calls, and prints what is in force.
+    /// Installs the system-call filter, and prints the protections in force.
     pub(super) fn filter(&self, sandbox: ServerSandbox) {
         let in_force = sandbox.filter(&self.calls);
         for warning in in_force.warnings() {

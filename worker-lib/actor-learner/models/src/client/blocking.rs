@@ -1,4 +1,4 @@
-//! The client for programs that are not asynchronous.
+//! Client for programs that are not asynchronous.
 
 use std::io;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::{ClientOptions, ClientStats, Endpoint, Model, ModelClient, ModelError, Sink};
 use crate::{Manifest, ModelName};
 
-/// As [`ModelClient`], on a runtime of its own in the calling thread.
+/// Blocking variant of [`ModelClient`], with its own runtime in the calling thread.
 #[derive(Debug)]
 pub struct BlockingModelClient {
     runtime: Runtime,
@@ -16,58 +16,58 @@ pub struct BlockingModelClient {
 }
 
 impl BlockingModelClient {
-    /// As [`ModelClient::new`].
+    /// Creates a client; see [`ModelClient::new`].
     ///
     /// # Errors
-    /// Without endpoints, or if the operating system has no room for another runtime.
+    /// Fails if there are no endpoints, or if the runtime cannot be created.
     pub fn new(name: ModelName, endpoints: &[Endpoint], options: ClientOptions) -> io::Result<Self> {
         let client = ModelClient::new(name, endpoints, options).map_err(io::Error::other)?;
         Ok(Self { runtime: Builder::new_current_thread().enable_all().build()?, client })
     }
 
-    /// As [`ModelClient::latest`].
+    /// Returns the latest version; see [`ModelClient::latest`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`ModelClient::latest`].
     pub fn latest(&mut self) -> Result<Manifest, ModelError> {
         self.runtime.block_on(self.client.latest())
     }
 
-    /// As [`ModelClient::poll`].
+    /// Reads a newer version if there is one; see [`ModelClient::poll`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`ModelClient::poll`].
     pub fn poll(&mut self) -> Result<Option<Model>, ModelError> {
         self.runtime.block_on(self.client.poll())
     }
 
-    /// As [`ModelClient::wait_newer`].
+    /// Waits for a newer version and reads it; see [`ModelClient::wait_newer`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`ModelClient::wait_newer`].
     pub fn wait_newer(&mut self, wait: Duration) -> Result<Option<Model>, ModelError> {
         self.runtime.block_on(self.client.wait_newer(wait))
     }
 
-    /// As [`ModelClient::fetch`].
+    /// Reads one version into a sink; see [`ModelClient::fetch`].
     ///
     /// # Errors
-    /// As there.
+    /// Returns the errors of [`ModelClient::fetch`].
     pub fn fetch(&mut self, manifest: &Manifest, sink: &mut dyn Sink) -> Result<Duration, ModelError> {
         self.runtime.block_on(self.client.fetch(manifest, sink))
     }
 
-    /// As [`ModelClient::current`].
+    /// Returns the version that was read last; see [`ModelClient::current`].
     pub fn current(&self) -> Option<&Manifest> {
         self.client.current()
     }
 
-    /// As [`ModelClient::model_age`].
+    /// Returns the age of the current version; see [`ModelClient::model_age`].
     pub fn model_age(&self) -> Option<Duration> {
         self.client.model_age()
     }
 
-    /// As [`ModelClient::stats`].
+    /// Returns the statistics of the client; see [`ModelClient::stats`].
     pub fn stats(&self) -> ClientStats {
         self.client.stats()
     }

@@ -1,4 +1,4 @@
-//! One object from whichever sources there are: what was interrupted goes on where it stopped.
+//! Download of one object from any available source. An interrupted download resumes where it stopped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::limits::RESUMES_MAX;
 use crate::manifest::Verifier;
 use crate::{Manifest, ModelName, Verification};
 
-/// An object on its way here.
+/// Object that is being downloaded.
 #[derive(Debug)]
 pub(crate) struct Download {
     sources: Arc<Sources>,
@@ -23,14 +23,15 @@ pub(crate) struct Download {
     answer: Option<Answer>,
     verifier: Option<Verifier>,
     received: u64,
-    /// Interruptions since the last byte came.
+    /// Number of interruptions since the last byte arrived.
     failures: u32,
-    /// All interruptions.
+    /// Total number of interruptions.
     pub(crate) resumes: u32,
 }
 
 impl Download {
-    /// Begins at the first source that has the version. With a manifest only the object that it describes will do.
+    /// Starts at the first source that has the version. With a manifest, only the object that it describes is
+    /// accepted.
     pub(crate) async fn begin(
         sources: &Arc<Sources>,
         name: &ModelName,
@@ -66,7 +67,7 @@ impl Download {
         &self.manifest
     }
 
-    /// The bytes that follow; none when all have come and are those that were published.
+    /// Returns the next bytes, or `None` when all bytes have arrived and have been verified.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
         loop {
             if self.received == self.manifest.len_bytes {
@@ -107,7 +108,7 @@ impl Download {
         Err(error)
     }
 
-    /// Gives up the answer under way; an error if that has happened too often.
+    /// Drops the current response. Fails if that has happened too often.
     fn interrupted(&mut self, reason: &str) -> Result<(), ModelError> {
         let Some(answer) = self.answer.take() else { return Ok(()) };
         let error = ModelError::Interrupted {
@@ -121,7 +122,7 @@ impl Download {
         if self.failures > RESUMES_MAX { Err(error) } else { Ok(()) }
     }
 
-    /// Asks for the rest.
+    /// Requests the remaining bytes.
     async fn resume(&mut self) -> Result<(), ModelError> {
         let (first, etag) = (format!("bytes={}-", self.received), self.manifest.etag());
         let fields = [(RANGE, first.as_str()), (IF_RANGE, etag.as_str()), (IF_MATCH, etag.as_str())];
@@ -146,7 +147,7 @@ impl Download {
         Err(first_error.unwrap_or(ModelError::NoSources))
     }
 
-    /// Whether it is what follows the bytes that have come, of the same object.
+    /// Returns whether a response continues the received bytes with those of the same object.
     fn is_rest(&self, answer: &Answer) -> bool {
         let text = |name: HeaderName| answer.headers.get(name).and_then(|value| value.to_str().ok());
         let len_bytes = self.manifest.len_bytes;

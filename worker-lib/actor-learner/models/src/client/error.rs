@@ -1,4 +1,4 @@
-//! Why a model is not read.
+//! Errors of the model client.
 
 use std::time::Duration;
 
@@ -6,96 +6,96 @@ use hyper::StatusCode;
 
 use crate::ModelName;
 
-/// Why a model is not read, or not published.
+/// Reasons why a model is not read or not published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// A client needs somewhere to ask.
+    /// The client has no endpoints.
     #[error("no sources: expected at least one cell or learner")]
     NoSources,
-    /// An endpoint that needs TLS, and nothing to verify its certificate with.
+    /// An endpoint needs TLS, but the client has no certificates to verify it with.
     #[error("{source_name} needs TLS: expected the certificates of an authority (--ca FILE)")]
     NoTls {
-        /// The cell or the learner.
+        /// Cell or learner.
         source_name: String,
     },
-    /// Nobody answers there.
+    /// The source cannot be reached.
     #[error("{source_name}: {reason}")]
     Unreachable {
-        /// The cell or the learner.
+        /// Cell or learner.
         source_name: String,
-        /// What the operating system says.
+        /// Cause of the failure.
         reason: String,
     },
-    /// No answer, or no more of it, in time.
+    /// The source did not send a response, or the rest of it, in time.
     #[error("{source_name}: nothing came for {waited:?}")]
     Stalled {
-        /// The cell or the learner.
+        /// Cell or learner.
         source_name: String,
-        /// How long we waited.
+        /// Time for which the client waited.
         waited: Duration,
     },
-    /// An answer broke off.
+    /// A response was interrupted.
     #[error("{source_name}: the answer broke off after {received_bytes} of {len_bytes} bytes: {reason}")]
     Interrupted {
-        /// The cell or the learner.
+        /// Cell or learner.
         source_name: String,
-        /// Bytes of the model that have come.
+        /// Number of bytes of the model received.
         received_bytes: u64,
-        /// Bytes of the model.
+        /// Size of the model, in bytes.
         len_bytes: u64,
-        /// What broke it.
+        /// Cause of the interruption.
         reason: String,
     },
-    /// There is no such model, or not that version any more.
+    /// The model does not exist, or the version is no longer available.
     #[error("{source_name}: {message}")]
     NotFound {
-        /// The cell or the learner.
+        /// Cell or learner.
         source_name: String,
-        /// What it says.
+        /// Message of the source.
         message: String,
     },
-    /// Another answer than the one asked for.
+    /// The source refused the request.
     #[error("{source_name}: {status}: {message}")]
     Refused {
-        /// The cell or the learner.
+        /// Cell or learner.
         source_name: String,
-        /// The status.
+        /// Status of the response.
         status: StatusCode,
-        /// What it says.
+        /// Message of the source.
         message: String,
     },
-    /// An answer that is none of a learner or a cell.
+    /// The response is not that of a learner or a cell.
     #[error("{source_name}: {what}")]
     BadAnswer {
-        /// The cell or the learner.
+        /// Cell or learner.
         source_name: String,
-        /// What is wrong.
+        /// Cause of the error.
         what: String,
     },
-    /// The bytes are others than those that were published.
+    /// The bytes differ from those that were published.
     #[error("{source_name}: version {version} of model {name} came with other bytes than were published")]
     WrongBytes {
-        /// The cell or the learner from which the last of them came.
+        /// Cell or learner that sent the last of the bytes.
         source_name: String,
-        /// The model.
+        /// Name of the model.
         name: ModelName,
-        /// Its version.
+        /// Version of the model.
         version: u64,
     },
-    /// The model is larger than is allowed here.
+    /// The model is larger than the client allows.
     #[error("{source_name}: the model has {len_bytes} bytes, at most {limit_bytes} are taken")]
     TooLarge {
-        /// The cell or the learner.
+        /// Cell or learner.
         source_name: String,
-        /// Bytes of the model.
+        /// Size of the model, in bytes.
         len_bytes: u64,
-        /// Bytes that are allowed.
+        /// Maximum size, in bytes.
         limit_bytes: u64,
     },
 }
 
 impl ModelError {
-    /// Whether the source is to be left alone for a while.
+    /// Returns whether the source should be avoided for a while.
     pub(crate) fn is_sick(&self) -> bool {
         match self {
             Self::Unreachable { .. }

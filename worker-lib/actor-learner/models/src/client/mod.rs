@@ -1,4 +1,4 @@
-//! What actors read models with.
+//! Client with which actors read models.
 
 pub mod blocking;
 pub(crate) mod download;
@@ -24,15 +24,15 @@ use download::Download;
 pub(crate) use pointer::Wanted;
 use sources::Sources;
 
-/// Times that a version may vanish, or come with wrong bytes, before a client gives up.
+/// Maximum number of attempts to read when a version disappears or arrives with wrong bytes.
 const READ_ATTEMPTS: u32 = 4;
 
-/// How long sources are waited for.
+/// Timeouts of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// Opening a connection may take so long.
+    /// Timeout for opening a connection.
     pub connect: Duration,
-    /// An answer's head, or the next piece of its body, may take so long before another source is tried.
+    /// Timeout for a response's head or the next piece of its body, after which another source is tried.
     pub stall: Duration,
 }
 
@@ -42,26 +42,27 @@ impl Default for Times {
     }
 }
 
-/// What a client shows, and whom it believes. By default it shows nothing, and cannot use TLS.
+/// Credentials of a client, and the authorities that it trusts. By default, a client has no credentials and cannot
+/// use TLS.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
-    /// Shown with each request.
+    /// Token sent with each request.
     pub token: Option<Token>,
-    /// For endpoints that begin with `https://`.
+    /// TLS configuration for `https://` endpoints.
     #[cfg(feature = "tls")]
     pub tls: Option<crate::tls::TlsClient>,
 }
 
-/// What a client wants.
+/// Options of a client.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// How long sources are waited for.
+    /// Timeouts.
     pub times: Times,
-    /// What sources are shown.
+    /// Credentials.
     pub credentials: Credentials,
-    /// What of the bytes is compared.
+    /// Verification of the received bytes.
     pub verification: Verification,
-    /// Bytes of the largest model that is taken.
+    /// Maximum size of a model, in bytes.
     pub len_max_bytes: u64,
 }
 
@@ -76,80 +77,80 @@ impl Default for ClientOptions {
     }
 }
 
-/// Takes a model as it arrives.
+/// Receiver of a model as it arrives.
 pub trait Sink: Send {
-    /// A model begins: what has come of one before is void.
+    /// Begins a model. Any bytes received before are void.
     fn begin(&mut self, manifest: &Manifest);
 
-    /// The bytes that follow.
+    /// Receives the next bytes.
     fn take(&mut self, bytes: Bytes);
 }
 
-/// A model that was read.
+/// Model that was read.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// What is known of it. Its bytes have been compared with that.
+    /// Metadata of the model. The bytes have been verified against it.
     pub manifest: Manifest,
-    /// The model.
+    /// Bytes of the model.
     pub bytes: Bytes,
-    /// How long it took to read it, once its version was known.
+    /// Time that it took to read the model once its version was known.
     pub latency: Duration,
 }
 
-/// What a client has done since its start.
+/// Statistics of a client since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ClientStats {
-    /// Models that were read.
+    /// Number of models read.
     pub models: u64,
-    /// Their bytes.
+    /// Number of bytes of the models read.
     pub model_bytes: u64,
-    /// Downloads that were interrupted and went on, maybe elsewhere.
+    /// Number of downloads that were interrupted and then resumed, possibly from another source.
     pub resumes: u64,
-    /// Downloads that came with wrong bytes and began again.
+    /// Number of downloads that were repeated because they arrived with wrong bytes.
     pub wrong_bytes: u64,
 }
 
-/// Reads a model's versions from cells, and from the learner if these fail.
+/// Client that reads the versions of a model from cells, and from the learner if the cells fail.
 #[derive(Debug)]
 pub struct ModelClient {
     name: ModelName,
     sources: Arc<Sources>,
     options: ClientOptions,
     current: Option<Manifest>,
-    /// When the current version was certainly the latest.
+    /// Time at which the current version was known to be the latest.
     as_of: Option<Instant>,
     stats: ClientStats,
 }
 
 impl ModelClient {
-    /// A client that has no version yet; the preferred endpoints come first, the learner last.
+    /// Creates a client that has no version yet. The preferred endpoints come first, the learner last.
     ///
     /// # Errors
-    /// Without endpoints, or if one is `https://` and there is no [`Credentials::tls`].
+    /// Fails if there are no endpoints, or if one is `https://` and there is no [`Credentials::tls`].
     pub fn new(name: ModelName, endpoints: &[Endpoint], options: ClientOptions) -> Result<Self, ModelError> {
         let sources = Arc::new(Sources::new(endpoints, options.times, &options.credentials)?);
         Ok(Self { name, sources, options, current: None, as_of: None, stats: ClientStats::default() })
     }
 
-    /// The version that was read last.
+    /// Returns the version that was read last.
     pub fn current(&self) -> Option<&Manifest> {
         self.current.as_ref()
     }
 
-    /// How long ago the current version was certainly the latest: an upper bound on how stale it is.
+    /// Returns the time since the current version was known to be the latest: an upper bound on its staleness.
     pub fn model_age(&self) -> Option<Duration> {
         self.as_of.map(|as_of| as_of.elapsed())
     }
 
-    /// What it has done.
+    /// Returns the statistics of the client.
     pub fn stats(&self) -> ClientStats {
         self.stats
     }
 
-    /// Which version is the latest.
+    /// Returns the manifest of the latest version.
     ///
     /// # Errors
-    /// That of the preferred source, if no source answers.
+    /// Returns the error of the preferred source if no source answers.
     pub async fn latest(&mut self) -> Result<Manifest, ModelError> {
         let pointer = self.sources.latest(&self.name, Wanted::default()).await?;
         self.note(&pointer);
@@ -159,18 +160,18 @@ impl ModelClient {
         })
     }
 
-    /// Reads the latest version, if it is newer than the current one.
+    /// Reads the latest version if it is newer than the current one.
     ///
     /// # Errors
-    /// If no source has it.
+    /// Fails if no source has the version.
     pub async fn poll(&mut self) -> Result<Option<Model>, ModelError> {
         self.read(Wanted::default()).await
     }
 
-    /// Waits up to so long, at most [`WAIT_MAX`], for a version that is newer than the current one, and reads it.
+    /// Waits for a version that is newer than the current one, for at most `wait` and [`WAIT_MAX`], and reads it.
     ///
     /// # Errors
-    /// If no source has it.
+    /// Fails if no source has the version.
     pub async fn wait_newer(&mut self, wait: Duration) -> Result<Option<Model>, ModelError> {
         let after = self.current.as_ref().map(|manifest| manifest.version);
         self.read(Wanted { after, wait: Some(wait.min(WAIT_MAX)) }).await
@@ -189,7 +190,7 @@ impl ModelClient {
                     self.as_of = Some(pointer.as_of);
                     return Ok(Some(Model { manifest, bytes: buffer.0.freeze(), latency }));
                 }
-                // While we read, the learner has gone on by more versions than it keeps.
+                // During the read, the learner published more new versions than it keeps.
                 Err(ModelError::NotFound { .. }) if attempt < READ_ATTEMPTS => {}
                 Err(error) => return Err(error),
             }
@@ -197,10 +198,10 @@ impl ModelClient {
         Ok(None)
     }
 
-    /// Reads one version into a sink, and returns how long that took. It does not become the current one.
+    /// Reads one version into a sink, and returns the time that it took. The version does not become the current one.
     ///
     /// # Errors
-    /// If no source has these bytes to the end. What the sink has got is void then.
+    /// Fails if no source delivers all of these bytes. In that case, the bytes in the sink are void.
     pub async fn fetch(&mut self, manifest: &Manifest, sink: &mut dyn Sink) -> Result<Duration, ModelError> {
         let limit_bytes = self.options.len_max_bytes;
         if manifest.len_bytes > limit_bytes {
@@ -210,7 +211,7 @@ impl ModelClient {
         let begin = Instant::now();
         for attempt in 1.. {
             match self.try_fetch(manifest, sink).await {
-                // The source that was wrong is asked last now.
+                // The source of the wrong bytes is now asked last.
                 Err(ModelError::WrongBytes { .. }) if attempt < READ_ATTEMPTS => self.stats.wrong_bytes += 1,
                 Err(error) => return Err(error),
                 Ok(()) => break,
@@ -237,7 +238,7 @@ impl ModelClient {
         }
     }
 
-    /// The current version is as fresh as the word that there is no newer one.
+    /// Records a pointer. The current version is as fresh as the information that there is no newer one.
     fn note(&mut self, pointer: &Pointer) {
         let Some(current) = &self.current else { return };
         if pointer.manifest.as_ref().is_none_or(|latest| latest.version == current.version) {
@@ -246,10 +247,10 @@ impl ModelClient {
     }
 }
 
-/// Publishes a version at a learner that takes models from other processes.
+/// Publishes a version to a learner that accepts models from other processes.
 ///
 /// # Errors
-/// What the learner says.
+/// Returns the error of the learner.
 pub async fn publish(
     learner: &Endpoint,
     name: &ModelName,

@@ -1,4 +1,4 @@
-//! Asking which version is the latest.
+//! Requests for the latest version of a model.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use crate::http::pointer::{age, held_for};
 use crate::manifest::millis;
 use crate::{Manifest, ModelName};
 
-/// What a source says of the latest version.
+/// Response of a source about the latest version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer {
-    /// The version; none if nothing newer than the one named came while we waited.
+    /// Manifest of the version; `None` if no version newer than the requested one appeared during the wait.
     pub manifest: Option<Manifest>,
-    /// When that was certainly so: before we asked, by what caches have counted.
+    /// Time at which the response was known to be true. It precedes the request by the age that caches report.
     pub as_of: Instant,
 }
 
-/// What is asked for.
+/// Conditions of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wanted {
-    /// Only a newer version than this.
+    /// Return only a version that is newer than this one.
     pub(crate) after: Option<u64>,
-    /// How long to wait for it.
+    /// Time to wait for such a version.
     pub(crate) wait: Option<Duration>,
 }
 
@@ -38,7 +38,7 @@ impl Sources {
                 Ok(pointer) => return Ok(pointer),
                 Err(error) => {
                     self.judge(at, &error);
-                    // The preferred source's own word, unless another one at least has the model.
+                    // Report the error of the preferred source, unless another one at least has the model.
                     first_error.get_or_insert(error);
                 }
             }
@@ -52,7 +52,7 @@ impl Sources {
             let after = wanted.after.map(|after| format!("after={after}&")).unwrap_or_default();
             path = format!("{path}?{after}wait={}", millis(wait));
         }
-        // Counted from before the question: the answer may have been long under way.
+        // The age counts from before the request, because the response may have been in flight for a long time.
         let asked = Instant::now();
         let answer = self.ask(at, &path, &[], wanted.wait.unwrap_or_default()).await?;
         let told =

@@ -1,4 +1,4 @@
-//! Where models come from: cells and the learner, in order of preference, each with its idle connections.
+//! Sources of models: cells and the learner, in order of preference, each with its idle connections.
 
 use std::fmt;
 use std::io;
@@ -20,14 +20,15 @@ use tokio::time::{Instant, timeout};
 use super::{Credentials, ModelError};
 use crate::limits::{IDLE_CONNECTIONS_MAX, PENALTY, PENALTY_MAX};
 
-/// A cell or a learner: `HOST:PORT` or `unix:PATH`, with `http://` before the first if you like; or `https://HOST:PORT`.
+/// Address of a cell or a learner: `HOST:PORT`, optionally with the prefix `http://`; `unix:PATH`; or
+/// `https://HOST:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
-    /// A name or an address, and a port.
+    /// Host name or address, and port, without TLS.
     Tcp(String),
-    /// The same, over TLS.
+    /// Host name or address, and port, with TLS.
     Tls(String),
-    /// A socket in the file system.
+    /// Path of a Unix socket.
     Unix(PathBuf),
 }
 
@@ -63,10 +64,10 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// A connection on which a request can be sent.
+/// Connection on which a request can be sent.
 pub(crate) type Connection = SendRequest<Full<Bytes>>;
 
-/// An endpoint and what is known of it.
+/// Endpoint and its state.
 #[derive(Debug)]
 pub(crate) struct Source {
     endpoint: Endpoint,
@@ -78,14 +79,14 @@ pub(crate) struct Source {
 #[derive(Debug, Default)]
 struct State {
     idle: Vec<Connection>,
-    /// It is asked only if all others fail too.
+    /// Time until which the source is asked only if all others fail.
     avoided_until: Option<Instant>,
     penalty: Duration,
 }
 
 impl Source {
     /// # Errors
-    /// If the endpoint needs TLS and there is none.
+    /// Fails if the endpoint needs TLS and the credentials have no TLS configuration.
     pub(crate) fn new(endpoint: Endpoint, credentials: &Credentials) -> Result<Self, ModelError> {
         #[cfg(feature = "tls")]
         let has_tls = credentials.tls.is_some();
@@ -106,7 +107,7 @@ impl Source {
         self.endpoint.to_string()
     }
 
-    /// For the field Host.
+    /// Returns the value of the Host field.
     pub(crate) fn host(&self) -> &str {
         match &self.endpoint {
             Endpoint::Tcp(address) | Endpoint::Tls(address) => address,
@@ -118,7 +119,7 @@ impl Source {
         self.lock().avoided_until.is_some_and(|end| Instant::now() < end)
     }
 
-    /// It has not done what it should: the next requests go elsewhere.
+    /// Avoids the source for a while after a failure.
     pub(crate) fn punish(&self) {
         let mut state = self.lock();
         state.idle.clear();
@@ -126,13 +127,13 @@ impl Source {
         state.avoided_until = Some(Instant::now() + state.penalty);
     }
 
-    /// It has answered as it should.
+    /// Resets the penalty after a success.
     pub(crate) fn forgive(&self) {
         let mut state = self.lock();
         (state.penalty, state.avoided_until) = (Duration::ZERO, None);
     }
 
-    /// Keeps a connection whose answer was read to its end.
+    /// Keeps a connection whose response was read completely.
     pub(crate) fn keep(&self, connection: Connection) {
         let mut state = self.lock();
         if state.idle.len() < IDLE_CONNECTIONS_MAX && !connection.is_closed() {
@@ -140,16 +141,16 @@ impl Source {
         }
     }
 
-    /// Sends a request, on an idle connection if there is one that still works.
+    /// Sends a request, on an idle connection if a working one is available.
     ///
-    /// The request's path is complete; its other fields may be anything that may be sent twice.
+    /// The request's path is complete. The request must be safe to send twice.
     pub(crate) async fn send(
         &self,
         request: Request<Full<Bytes>>,
         connect_timeout: Duration,
     ) -> Result<(hyper::Response<Incoming>, Connection), ModelError> {
         loop {
-            // In a statement of its own: the lock is not held while we wait.
+            // In a separate statement, so that the lock is not held during the await.
             let idle = self.lock().idle.pop();
             let Some(mut connection) = idle else { break };
             if connection.ready().await.is_ok()
@@ -207,7 +208,7 @@ impl Source {
     }
 }
 
-/// An error and its cause, such as the alert with which a server rejects a certificate.
+/// Formats an error with its cause, such as the alert with which a server rejects a certificate.
 fn with_cause(error: &hyper::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),
@@ -254,7 +255,7 @@ mod tests {
             }
             total += begin.elapsed();
         }
-        // A quarter, a half, one, two and four seconds, then five each.
+        // Penalties of 0.25, 0.5, 1, 2 and 4 seconds, then 5 seconds each.
         let expected = Duration::from_millis(7_750 + 5 * 5_000);
         assert!(total >= expected && total < expected + Duration::from_millis(200), "{total:?}");
         source.forgive();

@@ -1,4 +1,4 @@
-//! Requests to whichever source answers first in the order of preference.
+//! Requests to the first source that answers, in order of preference.
 
 use std::time::Duration;
 
@@ -20,14 +20,14 @@ use crate::limits::SMALL_ANSWER_LEN_MAX_BYTES;
 pub(crate) struct Sources {
     all: Vec<Source>,
     times: Times,
-    /// Shown with each request.
+    /// Authorization header of each request.
     authorization: Option<HeaderValue>,
 }
 
-/// An answer whose body is still to be read.
+/// Response whose body is still to be read.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// Which source it is from.
+    /// Index of the source.
     pub(crate) at: usize,
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -53,14 +53,14 @@ impl Sources {
         self.all[at].name()
     }
 
-    /// In order of preference, those that have failed lately at the end.
+    /// Returns the indices of the sources in order of preference; recently failed ones come last.
     pub(crate) fn order(&self) -> Vec<usize> {
         let mut order: Vec<_> = (0..self.all.len()).collect();
         order.sort_by_key(|at| self.all[*at].is_avoided());
         order
     }
 
-    /// Remembers what a source has done.
+    /// Applies the consequences of an error to a source.
     pub(crate) fn judge(&self, at: usize, error: &ModelError) {
         if error.is_sick() {
             tracing::debug!(%error, "a source failed");
@@ -68,8 +68,8 @@ impl Sources {
         }
     }
 
-    /// Sends a request to one source, and waits for the head of a good answer; `wait` is what it may take
-    /// longer than others.
+    /// Sends a request to one source, and waits for the head of a successful response. `wait` is added to the usual
+    /// timeout.
     pub(crate) async fn ask(
         &self,
         at: usize,
@@ -102,7 +102,7 @@ impl Sources {
         })
     }
 
-    /// Puts an object to a source.
+    /// Uploads an object to a source.
     pub(crate) async fn put(&self, at: usize, path: &str, bytes: Bytes) -> Result<Bytes, ModelError> {
         let request = self.request(at, Method::PUT, path, bytes)?;
         let answer = self.exchange(at, request, self.times.stall).await?;
@@ -144,7 +144,7 @@ impl Sources {
         Ok(Answer { at, status: head.status, headers: head.headers, body, connection })
     }
 
-    /// The next bytes of an answer; none at its end.
+    /// Returns the next bytes of a response; `None` at its end.
     pub(crate) async fn next(&self, answer: &mut Answer) -> Result<Option<Bytes>, ModelError> {
         let waited = self.times.stall;
         let source_name = || self.name(answer.at);
@@ -162,12 +162,12 @@ impl Sources {
         }
     }
 
-    /// An answer was read to its end: its connection can take another request.
+    /// Completes a response that was read to its end, so that its connection can be reused.
     pub(crate) fn finish(&self, answer: Answer) {
         self.all[answer.at].keep(answer.connection);
     }
 
-    /// The whole of an answer that is a pointer or an error.
+    /// Reads the whole body of a pointer or an error.
     pub(crate) async fn read_small(&self, mut answer: Answer) -> Result<Bytes, ModelError> {
         let mut text = BytesMut::new();
         while let Some(bytes) = self.next(&mut answer).await? {

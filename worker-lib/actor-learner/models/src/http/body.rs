@@ -1,4 +1,4 @@
-//! Bodies of answers, without a copy for each reader.
+//! Response bodies, which are not copied for each reader.
 
 use std::io;
 use std::pin::Pin;
@@ -10,12 +10,12 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use crate::arriving::Follower;
 use crate::limits::SLICE_LEN_BYTES;
 
-/// The body of an answer.
+/// Body of a response.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// Bytes that are there.
+    /// Bytes that are available.
     Ready(Bytes),
-    /// Bytes that may still be on their way.
+    /// Bytes that may still be arriving.
     Following(Follower),
 }
 

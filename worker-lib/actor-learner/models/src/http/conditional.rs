@@ -5,18 +5,18 @@ use hyper::header::{HeaderName, IF_MATCH, IF_NONE_MATCH, IF_RANGE, RANGE};
 
 use super::range::{Asked, parse};
 
-/// What to answer instead of the object.
+/// Outcome of a request's conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Go on.
+    /// Send the object.
     Send,
-    /// 304: the reader has it.
+    /// 304: the reader already has the object.
     NotModified,
-    /// 412: it is not what the reader wants.
+    /// 412: the object does not meet the reader's condition.
     PreconditionFailed,
 }
 
-/// Judges If-Match and If-None-Match.
+/// Evaluates If-Match and If-None-Match.
 pub(crate) fn judge(headers: &HeaderMap, etag: &str) -> Verdict {
     if let Some(wanted) = text(headers, IF_MATCH)
         && !list_has(&wanted, etag, false)
@@ -29,7 +29,7 @@ pub(crate) fn judge(headers: &HeaderMap, etag: &str) -> Verdict {
     Verdict::Send
 }
 
-/// What of the object is asked for: a range counts only if If-Range, where there is one, names this object.
+/// Returns the requested part of the object. A range counts only if If-Range is absent or names this object.
 pub(crate) fn asked(headers: &HeaderMap, etag: &str, len_bytes: u64) -> Asked {
     let is_another = text(headers, IF_RANGE).is_some_and(|wanted| wanted.trim() != etag);
     match text(headers, RANGE) {
@@ -38,13 +38,13 @@ pub(crate) fn asked(headers: &HeaderMap, etag: &str, len_bytes: u64) -> Asked {
     }
 }
 
-/// All lines of a field as one list.
+/// Joins all lines of a field into one list.
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let lines: Vec<_> = headers.get_all(name).iter().map(|line| line.to_str().unwrap_or_default()).collect();
     (!lines.is_empty()).then(|| lines.join(","))
 }
 
-/// In a weak comparison the mark of a weak ETag is not looked at.
+/// Returns whether a list contains the ETag. A weak comparison ignores the mark of a weak ETag.
 fn list_has(list: &str, etag: &str, is_weak: bool) -> bool {
     let bare = |tag: &str| if is_weak { tag.strip_prefix("W/").unwrap_or(tag) == etag } else { tag == etag };
     list.split(',').map(str::trim).any(|item| item == "*" || bare(item))

@@ -1,4 +1,4 @@
-//! Answers with objects.
+//! Responses with objects.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::Manifest;
 use crate::arriving::Arriving;
 use crate::manifest::Sha256Digest;
 
-/// A version never changes: a year is the longest that caches keep anything.
+/// Cache policy of a version, which never changes. One year is the conventional maximum.
 const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
-/// Where the bytes of an object are.
+/// Bytes of an object.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
-    /// Here.
+    /// All bytes are available.
     Ready(Bytes),
-    /// Some may be on their way.
+    /// Some bytes may still be arriving.
     Arriving(Arc<Arriving>),
 }
 
@@ -38,7 +38,7 @@ impl Content {
     }
 }
 
-/// The answer to GET or HEAD, with ranges and conditions.
+/// Returns the response to GET or HEAD, with ranges and conditions.
 pub(crate) fn answer(
     method: &Method,
     headers: &HeaderMap,
@@ -57,7 +57,7 @@ pub(crate) fn answer(
         Verdict::Send => {}
     }
     let len_bytes = manifest.len_bytes;
-    // Ranges are defined for GET only.
+    // HTTP defines ranges for GET only.
     let asked =
         if *method == Method::GET { conditional::asked(headers, &etag, len_bytes) } else { Asked::Whole };
     let part = match asked {
@@ -91,10 +91,10 @@ fn insert(headers: &mut HeaderMap, name: HeaderName, text: &str) {
     headers.insert(name, HeaderValue::from_str(text).expect("digits and ASCII signs are a header"));
 }
 
-/// The manifest of a whole object, from what [`answer`] says of it.
+/// Returns the manifest of a whole object from the headers that [`answer`] sets.
 ///
 /// # Errors
-/// The field that is missing or means nothing.
+/// Returns the name of the field that is missing or invalid.
 pub(crate) fn manifest(headers: &HeaderMap, len_bytes: u64) -> Result<Manifest, &'static str> {
     let text = |name: &'static str| headers.get(name).and_then(|value| value.to_str().ok()).ok_or(name);
     let number = |name: &'static str| text(name)?.parse::<u64>().map_err(|_| name);

@@ -1,4 +1,4 @@
-//! Answers with pointers: which version is the latest.
+//! Responses with pointers to the latest version.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use super::{AGE_HEADER, AS_OF_HEADER, HELD_HEADER};
 use crate::Manifest;
 use crate::manifest::{millis, unix_ms};
 
-/// How long caches may use a pointer.
+/// Times for which caches may use a pointer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Freshness {
-    /// Without asking again.
+    /// Time without revalidation.
     pub(crate) fresh: Duration,
-    /// While they ask again, or cannot.
+    /// Additional time while the cache revalidates the pointer or cannot do so.
     pub(crate) stale: Duration,
 }
 
@@ -34,7 +34,7 @@ impl Freshness {
     }
 }
 
-/// A pointer that was certainly the latest `age` ago.
+/// Returns the response with a pointer that was known to be the latest `age` ago.
 pub(crate) fn answer(
     (method, headers): (&Method, &HeaderMap),
     query: PointerQuery,
@@ -62,7 +62,7 @@ pub(crate) fn answer(
     Ok(response)
 }
 
-/// 204: there was no newer version while somebody waited for one.
+/// Returns 204: no newer version appeared during the wait.
 pub(crate) fn nothing_newer(age: Duration, query: PointerQuery, freshness: Freshness) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -77,19 +77,20 @@ fn describe(headers: &mut HeaderMap, age: Duration, cache_control: HeaderValue) 
     headers.insert(AS_OF_HEADER, HeaderValue::from(unix_ms().saturating_sub(millis(age))));
 }
 
-/// Adds how long the request was held: so much later than asked for is what the answer says.
+/// Adds the time for which the request was held. The response is that much more recent than the request.
 pub(crate) fn held(mut response: Response<Body>, time: Duration) -> Response<Body> {
     response.headers_mut().insert(HELD_HEADER, HeaderValue::from(millis(time)));
     response
 }
 
-/// How long the request was held.
+/// Returns the time for which the request was held.
 pub(crate) fn held_for(headers: &HeaderMap) -> Duration {
     let text = headers.get(HELD_HEADER).and_then(|value| value.to_str().ok());
     Duration::from_millis(text.and_then(|text| text.parse().ok()).unwrap_or_default())
 }
 
-/// How old a pointer is, from what [`answer`] says of it: by the clocks of machines only if no cache has counted.
+/// Returns the age of a pointer from the headers that [`answer`] sets. The clocks of the machines are used only if no
+/// cache has counted the age.
 pub(crate) fn age(headers: &HeaderMap) -> Duration {
     let number = |name| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
     let by_clocks = || Some(unix_ms().saturating_sub(number(AS_OF_HEADER)?));

@@ -1,19 +1,20 @@
-//! The field Range (RFC 9110 section 14): one range of bytes.
+//! Range field (RFC 9110 section 14), for a single range of bytes.
 
 use std::ops::Range;
 
-/// What of an object is asked for.
+/// Requested part of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// All of it: no range, several of them, another unit, or nonsense. The RFC wants the field ignored then.
+    /// The whole object: there is no range, there are several, or the field has another unit or is invalid. The RFC
+    /// requires that the field is ignored in these cases.
     Whole,
-    /// A part that is not empty.
+    /// A non-empty part.
     Part(Range<u64>),
-    /// A range that begins behind the end.
+    /// A range that begins after the end.
     Nothing,
 }
 
-/// Reads the field for an object of so many bytes.
+/// Parses the field for an object of `len_bytes` bytes.
 pub(crate) fn parse(field: &str, len_bytes: u64) -> Asked {
     let Some((unit, range)) = field.split_once('=') else { return Asked::Whole };
     let Some((first, last)) = range.trim().split_once('-') else { return Asked::Whole };
@@ -41,7 +42,7 @@ enum Position {
     At(u64),
 }
 
-/// A number that is too large for 64 bits is behind every end.
+/// Parses a position. A number that does not fit into 64 bits is after the end of any object.
 fn position(text: &str) -> Option<Position> {
     let text = text.trim();
     if text.is_empty() {

@@ -1,4 +1,4 @@
-//! Why a request is not answered with what it asks for.
+//! Refusals of requests.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::manifest::millis;
 use crate::store::PublishError;
 use crate::{ModelName, limits};
 
-/// A refusal: status, error code in the JSON answer, and message at once.
+/// Refusal of a request, which determines the status, the error code in the JSON response, and the message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("no such path: expected /models/NAME/latest, /models/NAME/VERSION or /metrics")]
@@ -53,20 +53,20 @@ pub(crate) enum Refusal {
     ModelTooOld { name: ModelName, age_ms: u64, limit_ms: u64, reason: String },
 }
 
-/// The JSON of a refusal.
+/// JSON body of a refusal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ErrorAnswer {
-    /// A word for programs, such as `unknown_version`.
+    /// Machine-readable error code, such as `unknown_version`.
     pub(crate) error: String,
-    /// For people.
+    /// Human-readable message.
     pub(crate) message: String,
-    /// Versions that can be had, if the one asked for cannot.
+    /// Available versions, if the requested one is not available.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) kept: Option<Vec<u64>>,
 }
 
 impl Refusal {
-    /// The word for programs.
+    /// Returns the machine-readable error code.
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::UnknownPath => "unknown_path",
@@ -112,7 +112,7 @@ impl Refusal {
         }
     }
 
-    /// As an answer, which no cache keeps.
+    /// Returns the refusal as a response that caches do not store.
     pub(crate) fn answer(&self) -> Response<Body> {
         let kept = if let Self::UnknownVersion { kept, .. } = self { Some(kept.clone()) } else { None };
         let answer = ErrorAnswer { error: self.code().to_owned(), message: self.to_string(), kept };
@@ -141,7 +141,8 @@ impl Refusal {
         response
     }
 
-    /// A model that is too old: its age, the bound, and why there is no newer one.
+    /// Returns the refusal of a model that is too old, with its age, the bound, and the reason why there is no newer
+    /// one.
     pub(crate) fn too_old(name: &ModelName, age: Duration, limit: Duration, reason: &str) -> Self {
         let (age_ms, limit_ms) = (millis(age), millis(limit));
         Self::ModelTooOld { name: name.clone(), age_ms, limit_ms, reason: reason.to_owned() }

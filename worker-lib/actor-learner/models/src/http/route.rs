@@ -1,4 +1,4 @@
-//! What a request asks for.
+//! Routes of requests.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use crate::ModelName;
 use crate::limits::WAIT_MAX;
 use crate::manifest::millis;
 
-/// The object of a path.
+/// Target of a request's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// The pointer to the latest version.
+    /// Pointer to the latest version.
     Latest { name: ModelName, query: PointerQuery },
-    /// A version.
+    /// Version of a model.
     Object { name: ModelName, version: u64 },
-    /// Counters.
+    /// Counters of the server.
     Metrics,
 }
 
-/// `?after=VERSION&wait=MS`.
+/// Query parameters `?after=VERSION&wait=MS`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PointerQuery {
-    /// Only a version newer than this is of use.
+    /// Return only a version that is newer than this one.
     pub(crate) after: Option<u64>,
-    /// Time to wait for one.
+    /// Time to wait for such a version.
     pub(crate) wait: Option<Duration>,
 }
 
@@ -69,7 +69,7 @@ impl PointerQuery {
     }
 }
 
-/// Only GET and HEAD.
+/// Rejects methods other than GET and HEAD.
 pub(crate) fn check_method(method: &Method, allowed: &'static str) -> Result<(), Refusal> {
     let is_known = matches!(*method, Method::GET | Method::HEAD);
     is_known.then_some(()).ok_or_else(|| Refusal::MethodNotAllowed { method: method.to_string(), allowed })

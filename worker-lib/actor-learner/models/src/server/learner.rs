@@ -1,4 +1,4 @@
-//! The learner's end: serves a store, and takes models from other processes if it may.
+//! Server of the learner, which serves a store and, if permitted, accepts models from other processes.
 
 use std::io;
 use std::str::FromStr;
@@ -25,15 +25,15 @@ use crate::limits::{MODEL_AGE_MAX, POINTER_FRESH, UPLOADS_MAX};
 use crate::store::{Found, PublishError};
 use crate::{ModelName, ModelStore};
 
-/// Who may publish over HTTP, with `PUT /models/NAME/VERSION`.
+/// Clients that may publish over HTTP, with `PUT /models/NAME/VERSION`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PublishFrom {
-    /// Nobody: the learner has the store itself.
+    /// No client may publish; the learner itself uses the store.
     Nobody,
-    /// Who can open a Unix socket of the server.
+    /// Clients that connect to a Unix socket of the server may publish.
     #[default]
     UnixSockets,
-    /// Everybody who reaches the server.
+    /// All clients that can reach the server may publish.
     Everywhere,
 }
 
@@ -50,14 +50,15 @@ impl FromStr for PublishFrom {
     }
 }
 
-/// What the learner's server does.
+/// Options of the learner's server.
 #[derive(Clone, Debug)]
 pub struct LearnerOptions {
-    /// Connections.
+    /// Options of the HTTP server.
     pub server: ServerOptions,
-    /// Who may publish over HTTP.
+    /// Clients that may publish over HTTP.
     pub publish_from: PublishFrom,
-    /// How long caches may use a pointer while they ask for it again, or cannot reach the learner; whole seconds.
+    /// Time for which caches may use a pointer while they revalidate it or cannot reach the learner; in whole
+    /// seconds.
     pub stale: Duration,
 }
 
@@ -70,12 +71,12 @@ impl Default for LearnerOptions {
 /// Serves a store.
 ///
 /// # Errors
-/// If an address cannot be listened at; the error names it.
+/// Fails if an address cannot be listened on; the error names it.
 pub async fn serve(store: Arc<ModelStore>, listen: &[Listen], options: LearnerOptions) -> io::Result<Server> {
     serve_at(store, Reserved::all(listen)?, options).await
 }
 
-/// As [`serve`], at addresses that are reserved.
+/// Serves as [`serve`] does, on addresses that are already reserved.
 pub(crate) async fn serve_at(
     store: Arc<ModelStore>,
     reserved: Vec<Reserved>,
@@ -136,7 +137,7 @@ impl Handler for Learner {
 }
 
 impl Learner {
-    /// The pointer that a reader wants; none if there is a model, but nothing newer in time.
+    /// Returns the pointer that a reader wants, or `None` if the model exists but no newer version appeared in time.
     async fn latest(
         &self,
         name: &ModelName,
@@ -172,7 +173,7 @@ impl Learner {
         let _permit = self.uploads.try_acquire().map_err(|_| busy)?;
         let bytes = self.receive(body).await?;
         let (store, name) = (Arc::clone(&self.store), name.clone());
-        // Digests of a large model would hold up the readers of this thread.
+        // The digests of a large model would delay the readers that this thread serves.
         let published = tokio::task::spawn_blocking(move || store.publish(&name, version, bytes)).await;
         let manifest = published.map_err(|error| Refusal::UploadBroken(error.to_string()))??;
         let json = serde_json::to_vec(&manifest).expect("strings and numbers are JSON");
@@ -182,11 +183,11 @@ impl Learner {
         Ok(response)
     }
 
-    /// A body that is no longer than an object may be.
+    /// Receives a body that is no longer than the maximum size of an object.
     async fn receive(&self, mut body: Incoming) -> Result<Bytes, Refusal> {
         let limit_bytes = self.store.options().object_len_max_bytes;
         let too_large = |len_bytes| PublishError::TooLarge { len_bytes, limit_bytes };
-        // Without a length it may be as long as any.
+        // A body without a length may be of any length.
         let announced = body.size_hint().upper().unwrap_or(limit_bytes);
         if announced > limit_bytes {
             return Err(too_large(announced).into());

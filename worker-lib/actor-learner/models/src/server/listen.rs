@@ -1,4 +1,4 @@
-//! Where a server listens: TCP and Unix sockets.
+//! Listening addresses of a server: TCP and Unix sockets.
 
 use std::fmt;
 use std::io;
@@ -9,15 +9,15 @@ use std::str::FromStr;
 
 use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixStream};
 
-/// Connections that wait to be accepted; tokio's default.
+/// Length of the queue of connections to be accepted; tokio's default.
 const BACKLOG: u32 = 1024;
 
-/// An address to listen at: `ADDRESS:PORT`, or `unix:PATH`.
+/// Address to listen on: `ADDRESS:PORT`, or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// TCP; port 0 is any that is free.
+    /// TCP address; port 0 selects any free port.
     Tcp(SocketAddr),
-    /// A socket in the file system; one that nobody listens at is replaced.
+    /// Path of a Unix socket; a stale socket is replaced.
     Unix(PathBuf),
 }
 
@@ -41,8 +41,8 @@ impl fmt::Display for Listen {
     }
 }
 
-/// An address that is to be listened at. A TCP port is bound already, so that listening needs no privilege; until then
-/// connections are refused.
+/// Address reserved for listening. A TCP port is already bound, so that listening later needs no privilege; until
+/// then, connections are refused.
 #[derive(Debug)]
 pub(crate) enum Reserved {
     Tcp(TcpSocket, SocketAddr),
@@ -53,7 +53,7 @@ impl Reserved {
     /// Binds the ports of TCP addresses. Needs no runtime.
     ///
     /// # Errors
-    /// Names the address.
+    /// Returns an error that names the address.
     pub(crate) fn all(listens: &[Listen]) -> io::Result<Vec<Self>> {
         listens.iter().map(|listen| Self::new(listen).map_err(|error| named(listen, &error))).collect()
     }
@@ -71,7 +71,7 @@ impl Reserved {
     }
 
     /// # Errors
-    /// Names the address.
+    /// Returns an error that names the address.
     pub(crate) async fn listen(self) -> io::Result<Listener> {
         match self {
             Self::Tcp(socket, address) => {
@@ -93,14 +93,14 @@ fn named(listen: &Listen, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("listening at {listen}: {error}"))
 }
 
-/// A socket that listens. Dropping removes its file.
+/// Listening socket. Its file is removed when it is dropped.
 #[derive(Debug)]
 pub(crate) enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener, SocketFile),
 }
 
-/// A file that goes with its listener.
+/// File of a Unix socket, which is removed with its listener.
 #[derive(Debug)]
 pub(crate) struct SocketFile(PathBuf);
 
@@ -111,7 +111,7 @@ impl Drop for SocketFile {
 }
 
 impl Listener {
-    /// Where it listens.
+    /// Returns the address of the socket.
     pub(crate) fn at(&self) -> io::Result<Listen> {
         match self {
             Self::Tcp(listener) => listener.local_addr().map(Listen::Tcp),
@@ -120,7 +120,7 @@ impl Listener {
     }
 }
 
-/// Removes a socket that nobody listens at; another kind of file is left alone.
+/// Removes a socket on which no process listens. Other kinds of files are left alone.
 async fn remove_leftover(path: &Path) -> io::Result<()> {
     if UnixStream::connect(path).await.is_ok() {
         return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process listens there"));

@@ -1,4 +1,4 @@
-//! An HTTP/1.1 server with limits: for learners and for cells.
+//! HTTP/1.1 server with limits, for learners and cells.
 
 pub(crate) mod learner;
 mod listen;
@@ -38,17 +38,17 @@ use listen::Listener;
 pub(crate) use listen::Reserved;
 use paced::{Pace, Paced};
 
-/// After an accept that failed, as for lack of file descriptors.
+/// Pause after a failed accept, for example because of a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Who may use a server. By default nothing is asked for, and connections are plain.
+/// Access control of a server. By default, no token is required and connections are not encrypted.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// Who publishes shows this token, wherever publishing is allowed.
+    /// Token required to publish, wherever publishing is permitted.
     pub publish: Option<Token>,
-    /// Who reads models or counters shows this token.
+    /// Token required to read models or counters.
     pub read: Option<Token>,
-    /// TCP connections are TLS. Unix sockets stay plain.
+    /// TLS configuration of TCP connections. Unix sockets are never encrypted.
     #[cfg(feature = "tls")]
     pub tls: Option<crate::tls::TlsServer>,
 }
@@ -66,16 +66,16 @@ impl Access {
     }
 }
 
-/// What a server allows.
+/// Options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Connections that are served at once; one more is answered with 503.
+    /// Maximum number of concurrent connections; a further connection is answered with 503.
     pub connections_max: usize,
-    /// A request's head has to arrive within this; an idle connection is closed after it.
+    /// Timeout of a request's head, and idle timeout of a connection.
     pub header_timeout: Duration,
-    /// What slow readers are allowed.
+    /// Limits on slow readers.
     pub patience: Patience,
-    /// Who may use it.
+    /// Access control.
     pub access: Access,
 }
 
@@ -87,14 +87,14 @@ impl Default for ServerOptions {
     }
 }
 
-/// Where a request comes from.
+/// Origin of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Tcp,
     Unix,
 }
 
-/// What answers requests.
+/// Handler of requests.
 pub(crate) trait Handler: Send + Sync + 'static {
     fn answer(
         &self,
@@ -105,7 +105,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
     fn counters(&self) -> &Arc<Counters>;
 }
 
-/// A server that runs as tasks of the calling runtime. Dropping ends it, with all its connections.
+/// Server that runs as tasks of the calling runtime. Dropping it ends the server and all of its connections.
 #[derive(Debug)]
 pub struct Server {
     listens: Vec<Listen>,
@@ -114,7 +114,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at all of these, or fails.
+    /// Listens on all of these addresses, or fails.
     pub(crate) async fn start<H: Handler>(
         handler: Arc<H>,
         reserved: Vec<Reserved>,
@@ -136,12 +136,12 @@ impl Server {
         Ok(Self { listens, tasks: listeners.into_iter().map(accept).collect(), counters })
     }
 
-    /// Where it listens, in the order asked for, with the ports that were chosen.
+    /// Returns the addresses of the server, in the order requested, with the ports that were selected.
     pub fn listens(&self) -> &[Listen] {
         &self.listens
     }
 
-    /// What it has done.
+    /// Returns the statistics of the server.
     pub fn stats(&self) -> Stats {
         self.counters.stats()
     }
@@ -161,13 +161,13 @@ struct Shared<H> {
 }
 
 async fn accept<H: Handler>(listener: Listener, shared: Arc<Shared<H>>) {
-    // With this task all of its connections end.
+    // All connections end with this task.
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
         let accepted = match &listener {
             Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
-                // What is small is urgent here.
+                // Small responses are urgent here.
                 let _ = stream.set_nodelay(true);
                 spawn(&mut connections, &shared, |seat| serve_tcp(stream, Arc::clone(&shared), seat));
             }),
@@ -184,7 +184,7 @@ async fn accept<H: Handler>(listener: Listener, shared: Arc<Shared<H>>) {
     }
 }
 
-/// Begins to serve a connection, if there is a place for it.
+/// Starts to serve a connection if there is a free slot.
 fn spawn<H: Handler, F: Future<Output = ()> + Send + 'static>(
     connections: &mut JoinSet<()>,
     shared: &Arc<Shared<H>>,
@@ -200,7 +200,7 @@ fn spawn<H: Handler, F: Future<Output = ()> + Send + 'static>(
     }
 }
 
-/// Serves a TCP connection, after a handshake if it is to be TLS.
+/// Serves a TCP connection, after a handshake if TLS is enabled.
 async fn serve_tcp<H: Handler>(stream: TcpStream, shared: Arc<Shared<H>>, seat: Seat) {
     #[cfg(feature = "tls")]
     if let Some(tls) = &shared.options.access.tls {
@@ -215,7 +215,7 @@ async fn serve_tcp<H: Handler>(stream: TcpStream, shared: Arc<Shared<H>>, seat: 
     serve(stream, Origin::Tcp, shared, seat).await;
 }
 
-/// What a connection holds while it is open.
+/// Slot that a connection holds while it is open.
 enum Seat {
     Served(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit),
     Refused(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit),
@@ -280,7 +280,7 @@ async fn answer<H: Handler>(
     })
 }
 
-/// The counters as an answer.
+/// Returns the counters as a response.
 pub(crate) fn metrics(counters: &Counters) -> Response<Body> {
     let mut response = Response::new(Body::Ready(Bytes::from(counters.stats().text())));
     let text = HeaderValue::from_static("text/plain; version=0.0.4");
@@ -288,7 +288,7 @@ pub(crate) fn metrics(counters: &Counters) -> Response<Body> {
     response
 }
 
-/// Counts a connection as long as it is open.
+/// Guard that counts a connection for as long as it is open.
 struct Open<'a>(&'a Counters);
 
 impl<'a> Open<'a> {

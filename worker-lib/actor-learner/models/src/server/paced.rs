@@ -1,8 +1,7 @@
-//! A connection whose peer may keep us waiting for only so long.
+//! Connection with a limit on the time for which its peer may delay it.
 //!
-//! Counted is the time in which the kernel takes no more bytes of an answer because the reader does not. The
-//! time in which there
-//! is nothing to write, as while a cell waits for upstream, is not the reader's.
+//! The limit counts the time during which the kernel accepts no more bytes of a response because the reader does not
+//! receive them. It does not count the time without anything to write, for example while a cell waits for upstream.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -18,27 +17,28 @@ use crate::counters::Counters;
 use crate::limits::STALL_TIMEOUT;
 use crate::manifest::millis;
 
-/// How patient a server is with its readers.
+/// Limits on slow readers.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// A reader that takes nothing for so long is cut off.
+    /// Timeout after which a reader that receives nothing is disconnected.
     pub stall: Duration,
-    /// So is one that keeps us waiting for longer than its answer takes at this rate, and `stall` more.
+    /// Minimum rate in bytes per second. A reader is disconnected if it delays a response for longer than the
+    /// response takes at this rate, plus `stall`.
     pub bytes_per_s_min: u64,
 }
 
 impl Patience {
-    /// How long a peer may keep us waiting altogether for so many bytes.
+    /// Returns the total time for which a peer may delay a response of `len_bytes` bytes.
     pub(crate) fn allowance(self, len_bytes: u64) -> Duration {
         self.stall + Duration::from_secs_f64(len_bytes as f64 / self.bytes_per_s_min.max(1) as f64)
     }
 }
 
-/// What the answers tell their connection.
+/// State that responses share with their connection.
 #[derive(Debug)]
 pub(crate) struct Pace {
     patience: Patience,
-    /// Milliseconds that the answer under way may still keep us waiting.
+    /// Remaining time in milliseconds for which the reader may delay the current response.
     allowed_ms: AtomicU64,
 }
 
@@ -47,18 +47,18 @@ impl Pace {
         Self { patience, allowed_ms: AtomicU64::new(millis(patience.allowance(0))) }
     }
 
-    /// An answer of so many bytes begins.
+    /// Begins a response of `len_bytes` bytes.
     pub(crate) fn begin(&self, len_bytes: u64) {
         self.allowed_ms.store(millis(self.patience.allowance(len_bytes)), Ordering::Relaxed);
     }
 
-    /// The reader has kept us waiting for so long.
+    /// Deducts the time for which the reader has delayed the response.
     fn spend(&self, time: Duration) {
         let left = self.allowed_ms.load(Ordering::Relaxed).saturating_sub(millis(time));
         self.allowed_ms.store(left, Ordering::Relaxed);
     }
 
-    /// How long to wait for the reader's next step.
+    /// Returns the time to wait for the reader's next progress.
     fn wait(&self) -> Duration {
         self.patience.stall.min(Duration::from_millis(self.allowed_ms.load(Ordering::Relaxed)))
     }
@@ -70,13 +70,13 @@ impl Default for Patience {
     }
 }
 
-/// A connection with a [`Pace`].
+/// Connection with a [`Pace`].
 #[derive(Debug)]
 pub(crate) struct Paced<S> {
     stream: S,
     pace: Arc<Pace>,
     counters: Arc<Counters>,
-    /// Since when the kernel has taken nothing, and the end of patience.
+    /// Time since which the kernel has accepted nothing, and the timer of the limit.
     blocked: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
@@ -157,7 +157,7 @@ mod tests {
 
     const STALL: Duration = Duration::from_secs(10);
 
-    /// Writes to a reader that takes `read_len` bytes each second, in virtual time.
+    /// Writes to a reader that receives `read_len` bytes per second, in virtual time.
     async fn write(len: usize, read_len: usize) -> io::Result<()> {
         let (writer, mut reader) = duplex(1024);
         let pace = Arc::new(Pace::new(Patience { stall: STALL, bytes_per_s_min: 1000 }));

@@ -12,7 +12,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Exit status for options that cannot be used, as for a wrong command line.
+/// Exit status for unusable options; the same as for an invalid command line.
 const BAD_OPTIONS: u8 = 2;
 
 /// Serves one shard of experience replay until SIGTERM or SIGINT.

@@ -1,4 +1,4 @@
-//! The limit on open files.
+//! Limit on open files.
 
 use anyhow::{Context as _, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -6,11 +6,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::limits::DESCRIPTORS_RESERVED;
 use crate::server::CONNECTIONS_DEFAULT;
 
-/// Raises the limit as far as it is needed and allowed, so that connections leave descriptors for the journal. Returns
-/// the number of connections that fit, which is below `wanted` only if `wanted` is the default.
+/// Raises the limit on open files as far as necessary and permitted, so that connections leave file descriptors for
+/// the journal. Returns the number of connections that fit, which is below `wanted` only if `wanted` is the default.
 ///
 /// # Errors
-/// More connections than fit.
+/// Fails if an explicitly requested number of connections does not fit.
 pub(super) fn connections(wanted: usize) -> anyhow::Result<usize> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let (current, maximum) = (current.unwrap_or(u64::MAX), maximum.unwrap_or(u64::MAX));
@@ -30,7 +30,7 @@ pub(super) fn connections(wanted: usize) -> anyhow::Result<usize> {
     Ok(fits)
 }
 
-/// Connections that fit into a limit.
+/// Returns the number of connections that fit into a limit on open files.
 fn fitting(wanted: usize, limit: u64) -> anyhow::Result<usize> {
     let most = limit.saturating_sub(DESCRIPTORS_RESERVED);
     let least = if wanted == CONNECTIONS_DEFAULT { 1 } else { wanted as u64 };

@@ -1,4 +1,4 @@
-//! The sandbox of `replayd`.
+//! Sandbox of `replayd`.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use tokio::runtime::Builder;
 
 use crate::server::Address;
 
-/// Overrides the number of tokio's worker threads.
+/// Environment variable that overrides the number of tokio's worker threads.
 const WORKERS_VARIABLE: &str = "TOKIO_WORKER_THREADS";
 
-/// The runtime to be built in the sandbox. tokio reads the limit of the control group on CPU time from files, which the
-/// sandbox does not allow, so the number of workers is determined here.
+/// Returns a builder for a runtime inside the sandbox. It sets the number of workers explicitly because tokio reads
+/// the CPU quota of the cgroup from files to which the sandbox denies access.
 pub(super) fn runtime() -> Builder {
     let mut builder = Builder::new_multi_thread();
     builder.enable_all();
@@ -24,8 +24,8 @@ pub(super) fn runtime() -> Builder {
     builder
 }
 
-/// Gives up all capabilities, and all files but those of the data directory and of Unix sockets to listen at. Creates
-/// the data directory, because a rule of Landlock needs one that exists.
+/// Drops all capabilities, and access to all files except those of the data directory and the Unix sockets to listen
+/// on. Creates the data directory, because a Landlock rule needs an existing directory.
 pub(super) fn enter(data_dir: Option<&Path>, addresses: &[Address]) -> anyhow::Result<ServerSandbox> {
     let mut files = FileRules::default();
     if let Some(directory) = data_dir {
@@ -40,7 +40,7 @@ pub(super) fn enter(data_dir: Option<&Path>, addresses: &[Address]) -> anyhow::R
     ServerSandbox::enter("replayd", &files).context("cannot enter the sandbox: --no-sandbox runs without it")
 }
 
-/// Filters system calls, and logs what is in force.
+/// Installs the system-call filter, and logs the protections in force.
 pub(super) fn filter(sandbox: ServerSandbox) {
     let in_force = sandbox.filter(&file_calls(server_calls()));
     for warning in in_force.warnings() {

@@ -1,4 +1,4 @@
-//! A channel whose requests carry a token.
+//! Channel that adds a token to each request.
 
 use std::task::{Context, Poll};
 
@@ -9,7 +9,7 @@ use tower_service::Service;
 
 use crate::server::Token;
 
-/// A channel to a shard.
+/// Channel to a shard.
 #[derive(Clone)]
 pub(super) struct Bearer {
     channel: Channel,

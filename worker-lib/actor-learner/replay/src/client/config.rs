@@ -5,13 +5,13 @@ use std::time::Duration;
 use super::error::ClientError;
 use crate::server::Token;
 
-/// Certificates of a client, in PEM.
+/// Certificates that a client uses, in PEM.
 #[cfg(feature = "tls")]
 #[derive(Clone, PartialEq)]
 pub struct ClientTls {
-    /// Certificates of the authorities that may vouch for shards.
+    /// Certificates of the authorities that are trusted to sign shard certificates.
     pub ca: Vec<u8>,
-    /// The client's own certificate and its private key, for shards that want one.
+    /// Certificate and private key of the client, for shards that require client certificates.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -34,38 +34,38 @@ impl std::fmt::Debug for ClientTls {
     }
 }
 
-/// How a client behaves.
+/// Options of a client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientConfig {
-    /// `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH` of each shard, or `reverb://HOST:PORT` of a Reverb server; all clients name
-    /// them alike, in any order.
+    /// Addresses of the shards: `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH`, or `reverb://HOST:PORT` for a
+    /// Reverb server. All clients must use the same names, in any order.
     pub shards: Vec<String>,
-    /// The token of shards that were started with one. Not for Reverb servers, which have none.
+    /// Token of the shards that require one. Reverb servers do not support tokens.
     pub token: Option<Token>,
-    /// How `https` addresses are verified; needed where there are any.
+    /// Certificates for `https` addresses; required if there is any such address.
     #[cfg(feature = "tls")]
     pub tls: Option<ClientTls>,
-    /// How long a shard may hold a request back: what the rate limiter or a full table does to the caller.
+    /// Maximum time for which a shard may hold back a request because of its rate limiter or a full table.
     pub wait: Duration,
-    /// How long shards that do not answer are tried, each and again, before the caller is told.
+    /// Maximum time for which shards that do not answer are retried before the call fails.
     pub patience: Duration,
-    /// How long an insert that may have arrived is tried at the same shard, which knows whether it has, before it goes
-    /// to the next one, where it may be a second time.
+    /// Maximum time for which an insert that may have arrived is retried on the same shard, which can detect the
+    /// duplicate. After that, the insert goes to the next shard, where it may be stored a second time.
     pub failover_after: Duration,
-    /// Inserts of one writer that are under way at a time; 1 to 512. More wait.
+    /// Maximum number of inserts of one writer in flight; 1 to 512. Further inserts wait.
     pub in_flight_max: usize,
-    /// First pause between two attempts; each is twice the one before, up to `backoff_max`, of which a random part.
+    /// Initial backoff between two attempts. It doubles with each attempt up to `backoff_max`, and is randomised.
     pub backoff_min: Duration,
-    /// See [`Self::backoff_min`].
+    /// Maximum backoff; see [`Self::backoff_min`].
     pub backoff_max: Duration,
-    /// How often the sizes of shards that were not heard of are asked for.
+    /// Interval after which the size of a shard is requested again if no response has reported it.
     pub refresh: Duration,
-    /// Which shards samples come from follows from it.
+    /// Seed of the random choice of the shards to sample from.
     pub seed: u64,
 }
 
 impl ClientConfig {
-    /// The usual options.
+    /// Returns the default options for these shards.
     pub fn new(shards: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             shards: shards.into_iter().map(Into::into).collect(),
@@ -87,7 +87,8 @@ impl ClientConfig {
         if self.shards.is_empty() {
             return Err(ClientError::NoShard);
         }
-        // Half of the numbers that a shard remembers: one that is still tried must not be forgotten.
+        // Half of the numbers that a shard remembers, because a number that is still being retried must not be
+        // forgotten.
         if !(1..=IN_FLIGHT_MAX).contains(&self.in_flight_max) {
             let value = self.in_flight_max.to_string();
             return Err(ClientError::Option { field: "in_flight_max", value, expected: "1 to 512" });

@@ -1,67 +1,67 @@
-//! Why a client cannot do what it was asked.
+//! Errors of the client.
 
 use tonic::Code;
 
-/// A failure of a call.
+/// Failure of a call.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ClientError {
-    /// A shard has answered, and the same request would be answered the same way, or the client's time was over.
+    /// A shard refused the request, and would refuse it again; or the client's wait time expired.
     #[error("shard {shard}: {text}")]
     Refused {
         /// Address of the shard.
         shard: String,
         /// gRPC status code.
         code: Code,
-        /// What the shard says.
+        /// Message of the shard.
         text: String,
     },
-    /// No shard has answered for as long as the client waits.
+    /// No shard answered within the client's timeout.
     #[error("no shard has answered within {patience_ms} ms; the last failure was of {shard}: {text}")]
     Unreachable {
-        /// How long it was tried.
+        /// Time for which the client retried, in milliseconds.
         patience_ms: u64,
         /// Address of the shard that was tried last.
         shard: String,
-        /// Why it failed.
+        /// Cause of the failure.
         text: String,
     },
-    /// An address that is none.
+    /// An address is invalid.
     #[error(
         "shard is {address:?}, expected http://HOST:PORT, https://HOST:PORT, unix:PATH or reverb://HOST:PORT"
     )]
     Address {
-        /// As it was given.
+        /// Invalid address.
         address: String,
     },
-    /// An address that needs TLS, and certificates that do not fit.
+    /// An address needs TLS, but the certificates do not allow it.
     #[error("shard {address} cannot be reached with TLS, expected certificates in PEM: {reason}")]
     Tls {
         /// Address of the shard.
         address: String,
-        /// Why not.
+        /// Cause of the failure.
         reason: String,
     },
-    /// A client needs a shard.
+    /// The list of shards is empty.
     #[error("shards is empty, expected at least one address")]
     NoShard,
-    /// A field of an option.
+    /// An option is out of its range.
     #[error("{field} is {value}, expected {expected}")]
     Option {
         /// Name of the field.
         field: &'static str,
-        /// What it was.
+        /// Invalid value.
         value: String,
-        /// What it may be.
+        /// Valid values.
         expected: &'static str,
     },
-    /// A shard has answered what it should not.
+    /// A shard sent an invalid response.
     #[error("shard {shard} has answered {found}, expected {expected}")]
     Answer {
         /// Address of the shard.
         shard: String,
-        /// What it said.
+        /// Response received.
         found: String,
-        /// What it should have said.
+        /// Response expected.
         expected: String,
     },
     /// The runtime of the blocking client could not be started.
@@ -70,7 +70,8 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Whether the request was held back for as long as the client waits: there is nothing to draw, or no room.
+    /// Returns whether the request was held back for the whole wait time because there was nothing to sample or no
+    /// room.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::Refused { code: Code::DeadlineExceeded, .. })
     }
@@ -80,7 +81,8 @@ impl ClientError {
     }
 }
 
-/// The message of a status, and those of its causes: a failed handshake is the cause of a "transport error".
+/// Returns the message of a status and those of its causes. For example, a failed handshake is only the cause of a
+/// "transport error".
 pub(super) fn with_causes(status: &tonic::Status) -> String {
     let mut text = status.message().to_owned();
     let mut cause = std::error::Error::source(status);
@@ -94,16 +96,16 @@ pub(super) fn with_causes(status: &tonic::Status) -> String {
     text
 }
 
-/// Whether one end of a TLS connection rejected the certificate of the other.
+/// Returns whether one end of a TLS connection rejected the certificate of the other.
 pub(super) fn is_certificate_rejected(status: &tonic::Status) -> bool {
     // h2 keeps only the text of an I/O error.
     let text = with_causes(status);
     text.contains("invalid peer certificate") || text.contains("received fatal alert")
 }
 
-/// Whether the shard, not the request, has failed: another attempt may succeed.
+/// Returns whether the failure is one of the shard, not of the request, so that another attempt may succeed.
 pub(super) fn is_failure_of_shard(status: &tonic::Status) -> bool {
-    // What tonic makes of a connection that breaks; a shard answers neither Unknown nor Cancelled, and Internal only of
-    // its disk.
+    // tonic maps a broken connection to these codes. A shard itself never answers Unknown or Cancelled, and answers
+    // Internal only if its disk fails.
     matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal)
 }

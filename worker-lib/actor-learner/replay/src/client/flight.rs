@@ -1,4 +1,4 @@
-//! Which of an actor's inserts are under way.
+//! Tracking of an actor's inserts in flight.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 use crate::limits::SEQ_WINDOW;
 use crate::lock;
 
-/// Hands out numbers, and holds back who would get too far ahead of the oldest insert that is not answered: a shard
-/// remembers a window of numbers, and one that is still tried must be in it.
+/// Assigns sequence numbers, and delays a request that would be too far ahead of the oldest unanswered insert. A
+/// shard remembers only a window of numbers, and a number that is still being retried must be inside it.
 pub(super) struct Flight {
     requests_max: usize,
     state: Mutex<State>,
@@ -19,11 +19,11 @@ pub(super) struct Flight {
 #[derive(Default)]
 struct State {
     next_seq: u64,
-    /// First numbers.
+    /// First sequence number of each request in flight.
     requests: BTreeSet<u64>,
 }
 
-/// A request's place; given up when dropped.
+/// Slot of a request in flight, released when dropped.
 pub(super) struct Seat {
     flight: Arc<Flight>,
     pub(super) first_seq: u64,
@@ -34,12 +34,12 @@ impl Flight {
         Self { requests_max, state: Mutex::default(), left: Notify::new() }
     }
 
-    /// Waits for a place for a request of up to [`SEQ_WINDOW`] items.
+    /// Waits for a slot for a request of up to [`SEQ_WINDOW`] items.
     pub(super) async fn enter(flight: &Arc<Self>, items: u64) -> Seat {
         loop {
             let left = flight.left.notified();
             tokio::pin!(left);
-            // From here on no departure is missed.
+            // Enables the notification before the check, so that no release is missed.
             left.as_mut().enable();
             if let Some(first_seq) = flight.try_enter(items) {
                 return Seat { flight: Arc::clone(flight), first_seq };

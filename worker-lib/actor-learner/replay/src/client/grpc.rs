@@ -1,5 +1,5 @@
-//! Calls whose requests are sent from where their parts are. tonic's encoder copies each message into a buffer of its
-//! own, which for payloads of megabytes takes longer than the system calls that send it.
+//! gRPC calls that send a request's parts without copying them. tonic's encoder copies each message into its own
+//! buffer, which for payloads of megabytes takes longer than the system calls that send it.
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, Version, header};
@@ -13,16 +13,16 @@ use tonic::{Status, Streaming};
 use tonic_prost::ProstCodec;
 use tower_service::Service;
 
-/// A flag for compression and a length of four bytes.
+/// Length of gRPC's message prefix: a compression flag and a length of four bytes.
 const PREFIX_BYTES: usize = 5;
-/// Parts below this length are cheaper to copy than to send on their own.
+/// Length below which copying a part is cheaper than sending it separately.
 const COPY_BYTES: usize = 4096;
 
-/// A message that is sent in parts.
+/// Message that is sent in parts.
 #[derive(Debug)]
 pub(super) struct Parts {
     parts: Vec<Bytes>,
-    /// What follows them.
+    /// Bytes that follow the finished parts.
     last: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ impl Parts {
         Self { parts: Vec::new(), last: vec![0; PREFIX_BYTES] }
     }
 
-    /// Where small parts go.
+    /// Returns the buffer for small parts.
     pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.last
     }
@@ -45,10 +45,10 @@ impl Parts {
         }
     }
 
-    /// The message with its prefix.
+    /// Returns the parts of the message, with its prefix.
     ///
     /// # Errors
-    /// It is longer than a prefix can say.
+    /// Fails if the message is longer than the prefix can express.
     pub(super) fn finish(mut self) -> Result<Vec<Bytes>, Status> {
         if !self.last.is_empty() {
             self.parts.push(self.last.into());
@@ -64,7 +64,7 @@ impl Parts {
     }
 }
 
-/// Calls a method. The request ends with `parts`.
+/// Calls a method with the request `parts`.
 pub(super) async fn call<M: Message + Default + 'static>(
     mut channel: impl Service<Request<Body>, Response = Response<Body>, Error = tonic::transport::Error>,
     path: &'static str,
@@ -91,10 +91,10 @@ pub(super) async fn call<M: Message + Default + 'static>(
     Ok(Streaming::new_response(decoder, body, head.status, None, Some(usize::MAX)))
 }
 
-/// The one message of an answer.
+/// Returns the only message of a response.
 pub(super) async fn only<M>(mut answers: Streaming<M>) -> Result<M, Status> {
     let message = answers.message().await?;
-    // The status comes behind it.
+    // The status follows the message.
     answers.trailers().await?;
     message.ok_or_else(|| Status::internal("the answer is empty, expected a message"))
 }

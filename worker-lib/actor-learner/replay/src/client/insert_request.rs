@@ -1,4 +1,4 @@
-//! Insert requests as parts: payloads are not copied.
+//! Encoding of insert requests as parts, without copying payloads.
 
 use bytes::Bytes;
 use prost::Message;
@@ -8,11 +8,12 @@ use tonic::Status;
 use super::grpc::Parts;
 use crate::proto::{InsertRequest, NewItem};
 
-/// Fields of `proto/replay.proto`.
+/// Field number of the items in `proto/replay.proto`.
 const ITEMS_FIELD: u32 = 5;
 const PAYLOAD_FIELD: u32 = 3;
 
-/// The message with gRPC's prefix. Its items come last: the order of a message's fields is free.
+/// Encodes the message with gRPC's prefix. Its items come last, which is valid because the fields of a message may be
+/// in any order.
 pub(super) fn parts(request: &InsertRequest) -> Result<Vec<Bytes>, Status> {
     let InsertRequest { table, actor, session, first_seq, items, wait_ms } = request;
     let (table, items_of_head) = (table.clone(), Vec::new());
@@ -25,7 +26,7 @@ pub(super) fn parts(request: &InsertRequest) -> Result<Vec<Bytes>, Status> {
         let rest = NewItem { payload: Bytes::new(), ..*item }.encode_to_vec();
         let buffer = parts.buffer();
         encode_key(ITEMS_FIELD, WireType::LengthDelimited, buffer);
-        // The payload's key is one byte.
+        // The tag of the payload field is one byte long.
         encode_varint((rest.len() + 1 + encoded_len_varint(len)) as u64 + len, buffer);
         buffer.extend(rest);
         encode_key(PAYLOAD_FIELD, WireType::LengthDelimited, buffer);

@@ -1,8 +1,8 @@
-//! What actors and learners link: one client over all shards.
+//! Client of all shards, which actors and learners link.
 //!
-//! An actor writes to the shard that is its own by rendezvous hashing and, while that one is down, to the next; a
-//! learner draws from all, from each as much as belongs to it. What fails is tried again after growing random pauses.
-//! The calls are asynchronous; [`blocking`] is for plain threads.
+//! An actor writes to its preferred shard, chosen by rendezvous hashing, and to the next one while that shard is
+//! down. A learner samples from all shards, from each in proportion to its share. Failed calls are retried with
+//! randomised exponential backoff. The calls are asynchronous; [`blocking`] is for plain threads.
 
 mod affinity;
 mod bearer;
@@ -39,7 +39,7 @@ use crate::proto::{
     DeleteRequest, DescribeResponse, PriorityUpdate, ResetRequest, SnapshotResponse, UpdatePrioritiesRequest,
 };
 
-/// A client of all shards. Clones share their connections.
+/// Client of all shards. Clones share their connections.
 #[derive(Clone)]
 pub struct ReplayClient {
     inner: Arc<Inner>,
@@ -54,31 +54,32 @@ struct Inner {
     possible_duplicates: AtomicU64,
 }
 
-/// What a client had to do beyond one attempt for each call.
+/// Counters of retries and failovers of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientStats {
-    /// Attempts after the first.
+    /// Number of attempts after the first one of each call.
     pub retries: u64,
-    /// Inserts that went to a shard that is not the actor's first.
+    /// Number of inserts sent to a shard other than the actor's preferred one.
     pub failovers: u64,
-    /// Of those, inserts that may be at an earlier shard as well: it had received them, and did not answer.
+    /// Number of failed-over inserts that may also be stored on an earlier shard, which received them but did not
+    /// answer.
     pub possible_duplicates: u64,
 }
 
-/// An item of a shard.
+/// Key of an item of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ItemKey {
-    /// Place of the shard in [`ClientConfig::shards`].
+    /// Index of the shard in [`ClientConfig::shards`].
     pub shard: usize,
-    /// The shard's name for the item.
+    /// Key of the item within the shard.
     pub key: u64,
 }
 
 impl ReplayClient {
-    /// A client; connections are made when they are needed. Must be called in a tokio runtime.
+    /// Creates a client. Connections are opened on demand. Must be called in a tokio runtime.
     ///
     /// # Errors
-    /// Options out of their ranges.
+    /// Fails if an option is out of its range.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
         config.check()?;
         let shards =
@@ -96,7 +97,7 @@ impl ReplayClient {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// What it had to do beyond one attempt for each call.
+    /// Returns the counters of retries and failovers.
     pub fn stats(&self) -> ClientStats {
         ClientStats {
             retries: self.inner.retries.load(Relaxed),
@@ -105,11 +106,11 @@ impl ReplayClient {
         }
     }
 
-    /// Changes priorities; how many of the items were still there. Each shard is asked once: what a dead one had is
-    /// gone, or comes back with the priority that it had.
+    /// Changes priorities, and returns how many of the items still existed. Each shard is asked only once: the items
+    /// of a shard that is down are lost, or return with their previous priorities.
     ///
     /// # Errors
-    /// What the first shard that fails says; others may have done their part.
+    /// Returns the error of the first shard that fails. Other shards may have applied their updates.
     pub async fn update_priorities(
         &self,
         table: &str,
@@ -128,10 +129,10 @@ impl ReplayClient {
         Ok(updated)
     }
 
-    /// Removes items; how many were still there.
+    /// Removes items, and returns how many still existed.
     ///
     /// # Errors
-    /// As those of [`Self::update_priorities`].
+    /// Returns the same errors as [`Self::update_priorities`].
     pub async fn delete(&self, table: &str, items: &[ItemKey]) -> Result<u64, ClientError> {
         let mut deleted = 0;
         for (at, shard) in self.inner.shards.iter().enumerate() {
@@ -144,7 +145,7 @@ impl ReplayClient {
         Ok(deleted)
     }
 
-    /// What each shard says of itself.
+    /// Requests the description of each shard.
     pub async fn describe(&self) -> Vec<Result<DescribeResponse, ClientError>> {
         let mut all = Vec::new();
         for shard in &self.inner.shards {
@@ -153,7 +154,7 @@ impl ReplayClient {
         all
     }
 
-    /// Lets each shard write a snapshot.
+    /// Makes each shard write a snapshot.
     pub async fn snapshot(&self) -> Vec<Result<SnapshotResponse, ClientError>> {
         let mut all = Vec::new();
         for shard in &self.inner.shards {
@@ -162,10 +163,10 @@ impl ReplayClient {
         all
     }
 
-    /// Empties a table of all shards; how many items there were.
+    /// Empties a table on all shards, and returns the number of items removed.
     ///
     /// # Errors
-    /// What the first shard that fails says; others may have done it.
+    /// Returns the error of the first shard that fails. Other shards may have emptied their tables.
     pub async fn reset(&self, table: &str) -> Result<u64, ClientError> {
         let mut deleted = 0;
         for shard in &self.inner.shards {
@@ -177,7 +178,7 @@ impl ReplayClient {
 }
 
 impl Inner {
-    /// Takes note of whether the shard lives.
+    /// Records whether the shard is up, and converts its response.
     fn heard<T>(&self, shard: &Shard, answer: Result<tonic::Response<T>, Status>) -> Result<T, ClientError> {
         match answer {
             Ok(answer) => {
@@ -193,7 +194,7 @@ impl Inner {
         }
     }
 
-    /// A pause after so many failures: exponential, of which a random half to whole.
+    /// Returns the pause after `failures` failures: exponential backoff, randomised between half and all of it.
     fn backoff(&self, failures: u32) -> Duration {
         let longest =
             self.config.backoff_min.saturating_mul(1 << failures.min(20)).min(self.config.backoff_max);

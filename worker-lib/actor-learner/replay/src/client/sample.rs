@@ -1,4 +1,4 @@
-//! Draws from all shards as from one table.
+//! Sampling from all shards as from one table.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,39 +14,40 @@ use super::{Inner, ItemKey, ReplayClient};
 use crate::lock;
 use crate::proto::{Extent, Item, SampleRequest};
 
-/// How long one of several shards may hold a draw back before it is asked of what the shards then have.
+/// Maximum time for which one of several shards may hold back a draw before the draws are divided again by the
+/// current sizes.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// How long such a shard is left alone while others have items: one whose actors are gone holds draws back for ever,
-/// and must not cost a [`ROUND`] in each call.
+/// Time for which a shard that held back a draw is skipped while others have items. A shard without live actors holds
+/// draws back forever, and must not cost a [`ROUND`] in each call.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// An item that was drawn from all shards.
+/// Item drawn from the shards.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn {
-    /// For changes of its priority.
+    /// Key of the item, for updates of its priority.
     pub key: ItemKey,
-    /// At this draw.
+    /// Priority of the item at this draw.
     pub priority: f64,
-    /// This draw included.
+    /// Number of draws of the item so far, including this one.
     pub times_sampled: u32,
-    /// Of the policy that made the item.
+    /// Version of the policy that produced the item.
     pub version: u64,
-    /// Who inserted it.
+    /// Actor that inserted the item.
     pub actor: u64,
-    /// As which of theirs.
+    /// Sequence number of the item within its actor's session.
     pub seq: u64,
-    /// When, in milliseconds since 1970 by the shard's clock.
+    /// Insertion time, in milliseconds since 1970 by the shard's clock.
     pub inserted_ms: u64,
-    /// What the actor handed in.
+    /// Payload as the actor supplied it.
     pub payload: Bytes,
-    /// Of this draw among the items of all shards, as far as their sizes were known.
+    /// Probability of this draw among the items of all shards, based on their last known sizes.
     pub probability: f64,
-    /// Items of all shards, as far as known.
+    /// Number of items on all shards, based on their last known sizes.
     pub table_size: u64,
 }
 
-/// What the shards have, by their places.
+/// Contents of the shards, by shard index.
 struct Union {
     extents: Vec<Option<Extent>>,
     weights: Vec<f64>,
@@ -54,7 +55,7 @@ struct Union {
     size: u64,
 }
 
-/// What one shard gave.
+/// Items drawn from one shard.
 struct Answer {
     place: usize,
     items: Vec<Item>,
@@ -62,13 +63,13 @@ struct Answer {
 }
 
 impl ReplayClient {
-    /// Draws `count` items, from each shard as many as belong to it: by the sums of priorities where the sampler goes
-    /// by them, else by sizes. A shard whose rate limiter has held draws back is left out for a second, if others have
-    /// items. Fewer, but at least one, if rate limiters hold the others back for
+    /// Draws `count` items, distributed over the shards by their sums of priorities if the sampler uses priorities,
+    /// otherwise by their sizes. A shard whose rate limiter has held back a draw is skipped for a second if others
+    /// have items. Returns fewer items, but at least one, if rate limiters hold back the rest for
     /// [`super::ClientConfig::wait`].
     ///
     /// # Errors
-    /// None could be drawn; see [`ClientError`].
+    /// Fails if no item could be drawn; see [`ClientError`].
     pub async fn sample(&self, table: &str, count: usize) -> Result<Vec<Drawn>, ClientError> {
         let began = Instant::now();
         let mut drawn = Vec::with_capacity(count);
@@ -100,7 +101,7 @@ impl ReplayClient {
 }
 
 impl Inner {
-    /// What the shards have: as they said lately, or as they say when they are asked.
+    /// Returns the contents of the shards, from recent responses or by asking the shards.
     async fn union(self: &Arc<Self>, table: &str) -> Union {
         let mut asking = JoinSet::new();
         for (place, shard) in self.shards.iter().enumerate() {
@@ -122,7 +123,7 @@ impl Inner {
         answer.tables.into_iter().for_each(|table| shard.learn(&table.name, table.extent));
     }
 
-    /// So many draws of shards with chances in proportion to their weights.
+    /// Distributes `count` draws over the shards at random, in proportion to their weights.
     fn split(&self, union: &Union, count: usize) -> Vec<usize> {
         let mut counts = vec![0; self.shards.len()];
         let last = union.weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0);
@@ -133,7 +134,7 @@ impl Inner {
                 point -= weight;
                 point < 0.0
             });
-            // Rounding may leave a little.
+            // Rounding may leave a remainder after the last weight.
             counts[place.unwrap_or(last)] += 1;
         }
         counts
@@ -154,7 +155,8 @@ impl Inner {
         answers
     }
 
-    /// Where nothing is known to be: any shard that is up says what it waits for.
+    /// Samples from one shard that is up when no shard is known to have items, so that its response says what it
+    /// waits for.
     async fn ask_one(self: &Arc<Self>, table: &str, wait: Duration) -> Vec<Answer> {
         let up: Vec<usize> = (0..self.shards.len()).filter(|place| !self.shards[*place].is_down()).collect();
         let place = match up.len() {
@@ -178,7 +180,7 @@ impl Inner {
         match &answer.failure {
             None => shard.succeeded(),
             Some(status) if is_failure_of_shard(status) => shard.failed(|failures| self.backoff(failures)),
-            // What was known of it is not so.
+            // The known size of the shard is outdated.
             Some(status) => {
                 if is_held_back(status) {
                     shard.held_back(table, PAUSE);
@@ -208,7 +210,7 @@ impl Inner {
         Ok(())
     }
 
-    /// The error, if another attempt would not help or there is no time for it.
+    /// Returns the error if another attempt would not help or no time is left for it.
     fn give_up(&self, place: usize, status: &Status, spent: Duration) -> Option<ClientError> {
         let shard = &self.shards[place].address;
         if is_failure_of_shard(status) {
@@ -230,7 +232,7 @@ impl Inner {
     }
 }
 
-/// Whether a rate limiter says so.
+/// Returns whether the status reports that a rate limiter holds the request back.
 fn is_held_back(status: &Status) -> bool {
     matches!(status.code(), Code::DeadlineExceeded | Code::ResourceExhausted)
 }
@@ -247,7 +249,7 @@ impl Union {
     }
 
     fn drawn(&self, place: usize, item: Item) -> Drawn {
-        // Its chance within the shard times that of the shard.
+        // The probability within the shard times that of the shard.
         let share = if self.total > 0.0 { self.weights[place] / self.total } else { 1.0 };
         let own = self.extents[place].as_ref().map_or(0, |extent| extent.size);
         Drawn {

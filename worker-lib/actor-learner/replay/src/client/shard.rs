@@ -40,7 +40,7 @@ fn encrypted(endpoint: Endpoint, address: &str, config: &ClientConfig) -> Result
     })
 }
 
-/// Refuses an `https` address.
+/// Rejects an `https` address.
 #[cfg(not(feature = "tls"))]
 fn encrypted(endpoint: Endpoint, address: &str, _: &ClientConfig) -> Result<Endpoint, ClientError> {
     if address.starts_with(HTTPS) {

@@ -14,33 +14,34 @@ use crate::limits::SEQ_WINDOW;
 use crate::proto::{InsertRequest, InsertResponse, NewItem as NewItemMessage};
 use crate::table::NewItem;
 
-/// Inserts items of one actor into one table. A later writer of the same actor fences this one off.
+/// Writer that inserts items of one actor into one table. A later writer of the same actor fences it off.
 pub struct Writer {
     inner: Arc<Inner>,
     table: String,
     actor: u64,
     session: u64,
     flight: Arc<Flight>,
-    /// Shards as this actor prefers them.
+    /// Shards in the actor's order of preference.
     preference: Arc<[usize]>,
 }
 
-/// An insert that is under way.
+/// Handle of an insert in flight.
 pub struct Ticket(oneshot::Receiver<Result<Vec<ItemKey>, ClientError>>);
 
 impl Ticket {
-    /// Waits until the items are stored, and as durable as the shard promises. Keys are 0 where an attempt whose answer
-    /// was lost had stored the item.
+    /// Waits until the items are stored with the durability of the shard, and returns their keys. A key is 0 if the
+    /// item was stored by an attempt whose response was lost.
     ///
     /// # Errors
-    /// None, or not all, of the items are stored.
+    /// Fails if not all items are stored.
     pub async fn stored(self) -> Result<Vec<ItemKey>, ClientError> {
         self.0.await.unwrap_or_else(|_| Err(ClientError::Runtime("it has ended".to_owned())))
     }
 }
 
 impl ReplayClient {
-    /// A writer of an actor. Actors have different numbers; one that is started again is a new session of the same.
+    /// Creates a writer for an actor. Actors must have different numbers. A restarted actor keeps its number and
+    /// starts a new session.
     pub fn writer(&self, table: &str, actor: u64) -> Writer {
         let hashes: Vec<u64> = self.inner.shards.iter().map(|shard| shard.hash).collect();
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -56,10 +57,10 @@ impl ReplayClient {
 }
 
 impl Writer {
-    /// Inserts an item. Waits as long as the shard holds it back.
+    /// Inserts an item. Waits for as long as the shard holds it back.
     ///
     /// # Errors
-    /// The item is not stored; see [`ClientError`].
+    /// Fails if the item is not stored; see [`ClientError`].
     pub async fn insert(&self, item: NewItem) -> Result<ItemKey, ClientError> {
         let keys = self.submit(vec![item]).await.stored().await?;
         Ok(keys.first().copied().unwrap_or(ItemKey { shard: self.preference[0], key: 0 }))
@@ -68,17 +69,17 @@ impl Writer {
     /// Inserts up to 512 items with one request.
     ///
     /// # Errors
-    /// Not all items are stored.
+    /// Fails if not all items are stored.
     pub async fn insert_batch(&self, items: Vec<NewItem>) -> Result<Vec<ItemKey>, ClientError> {
         self.submit(items).await.stored().await
     }
 
-    /// Sends items on their way, as soon as fewer than `in_flight_max` requests are: this is what slows an actor down.
-    /// The order in which requests that are under way together are stored is not that of the calls.
+    /// Submits items as soon as fewer than `in_flight_max` requests are in flight; this limit applies backpressure to
+    /// the actor. Concurrent requests may be stored in an order different from that of the calls.
     pub async fn submit(&self, items: Vec<NewItem>) -> Ticket {
         let (answer, ticket) = oneshot::channel();
         if let Err(error) = check_batch(&items) {
-            // The receiver is the ticket below.
+            // Sending cannot fail: the receiver is the ticket below.
             let _ = answer.send(Err(error));
             return Ticket(ticket);
         }
@@ -94,7 +95,7 @@ impl Writer {
         let attempt = Attempt::new(Arc::clone(&self.inner), Arc::clone(&self.preference), seat);
         tokio::spawn(async move {
             let stored = attempt.run(request).await;
-            // Nobody may want to know.
+            // The caller may have dropped the ticket.
             let _ = answer.send(stored);
         });
         Ticket(ticket)
@@ -115,15 +116,15 @@ fn message(item: NewItem) -> NewItemMessage {
     NewItemMessage { priority: item.priority, version: item.version, payload: item.payload }
 }
 
-/// A request on its way through the shards.
+/// Insert request that is tried on one shard after another.
 struct Attempt {
     inner: Arc<Inner>,
     preference: Arc<[usize]>,
-    /// Place in `preference`.
+    /// Index in `preference`.
     at: usize,
     failures: u32,
     began: Instant,
-    /// Since when this shard may have the items without having said so.
+    /// Time since which this shard may have stored the items without acknowledging them.
     uncertain: Option<Instant>,
     _seat: Seat,
 }
@@ -157,7 +158,7 @@ impl Attempt {
         }
     }
 
-    /// Takes over what the shard has stored. Leaves in the request what it has not.
+    /// Records the items that the shard has stored, and keeps only the others in the request.
     fn take(
         &self,
         request: &mut InsertRequest,
@@ -183,7 +184,7 @@ impl Attempt {
         Err(ClientError::Refused { shard: address.clone(), code, text })
     }
 
-    /// Decides where the next attempt goes, and pauses before it.
+    /// Chooses the shard for the next attempt, and waits for the backoff.
     async fn failed(&mut self, status: &Status) -> Result<(), ClientError> {
         let place = self.preference[self.at];
         let shard = &self.inner.shards[place];
@@ -214,20 +215,20 @@ impl Attempt {
         }
         self.at = (self.at + 1) % self.preference.len();
         if self.at == 0 {
-            // All have failed.
+            // All shards have failed.
             tokio::time::sleep(pause).await;
         }
         Ok(())
     }
 
-    /// To the first shard that is not known to be down.
+    /// Advances to the first shard that is not known to be down.
     fn skip_down(&mut self) {
         let is_up = |place: &usize| !self.inner.shards[*place].is_down();
         self.at = self.preference.iter().position(is_up).unwrap_or(0);
     }
 }
 
-/// Whether the connection could not be made, so that the shard has not got the request.
+/// Returns whether the connection could not be established, so that the shard cannot have received the request.
 fn was_never_sent(status: &Status) -> bool {
     let mut cause = std::error::Error::source(status);
     while let Some(error) = cause {

@@ -1,4 +1,4 @@
-//! Where a shard listens.
+//! Addresses and listening sockets of a shard.
 
 use std::fmt;
 use std::io;
@@ -9,15 +9,15 @@ use std::str::FromStr;
 
 use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixStream};
 
-/// Connections that wait to be accepted; tokio's default.
+/// Length of the queue of connections to be accepted; tokio's default.
 const BACKLOG: u32 = 1024;
 
-/// Where a shard listens: `HOST:PORT` or `unix:PATH`.
+/// Address to listen on: `HOST:PORT` or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// TCP.
+    /// TCP address.
     Tcp(SocketAddr),
-    /// A socket of this machine.
+    /// Path of a Unix socket.
     Unix(PathBuf),
 }
 
@@ -42,13 +42,13 @@ impl fmt::Display for Address {
     }
 }
 
-/// An address that is to be listened at. A TCP port is bound already, so that listening needs no privilege; until then
-/// connections are refused.
+/// Address reserved for listening. A TCP port is already bound, so that listening later needs no privilege; until
+/// then, connections are refused.
 #[derive(Debug)]
 pub enum Reserved {
-    /// A bound socket.
+    /// Bound TCP socket.
     Tcp(TcpSocket),
-    /// The path of a socket that is made later.
+    /// Path of a Unix socket that is created later.
     Unix(PathBuf),
 }
 
@@ -56,7 +56,7 @@ impl Reserved {
     /// Binds the port of a TCP address. Needs no runtime.
     ///
     /// # Errors
-    /// Those of the operating system.
+    /// Returns the errors of the operating system.
     pub fn new(address: &Address) -> io::Result<Self> {
         match address {
             Address::Tcp(address) => {
@@ -69,10 +69,10 @@ impl Reserved {
         }
     }
 
-    /// Listens. A Unix socket that a process has left behind is replaced; no other file is.
+    /// Starts to listen. Replaces a stale Unix socket that another process left behind, but no other file.
     ///
     /// # Errors
-    /// Those of the operating system, or a path at which something else is.
+    /// Returns the errors of the operating system, or fails if another file exists at the path.
     pub async fn listen(self) -> io::Result<Listener> {
         match self {
             Self::Tcp(socket) => Ok(Listener::Tcp(socket.listen(BACKLOG)?)),
@@ -86,36 +86,37 @@ impl Reserved {
     }
 }
 
-/// A socket that listens.
+/// Listening socket.
 #[derive(Debug)]
 pub enum Listener {
-    /// TCP.
+    /// TCP socket.
     Tcp(TcpListener),
-    /// A socket of this machine.
+    /// Unix socket.
     Unix(UnixListener, SocketFile),
 }
 
-/// The file of a Unix socket; removed when dropped, unless there is another file in its place.
+/// File of a Unix socket. It is removed when dropped, unless another file has replaced it.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
-    /// Device and inode.
+    /// Device and inode of the file.
     identity: Option<(u64, u64)>,
 }
 
 impl Listener {
-    /// Listens; port 0 is any that is free. A socket that a process has left behind is replaced; no other file is.
+    /// Binds an address and listens on it; port 0 selects any free port. Replaces a stale Unix socket that another
+    /// process left behind, but no other file.
     ///
     /// # Errors
-    /// Those of the operating system, or a path at which something else is.
+    /// Returns the errors of the operating system, or fails if another file exists at the path.
     pub async fn bind(address: &Address) -> io::Result<Self> {
         Reserved::new(address)?.listen().await
     }
 
-    /// Where it really listens.
+    /// Returns the actual address, with the port that was selected.
     ///
     /// # Errors
-    /// Those of the operating system.
+    /// Returns the errors of the operating system.
     pub fn address(&self) -> io::Result<Address> {
         match self {
             Self::Tcp(listener) => listener.local_addr().map(Address::Tcp),
@@ -139,7 +140,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     std::fs::symlink_metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// Removes a socket at which nobody listens.
+/// Removes a socket on which no process listens.
 async fn make_room(path: &Path) -> io::Result<()> {
     let Ok(metadata) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !metadata.file_type().is_socket() {
@@ -151,7 +152,7 @@ async fn make_room(path: &Path) -> io::Result<()> {
     }
     match UnixStream::connect(path).await {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path),
-        // If a process listens, binding fails and says so.
+        // If a process listens on the socket, binding fails with a suitable error.
         _ => Ok(()),
     }
 }

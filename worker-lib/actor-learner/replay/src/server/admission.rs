@@ -1,7 +1,7 @@
-//! Requests take their share of the memory before they are received.
+//! Admission control: requests reserve memory before they are received.
 //!
-//! A gRPC message begins with its length. The body of a request is read up to there; the rest follows when there is
-//! room, and until then HTTP/2's flow control holds the sender back.
+//! A gRPC message begins with its length. The server reads the body of a request up to the length, and reads the rest
+//! when memory is available. Until then, HTTP/2 flow control holds back the sender.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,35 +17,35 @@ use tonic::Status;
 use crate::limits::{RECEIVE_WAIT_MS, SMALL_REQUEST_BYTES};
 use crate::lock;
 
-/// A flag for compression and a length of four bytes.
+/// Length of gRPC's message prefix: a compression flag and a length of four bytes.
 const PREFIX_BYTES: usize = 5;
 
 type Acquiring = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, Status>> + Send>>;
 
-/// The memory for requests.
+/// Memory for requests.
 #[derive(Clone)]
 pub(super) struct Admission {
-    /// Bytes.
+    /// Free memory, in bytes.
     pub(super) memory: Arc<Semaphore>,
     pub(super) memory_bytes: u64,
-    /// Longest message.
+    /// Maximum length of a message, in bytes.
     pub(super) message_max_bytes: u64,
 }
 
-/// What a request holds of it; given back when all clones are dropped.
+/// Memory reserved by a request; released when all clones are dropped.
 #[derive(Clone, Default)]
 pub(super) struct Share(Arc<Mutex<Vec<OwnedSemaphorePermit>>>);
 
-/// A request's body that waits for its share.
+/// Body of a request that reserves its memory while it is received.
 pub(super) struct Admitted<B> {
     body: B,
     admission: Admission,
     share: Share,
-    /// Of the message that is being received: what was seen of its prefix, and bytes to come.
+    /// Prefix bytes seen so far of the message that is being received.
     prefix: Vec<u8>,
     left: u64,
     acquiring: Option<Acquiring>,
-    /// What came with the prefix.
+    /// Frame received with the prefix, held back until memory is reserved.
     held_back: Option<Frame<Bytes>>,
 }
 
@@ -85,7 +85,7 @@ impl Admission {
 }
 
 impl<B> Admitted<B> {
-    /// Bytes of the messages that begin in `data`.
+    /// Returns the total length of the messages that begin in `data`, in bytes.
     fn begun(&mut self, mut data: &[u8]) -> Result<u64, Status> {
         let mut begun = 0;
         while !data.is_empty() {

@@ -1,5 +1,5 @@
-//! Changes of tables: inserts, in turns, with a deadline, at most once, and durable before they are answered;
-//! priorities, deletions and resets.
+//! Changes of tables. Inserts are processed in order with a deadline, are applied at most once, and are durable
+//! before they are answered. Priority updates, deletions and resets are here as well.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,46 +14,48 @@ use crate::lock;
 use crate::store::{Lsn, Payload, Record};
 use crate::table::{Item, NewItem, Origin, OriginError, Table};
 
-/// Payloads below this length are copied out of the message that brought them, of which they would keep all in memory.
+/// Payload length below which the payload is copied out of its message. Otherwise, a short payload would keep the
+/// whole message in memory.
 const COPY_BYTES: usize = 64 << 10;
 
-/// Items of one actor.
+/// Batch of items of one actor.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// Name of the table.
     pub table: String,
-    /// Of the first item; the others count on.
+    /// Origin of the first item. The sequence numbers of the others follow it.
     pub first: Origin,
-    /// The items.
+    /// Items to insert.
     pub items: Vec<NewItem>,
-    /// How long they may be held back, all together.
+    /// Maximum time for which the batch as a whole may be held back.
     pub wait: Duration,
 }
 
-/// What became of a batch.
+/// Outcome of a batch.
 #[derive(Debug)]
 pub struct Inserted {
-    /// Of the items that are stored, from the first one on; 0 where an earlier request had stored it.
+    /// Keys of the stored items, from the first item of the batch on; 0 for an item that an earlier request had
+    /// stored.
     pub keys: Vec<u64>,
-    /// Why the others are not.
+    /// Reason why the other items are not stored.
     pub refused: Option<ShardError>,
-    /// Items in the table.
+    /// Number of items in the table.
     pub size: u64,
     /// See [`Table::mass`].
     pub mass: f64,
 }
 
-/// What one insert leads to.
+/// Outcome of one attempt to insert an item.
 enum Step {
     Done { key: u64, lsn: Option<Lsn> },
     Held(crate::table::Held),
 }
 
 impl Shard {
-    /// Inserts items. Returns when they are as durable as the shard promises.
+    /// Inserts items. Returns when they have the durability that the shard promises.
     ///
     /// # Errors
-    /// Why none of them was inserted.
+    /// Returns the reason if no item was inserted.
     pub async fn insert(&self, batch: Batch) -> Result<Inserted, ShardError> {
         let handle = self.handle(&batch.table)?;
         let began = Instant::now();
@@ -127,7 +129,7 @@ impl Shard {
         wait: Duration,
     ) -> Result<(u64, Option<Lsn>), ShardError> {
         let left = || deadline.saturating_duration_since(Instant::now());
-        // Its checksum is computed before anything is locked.
+        // Computes the checksum before anything is locked.
         let payload = self.journal.is_some().then(|| Payload::new(item.payload.clone()));
         loop {
             if let Some(journal) = &self.journal {
@@ -163,7 +165,7 @@ impl Shard {
         let mut table = lock(&handle.table);
         if is_known(&table, origin)? {
             handle.duplicates.fetch_add(1, Relaxed);
-            // Its record may still be on its way to the disk.
+            // The record of the earlier request may not be on disk yet.
             return Ok(Step::Done {
                 key: 0,
                 lsn: self.journal.as_ref().map(crate::store::Journal::appended),
@@ -182,7 +184,7 @@ impl Shard {
             inserted_ms: milliseconds(),
             payload: item.payload.clone(),
         };
-        // Behind the table's lock, so that records are in the order of the changes.
+        // Runs under the table's lock, so that the records have the order of the changes.
         let record = payload.map(|_| Box::new(item.clone()));
         let removed = table.insert(item);
         let (counts, name) = (table.counts(), handle.table_name());
@@ -207,7 +209,7 @@ fn is_known(table: &Table, origin: Origin) -> Result<bool, ShardError> {
     })
 }
 
-/// A payload that keeps no more in memory than itself.
+/// Makes sure that the payload does not keep a larger buffer in memory.
 fn own(item: NewItem, is_alone: bool) -> NewItem {
     if is_alone && item.payload.len() >= COPY_BYTES {
         return item;
@@ -216,10 +218,10 @@ fn own(item: NewItem, is_alone: bool) -> NewItem {
 }
 
 impl Shard {
-    /// Changes priorities of items that are still there; how many were.
+    /// Changes priorities, and returns how many of the items still existed.
     ///
     /// # Errors
-    /// A priority that cannot be: then none is changed.
+    /// Fails if any priority is invalid; then no priority is changed.
     pub async fn update_priorities(&self, table: &str, updates: Vec<(u64, f64)>) -> Result<u64, ShardError> {
         let handle = self.handle(table)?;
         check_batch("updates", updates.len())?;
@@ -250,10 +252,10 @@ impl Shard {
         Ok(updated)
     }
 
-    /// Removes items; how many there were.
+    /// Removes items, and returns how many existed.
     ///
     /// # Errors
-    /// An unknown table, too many keys, a journal that has failed.
+    /// Fails if the table is unknown, there are too many keys, or the journal has failed.
     pub async fn delete(&self, table: &str, keys: Vec<u64>) -> Result<u64, ShardError> {
         let handle = self.handle(table)?;
         check_batch("keys", keys.len())?;
@@ -269,10 +271,10 @@ impl Shard {
         Ok(deleted)
     }
 
-    /// Empties a table and sets its rate limiter to zero; how many items there were.
+    /// Empties a table, resets its rate limiter to zero, and returns the number of items removed.
     ///
     /// # Errors
-    /// An unknown table, a journal that has failed.
+    /// Fails if the table is unknown or the journal has failed.
     pub async fn reset(&self, table: &str) -> Result<u64, ShardError> {
         let handle = self.handle(table)?;
         self.check_journal()?;
@@ -286,7 +288,7 @@ impl Shard {
         Ok(deleted)
     }
 
-    /// Refuses a change that could not be made durable, before it is made.
+    /// Rejects a change before it is made if it could not be made durable.
     fn check_journal(&self) -> Result<(), ShardError> {
         match self.journal.as_ref().and_then(crate::store::Journal::failure) {
             Some(failure) => Err(failure.into()),

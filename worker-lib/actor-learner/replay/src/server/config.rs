@@ -1,4 +1,4 @@
-//! What a shard is made from.
+//! Configuration of a shard.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,66 +13,66 @@ use crate::limits::{
 use crate::store::Durability;
 use crate::table::{ConfigError, TableConfig};
 
-/// Connections at a time where nothing else is said.
+/// Default maximum number of concurrent connections.
 pub const CONNECTIONS_DEFAULT: usize = 4096;
 
 /// Options of a shard.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShardConfig {
-    /// Tables. One whose `capacity_bytes` is `u64::MAX` gets an equal share of what the others leave.
+    /// Tables. Tables whose `capacity_bytes` is `u64::MAX` share the remaining memory equally.
     pub tables: Vec<TableConfig>,
-    /// All that tables, requests and answers may take, in bytes.
+    /// Maximum memory for tables, requests and responses, in bytes.
     pub memory_max_bytes: u64,
-    /// Longest payload, in bytes; at most 1 GiB.
+    /// Maximum length of a payload, in bytes; at most 1 GiB.
     pub item_max_bytes: u64,
-    /// Connections at a time; 1 to 2^20.
+    /// Maximum number of concurrent connections; 1 to 2^20.
     pub connections_max: usize,
-    /// Requests without this token are refused.
+    /// Token that every request must carry, if set.
     pub token: Option<Token>,
-    /// Connections over TCP must use TLS.
+    /// TLS configuration. If it is set, TCP connections must use TLS.
     #[cfg(feature = "tls")]
     pub tls: Option<ServerTls>,
-    /// Where journal and snapshots are.
+    /// Directory of the journal and the snapshots.
     pub data_dir: Option<PathBuf>,
-    /// What acknowledged inserts survive.
+    /// Durability of acknowledged inserts.
     pub durability: Durability,
-    /// Snapshots are written this often, besides those that keep the journal short.
+    /// Interval of periodic snapshots, in addition to those that keep the journal short.
     pub snapshot_every: Option<Duration>,
-    /// Choices of the selectors follow from it.
+    /// Seed of the selectors' random choices.
     pub seed: u64,
 }
 
-/// A shard that cannot be.
+/// Invalid configuration of a shard.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ShardConfigError {
-    /// One of its tables.
+    /// A table is invalid.
     #[error(transparent)]
     Table(#[from] ConfigError),
-    /// Two of its tables.
+    /// Two tables have the same name.
     #[error("two tables are named {0:?}, expected different names")]
     SameName(String),
-    /// A field.
+    /// A field is out of its range.
     #[error("{field} is {value}, expected {expected}")]
     Field {
         /// Name of the field.
         field: &'static str,
-        /// What it was.
+        /// Invalid value.
         value: String,
-        /// What it may be.
+        /// Valid values.
         expected: String,
     },
 }
 
-/// How the memory of a shard is divided, in bytes.
+/// Division of a shard's memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryPlan {
-    /// Requests that are being received.
+    /// Memory for requests that are being received.
     pub receiving: u64,
-    /// Answers that are on their way.
+    /// Memory for responses that are being sent.
     pub sending: u64,
-    /// Journal records that are to be written.
+    /// Memory for journal records that are still to be written.
     pub backlog: u64,
-    /// Items.
+    /// Memory for items.
     pub tables: u64,
 }
 
@@ -95,8 +95,8 @@ impl Default for ShardConfig {
 }
 
 impl ShardConfig {
-    /// An eighth of the memory for requests and another one for answers, but enough for one item of the greatest
-    /// length; the rest for items.
+    /// Divides the memory: one eighth for requests and one eighth for responses, but each at least enough for one
+    /// item of the maximum length; the rest for items.
     pub fn memory_plan(&self) -> MemoryPlan {
         let eighth = self.memory_max_bytes / 8;
         let receiving = eighth.max(self.item_max_bytes + REQUEST_SLACK_BYTES);
@@ -107,7 +107,7 @@ impl ShardConfig {
         MemoryPlan { receiving, sending, backlog, tables }
     }
 
-    /// Checks all fields, and shares out what tables leave open.
+    /// Checks all fields, and assigns the remaining memory to tables without a capacity.
     ///
     /// # Errors
     /// Names the first field that is out of its range.

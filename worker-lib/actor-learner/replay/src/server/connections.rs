@@ -1,4 +1,4 @@
-//! Connections: how many there are, how long one may be silent, and who may ask.
+//! Connection handling: limits, idle timeouts and authentication.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -24,15 +24,15 @@ use super::unary;
 use crate::limits::{FIRST_REQUEST_MS, IDLE_MS, REQUEST_SLACK_BYTES};
 use crate::proto::replay_server::ReplayServer;
 
-/// Unread bytes of one request that may be under way, and of all requests of a connection.
+/// Flow-control windows, in bytes, for the unread data of one request and of all requests of a connection.
 const STREAM_WINDOW_BYTES: u32 = 256 << 10;
 const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
 const FRAME_BYTES: u32 = 256 << 10;
 const STREAMS_MAX: u32 = 1024;
-/// A connection whose other end does not answer for so long is closed.
+/// Keep-alive timeout: a connection whose peer does not answer for this time is closed.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// What all connections share.
+/// State shared by all connections.
 pub(super) struct Connections {
     places: Arc<Semaphore>,
     places_max: usize,
@@ -42,7 +42,7 @@ pub(super) struct Connections {
     tls: Option<tokio_rustls::TlsAcceptor>,
 }
 
-/// How requests are answered.
+/// Request handler of a connection.
 #[derive(Clone)]
 struct Requests {
     admission: Admission,
@@ -51,10 +51,10 @@ struct Requests {
     token: Option<Token>,
 }
 
-/// When a connection has had a request.
+/// Time of the last request on a connection.
 struct Activity {
     opened: Instant,
-    /// Milliseconds after `opened` plus 1; 0: it had none.
+    /// Milliseconds between `opened` and the last request, plus 1; 0 if there was no request.
     last: AtomicU64,
 }
 
@@ -67,7 +67,7 @@ impl Activity {
         self.last.load(Relaxed) > 0
     }
 
-    /// When it has been silent for too long, unless there is another request before.
+    /// Returns the time at which the connection exceeds its idle timeout, unless another request arrives first.
     fn deadline(&self) -> Instant {
         match self.last.load(Relaxed) {
             0 => self.opened + Duration::from_millis(FIRST_REQUEST_MS),
@@ -102,19 +102,19 @@ impl Connections {
         }
     }
 
-    /// Room for one more; waits for it. Connections that find none wait in the kernel's queue.
+    /// Waits for a free connection slot. Connections without a slot wait in the kernel's queue.
     pub(super) async fn place(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.places).acquire_owned().await.ok()
     }
 
-    /// Lets all connections end what is under way, and waits for that.
+    /// Asks all connections to complete the requests in flight, and waits until they have.
     pub(super) async fn close(&self) {
         self.closing.send_replace(true);
         // The semaphore is never closed.
         let _ = self.places.acquire_many(self.places_max as u32).await;
     }
 
-    /// Serves a connection from the network, which begins with a handshake where TLS is on.
+    /// Serves a TCP connection, which begins with a handshake if TLS is enabled.
     #[cfg(feature = "tls")]
     pub(super) fn start_tcp(self: &Arc<Self>, stream: TcpStream, place: OwnedSemaphorePermit) {
         let Some(acceptor) = &self.tls else { return self.start(stream, place) };
@@ -133,7 +133,7 @@ impl Connections {
         });
     }
 
-    /// Serves a connection from the network.
+    /// Serves a TCP connection.
     #[cfg(not(feature = "tls"))]
     pub(super) fn start_tcp(self: &Arc<Self>, stream: TcpStream, place: OwnedSemaphorePermit) {
         self.start(stream, place);
@@ -169,7 +169,7 @@ impl Connections {
                         ended.unwrap_or_else(|error| tracing::debug!("a connection ended: {error}"));
                         break;
                     }
-                    // The sender may be gone: then the shard is.
+                    // An error means that the sender is gone, and with it the shard.
                     _ = closing.wait_for(|closing| *closing), if !is_ending => {
                         if !activity.has_begun() {
                             break;
@@ -185,7 +185,7 @@ impl Connections {
                         if !activity.has_begun() {
                             break;
                         }
-                        // A client that goes on connects again; what is under way may end.
+                        // A client that is still active reconnects. Requests in flight may complete.
                         is_ending = true;
                         connection.as_mut().graceful_shutdown();
                     }

@@ -1,19 +1,19 @@
-//! Why a shard does not do what it was asked.
+//! Errors of a shard.
 
 use tonic::Code;
 
 use crate::store::{JournalFailed, StoreError};
 use crate::table::{Held, Refusal};
 
-/// The answer to a request that is not carried out. Each names the value and what was expected.
+/// Error response to a request. Each message names the value and what was expected.
 #[derive(Debug, thiserror::Error)]
 pub enum ShardError {
-    /// There is no such table.
+    /// The table does not exist.
     #[error("table is {table:?}, expected one of {known:?}")]
     UnknownTable {
-        /// As it was asked for.
+        /// Requested table.
         table: String,
-        /// Those that there are.
+        /// Existing tables.
         known: Vec<String>,
     },
     /// An item can never be inserted.
@@ -21,124 +21,124 @@ pub enum ShardError {
     Item {
         /// Name of the table.
         table: String,
-        /// Its place in the request.
+        /// Index of the item in the request.
         index: usize,
-        /// Why not.
+        /// Cause of the error.
         source: Refusal,
     },
-    /// A priority that cannot be.
+    /// A priority is invalid.
     #[error("table {table:?}, updates[{index}]: {source}")]
     Priority {
         /// Name of the table.
         table: String,
-        /// Its place in the request.
+        /// Index of the update in the request.
         index: usize,
-        /// Why not.
+        /// Cause of the error.
         source: Refusal,
     },
-    /// A payload longer than this shard takes.
+    /// A payload is longer than the shard accepts.
     #[error("items[{index}].payload is {len} bytes long, expected at most {most} (--item-max)")]
     ItemTooLong {
-        /// Its place in the request.
+        /// Index of the item in the request.
         index: usize,
-        /// Bytes.
+        /// Length of the payload, in bytes.
         len: u64,
-        /// Bytes.
+        /// Maximum length, in bytes.
         most: u64,
     },
-    /// A list that is too long, or empty where that means nothing.
+    /// A list is too long, or is empty although it must not be.
     #[error("{field} has {len} entries, expected 1 to {most}")]
     Batch {
         /// Name of the list.
         field: &'static str,
-        /// Its length.
+        /// Length of the list.
         len: usize,
-        /// Longest that is taken.
+        /// Maximum length.
         most: usize,
     },
-    /// Another process calls itself by this actor's number, or the actor was started again.
+    /// Another process uses this actor's number, or the actor was restarted.
     #[error(
         "session of actor {actor} is {session}, expected at least {latest}: a later one has inserted already"
     )]
     Fenced {
-        /// The actor.
+        /// Number of the actor.
         actor: u64,
-        /// Of the request.
+        /// Session of the request.
         session: u64,
-        /// The latest that was heard of.
+        /// Latest known session.
         latest: u64,
     },
-    /// Nobody remembers whether that item was inserted.
+    /// The sequence number is too old: the shard no longer knows whether the item was inserted.
     #[error("seq of actor {actor} is {seq}, expected at least {oldest}")]
     Forgotten {
-        /// The actor.
+        /// Number of the actor.
         actor: u64,
-        /// Of the request.
+        /// Sequence number of the request.
         seq: u64,
-        /// The oldest that is remembered.
+        /// Oldest sequence number that the shard remembers.
         oldest: u64,
     },
-    /// The time that the client gave is over.
+    /// The client's deadline has expired.
     #[error("table {table:?} had no room for it within {wait_ms} ms: {source}")]
     Held {
         /// Name of the table.
         table: String,
-        /// The client's deadline.
+        /// Wait time set by the client, in milliseconds.
         wait_ms: u64,
-        /// What it waited for at the end.
+        /// Condition that the request last waited for.
         source: Held,
     },
-    /// Others waited before it until the time was over.
+    /// Other requests were ahead of this one until the deadline.
     #[error("table {table:?} did not get to it within {wait_ms} ms: {waiting} requests waited")]
     Queued {
         /// Name of the table.
         table: String,
-        /// The client's deadline.
+        /// Wait time set by the client, in milliseconds.
         wait_ms: u64,
-        /// Requests of the same kind.
+        /// Number of waiting requests of the same kind.
         waiting: u64,
     },
-    /// Readers are slower than what they ask for.
+    /// Readers receive their responses too slowly, so no memory is left for another one.
     #[error(
         "answers on their way take {sending} of {most} bytes, expected room for {asked} within {wait_ms} ms: readers \
          are slow"
     )]
     Sending {
-        /// Bytes on their way.
+        /// Memory of responses being sent, in bytes.
         sending: u64,
-        /// Bytes that are allowed.
+        /// Maximum memory for responses, in bytes.
         most: u64,
-        /// Bytes that were needed.
+        /// Memory that the request needs, in bytes.
         asked: u64,
-        /// The client's deadline.
+        /// Wait time set by the client, in milliseconds.
         wait_ms: u64,
     },
     /// The disk is slower than the actors.
     #[error("the journal is {backlog} bytes behind after {wait_ms} ms, expected at most {most}")]
     JournalBehind {
-        /// Bytes to be written.
+        /// Journal backlog, in bytes.
         backlog: u64,
-        /// Bytes that are allowed.
+        /// Maximum backlog, in bytes.
         most: u64,
-        /// The client's deadline.
+        /// Wait time set by the client, in milliseconds.
         wait_ms: u64,
     },
-    /// The disk does not take what has to be durable.
+    /// The journal cannot be written, so the change could not be made durable.
     #[error(transparent)]
     Journal(#[from] JournalFailed),
     /// A snapshot could not be written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// There is nowhere to write a snapshot to.
+    /// There is no directory for snapshots.
     #[error("this shard has no data directory, expected --data-dir for snapshots")]
     NoDirectory,
-    /// It ends.
+    /// The shard is shutting down.
     #[error("this shard is stopping")]
     Stopping,
 }
 
 impl ShardError {
-    /// The gRPC status code.
+    /// Returns the gRPC status code.
     pub fn code(&self) -> Code {
         match self {
             Self::UnknownTable { .. } => Code::NotFound,

@@ -1,13 +1,13 @@
-//! How long requests take.
+//! Latency histogram of requests.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Parts of each power of two: a percentile is right to 1/16.
+/// Buckets in each power of two: a percentile is accurate to 1/16.
 const PARTS: usize = 16;
 const POWERS: usize = 40;
 
-/// Counts of durations in microseconds, in buckets of equal relative width. Any thread may add to it.
+/// Counts of durations in microseconds, in buckets of equal relative width. Threads may record concurrently.
 #[derive(Debug)]
 pub(crate) struct Histogram {
     buckets: Box<[AtomicU64]>,
@@ -18,7 +18,7 @@ pub(crate) struct Histogram {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Quantiles {
     pub(crate) count: u64,
-    /// At 0.5, 0.9, 0.99 and 0.999.
+    /// Values at the quantiles 0.5, 0.9, 0.99 and 0.999.
     pub(crate) at: [u64; 4],
     pub(crate) max: u64,
 }
@@ -61,7 +61,7 @@ fn bucket(us: u64) -> usize {
     power * PARTS + (us >> power) as usize
 }
 
-/// The greatest value of a bucket.
+/// Returns the greatest value of a bucket.
 fn upper(bucket: usize) -> u64 {
     if bucket < 2 * PARTS {
         return bucket as u64;

@@ -1,4 +1,5 @@
-//! Snapshots that no client has requested: when they are due, when the journal is long, and when it has failed.
+//! Automatic snapshots: periodic ones, ones that shorten a long journal, and ones that recover from a journal
+//! failure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +9,10 @@ use tokio::time::Instant;
 use super::shard::Shard;
 use crate::limits::{JOURNAL_BYTES_MIN, SNAPSHOT_RETRY_MAX_MS, SNAPSHOT_RETRY_MS};
 
-/// How often is looked whether a snapshot is due.
+/// Interval of the checks for a due snapshot.
 const CHECK: Duration = Duration::from_secs(1);
 
-/// Writes snapshots for as long as it is polled.
+/// Writes snapshots when they are due, for as long as the future is polled.
 pub(super) async fn write_snapshots(shard: Arc<Shard>) {
     let mut last = Instant::now();
     let mut retry = Retry { next: last, pause: Duration::from_millis(SNAPSHOT_RETRY_MS) };
@@ -37,7 +38,7 @@ pub(super) async fn write_snapshots(shard: Arc<Shard>) {
     }
 }
 
-/// When a snapshot may be tried.
+/// Backoff state that decides when a snapshot may be tried.
 struct Retry {
     next: Instant,
     pause: Duration,

@@ -1,8 +1,8 @@
 //! One shard: tables behind a gRPC service.
 //!
-//! Who has to wait waits in turns and with a deadline of the client's; nothing is dropped to make room that the table's
-//! remover would not pick. Memory is divided at the start ([`ShardConfig::memory_plan`]): requests take their share
-//! before they are received, answers before they are drawn.
+//! Requests that must wait are queued in order and carry a deadline set by the client. Only the table's remover drops
+//! items to make room. Memory is divided at startup ([`ShardConfig::memory_plan`]): a request reserves its share
+//! before it is received, and a response before it is drawn.
 
 mod address;
 mod admission;

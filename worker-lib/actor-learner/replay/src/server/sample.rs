@@ -1,4 +1,4 @@
-//! Samples: in parts, each made when the reader has taken the one before.
+//! Sampling. A response is sent in parts, each drawn only after the reader has taken the previous one.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,24 +12,25 @@ use crate::lock;
 use crate::store::Record;
 use crate::table::{Held, Sampled, Table};
 
-/// Some items of an answer.
+/// Part of a sample response.
 #[derive(Debug)]
 pub struct Part {
-    /// At least one.
+    /// Drawn items; at least one.
     pub items: Vec<Sampled>,
-    /// Items left in the table.
+    /// Number of items in the table after the draw.
     pub size: u64,
     /// See [`Table::mass`].
     pub mass: f64,
-    /// Its share of the memory for answers, until it is dropped.
+    /// Memory reserved for the part until it is dropped.
     pub permit: OwnedSemaphorePermit,
 }
 
 impl Shard {
-    /// Draws one item, and as many more, up to `count`, as may be drawn without waiting and make one part.
+    /// Draws one item, and then up to `count` items in total as long as they can be drawn without waiting and fit
+    /// into one part.
     ///
     /// # Errors
-    /// `count` is 0, or nothing could be drawn within `wait`.
+    /// Fails if `count` is 0, or if no item could be drawn within `wait`.
     pub async fn sample(&self, table: &str, count: usize, wait: Duration) -> Result<Part, ShardError> {
         let handle = self.handle(table)?;
         if count == 0 {
@@ -64,14 +65,14 @@ impl Shard {
                 }
             }
             let permit = self.sending_permit(left(), wait).await?;
-            // Others may have deleted items meanwhile.
+            // Other clients may have deleted items in the meantime.
             if let Some(part) = self.draw(handle, count, permit) {
                 return Ok(part);
             }
         }
     }
 
-    /// Room for the longest part that there may be.
+    /// Reserves memory for a part of the maximum length.
     async fn sending_permit(
         &self,
         left: Duration,
@@ -106,7 +107,7 @@ impl Shard {
         let (size, mass) = (table.len() as u64, table.mass());
         drop(table);
         handle.insert.changed.notify_one();
-        // What the part does not need is given back.
+        // Release the memory that the part does not need.
         let kept = permit.split(bytes as usize).unwrap_or(permit);
         Some(Part { items, size, mass, permit: kept })
     }

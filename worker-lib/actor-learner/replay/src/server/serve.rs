@@ -1,4 +1,4 @@
-//! Serves a shard until it is told to stop.
+//! Serves a shard until it is stopped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,15 +8,16 @@ use super::connections::Connections;
 use super::housekeeping;
 use super::shard::Shard;
 
-/// What is under way when the shard stops has so long to end.
+/// Grace period for requests in flight when the shard stops.
 const GRACE: Duration = Duration::from_secs(3);
-/// After a connection could not be accepted.
+/// Pause after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until `stop` is done; then ends what waits, lets the rest end, and writes a snapshot if there is a directory.
+/// Serves until `stop` completes. Then cancels waiting requests, lets the others complete, and writes a snapshot if
+/// there is a data directory.
 ///
 /// # Errors
-/// The last snapshot could not be written.
+/// Fails if the last snapshot could not be written.
 pub async fn serve(
     shard: Arc<Shard>,
     listeners: Vec<Listener>,
@@ -30,7 +31,7 @@ pub async fn serve(
     tasks.spawn(housekeeping::write_snapshots(Arc::clone(&shard)));
     stop.await;
     shard.stop();
-    // Drops the listeners.
+    // Drop the listeners.
     tasks.shutdown().await;
     if tokio::time::timeout(GRACE, connections.close()).await.is_err() {
         tracing::warn!("some connections did not end within {GRACE:?}");
@@ -44,7 +45,7 @@ pub async fn serve(
 
 async fn accept(listener: Listener, connections: Arc<Connections>) {
     loop {
-        // Who finds no place waits in the kernel's queue.
+        // Without a free slot, connections wait in the kernel's queue.
         let Some(place) = connections.place().await else { return };
         let accepted = match &listener {
             Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
@@ -58,7 +59,7 @@ async fn accept(listener: Listener, connections: Arc<Connections>) {
             }
         };
         if let Err(error) = accepted {
-            // Descriptors are counted at the start: this is the limit of the whole machine, as a rule.
+            // Descriptors are reserved at startup, so the cause is usually the system-wide limit.
             tracing::warn!("no connection accepted: {error}");
             tokio::time::sleep(ACCEPT_PAUSE).await;
         }

@@ -1,4 +1,4 @@
-//! The gRPC service: messages to calls of the shard and back.
+//! gRPC service, which translates between messages and calls of the shard.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::proto::{
 };
 use crate::table::{NewItem, Origin, Sampled};
 
-/// A shard as a gRPC service.
+/// Shard as a gRPC service.
 #[derive(Clone)]
 pub(super) struct Service(pub(super) Arc<Shard>);
 
@@ -93,15 +93,16 @@ impl Replay for Service {
 
 type Drawing = Pin<Box<dyn Future<Output = Result<Part, Status>> + Send>>;
 
-/// The parts of an answer. One is drawn when the connection has room for it, so that a slow reader keeps one in memory,
-/// and items that nobody reads are not drawn.
+/// Parts of a sample response. A part is drawn only when the connection has room for it, so that a slow reader keeps
+/// only one part in memory and unread items are not drawn.
 pub(super) struct Parts {
     shard: Arc<Shard>,
     table: String,
     left: usize,
     wait: Duration,
     drawing: Option<Drawing>,
-    /// Of the part that was given last: the connection asks for the next one when it has passed that on.
+    /// Memory of the part sent last. It is released when the connection asks for the next part, because it has then
+    /// passed on this one.
     sent: Option<tokio::sync::OwnedSemaphorePermit>,
 }
 

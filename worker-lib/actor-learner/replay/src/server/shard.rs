@@ -1,4 +1,4 @@
-//! Tables that many clients use at once, with their journal.
+//! Tables with their journal, shared by many clients.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -20,7 +20,7 @@ use crate::store::{
 };
 use crate::table::Table;
 
-/// A shard: what one process serves.
+/// Shard, which one process serves.
 pub struct Shard {
     pub(super) config: ShardConfig,
     pub(super) plan: MemoryPlan,
@@ -34,19 +34,21 @@ pub struct Shard {
     stopping: watch::Sender<bool>,
 }
 
-/// The directory and what was done with it.
+/// Data directory, with the results of restoring it.
 pub(super) struct Store {
     pub(super) directory: Arc<Directory>,
     pub(super) restored: Restored,
     pub(super) restore_time: Duration,
     pub(super) snapshots: AtomicU64,
-    /// One at a time; the number of the next one where there is no journal to give it.
+    /// Lock that serialises snapshots. Its value is the number of the next snapshot if there is no journal to assign
+    /// it.
     turn: tokio::sync::Mutex<u64>,
-    /// What had been appended when the last snapshot began.
+    /// Journal position at the start of the last snapshot.
     covered: AtomicU64,
 }
 
-/// A table and who waits for it. Waiting is in turns: the first of each kind waits for the table, the others for it.
+/// Table with its waiting requests. Waiting is in order: the first request of each kind waits for the table, the
+/// others wait for the first one.
 pub(super) struct Handle {
     pub(super) name: String,
     in_records: TableName,
@@ -57,28 +59,28 @@ pub(super) struct Handle {
     pub(super) refused: AtomicU64,
 }
 
-/// Inserts or samples.
+/// Waiting requests of one kind, inserts or samples.
 #[derive(Default)]
 pub(super) struct Side {
     pub(super) turn: tokio::sync::Mutex<()>,
-    /// Something that the first one may wait for has happened.
+    /// Notification of an event that the first request may be waiting for.
     pub(super) changed: Notify,
     pub(super) waiting: AtomicU64,
     pub(super) latency: Histogram,
 }
 
-/// A shard that cannot start.
+/// Error that prevents a shard from starting.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Its options.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ShardConfigError),
-    /// Its directory.
+    /// The data directory cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// How a wait ended.
+/// Outcome of a wait.
 pub(super) enum Waited<T> {
     Done(T),
     TimedOut,
@@ -86,17 +88,17 @@ pub(super) enum Waited<T> {
 }
 
 impl Shard {
-    /// Restores what the directory has. Blocks as long as that takes.
+    /// Restores the contents of the data directory. Blocks until they are restored.
     ///
     /// # Errors
-    /// Options out of their ranges, or a directory that cannot be used.
+    /// Fails if an option is out of its range or the directory cannot be used.
     pub fn open(config: ShardConfig) -> Result<Self, StartError> {
         let config = config.resolve()?;
         let directory = config.data_dir.as_deref().map(Directory::open).transpose()?;
         Self::on(directory, config)
     }
 
-    /// As [`Self::open`], with a directory that is open.
+    /// Opens a shard as [`Self::open`] does, on a directory that is already open.
     pub(super) fn on(directory: Option<Directory>, config: ShardConfig) -> Result<Self, StartError> {
         let mut tables = Vec::new();
         for (at, table) in config.tables.iter().enumerate() {
@@ -131,7 +133,7 @@ impl Shard {
             store: directory.map(|directory| Store::new(directory, restored, began.elapsed())),
             receiving: Arc::new(Semaphore::new(plan.receiving as usize)),
             sending: Arc::new(Semaphore::new(plan.sending as usize)),
-            // A shard that remembers nothing must not use the keys of its earlier run again.
+            // A shard without a data directory must not reuse the keys of its previous run.
             next_key: AtomicU64::new(nanoseconds().max(restored.next_key)),
             started: Instant::now(),
             stopping: watch::channel(false).0,
@@ -150,12 +152,12 @@ impl Shard {
         self.tables.values()
     }
 
-    /// Ends all waiting: what waits is answered that the shard is stopping.
+    /// Cancels all waiting requests; they receive the error that the shard is stopping.
     pub fn stop(&self) {
         self.stopping.send_replace(true);
     }
 
-    /// Waits for `future`, but not longer than `wait`, and not when the shard is stopping.
+    /// Waits for `future`, until `wait` has elapsed or the shard is stopping.
     pub(super) async fn wait<T>(&self, wait: Duration, future: impl Future<Output = T>) -> Waited<T> {
         let mut stopping = self.stopping.subscribe();
         tokio::select! {
@@ -165,11 +167,11 @@ impl Shard {
         }
     }
 
-    /// Writes a snapshot of all tables, which replaces the journal so far. If the journal could not be written, the
-    /// snapshot makes that good, and writes are taken again.
+    /// Writes a snapshot of all tables, which replaces the journal so far. If the journal had failed, the snapshot
+    /// covers the records that it lost, and the shard accepts writes again.
     ///
     /// # Errors
-    /// There is no directory, or it cannot be written.
+    /// Fails if there is no data directory, or if it cannot be written.
     pub(super) async fn snapshot(&self) -> Result<Snapshot, ShardError> {
         let store = self.store.as_ref().ok_or(ShardError::NoDirectory)?;
         let mut turn = store.turn.lock().await;
@@ -193,7 +195,8 @@ impl Shard {
         Ok(snapshot)
     }
 
-    /// Whether the journal since the last snapshot is longer than a snapshot would be, and than `least`.
+    /// Returns whether the journal since the last snapshot is longer than a snapshot would be, and longer than
+    /// `least`.
     pub(super) fn is_journal_long(&self, least: u64) -> bool {
         let (Some(store), Some(journal)) = (&self.store, &self.journal) else { return false };
         let mut since = journal.appended().saturating_sub(store.covered.load(Relaxed));
@@ -203,7 +206,7 @@ impl Shard {
         since > least.max(self.table_bytes())
     }
 
-    /// Whether writes are refused until a snapshot succeeds.
+    /// Returns whether writes are refused until a snapshot succeeds.
     pub(super) fn is_journal_failed(&self) -> bool {
         self.journal.as_ref().is_some_and(|journal| journal.failure().is_some())
     }
@@ -212,12 +215,12 @@ impl Shard {
         self.tables.values().map(|handle| lock(&handle.table).bytes()).sum()
     }
 
-    /// What was restored at the start: items, and bytes that were damaged.
+    /// Returns the number of items that were restored at startup and the number of damaged bytes.
     pub fn restored(&self) -> (u64, u64) {
         self.store.as_ref().map_or((0, 0), |store| (store.restored.items, store.restored.damaged_bytes))
     }
 
-    /// Files that were found damaged at the start.
+    /// Returns the number of files that were found damaged at startup.
     pub fn damaged_files(&self) -> u64 {
         self.store.as_ref().map_or(0, |store| store.restored.damaged_files)
     }
@@ -236,14 +239,14 @@ impl Handle {
         }
     }
 
-    /// The name as records have it.
+    /// Returns the name as records contain it.
     pub(super) fn table_name(&self) -> TableName {
         Arc::clone(&self.in_records)
     }
 }
 
 impl Side {
-    /// Counts as waiting until the guard is dropped.
+    /// Counts a request as waiting until the guard is dropped.
     pub(super) fn enter(&self) -> impl Drop + use<'_> {
         struct Left<'a>(&'a AtomicU64);
         impl Drop for Left<'_> {
@@ -269,7 +272,7 @@ impl Store {
     }
 }
 
-/// A client's deadline, from now on.
+/// Converts a client's wait time to a duration.
 pub(super) fn wait_time(wait_ms: u64) -> Duration {
     Duration::from_millis(wait_ms.min(WAIT_MS_MAX))
 }
@@ -284,7 +287,7 @@ fn nanoseconds() -> u64 {
 }
 
 impl Shard {
-    /// Sizes, limits, latencies, and how the journal is.
+    /// Describes the shard: sizes, limits, latencies and the state of the journal.
     pub fn describe(&self) -> DescribeResponse {
         DescribeResponse {
             tables: self.handles().map(|handle| table(handle)).collect(),

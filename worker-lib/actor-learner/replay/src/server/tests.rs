@@ -32,7 +32,7 @@ async fn a_batch_that_does_not_fit_says_how_much_of_it_did() {
         "table \"t\" had no room for it within 20 ms: the rate limiter waits for samples: an insert would make the \
          difference 4, expected at most 3 (inserts 3, samples 0, items 3)"
     );
-    // The whole batch once more: what is there is not stored twice.
+    // Retransmit the whole batch: the items that exist must not be stored twice.
     assert_eq!(shard.sample("t", 10, SOON).await.unwrap().items.len(), 3);
     let again = shard.insert(batch(0, 5, SOON)).await.unwrap();
     assert_eq!(again.keys[..3], [0; 3]);
@@ -161,7 +161,7 @@ async fn a_shard_that_is_opened_again_has_what_it_acknowledged() {
         let fresh = shard.insert(batch(4 * start, 4, SOON)).await.unwrap().keys;
         assert!(fresh.iter().all(|key| keys.iter().all(|old| key > old)));
         keys.extend(fresh);
-        // Sent again, as after a lost answer; and what was deleted does not come back.
+        // Retransmit as after a lost response. Deleted items must not return.
         assert_eq!(shard.insert(batch(4 * start, 4, SOON)).await.unwrap().keys, [0; 4]);
         let gone = keys.remove(0);
         assert_eq!(shard.delete("t", vec![gone]).await.unwrap(), 1);
@@ -204,7 +204,7 @@ async fn a_full_disk_refuses_writes_until_it_has_room() {
         error.to_string().starts_with("the journal cannot be written, and writes are refused: "),
         "{error}"
     );
-    // Nothing is changed that would not be durable; draws go on.
+    // Changes that would not be durable are refused; draws are still served.
     assert_eq!(shard.delete("t", vec![key]).await.unwrap_err().code(), tonic::Code::Unavailable);
     assert_eq!(shard.reset("t").await.unwrap_err().code(), tonic::Code::Unavailable);
     let updated = shard.update_priorities("t", vec![(key, 2.0)]).await;
@@ -213,14 +213,14 @@ async fn a_full_disk_refuses_writes_until_it_has_room() {
     assert!(shard.snapshot().await.is_err());
     assert_eq!(shard.insert(batch(1, 1, SOON)).await.unwrap_err().code(), tonic::Code::Unavailable);
     assert!(disk.file_names().iter().all(|name| !name.contains('.')), "{:?}", disk.file_names());
-    // By itself.
+    // The shard recovers on its own.
     let snapshots = tokio::spawn(housekeeping::write_snapshots(std::sync::Arc::clone(&shard)));
     disk.set_room(u64::MAX);
     while shard.is_journal_failed() {
         tokio::time::sleep(SOON).await;
     }
     snapshots.abort();
-    // The item that was refused is in the table, and durable now.
+    // The refused item is in the table, and is durable now.
     assert_eq!(shard.insert(batch(1, 2, SOON)).await.unwrap().keys[0], 0);
     assert!(shard.describe().journal.unwrap().failures > 0);
     drop((snapshots.await, shard));

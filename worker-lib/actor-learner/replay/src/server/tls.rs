@@ -11,36 +11,36 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{self, RootCertStore, ServerConfig, version::TLS13};
 
-/// What clients and servers agree on: gRPC is HTTP/2.
+/// ALPN protocol of gRPC, which uses HTTP/2.
 const ALPN: &[u8] = b"h2";
 
-/// Certificate and key of a shard, and whose clients it serves.
+/// TLS configuration of a shard: its certificate and key, and the authorities of its clients.
 #[derive(Clone)]
 pub struct ServerTls(Arc<ServerConfig>);
 
-/// Files that cannot be used.
+/// Unusable TLS files.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file that is not what it should be.
+    /// The content of a file is invalid.
     #[error("{field} is {}, expected a readable file with {expected} in PEM: {reason}", path.display())]
     File {
         /// Name of the option.
         field: &'static str,
-        /// Its value.
+        /// Value of the option.
         path: PathBuf,
-        /// What the file should have.
+        /// Expected content of the file.
         expected: &'static str,
-        /// What is wrong.
+        /// Cause of the error.
         reason: String,
     },
-    /// A certificate and a key that do not fit, for instance.
+    /// The files cannot be used together, for example because the certificate and the key do not match.
     #[error("tls_cert and tls_key cannot be used together: {0}")]
     Config(String),
 }
 
 impl ServerTls {
-    /// Reads a chain of certificates and its key. With `client_ca`, serves only clients that have a certificate of one
-    /// of its authorities.
+    /// Reads a certificate chain and its key. With `client_ca`, the shard serves only clients that have a certificate
+    /// issued by one of these authorities.
     ///
     /// # Errors
     /// Names the file that cannot be used.

@@ -1,4 +1,4 @@
-//! The secret that all clients of a shard share.
+//! Secret that all clients of a shard share.
 
 use std::fmt;
 use std::path::Path;
@@ -12,37 +12,37 @@ use crate::limits::{TOKEN_BYTES_MAX, TOKEN_BYTES_MIN};
 
 const SCHEME: &str = "Bearer ";
 
-/// A bearer token. Shown as its length only.
+/// Bearer token. Its debug output shows only its length.
 #[derive(Clone)]
 pub struct Token(Arc<Zeroizing<Vec<u8>>>);
 
-/// A token that cannot be used.
+/// Unusable token.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TokenError {
-    /// The file.
+    /// The token file cannot be read.
     #[error("cannot read the token file {path}: {reason}")]
     File {
-        /// Its path.
+        /// Path of the file.
         path: String,
-        /// Why not.
+        /// Cause of the error.
         reason: String,
     },
-    /// The text.
+    /// The text is not a valid token.
     #[error(
         "the token is {len} bytes long, expected one line of {TOKEN_BYTES_MIN} to {TOKEN_BYTES_MAX} printable ASCII \
          characters without spaces: make one with `openssl rand -hex 32`"
     )]
     Text {
-        /// Its length without the end of the line.
+        /// Length of the text without the end of the line.
         len: usize,
     },
 }
 
 impl Token {
-    /// Takes a token of 16 to 512 printable ASCII characters without spaces.
+    /// Creates a token from 16 to 512 printable ASCII characters without spaces.
     ///
     /// # Errors
-    /// It is anything else.
+    /// Fails if the text is anything else.
     pub fn new(text: &str) -> Result<Self, TokenError> {
         let is_long = (TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&text.len());
         if !is_long || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -51,10 +51,10 @@ impl Token {
         Ok(Self(Arc::new(Zeroizing::new(text.as_bytes().to_vec()))))
     }
 
-    /// Reads a file of one line.
+    /// Reads a token from a file of one line.
     ///
     /// # Errors
-    /// The file cannot be read, or is no token.
+    /// Fails if the file cannot be read or does not contain a valid token.
     pub fn read(path: &Path) -> Result<Self, TokenError> {
         let refused = |error: std::io::Error| TokenError::File {
             path: path.display().to_string(),
@@ -64,14 +64,14 @@ impl Token {
         Self::new(text.trim_end())
     }
 
-    /// Whether a request carries it. Takes the same time wherever another token differs.
+    /// Returns whether a request carries this token. The comparison takes constant time.
     pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
         let value = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
         let given = value.and_then(|value| value.strip_prefix(SCHEME.as_bytes()));
         given.is_some_and(|given| given.len() == self.0.len() && given.ct_eq(&self.0[..]).to_bool())
     }
 
-    /// The header that carries it.
+    /// Returns the value of the header that carries the token.
     pub(crate) fn header(&self) -> HeaderValue {
         let text = [SCHEME.as_bytes(), &self.0].concat();
         let mut value = HeaderValue::from_bytes(&text).expect("a token is printable ASCII");

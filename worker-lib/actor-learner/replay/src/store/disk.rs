@@ -1,5 +1,5 @@
-//! The file operations that the store needs. The store reaches its directory through [`Disk`] alone, so that tests can
-//! replace it by one in memory that fails, tears, loses and damages what is written.
+//! File operations of the store. The store accesses its directory only through [`Disk`], so that tests can replace it
+//! by an in-memory disk that fails, tears, loses and damages writes.
 
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
@@ -8,47 +8,47 @@ use std::io::{self, IoSlice, Write as _};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// One directory of files. Errors are those of the operating system.
+/// Directory of files. Its errors are those of the operating system.
 pub(crate) trait Disk: Debug + Send + Sync {
-    /// Names of all files, in no order.
+    /// Returns the names of all files, in any order.
     fn names(&self) -> io::Result<Vec<String>>;
-    /// Length of a file, in bytes.
+    /// Returns the length of a file, in bytes.
     fn len(&self, name: &str) -> io::Result<u64>;
-    /// Opens a file to read it.
+    /// Opens a file for reading.
     fn open(&self, name: &str) -> io::Result<Box<dyn ReadFile>>;
-    /// Creates a file to write it; fails if there is one of that name.
+    /// Creates a file for writing; fails if a file of that name exists.
     fn create(&self, name: &str) -> io::Result<Box<dyn WriteFile>>;
     /// Makes the content of a file survive a crash of the machine.
     fn sync_file(&self, name: &str) -> io::Result<()>;
-    /// Renames a file; replaces one that has the new name.
+    /// Renames a file, and replaces an existing file of the new name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, name: &str) -> io::Result<()>;
-    /// Makes the names of the directory survive a crash of the machine.
+    /// Makes the file names in the directory survive a crash of the machine.
     fn sync_names(&self) -> io::Result<()>;
-    /// A number that differs from call to call, for the salt of a file.
+    /// Returns a number that differs from call to call, for the salt of a file.
     fn salt(&self) -> u64;
 }
 
-/// A file that is read.
+/// File opened for reading.
 pub(crate) trait ReadFile {
-    /// Reads bytes from `offset` on; 0 at the end of the file.
+    /// Reads bytes from `offset` on. Returns the number of bytes read; 0 at the end of the file.
     fn read_at(&mut self, to: &mut [u8], offset: u64) -> io::Result<usize>;
 }
 
-/// A file that is written from its beginning to its end.
+/// File that is written sequentially.
 pub(crate) trait WriteFile: Send {
-    /// Appends a prefix of the parts; its length in bytes.
+    /// Appends a prefix of the concatenated parts, and returns its length in bytes.
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
-    /// Makes what was written survive a crash of the machine.
+    /// Makes the written data survive a crash of the machine.
     fn sync(&mut self) -> io::Result<()>;
-    /// Takes back what was written behind the first `len` bytes.
+    /// Truncates the file to `len` bytes.
     fn cut(&mut self, len: u64) -> io::Result<()>;
 }
 
 /// Appends all parts.
 pub(super) fn write_all(file: &mut dyn WriteFile, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
-    // Empty parts in front would look like a file that takes no more.
+    // Without this call, empty parts at the front would look like a file that accepts no more data.
     IoSlice::advance_slices(&mut parts, 0);
     while !parts.is_empty() {
         match file.write(parts) {
@@ -61,13 +61,13 @@ pub(super) fn write_all(file: &mut dyn WriteFile, mut parts: &mut [IoSlice<'_>])
     Ok(())
 }
 
-/// A directory of the file system.
+/// Directory in the file system.
 #[derive(Debug)]
 pub(super) struct RealDisk(pub(super) PathBuf);
 
 impl Disk for RealDisk {
     fn names(&self) -> io::Result<Vec<String>> {
-        // The store's own names are all UTF-8.
+        // The store's own file names are always UTF-8.
         let name = |entry: io::Result<fs::DirEntry>| entry.map(|entry| entry.file_name().into_string().ok());
         fs::read_dir(&self.0)?.filter_map(|entry| name(entry).transpose()).collect()
     }

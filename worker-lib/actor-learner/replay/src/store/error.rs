@@ -1,50 +1,50 @@
-//! Why something cannot be written or read.
+//! Errors of the store.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::format::{FORMAT, FORMAT_OLDEST};
 
-/// A failure of the shard's directory.
+/// Failure of the data directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The operating system refuses.
+    /// The operating system reports an error.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// Failed operation.
         action: &'static str,
-        /// With which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// Two shards must not write to one directory.
+    /// Another process uses the directory.
     #[error("{} is in use by another process, expected a directory of this shard's own", path.display())]
     InUse {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
     },
-    /// The items of a table would be lost.
+    /// The directory contains a table that is not configured, so its items would be lost.
     #[error(
         "{} has records of a table {table:?} that is not configured, expected one of this shard's: add it with \
          --table, or move the file away to start without its items",
         path.display()
     )]
     UnknownTable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Name of the table.
         table: String,
     },
-    /// Of a later version of this program, or not of it at all.
+    /// The file was written by a later version of this program, or by another program.
     #[error(
         "{} has format {found}, expected {FORMAT_OLDEST} to {FORMAT}: start the version of replayd that wrote it",
         path.display()
     )]
     Format {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it says.
+        /// Format number in the file.
         found: u32,
     },
 }

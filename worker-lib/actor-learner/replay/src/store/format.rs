@@ -1,4 +1,4 @@
-//! Headers of files and frames of records. Numbers are little-endian.
+//! File headers and record frames. Numbers are little-endian.
 //!
 //! | offset | header |
 //! |---|---|
@@ -15,38 +15,38 @@
 //! | 4 | CRC-32C of salt, offset of the record in its file, length and CRC of the body |
 //! | n | body: [`super::Record`] |
 //!
-//! The salt differs from file to file. With salt and offset in its checksum, a frame that stands inside a payload, or
-//! elsewhere than it was written, is invalid. A valid frame tells where the next record begins, whether or not its own
-//! body is damaged; behind an invalid one the reader looks for the next valid frame. Either way one damaged bit costs
-//! one record at most, and looking takes time proportional to the file.
+//! The salt differs from file to file. Because the checksum includes salt and offset, a frame inside a payload, or
+//! one at another place than where it was written, is invalid. A valid frame determines where the next record begins,
+//! even if its body is damaged. After an invalid frame, the reader searches for the next valid one. In both cases, a
+//! damaged bit costs at most one record, and the search takes time proportional to the file size.
 //!
-//! Format 1 is still read. Its two copies of the header are adjacent, its frames have one checksum over salt, offset,
-//! length and body, and its records give the tables numbers that other records translate to names.
+//! Format 1 can still be read. Its two header copies are adjacent, its frames have a single checksum over salt,
+//! offset, length and body, and its records refer to tables by numbers, which other records map to names.
 
-/// The format that is written.
+/// Format that is written.
 pub(super) const FORMAT: u32 = 2;
-/// The oldest format that is read.
+/// Oldest format that can be read.
 pub(super) const FORMAT_OLDEST: u32 = 1;
 const MAGIC: [u8; 8] = *b"ISWRPLAY";
 pub(super) const HEADER_COPY_BYTES: usize = 24;
-/// Where the second copy of the header is: a sector that cannot be read costs one of both.
+/// Offset of the second header copy. It lies in another sector, so that one unreadable sector affects only one copy.
 pub(super) const SECOND_COPY: usize = 4096;
 pub(super) const HEADER_BYTES: usize = SECOND_COPY + HEADER_COPY_BYTES;
 pub(super) const RECORD_MAGIC: [u8; 4] = [0xf5, b'R', b'J', b'1'];
 pub(super) const FRAME_BYTES: usize = 16;
 
-/// Lengths of format 1.
+/// Lengths in format 1.
 const HEADER_BYTES_1: usize = 2 * HEADER_COPY_BYTES;
 const FRAME_BYTES_1: usize = 12;
 
-/// What a file begins with.
+/// Header of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) format: u32,
     pub(super) salt: u64,
 }
 
-/// What stands before a body.
+/// Frame of a record, which precedes its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) body_len: u32,
@@ -70,9 +70,9 @@ impl Header {
         header
     }
 
-    /// Reads the beginning of a file; nothing if no copy is valid.
+    /// Parses the beginning of a file; returns `None` if no copy of the header is valid.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
-        // The place of the second copy says which format it is a copy of.
+        // The position of the second copy depends on the format.
         let second = |at, is_of: fn(u32) -> bool| {
             Self::parse_copy(bytes.get(at..)?).filter(|header| is_of(header.format))
         };
@@ -90,17 +90,18 @@ impl Header {
         crc32c::crc32c_append(crc32c::crc32c(&self.format.to_le_bytes()), &self.salt.to_le_bytes())
     }
 
-    /// Where the first record begins.
+    /// Returns the offset of the first record.
     pub(super) fn len(self) -> usize {
         if self.format == 1 { HEADER_BYTES_1 } else { HEADER_BYTES }
     }
 
-    /// Bytes before a body.
+    /// Returns the length of a frame.
     pub(super) fn frame_len(self) -> usize {
         if self.format == 1 { FRAME_BYTES_1 } else { FRAME_BYTES }
     }
 
-    /// The frame at the beginning of `bytes`, which stand at `offset`. In format 1 its length may be damaged.
+    /// Parses the frame at the beginning of `bytes`, which are located at `offset` in the file. In format 1, its
+    /// length may be damaged.
     pub(super) fn frame(self, bytes: &[u8], offset: u64) -> Option<Frame> {
         if !bytes.starts_with(&RECORD_MAGIC) {
             return None;
@@ -110,7 +111,7 @@ impl Header {
         is_valid.then_some(frame)
     }
 
-    /// Whether `body` is what was written behind the frame.
+    /// Returns whether `body` is the body that was written after the frame.
     pub(super) fn is_body(self, frame: Frame, body: &[u8], offset: u64) -> bool {
         let before = if self.format == 1 { place_crc(self.salt, offset, frame.body_len) } else { 0 };
         crc32c::crc32c_append(before, body) == frame.crc
@@ -136,7 +137,7 @@ impl Frame {
     }
 }
 
-/// Checksum of a record's place and length.
+/// Returns the checksum of a record's offset and length.
 fn place_crc(salt: u64, offset: u64, body_len: u32) -> u32 {
     let crc = crc32c::crc32c_append(crc32c::crc32c(&salt.to_le_bytes()), &offset.to_le_bytes());
     crc32c::crc32c_append(crc, &body_len.to_le_bytes())

@@ -1,4 +1,4 @@
-//! Appends records, many to one write and one `fdatasync`.
+//! Journal writer, which combines many records into one write and one `fdatasync`.
 
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -14,10 +14,11 @@ use super::{Directory, Durability};
 use crate::limits::{BACKLOG_BYTES, SEGMENT_BYTES};
 use crate::lock;
 
-/// Bytes that were appended to all segments: a record is durable when as many are.
+/// Log sequence number: total number of bytes appended to all segments. A record is durable once that many bytes are.
 pub(crate) type Lsn = u64;
 
-/// The journal cannot be written at present. It can again when a segment was begun and a snapshot written since.
+/// The journal cannot currently be written. It can be written again after a new segment has been started and a
+/// snapshot has been written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the journal cannot be written, and writes are refused: {reason}; the shard tries again by itself, and goes on \
@@ -27,15 +28,15 @@ pub struct JournalFailed {
     reason: Arc<str>,
 }
 
-/// How far the writer is.
+/// Progress of the writer.
 #[derive(Clone, Debug, Default)]
 struct Progress {
-    /// Everything before has been written, or dropped because of the failure.
+    /// Position before which all records have been written, or dropped because of the failure.
     done: Lsn,
     failure: Option<JournalFailed>,
-    /// Failures so far.
+    /// Number of failures so far.
     failures: u64,
-    /// Whether the writer has a segment again.
+    /// Whether the writer has an open segment.
     is_open: bool,
 }
 
@@ -45,7 +46,7 @@ struct Queue {
     segment: u64,
     salt: u64,
     offset: u64,
-    /// A segment that has so many is followed by another.
+    /// Segment length in bytes at which the next segment starts.
     segment_bytes: u64,
     is_closing: bool,
 }
@@ -57,26 +58,26 @@ struct Shared {
     progress: watch::Sender<Progress>,
 }
 
-/// The end of a shard's journal. Dropping it writes what is left.
+/// Appending side of a shard's journal. Dropping it writes the remaining records.
 pub(crate) struct Journal {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
 }
 
-/// A segment that was asked for.
+/// Segment that has been requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rotated {
-    /// A snapshot of this number replaces all before the segment.
+    /// Number of the segment. A snapshot of this number replaces everything before the segment.
     pub(crate) number: u64,
     begun_at: Lsn,
 }
 
-/// The failures that a snapshot from now on makes good.
+/// Failures from which a snapshot that starts now recovers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mendable(u64);
 
 impl Journal {
-    /// Starts segment `number`.
+    /// Opens the journal at segment `number`.
     pub(crate) fn open(
         directory: Arc<Directory>,
         number: u64,
@@ -96,7 +97,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// A journal without a thread that writes it.
+    /// Creates a journal without a writer thread.
     pub(super) fn unattended(
         directory: Arc<Directory>,
         number: u64,
@@ -120,7 +121,7 @@ impl Journal {
         (Self { shared, writer: None }, writer)
     }
 
-    /// Takes in a record, to be written behind all earlier ones. Does not wait: see [`Self::room`].
+    /// Queues a record, to be written after all earlier ones. Does not wait; see [`Self::room`].
     pub(crate) fn append(&self, record: &Record, payload: Option<&Payload>) -> Lsn {
         let mut queue = lock(&self.shared.queue);
         if queue.offset >= queue.segment_bytes {
@@ -132,8 +133,9 @@ impl Journal {
         queue.appended
     }
 
-    /// Begins a segment: a snapshot from now on replaces all before it. Waits until that is in its files, or cannot be:
-    /// the snapshot would not find a file to remove that is made later.
+    /// Starts a segment, so that a snapshot started afterwards replaces everything before it. Waits until the earlier
+    /// records are in their files or have been dropped. Otherwise, a file created later would escape the snapshot,
+    /// which removes the replaced files.
     pub(crate) async fn rotate(&self) -> (u64, Option<Mendable>) {
         let rotated = self.begin_rotation();
         let mut progress = self.shared.progress.subscribe();
@@ -142,7 +144,7 @@ impl Journal {
         (rotated.number, self.mendable())
     }
 
-    /// Begins a segment, as soon as the writer gets to it.
+    /// Queues the start of a segment.
     pub(super) fn begin_rotation(&self) -> Rotated {
         let mut queue = lock(&self.shared.queue);
         let number = queue.segment + 1;
@@ -151,13 +153,15 @@ impl Journal {
         Rotated { number, begun_at: queue.appended }
     }
 
-    /// What a snapshot makes good that is begun now; nothing if the writer has no segment.
+    /// Returns the failures from which a snapshot that starts now recovers, or `None` if the writer has no open
+    /// segment.
     pub(super) fn mendable(&self) -> Option<Mendable> {
         let progress = self.shared.progress.borrow();
         progress.is_open.then_some(Mendable(progress.failures))
     }
 
-    /// Ends a failure: a snapshot that began after `mendable` was given has what the journal lost. Whether it is well.
+    /// Clears a failure after a snapshot that started after `mendable` was obtained, because it contains the records
+    /// that the journal lost. Returns whether the journal works.
     pub(crate) fn mend(&self, mendable: Mendable) -> bool {
         let mend = |progress: &mut Progress| {
             let is_mended = progress.failure.is_some() && progress.failures == mendable.0;
@@ -172,22 +176,22 @@ impl Journal {
         self.failure().is_none()
     }
 
-    /// Everything up to now.
+    /// Returns the position after the last appended record.
     pub(crate) fn appended(&self) -> Lsn {
         lock(&self.shared.queue).appended
     }
 
-    /// Bytes that are still to be written.
+    /// Returns the number of bytes that are still to be written.
     pub(crate) fn backlog_bytes(&self) -> u64 {
         self.appended().saturating_sub(self.shared.progress.borrow().done)
     }
 
-    /// Why it cannot be written.
+    /// Returns the current failure.
     pub(crate) fn failure(&self) -> Option<JournalFailed> {
         self.shared.progress.borrow().failure.clone()
     }
 
-    /// How often it could not be written since the start.
+    /// Returns the number of failures since the start.
     pub(crate) fn failures(&self) -> u64 {
         self.shared.progress.borrow().failures
     }
@@ -197,20 +201,20 @@ impl Journal {
         self.reached(|done| done >= lsn).await
     }
 
-    /// Whether `lsn` is durable now.
+    /// Returns whether `lsn` is durable.
     #[cfg(test)]
     pub(super) fn is_durable(&self, lsn: Lsn) -> Result<bool, JournalFailed> {
         let progress = self.shared.progress.borrow();
         progress.failure.clone().map_or(Ok(progress.done >= lsn), Err)
     }
 
-    /// Writes what is queued, where there is no thread for it.
+    /// Writes the queued records if there is no writer thread.
     #[cfg(test)]
     pub(super) fn write(&self, writer: &mut Writer) {
         self.shared.write(writer);
     }
 
-    /// Waits until little enough is still to be written.
+    /// Waits until the backlog is small enough.
     pub(crate) async fn room(&self) -> Result<(), JournalFailed> {
         if self.backlog_bytes() <= BACKLOG_BYTES && self.failure().is_none() {
             return Ok(());
@@ -261,7 +265,7 @@ impl Shared {
         queue.appended += HEADER_BYTES as u64;
     }
 
-    /// Waits for something to write; whether there is.
+    /// Waits for queued data, and returns whether there is any.
     fn wait(&self) -> bool {
         let queue = lock(&self.queue);
         let is_idle = |queue: &mut Queue| queue.parts.is_empty() && !queue.is_closing;
@@ -269,7 +273,7 @@ impl Shared {
         !queue.parts.is_empty()
     }
 
-    /// Writes what is queued.
+    /// Writes the queued data.
     fn write(&self, writer: &mut Writer) {
         let (parts, end) = {
             let mut queue = lock(&self.queue);

@@ -1,10 +1,10 @@
-//! What a shard has on disk: a journal of every change in segments, and snapshots that replace it.
+//! Persistent state of a shard: a segmented journal of every change, and snapshots that replace it.
 //!
 //! A directory has one owner at a time (`lock`). Segment files `journal-N` and snapshots `snapshot-N` have the same
-//! format, a header and then records with a length and CRC-32C checksums each. `snapshot-N` stands for everything
-//! before `journal-N`; it is written while the tables change, so that it holds each item as it was at some time after
-//! `journal-N` began. Records therefore say what is (a count, a priority), not what is added, and applying those of
-//! `journal-N` and later ones to the snapshot ends with the tables as they were.
+//! format: a header, and then records, each with a length and CRC-32C checksums. `snapshot-N` replaces everything
+//! before `journal-N`. It is written while the tables change, so that it contains each item as it was at some time
+//! after `journal-N` began. Therefore, a record contains absolute values (a count, a priority), not increments, and
+//! applying the records of `journal-N` and later segments to the snapshot restores the final state of the tables.
 //!
 //! A restore changes no file. A file that was found damaged is never removed: the snapshot that supersedes it renames
 //! it to `NAME.damaged`.
@@ -37,8 +37,8 @@ use strum::{EnumString, IntoStaticStr};
 use self::disk::{Disk, RealDisk};
 use crate::lock;
 
-/// For the fuzz target of `fuzz/`: a body of a record as it is written after it was read, and again after that one was
-/// read; nothing if it is none.
+/// Support for the fuzz target in `fuzz/`: decodes the body of a record, encodes it, and repeats both steps on the
+/// result. Returns the two encodings, or `None` if the body is not a valid record.
 #[doc(hidden)]
 pub fn rewritten_record(body: &[u8]) -> Option<[Vec<u8>; 2]> {
     let rewritten = |body: &[u8]| {
@@ -54,50 +54,50 @@ pub fn rewritten_record(body: &[u8]) -> Option<[Vec<u8>; 2]> {
     Some([once, twice])
 }
 
-/// What an acknowledged insert has survived.
+/// Durability of acknowledged inserts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Durability {
-    /// Nothing: only snapshots are written.
+    /// No durability: only snapshots are written.
     #[default]
     None,
-    /// The end of the process: the record is in the kernel's hands.
+    /// Inserts survive the end of the process: the record has been written to the kernel.
     Write,
-    /// The end of the machine: `fdatasync` has returned.
+    /// Inserts survive a crash of the machine: `fdatasync` has returned.
     Sync,
 }
 
 impl Durability {
-    /// As on the command line.
+    /// Returns the name used on the command line.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// The directory, locked as long as this lives.
+/// Data directory, locked for as long as this value exists.
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
     disk: Arc<dyn Disk>,
-    /// Files that were found damaged: they are renamed where others are removed.
+    /// Names of damaged files, which are renamed where other files would be removed.
     damaged: Mutex<BTreeSet<String>>,
-    /// Superseded files that could not be read: they are left as they are.
+    /// Names of superseded files that could not be read, which are left unchanged.
     unread: Mutex<BTreeSet<String>>,
-    /// Nothing where no other process can have it.
+    /// Lock on the directory; `None` if no other process can access it.
     _lock: Option<File>,
 }
 
-/// Ending of the name of a snapshot that is being written.
+/// Suffix of the file name of a snapshot that is being written.
 const UNFINISHED: &str = ".unfinished";
-/// Ending of the name of a file that is kept because it is damaged.
+/// Suffix of the file name of a damaged file that is kept.
 const DAMAGED: &str = ".damaged";
 
 impl Directory {
-    /// Makes it if there is none, and removes what an interrupted snapshot left.
+    /// Creates the directory if necessary, and removes the remains of an interrupted snapshot.
     ///
     /// # Errors
-    /// Another process has it, or it cannot be used.
+    /// Fails if another process has locked the directory, or if it cannot be used.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         std::fs::create_dir_all(path).map_err(|source| StoreError::io("make", path, source))?;
         let lock_path = path.join("lock");
@@ -114,7 +114,7 @@ impl Directory {
         Self::on(path, Arc::new(RealDisk(path.to_owned())), Some(lock))
     }
 
-    /// A directory on a disk of any kind, without a lock if no other process can have it.
+    /// Opens a directory on any kind of disk. `lock` is `None` if no other process can access the directory.
     pub(crate) fn on(path: &Path, disk: Arc<dyn Disk>, lock: Option<File>) -> Result<Self, StoreError> {
         let directory = Self {
             path: path.to_owned(),
@@ -150,7 +150,7 @@ impl Directory {
         self.disk.names().map_err(|source| StoreError::io("list", &self.path, source))
     }
 
-    /// Numbers of the files of that kind, ascending.
+    /// Returns the numbers of the files of this kind, in ascending order.
     fn numbers(&self, kind: &str) -> Result<Vec<u64>, StoreError> {
         let number = |name: &String| name.strip_prefix(kind)?.strip_prefix('-')?.parse().ok();
         let mut numbers: Vec<u64> = self.names()?.iter().filter_map(number).collect();
@@ -158,7 +158,7 @@ impl Directory {
         Ok(numbers)
     }
 
-    /// Greater than the numbers of all files, of those that are kept too: no name is used twice.
+    /// Returns a number greater than those of all files, including kept ones, so that no name is reused.
     fn next_number(&self) -> Result<u64, StoreError> {
         let number = |name: &String| -> Option<u64> {
             let number = name.strip_prefix("journal-").or_else(|| name.strip_prefix("snapshot-"))?;
@@ -167,23 +167,23 @@ impl Directory {
         Ok(self.names()?.iter().filter_map(number).max().map_or(0, |newest| newest.saturating_add(1)))
     }
 
-    /// Makes names in the directory survive the end of the machine.
+    /// Makes the names in the directory survive a crash of the machine.
     fn sync(&self) -> Result<(), StoreError> {
         self.disk.sync_names().map_err(|source| StoreError::io("sync", &self.path, source))
     }
 
-    /// From now on the file is never removed.
+    /// Marks a file as damaged, so that it is never removed.
     fn keep(&self, name: &str) {
         lock(&self.damaged).insert(name.to_owned());
     }
 
-    /// Leaves the file to the next start.
+    /// Marks a file as unreadable, so that it is left to the next start.
     fn leave(&self, name: &str) {
         lock(&self.unread).insert(name.to_owned());
     }
 
-    /// Removes what `snapshot-number` stands for, and sets aside what of it is damaged. What cannot be removed is left
-    /// to the next snapshot: it is not read any more.
+    /// Removes the files that `snapshot-number` replaces, and renames the damaged ones among them. Files that cannot
+    /// be removed are left to the next snapshot, because they are no longer read.
     fn remove_before(&self, number: u64) {
         for (kind, name_of) in [("snapshot", Self::snapshot as fn(u64) -> String), ("journal", Self::journal)]
         {
@@ -212,20 +212,20 @@ impl Directory {
         }
     }
 
-    /// Removes a superseded file, or one that was not finished.
+    /// Removes a superseded or unfinished file.
     fn discard(&self, name: &str) {
         if let Err(error) = self.disk.remove(name) {
             tracing::warn!("cannot remove {}: {error}", self.path.join(name).display());
         }
     }
 
-    /// Bytes of all files.
+    /// Returns the total size of all files, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let names = self.disk.names().unwrap_or_default();
         names.iter().filter_map(|name| self.disk.len(name).ok()).sum()
     }
 
-    /// Files that are kept because they are damaged.
+    /// Returns the number of damaged files that are kept.
     pub(crate) fn kept_files(&self) -> u64 {
         let names = self.disk.names().unwrap_or_default();
         names.iter().filter(|name| name.ends_with(DAMAGED)).count() as u64

@@ -1,4 +1,4 @@
-//! Changes of tables as bytes. Each record names its table, so that none needs another one to be understood.
+//! Encoding of table changes. Each record contains the name of its table, so that it can be decoded on its own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::table::{Counts, Item, Origin, Window};
 /// Name of a table.
 pub(crate) type TableName = Arc<str>;
 
-/// Payloads up to this length are copied behind their record instead of being a part of the write of their own.
+/// Length up to which a payload is copied after its record, instead of being a separate part of the write.
 const COPY_BYTES: usize = 4096;
 
 const _: () = assert!(NAME_BYTES_MAX <= u8::MAX as usize);
 
-/// A payload with its checksum, which is computed before anything is locked.
+/// Payload with its checksum, which is computed before anything is locked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Payload {
     pub(crate) bytes: Bytes,
@@ -30,35 +30,35 @@ impl Payload {
     }
 }
 
-/// A change of a table. `counts` are those of the table after the change.
+/// Change of a table. `counts` are the counts of the table after the change.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Record {
-    /// The item is in the table. Its payload follows it.
+    /// The table contains the item. The item's payload follows the record.
     Item { table: TableName, counts: Counts, item: Box<Item> },
-    /// The items are not, any more.
+    /// The items have been removed.
     Removed { table: TableName, counts: Counts, keys: Vec<u64> },
-    /// The items have been drawn so often.
+    /// The items have been drawn this many times.
     Sampled { table: TableName, counts: Counts, times: Vec<(u64, u32)> },
     /// The items have these priorities.
     Priorities { table: TableName, counts: Counts, priorities: Vec<(u64, f64)> },
     /// The table is empty.
     Reset { table: TableName },
-    /// What the table knows of an actor.
+    /// The table has this window of an actor.
     Writer { table: TableName, actor: u64, window: Box<Window> },
-    /// The counts of the table.
+    /// The table has these counts.
     Counts { table: TableName, counts: Counts },
-    /// A snapshot is complete.
+    /// The snapshot is complete.
     End { items: u64 },
 }
 
-/// A body of format 1.
+/// Result of decoding a body of format 1.
 pub(super) enum Parsed1 {
-    /// It named a table.
+    /// The record names a table.
     Name,
     Record(Record),
 }
 
-/// Of format 1 only: from here on a number stands for the table.
+/// Tag of a record, only in format 1, that assigns a number to a table for the rest of the file.
 const TABLE: u8 = 1;
 const ITEM: u8 = 2;
 const REMOVED: u8 = 3;
@@ -70,7 +70,7 @@ const COUNTS: u8 = 8;
 const END: u8 = 9;
 
 impl Record {
-    /// The body without an item's payload, which follows it.
+    /// Encodes the body, without the payload of an item, which follows it.
     pub(super) fn emit(&self) -> Vec<u8> {
         let mut to = Vec::with_capacity(96);
         match self {
@@ -121,7 +121,7 @@ impl Record {
         to
     }
 
-    /// Reads a whole body; nothing if it has not the shape of any record.
+    /// Decodes a whole body; returns `None` if it is not a valid record.
     pub(super) fn parse(body: &[u8]) -> Option<Self> {
         let (kind, rest) = body.split_first()?;
         let (name_len, rest) = rest.split_first()?;
@@ -129,8 +129,8 @@ impl Record {
         parse_rest(*kind, std::str::from_utf8(name).ok()?.into(), rest)
     }
 
-    /// As [`Self::parse`], for a body of format 1. `names` are the tables that earlier records of the file have named;
-    /// a record that names one is nothing but that.
+    /// Decodes a body of format 1; see [`Self::parse`]. `names` are the tables that earlier records of the file have
+    /// named. A record that names a table contains nothing else.
     pub(super) fn parse_format_1(body: &[u8], names: &mut HashMap<u16, TableName>) -> Option<Parsed1> {
         let (kind, rest) = body.split_first()?;
         let (number, rest) = rest.split_first_chunk::<2>()?;
@@ -143,7 +143,7 @@ impl Record {
         parse_rest(*kind, table, rest).map(Parsed1::Record)
     }
 
-    /// Name of the table, unless it is about the whole file.
+    /// Returns the name of the table, or `None` if the record is about the whole file.
     pub(super) fn table(&self) -> Option<&TableName> {
         match self {
             Self::Item { table, .. }
@@ -158,7 +158,7 @@ impl Record {
     }
 }
 
-/// A record as it stands in a file at `offset`, in one part or two, and its length in bytes.
+/// Encodes a record for `offset` in a file, in one or two parts, and returns it with its length in bytes.
 pub(super) fn framed(
     record: &Record,
     payload: Option<&Payload>,

@@ -1,4 +1,4 @@
-//! Tables from the latest snapshot and the journal since.
+//! Restores tables from the latest snapshot and the journal after it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,17 +13,17 @@ use crate::table::{Counts, Item, Table, Writers};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Restored {
     pub(crate) items: u64,
-    /// Bytes that had been written as something else; their records are lost.
+    /// Number of bytes that differ from what was written; their records are lost.
     pub(crate) damaged_bytes: u64,
-    /// Files with such bytes, or without the record that ends a snapshot.
+    /// Number of files that have such bytes, or that are snapshots without their final record.
     pub(crate) damaged_files: u64,
-    /// Bytes at the ends of journals that were never written whole, and so never acknowledged.
+    /// Number of bytes at the ends of journals that were not written completely, and therefore never acknowledged.
     pub(crate) torn_bytes: u64,
-    /// For the next segment and snapshot.
+    /// Number of the next segment and snapshot.
     pub(crate) next_number: u64,
-    /// Of the segments that were read.
+    /// Size of the segments that were read, in bytes.
     pub(crate) journal_bytes: u64,
-    /// Greater than all keys.
+    /// Key greater than all keys in use.
     pub(crate) next_key: u64,
 }
 
@@ -36,14 +36,15 @@ struct Saved {
 
 struct Replay {
     tables: BTreeMap<String, Saved>,
-    /// The present file.
+    /// Path of the current file.
     path: PathBuf,
     is_complete: bool,
     greatest_key: u64,
 }
 
-/// Fills empty tables with what the directory has. Changes no file, but with `Durability::Sync` makes what was read
-/// survive a crash of the machine: a shard that was killed may have left it in the kernel's hands.
+/// Fills empty tables with the contents of the directory. Changes no file. With `Durability::Sync`, makes the data
+/// that was read survive a crash of the machine, because a killed shard may have left it only in the kernel's page
+/// cache.
 pub(crate) fn restore(
     directory: &Directory,
     durability: Durability,
@@ -92,7 +93,7 @@ pub(crate) fn restore(
     Ok(restored)
 }
 
-/// Looks whether a file is damaged that an interrupted snapshot has left, and that the next one would remove.
+/// Checks whether a file that an interrupted snapshot left, and that the next one would remove, is damaged.
 fn inspect(directory: &Directory, name: &str) {
     let path = directory.path().join(name);
     let is_end = |record: &Record| record.table().is_none();
@@ -112,7 +113,7 @@ fn inspect(directory: &Directory, name: &str) {
 }
 
 impl Restored {
-    /// Counts and reports what was wrong with a file.
+    /// Counts and reports the damage of a file.
     fn note(&mut self, directory: &Directory, name: &str, scanned: &Scanned, is_complete: bool) {
         let path = directory.path().join(name);
         let Scanned { records, damaged_bytes, torn_bytes, is_doubtful, len } = *scanned;
@@ -131,7 +132,7 @@ impl Restored {
         }
         self.torn_bytes += torn_bytes;
         self.damaged_bytes += damaged_bytes;
-        // A snapshot gets its name when it is whole.
+        // A snapshot is renamed to its final name only when it is complete.
         if damaged_bytes == 0 && is_complete {
             return;
         }

@@ -1,4 +1,4 @@
-//! Reads the records of a file, and goes on behind what is damaged.
+//! Reads the records of a file, and continues after damaged ones.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,42 +9,42 @@ use super::format::{FORMAT, FORMAT_OLDEST, HEADER_BYTES, HEADER_COPY_BYTES, Head
 use super::record::{Parsed1, Record, TableName};
 use crate::limits::{ITEM_BYTES_MAX, REQUEST_SLACK_BYTES};
 
-/// Longest body: a payload and what stands before it, or the keys of a batch.
+/// Maximum length of a body: a payload with the data before it, or the keys of a batch.
 const BODY_BYTES_MAX: u64 = ITEM_BYTES_MAX + REQUEST_SLACK_BYTES;
 const READ_BYTES: usize = 1 << 20;
 
-/// What a file consisted of.
+/// Result of scanning a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scanned {
     pub(super) records: u64,
-    /// Bytes that had been written as something else.
+    /// Number of bytes that differ from what was written.
     pub(super) damaged_bytes: u64,
-    /// Bytes at the end that were never written whole: the process or the machine stopped meanwhile.
+    /// Number of bytes at the end that were not written completely, because the process or the machine stopped.
     pub(super) torn_bytes: u64,
-    /// Whether these may be something else that was lost.
+    /// Whether the torn bytes may instead be damaged data.
     pub(super) is_doubtful: bool,
     pub(super) len: u64,
 }
 
-/// A window of the file.
+/// Buffered window of the file.
 struct Window {
     file: Box<dyn ReadFile>,
     path: PathBuf,
     buffer: Vec<u8>,
-    /// Bytes of `buffer` that were passed.
+    /// Number of bytes at the start of `buffer` that have been consumed.
     start: usize,
-    /// Where `buffer` begins in the file.
+    /// Offset of `buffer` in the file.
     base: u64,
     len: u64,
 }
 
-/// What begins at a place of the file.
+/// Data found at a position of the file.
 enum Found {
-    /// A record, and its length with its frame; nothing if it only named a table.
+    /// A record, and its length including the frame; `None` if it only named a table.
     Record(Option<Record>, u64),
-    /// A valid frame, whose body of that length with its frame is not what was written.
+    /// A valid frame with a damaged body. The length includes the frame.
     DamagedBody(u64),
-    /// A valid frame, whose body the file ends in.
+    /// A valid frame whose body extends beyond the end of the file.
     TornBody,
     NoFrame,
 }
@@ -58,7 +58,7 @@ impl Window {
         self.len.saturating_sub(self.offset())
     }
 
-    /// The next bytes, at least so many unless the file ends before.
+    /// Returns the next bytes: at least `len`, unless the file ends earlier.
     fn fill(&mut self, len: usize) -> Result<&[u8], StoreError> {
         if self.buffer.len() - self.start < len {
             self.buffer.drain(..self.start);
@@ -69,18 +69,18 @@ impl Window {
         Ok(&self.buffer[self.start..])
     }
 
-    /// Forgets what was read, and goes on at `offset`.
+    /// Discards the buffer, and continues at `offset`.
     fn restart(&mut self, offset: u64) {
         (self.base, self.start) = (offset, 0);
         self.buffer.clear();
     }
 
-    /// Forgets what was read: the next bytes are read anew.
+    /// Discards the buffer, so that the next bytes are read again.
     fn forget(&mut self) {
         self.restart(self.offset());
     }
 
-    /// Passes bytes, which need not have been read.
+    /// Skips bytes, whether or not they have been read.
     fn skip(&mut self, bytes: u64) {
         if bytes <= (self.buffer.len() - self.start) as u64 {
             self.start += bytes as usize;
@@ -89,7 +89,7 @@ impl Window {
         }
     }
 
-    /// Reads until the buffer has that length or the file ends.
+    /// Reads until the buffer has at least `len` bytes or the file ends.
     fn read(&mut self, len: usize) -> Result<(), StoreError> {
         let mut have = self.buffer.len();
         self.buffer.resize(len.max(have), 0);
@@ -105,7 +105,7 @@ impl Window {
         Ok(())
     }
 
-    /// Whether only zeros are left. Passes them.
+    /// Returns whether the rest of the file consists only of zeros, and skips them if so.
     fn is_zero_from_here(&mut self) -> Result<bool, StoreError> {
         loop {
             let bytes = self.fill(1)?;
@@ -142,8 +142,9 @@ pub(super) fn scan(
     while window.left() > 0 {
         let found = match next(&mut window, header, &mut names)? {
             found @ (Found::Record(..) | Found::TornBody) => found,
-            // A damaged byte may have been one of the transfer, not of the file. Format 1 has too many such places:
-            // every four bytes of a payload may look like a frame.
+            // Read the data again, because the damage may have occurred in the transfer and not in the file. In
+            // format 1 there would be too many such places, because every four bytes of a payload may look like a
+            // frame.
             found @ (Found::DamagedBody(_) | Found::NoFrame) if header.format == 1 => found,
             Found::DamagedBody(_) | Found::NoFrame => {
                 window.forget();
@@ -184,7 +185,7 @@ fn header(window: &mut Window) -> Result<Option<Header>, StoreError> {
     }
 }
 
-/// What begins here.
+/// Identifies the data at the current position.
 fn next(
     window: &mut Window,
     header: Header,
@@ -193,7 +194,7 @@ fn next(
     let (offset, left, frame_len) = (window.offset(), window.left(), header.frame_len());
     let Some(frame) = header.frame(window.fill(frame_len)?, offset) else { return Ok(Found::NoFrame) };
     let bytes = frame_len as u64 + u64::from(frame.body_len);
-    // In format 1 the length may be damaged, and must not make us read what there is not.
+    // In format 1, the length may be damaged, and must not cause a read beyond the end of the file.
     if u64::from(frame.body_len) > BODY_BYTES_MAX || bytes > left {
         return Ok(if header.format == 1 { Found::NoFrame } else { Found::TornBody });
     }
@@ -213,10 +214,10 @@ fn next(
     })
 }
 
-/// Passes what is no frame, up to the next one or the end of the file.
+/// Skips data that is not a frame, up to the next frame or the end of the file.
 fn resynchronise(window: &mut Window, header: Header, scanned: &mut Scanned) -> Result<(), StoreError> {
     let (began, left, frame_len) = (window.offset(), window.left(), header.frame_len());
-    // Less than a frame was never a record; a file system may have put zeros where it had not yet written.
+    // Data shorter than a frame was never a record. A file system may have filled unwritten space with zeros.
     let is_short = header.format != 1 && left < frame_len as u64;
     let starts_zero = window.fill(frame_len)?.iter().take(frame_len).all(|byte| *byte == 0);
     if is_short || (starts_zero && window.is_zero_from_here()?) {
@@ -225,7 +226,7 @@ fn resynchronise(window: &mut Window, header: Header, scanned: &mut Scanned) -> 
         window.skip(window.left());
         return Ok(());
     }
-    // Two readings: a frame that was damaged in the transfer only must not be passed.
+    // Read the data twice, so that a frame damaged only in the transfer is not skipped.
     if window.offset() == began {
         window.skip(1);
     }
@@ -239,7 +240,7 @@ fn resynchronise(window: &mut Window, header: Header, scanned: &mut Scanned) -> 
     Ok(())
 }
 
-/// Where the next valid frame is, or the file ends.
+/// Returns the offset of the next valid frame, or of the end of the file.
 fn next_frame(window: &mut Window, header: Header) -> Result<u64, StoreError> {
     while find_magic(window)? {
         let offset = window.offset();
@@ -251,7 +252,8 @@ fn next_frame(window: &mut Window, header: Header) -> Result<u64, StoreError> {
     Ok(window.offset())
 }
 
-/// Passes bytes up to where a frame may begin. Whether there is such a place; otherwise all bytes are passed.
+/// Skips bytes up to the next possible start of a frame, and returns whether there is one. Otherwise, skips all
+/// bytes.
 fn find_magic(window: &mut Window) -> Result<bool, StoreError> {
     loop {
         let bytes = window.fill(RECORD_MAGIC.len())?;
@@ -263,7 +265,7 @@ fn find_magic(window: &mut Window) -> Result<bool, StoreError> {
             window.skip(at as u64);
             return Ok(true);
         }
-        // The last bytes may be the beginning of one.
+        // The last bytes may be the beginning of a frame.
         let passed = bytes.len() - (RECORD_MAGIC.len() - 1);
         window.skip(passed as u64);
     }

@@ -1,4 +1,4 @@
-//! Writes what the tables hold.
+//! Writes the contents of the tables to a snapshot.
 
 use std::io::IoSlice;
 use std::path::PathBuf;
@@ -13,10 +13,10 @@ use crate::limits::{SNAPSHOT_PART_BYTES, SNAPSHOT_PART_ITEMS};
 use crate::lock;
 use crate::table::Table;
 
-/// Bytes that are collected for one write.
+/// Number of bytes that are buffered before a write.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// A snapshot that was written.
+/// Snapshot that has been written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     pub(crate) path: PathBuf,
@@ -24,11 +24,11 @@ pub(crate) struct Snapshot {
     pub(crate) bytes: u64,
 }
 
-/// How a snapshot shares the tables with others.
+/// Parameters that determine how long a snapshot locks the tables.
 pub(crate) struct Pace<'a> {
-    /// Items of a table that are copied under one lock.
+    /// Maximum number of items that are copied under one lock.
     pub(crate) items: usize,
-    /// Their payload bytes, about.
+    /// Approximate maximum of their payload bytes.
     pub(crate) bytes: u64,
     /// Called whenever no table is locked.
     pub(crate) between: &'a mut dyn FnMut(),
@@ -104,7 +104,7 @@ impl<'a> Output<'a> {
         Ok(items)
     }
 
-    /// Writes all, and gives the file its name.
+    /// Writes all tables, and renames the file to its final name.
     fn finish(
         &mut self,
         tables: &[Arc<Mutex<Table>>],
@@ -128,7 +128,7 @@ impl<'a> Output<'a> {
 }
 
 impl Pace<'_> {
-    /// The usual parts.
+    /// Returns the default parameters.
     pub(crate) fn new(between: &mut dyn FnMut()) -> Pace<'_> {
         Pace { items: SNAPSHOT_PART_ITEMS, bytes: SNAPSHOT_PART_BYTES, between }
     }
@@ -138,8 +138,8 @@ fn unfinished(number: u64) -> String {
     Directory::snapshot(number) + UNFINISHED
 }
 
-/// Writes `snapshot-number`, which stands for everything before `journal-number`, and removes that. Tables are locked
-/// for a few items at a time. Blocks.
+/// Writes `snapshot-number`, which replaces everything before `journal-number`, and removes the replaced files.
+/// Tables are locked for only a few items at a time. Blocks.
 pub(crate) fn write_snapshot(
     directory: &Directory,
     number: u64,
@@ -150,7 +150,7 @@ pub(crate) fn write_snapshot(
     let finished = Output::create(directory, &name)?.finish(tables, number, pace);
     match &finished {
         Ok(_) => directory.remove_before(number),
-        // A full disk gets its room back.
+        // Discarding the file frees space on a full disk.
         Err(_) => directory.discard(&name),
     }
     finished

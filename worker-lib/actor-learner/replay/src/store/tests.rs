@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use crate::table::{Counts, Item, Origin, Table, TableConfig, Window};
 
 fn item(key: u64) -> Item {
-    // Payloads that are copied behind their record, and some that are not.
+    // Some payloads are copied after their record, others are not.
     let len = if key.is_multiple_of(4) { 5000 } else { 20 };
     Item {
         key,
@@ -42,7 +42,7 @@ fn append_items(journal: &Journal, keys: std::ops::RangeInclusive<u64>) -> Vec<L
     keys.map(append).collect()
 }
 
-/// Of a segment.
+/// Returns the path of a segment.
 fn path(directory: &Directory, number: u64) -> PathBuf {
     directory.path().join(Directory::journal(number))
 }
@@ -59,7 +59,7 @@ fn keys(table: &Table) -> Vec<u64> {
     keys
 }
 
-/// A directory with one segment of ten items, and the bytes of the segment.
+/// Creates a directory with one segment of ten items, and returns it with the bytes of the segment.
 fn small_journal() -> (tempfile::TempDir, Arc<Directory>, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let directory = Arc::new(Directory::open(folder.path()).unwrap());
@@ -68,7 +68,7 @@ fn small_journal() -> (tempfile::TempDir, Arc<Directory>, Vec<u8>) {
     (folder, directory, bytes)
 }
 
-/// Behind the beginning of a record by no more than a short one is long.
+/// Returns whether `at` is within the length of a short record after the beginning of a record.
 fn is_near_a_frame(bytes: &[u8], at: usize) -> bool {
     bytes[at.saturating_sub(130)..(at + 2).min(bytes.len())]
         .windows(4)
@@ -119,7 +119,7 @@ fn a_journal_that_ends_anywhere_gives_what_was_whole() {
     let (_folder, directory, bytes) = small_journal();
     let path = path(&directory, 0);
     let mut most = 0;
-    // Each byte of the frames and the short payloads, some of the long ones.
+    // Test every byte of the frames and the short payloads, and some bytes of the long ones.
     for len in (0..bytes.len()).filter(|len| is_near_a_frame(&bytes, *len) || len % 61 == 0) {
         std::fs::write(&path, &bytes[..len]).unwrap();
         let (table, first) = restored(&directory);
@@ -128,7 +128,7 @@ fn a_journal_that_ends_anywhere_gives_what_was_whole() {
         assert!(found.len() >= most, "cut at {len}");
         most = found.len();
         found.iter().for_each(|key| assert_eq!(table.get(*key), Some(&item(*key))));
-        // It is torn, not damaged, unless only a part of the header is there.
+        // The file is torn, not damaged, unless only a part of the header exists.
         let is_header = (format::HEADER_COPY_BYTES..format::HEADER_BYTES).contains(&len);
         assert!(first.damaged_bytes == 0 && first.damaged_files == 0, "cut at {len}");
         assert!(first.torn_bytes > 0 || is_header || found.len() as u64 == first.items, "cut at {len}");
@@ -171,7 +171,7 @@ async fn a_snapshot_replaces_the_journal_before_it() {
     append_items(&journal, 11..=12);
     (11..=12).for_each(|key| assert!(table.lock().unwrap().insert(item(key)).is_empty()));
     let (number, _) = journal.rotate().await;
-    // After the rotation and before the snapshot: in both.
+    // These items are appended after the rotation and before the snapshot, so that both contain them.
     append_items(&journal, 13..=13);
     table.lock().unwrap().insert(item(13));
     let snapshot =
@@ -231,7 +231,7 @@ async fn what_cannot_be_written_is_not_durable_until_a_snapshot_has_it() {
     let directory = Arc::new(Directory::open(folder.path()).unwrap());
     let journal = open(&directory, 0);
     journal.durable(append_items(&journal, 1..=1)[0]).await.unwrap();
-    // The next segment exists already: it cannot be begun.
+    // The next segment cannot be created because its file already exists.
     std::fs::write(path(&directory, 1), b"").unwrap();
     let (_, mendable) = journal.rotate().await;
     assert_eq!(mendable, None);
@@ -239,7 +239,7 @@ async fn what_cannot_be_written_is_not_durable_until_a_snapshot_has_it() {
     let failure = journal.durable(lost).await.unwrap_err();
     assert!(failure.to_string().contains("cannot begin"), "{failure}");
     assert_eq!(journal.room().await, Err(failure.clone()));
-    // The one after it can be, but what was lost is not in it.
+    // The segment after it can be created, but does not contain the lost records.
     let (number, mendable) = journal.rotate().await;
     assert_eq!(journal.durable(lost).await, Err(failure));
     let table = Arc::new(Mutex::new(table()));

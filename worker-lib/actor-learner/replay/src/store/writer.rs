@@ -1,4 +1,4 @@
-//! The journal's file end.
+//! File side of the journal.
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use super::error::StoreError;
 use super::format::HEADER_BYTES;
 use super::{Directory, Durability};
 
-/// Parts of one system call.
+/// Maximum number of parts in one system call.
 const PARTS_MAX: usize = 512;
 
-/// What is to be written.
+/// Queued data.
 pub(super) enum Part {
     Bytes(Bytes),
-    /// The segment of that number begins.
+    /// Start of the segment of this number.
     Segment {
         number: u64,
         header: Box<[u8; HEADER_BYTES]>,
     },
 }
 
-/// Writes segments. What belongs to one that cannot be written any more is dropped, up to the next one.
+/// Writer of segments. If a segment can no longer be written, its remaining data is dropped up to the next segment.
 pub(super) struct Writer {
     directory: Arc<Directory>,
     durability: Durability,
@@ -33,7 +33,7 @@ pub(super) struct Writer {
 struct Segment {
     number: u64,
     file: Box<dyn WriteFile>,
-    /// Bytes that are as durable as they have to be.
+    /// Number of bytes that have the required durability.
     done: u64,
 }
 
@@ -42,12 +42,12 @@ impl Writer {
         Self { directory, durability, segment: None }
     }
 
-    /// Whether it has a segment that can be written.
+    /// Returns whether the writer has a segment that can be written.
     pub(super) fn is_open(&self) -> bool {
         self.segment.is_some()
     }
 
-    /// Writes parts. The first error, if something was dropped.
+    /// Writes parts. Returns the first error if any data was dropped.
     pub(super) fn write(&mut self, parts: &[Part]) -> Result<(), StoreError> {
         let mut outcome = Ok(());
         let mut run: Vec<&[u8]> = Vec::new();
@@ -55,7 +55,7 @@ impl Writer {
             match part {
                 Part::Bytes(bytes) => run.push(bytes),
                 Part::Segment { number, header } => {
-                    // The next segment is begun also where the one before it has failed.
+                    // Begin the next segment even if the previous one has failed.
                     let (flushed, begun) = (self.flush(&mut run), self.begin(*number, &header[..]));
                     outcome = outcome.and(flushed).and(begun);
                 }
@@ -76,7 +76,7 @@ impl Writer {
         });
         match begun {
             Ok(()) => self.segment = Some(Segment { number, file, done: header.len() as u64 }),
-            // It has no records, and a full disk would fill with such files.
+            // Discard the file: it has no records, and such files would fill a full disk further.
             Err(_) => self.directory.discard(&name),
         }
         begun
@@ -87,8 +87,8 @@ impl Writer {
         let Some(segment) = self.segment.as_mut().filter(|_| !parts.is_empty()) else { return Ok(()) };
         let Err(source) = segment.write(&parts, self.durability) else { return Ok(()) };
         let path = self.directory.path().join(Directory::journal(segment.number));
-        // After a failed sync the kernel may show what the disk does not have, and a shard that is started again would
-        // take it for durable.
+        // After a failed sync, the kernel's page cache may have data that the disk does not have, and a restarted
+        // shard would consider it durable.
         if let Err(error) = segment.file.cut(segment.done) {
             tracing::warn!("cannot cut {} to {} bytes: {error}", path.display(), segment.done);
         }

@@ -1,4 +1,4 @@
-//! What a table is made from.
+//! Configuration of a table.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,65 +6,65 @@ use super::limiter::LimiterError;
 use super::{RateLimiter, Remover, Sampler, Selector};
 use crate::limits::{ITEMS_MAX, NAME_BYTES_MAX};
 
-/// Properties of a table that do not change.
+/// Immutable properties of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableConfig {
-    /// Names it among the tables of a shard; 1 to 200 bytes.
+    /// Name of the table, unique within its shard; 1 to 200 bytes.
     pub name: String,
-    /// Items that it holds at most; 1 to 2^28.
+    /// Maximum number of items; 1 to 2^28.
     pub capacity_items: u64,
-    /// Bytes that it holds at most, with 384 for each item beside its payload.
+    /// Maximum size in bytes, including 384 bytes of overhead for each item.
     pub capacity_bytes: u64,
     /// Picks the item to draw.
     pub sampler: Sampler,
-    /// Picks the item that gives way.
+    /// Picks the item to remove when the table is full.
     pub remover: Remover,
-    /// An item that was drawn so often is removed; 0: never.
+    /// Number of draws after which an item is removed; 0 for no limit.
     pub max_times_sampled: u32,
-    /// How far samples and inserts may run ahead of each other.
+    /// Limits how far samples and inserts may run ahead of each other.
     pub limiter: RateLimiter,
-    /// What a new item does in a full table.
+    /// Behaviour of an insert into a full table.
     pub when_full: WhenFull,
 }
 
-/// What a new item does in a full table.
+/// Behaviour of an insert into a full table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenFull {
-    /// The remover picks items that give way to it, as in Reverb.
+    /// The remover picks items to remove, as in Reverb.
     #[default]
     Remove,
-    /// It waits: nothing is lost that was not sampled or deleted.
+    /// The insert waits, so that no item is lost before it is sampled or deleted.
     Wait,
 }
 
-/// A table that cannot be.
+/// Invalid configuration of a table.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
     /// A field is out of its range.
     #[error("{field} of table {table:?} is {value}, expected {expected}")]
     Field {
-        /// The table's name.
+        /// Name of the table.
         table: String,
         /// Name of the field.
         field: &'static str,
-        /// What it was.
+        /// Invalid value.
         value: String,
-        /// What it may be.
+        /// Valid values.
         expected: String,
     },
-    /// Its rate limiter is refused.
+    /// The rate limiter is invalid.
     #[error("table {table:?}: {source}")]
     Limiter {
-        /// The table's name.
+        /// Name of the table.
         table: String,
-        /// Why.
+        /// Cause of the error.
         source: LimiterError,
     },
 }
 
 impl TableConfig {
-    /// A table of uniform samples from the newest `capacity_items` items, as soon as it has one.
+    /// Returns a table that samples uniformly from the newest `capacity_items` items, as soon as it has at least one.
     pub fn uniform(name: &str, capacity_items: u64, capacity_bytes: u64) -> Self {
         Self {
             name: name.to_owned(),
@@ -78,7 +78,8 @@ impl TableConfig {
         }
     }
 
-    /// Each item is drawn once, in the order of insertion; inserts wait while there are `capacity_items`.
+    /// Returns a table that draws each item once, in insertion order. Inserts wait while the table holds
+    /// `capacity_items` items.
     pub fn queue(name: &str, capacity_items: u64, capacity_bytes: u64) -> Self {
         Self {
             sampler: Selector::Fifo,
@@ -89,7 +90,8 @@ impl TableConfig {
         }
     }
 
-    /// Each item is drawn once, the newest first; inserts wait while there are `capacity_items`.
+    /// Returns a table that draws each item once, the newest first. Inserts wait while the table holds
+    /// `capacity_items` items.
     pub fn stack(name: &str, capacity_items: u64, capacity_bytes: u64) -> Self {
         Self {
             sampler: Selector::Lifo,

@@ -1,35 +1,35 @@
-//! Why an item is not inserted or not drawn.
+//! Errors and wait conditions of inserts and samples.
 
 use super::{Counts, RateLimiter, Selector};
 
-/// It can never be done.
+/// Permanent refusal of a request.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// Selectors order numbers.
+    /// A priority is not a finite number.
     #[error("priority is {priority}, expected a finite number")]
     PriorityNotFinite {
-        /// What it was.
+        /// Invalid priority.
         priority: f64,
     },
-    /// Chances are not negative, and their sum has to fit.
+    /// A priority is negative, or its weight is too large for the sum of weights.
     #[error("priority is {priority}, expected 0 to 2^40 to the power of the exponent of {selector}")]
     PriorityOutOfRange {
-        /// What it was.
+        /// Invalid priority.
         priority: f64,
-        /// Whose weight it would be.
+        /// Selector whose weight would be out of range.
         selector: Selector,
     },
-    /// The table could not hold it if it were empty.
+    /// The payload does not fit even into an empty table.
     #[error("payload is {len} bytes long, expected at most {most}")]
     PayloadTooLong {
-        /// Bytes.
+        /// Length of the payload, in bytes.
         len: u64,
-        /// Bytes that the table has room for.
+        /// Maximum length of a payload, in bytes.
         most: u64,
     },
 }
 
-/// It has to wait.
+/// Condition that a request must wait for.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Held {
     /// The rate limiter waits for samples.
@@ -40,9 +40,9 @@ pub enum Held {
         .counts.size()
     )]
     Inserts {
-        /// What was done so far.
+        /// Counts of the table.
         counts: Counts,
-        /// The rule.
+        /// Rate limiter of the table.
         limiter: RateLimiter,
     },
     /// The rate limiter waits for inserts.
@@ -53,19 +53,19 @@ pub enum Held {
         .counts.inserts, .counts.samples
     )]
     Samples {
-        /// What was done so far.
+        /// Counts of the table.
         counts: Counts,
-        /// The rule.
+        /// Rate limiter of the table.
         limiter: RateLimiter,
     },
-    /// There is no room, and nothing is removed for new items.
+    /// The table is full, and is configured not to remove items for new ones.
     #[error(
         "the table is full with {items} items of {bytes} bytes, and its items are removed only when they are sampled"
     )]
     Full {
-        /// Items in the table.
+        /// Number of items in the table.
         items: u64,
-        /// Bytes in the table.
+        /// Size of the table's items in bytes.
         bytes: u64,
     },
 }

@@ -1,57 +1,58 @@
-//! What a table holds.
+//! Items of a table.
 
 use bytes::Bytes;
 
-/// An item as an actor hands it in.
+/// Item as supplied by an actor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewItem {
-    /// Finite; at or above 0 where a selector of the table is prioritized.
+    /// Priority; finite, and not negative if a selector of the table is prioritized.
     pub priority: f64,
-    /// Of the policy that made the item.
+    /// Version of the policy that produced the item.
     pub version: u64,
-    /// Anything.
+    /// Payload; opaque to the table.
     pub payload: Bytes,
 }
 
-/// Who inserted an item, and as which of theirs.
+/// Origin of an item: its actor and its position in the actor's sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The actor.
+    /// Number of the actor.
     pub actor: u64,
-    /// Which of the actor's starts; it grows.
+    /// Session of the actor; increases with each start of the actor.
     pub session: u64,
-    /// Which item of the session.
+    /// Sequence number of the item within the session.
     pub seq: u64,
 }
 
-/// An item of a table.
+/// Item of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// Names the item within its shard; of two items the later one has the greater key.
+    /// Key of the item, unique within its shard. Later items have greater keys.
     pub key: u64,
     /// See [`NewItem::priority`].
     pub priority: f64,
-    /// How often it was drawn.
+    /// Number of times that the item was drawn.
     pub times_sampled: u32,
     /// See [`NewItem::version`].
     pub version: u64,
-    /// Who inserted it.
+    /// Origin of the item.
     pub origin: Origin,
-    /// When, in milliseconds since 1970.
+    /// Insertion time, in milliseconds since 1970.
     pub inserted_ms: u64,
     /// See [`NewItem::payload`].
     pub payload: Bytes,
 }
 
-/// An item that was drawn.
+/// Item that was drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampled {
-    /// The item, this draw counted.
+    /// Drawn item; its `times_sampled` includes this draw.
     pub item: Item,
-    /// The chance that it had among the items of the table: 1 where the sampler leaves nothing to chance.
+    /// Probability of the draw among the items of the table; 1 if the sampler is deterministic.
     pub probability: f64,
-    /// Items in the table at that time.
+    /// Number of items in the table at the time of the draw.
     pub table_size: u64,
-    /// Whether it was the last draw that `max_times_sampled` allows: the item is no longer in the table.
+    /// Whether this was the last draw that `max_times_sampled` allows, so that the item has been removed from the
+    /// table.
     pub is_removed: bool,
 }

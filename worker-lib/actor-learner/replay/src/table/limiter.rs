@@ -1,9 +1,9 @@
-//! How far sampling may run ahead of inserting, and the other way round. The rules and their names are Reverb's
-//! (Cassirer et al., "Reverb: a framework for experience replay", 2021, and its `rate_limiter.cc`).
+//! Rate limiter, which bounds how far samples and inserts may run ahead of each other. The rules and their names are
+//! those of Reverb (Cassirer et al., "Reverb: a framework for experience replay", 2021, and its `rate_limiter.cc`).
 
 use serde::{Deserialize, Serialize};
 
-/// What a limiter allows.
+/// Rate limiter of a table.
 ///
 /// With i inserts, s samples and d removals so far, and `difference` = i x `samples_per_insert` - s:
 /// - an insert is allowed while the table then has at most `min_size_to_sample` items (i + 1 - d), or the difference
@@ -13,47 +13,48 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimiter {
-    /// Samples that each insert entitles to; above 0.
+    /// Number of samples that each insert allows; above 0.
     pub samples_per_insert: f64,
-    /// Items without which nothing is sampled; at least 1.
+    /// Minimum number of items before sampling starts; at least 1.
     pub min_size_to_sample: u64,
-    /// Least difference.
+    /// Minimum difference after a sample.
     pub min_diff: f64,
-    /// Greatest difference.
+    /// Maximum difference after an insert.
     pub max_diff: f64,
 }
 
-/// The margin of [`RateLimiter::sample_to_insert_ratio`].
+/// Margin of [`RateLimiter::sample_to_insert_ratio`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ErrorBuffer {
-    /// So far below and above `samples_per_insert` x `min_size_to_sample`.
+    /// Margin below and above `samples_per_insert` x `min_size_to_sample`.
     Margin(f64),
-    /// The least and the greatest difference themselves.
+    /// Minimum and maximum difference, given directly.
     Range(f64, f64),
 }
 
-/// A limiter that would block for ever, or means nothing.
+/// Invalid limiter, for example one that would block forever.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{field} of the rate limiter is {value}, expected {expected}")]
 pub struct LimiterError {
     /// Name of the field.
     pub field: &'static str,
-    /// What it was.
+    /// Invalid value.
     pub value: String,
-    /// What it may be.
+    /// Valid values.
     pub expected: String,
 }
 
 impl RateLimiter {
-    /// Samples wait for `min_size_to_sample` items; nothing else waits.
+    /// Returns a limiter that delays samples until there are `min_size_to_sample` items, and delays nothing else.
     pub fn min_size(min_size_to_sample: u64) -> Self {
         Self { samples_per_insert: 1.0, min_size_to_sample, min_diff: -f64::MAX, max_diff: f64::MAX }
     }
 
-    /// Each item is sampled `samples_per_insert` times on average, once there are `min_size_to_sample`.
+    /// Returns a limiter with which each item is sampled `samples_per_insert` times on average, once there are
+    /// `min_size_to_sample` items.
     ///
     /// # Errors
-    /// A margin that could hold back inserts and samples at the same time.
+    /// Fails if the margin could hold back inserts and samples at the same time.
     pub fn sample_to_insert_ratio(
         samples_per_insert: f64,
         min_size_to_sample: u64,
@@ -79,19 +80,19 @@ impl RateLimiter {
         Self { samples_per_insert, min_size_to_sample, min_diff, max_diff }.checked()
     }
 
-    /// Each item is sampled once, and `size` may wait for it. For a table with a sampler and remover in the order of
-    /// insertion, and `max_times_sampled` 1.
+    /// Returns a limiter with which each item is sampled once, and up to `size` items wait to be sampled. It is meant
+    /// for a table with FIFO sampler and remover and a `max_times_sampled` of 1.
     pub fn queue(size: u64) -> Self {
         Self { samples_per_insert: 1.0, min_size_to_sample: 1, min_diff: 0.0, max_diff: size as f64 }
     }
 
-    /// As [`Self::queue`], the newest first.
+    /// Returns the limiter of [`Self::queue`], for a table that draws the newest item first.
     pub fn stack(size: u64) -> Self {
         Self::queue(size)
     }
 
     /// # Errors
-    /// A field that is out of its range.
+    /// Names a field that is out of its range.
     pub fn checked(self) -> Result<Self, LimiterError> {
         let refuse = |field, value: String, expected: &str| {
             Err(LimiterError { field, value, expected: expected.to_owned() })
@@ -108,7 +109,7 @@ impl RateLimiter {
         Ok(self)
     }
 
-    /// Whether one more insert is allowed.
+    /// Returns whether one more insert is allowed.
     pub fn can_insert(&self, counts: &Counts) -> bool {
         if counts.inserts < self.min_size_to_sample.saturating_add(counts.deletes) {
             return true;
@@ -116,30 +117,30 @@ impl RateLimiter {
         (counts.inserts + 1) as f64 * self.samples_per_insert - counts.samples as f64 <= self.max_diff
     }
 
-    /// Whether one more sample is allowed.
+    /// Returns whether one more sample is allowed.
     pub fn can_sample(&self, counts: &Counts) -> bool {
         counts.size() >= self.min_size_to_sample && self.difference(counts) - 1.0 >= self.min_diff
     }
 
-    /// Samples that inserts entitle to and that were not made.
+    /// Returns the number of samples that inserts allow and that have not been made.
     pub fn difference(&self, counts: &Counts) -> f64 {
         counts.inserts as f64 * self.samples_per_insert - counts.samples as f64
     }
 }
 
-/// What a table has done since it was made or reset.
+/// Operations on a table since it was created or reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Items that were inserted.
+    /// Number of inserted items.
     pub inserts: u64,
-    /// Items that were sampled, each as often as it was.
+    /// Number of draws; an item that is drawn repeatedly counts each time.
     pub samples: u64,
-    /// Items that were removed for any reason.
+    /// Number of removed items, for any reason.
     pub deletes: u64,
 }
 
 impl Counts {
-    /// Items in the table.
+    /// Returns the number of items in the table.
     pub fn size(&self) -> u64 {
         self.inserts.saturating_sub(self.deletes)
     }

@@ -1,8 +1,9 @@
-//! A table of experience: which items there are, which comes next, and who has to wait.
+//! Table of experience: its items, the choice of the next item, and the admission of inserts and samples.
 //!
-//! No I/O, no clock, no threads: the same calls with the same seed give the same items. The words are Reverb's
-//! (Cassirer et al., "Reverb: a framework for experience replay", 2021): a [`Sampler`] picks the item to draw, a
-//! [`Remover`] the one that gives way when the table is full, a [`RateLimiter`] holds back whoever is too far ahead.
+//! A table has no I/O, no clock and no threads: the same calls with the same seed give the same items. The terms are
+//! those of Reverb (Cassirer et al., "Reverb: a framework for experience replay", 2021): a [`Sampler`] picks the item
+//! to draw, a [`Remover`] picks the item to remove when the table is full, and a [`RateLimiter`] delays inserts or
+//! samples that run too far ahead of the other side.
 
 mod config;
 mod error;
@@ -26,12 +27,12 @@ pub(crate) use self::writers::{OriginError, Window, Writers};
 use self::selector::Index;
 use crate::limits::ITEM_OVERHEAD_BYTES;
 
-/// What a payload of that length takes from a table's bytes.
+/// Returns the number of bytes of a table's capacity that an item with a payload of this length uses.
 pub fn cost_bytes(payload_len: usize) -> u64 {
     payload_len as u64 + ITEM_OVERHEAD_BYTES
 }
 
-/// A table.
+/// Table of experience.
 #[derive(Clone, Debug)]
 pub struct Table {
     config: TableConfig,
@@ -47,10 +48,10 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table, whose choices follow from `seed`.
+    /// Creates an empty table. All of its random choices follow from `seed`.
     ///
     /// # Errors
-    /// Those of [`TableConfig::check`].
+    /// Returns the errors of [`TableConfig::check`].
     pub fn new(config: TableConfig, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
@@ -67,45 +68,46 @@ impl Table {
         })
     }
 
-    /// What it was made from.
+    /// Returns the configuration of the table.
     pub fn config(&self) -> &TableConfig {
         &self.config
     }
 
-    /// Items.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.by_key.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
 
-    /// What the items take, payloads and overhead.
+    /// Returns the size of all items in bytes, including their overhead.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Inserts, samples, deletes.
+    /// Returns the numbers of inserts, samples and deletes.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Sum of the weights that the sampler draws by: priorities to the power of its exponent, or 1 for each item.
+    /// Returns the sum of the weights that the sampler draws by: priorities to the power of its exponent, or 1 for
+    /// each item.
     pub fn mass(&self) -> f64 {
         self.sampler.mass(self.len())
     }
 
-    /// The item of that key.
+    /// Returns the item with this key.
     pub fn get(&self, key: u64) -> Option<&Item> {
         self.slots[*self.by_key.get(&key)? as usize].as_ref()
     }
 
-    /// Whether an item could ever be inserted.
+    /// Checks whether the table could ever accept an item.
     ///
     /// # Errors
-    /// A priority that the selectors cannot order, or a payload for which an empty table has no room.
+    /// Fails if the selectors cannot order the priority, or if the payload does not fit into an empty table.
     pub fn check(&self, item: &NewItem) -> Result<(), Refusal> {
         self.check_priority(item.priority)?;
         if cost_bytes(item.payload.len()) > self.config.capacity_bytes {
@@ -125,10 +127,10 @@ impl Table {
         if priority.is_finite() { Ok(()) } else { Err(Refusal::PriorityNotFinite { priority }) }
     }
 
-    /// Whether an item with a payload of that length may be inserted now.
+    /// Checks whether an item with a payload of this length may be inserted now.
     ///
     /// # Errors
-    /// What it has to wait for.
+    /// Returns the condition that the insert must wait for.
     pub fn can_insert(&self, payload_len: usize) -> Result<(), Held> {
         if !self.config.limiter.can_insert(&self.counts) {
             return Err(Held::Inserts { counts: self.counts, limiter: self.config.limiter });
@@ -141,9 +143,9 @@ impl Table {
         Ok(())
     }
 
-    /// Inserts an item that [`Self::check`] and [`Self::can_insert`] allow; its key must be greater than all before it.
-    /// Gives the keys of the items that were removed for it, which may be its own: as in Reverb, the remover of a full
-    /// table picks among all items.
+    /// Inserts an item that [`Self::check`] and [`Self::can_insert`] allow. Its key must be greater than all previous
+    /// keys. Returns the keys of the items removed to make room. They may include the new item's own key: as in
+    /// Reverb, the remover of a full table picks among all items.
     pub fn insert(&mut self, item: Item) -> Vec<u64> {
         self.writers.mark(item.origin);
         self.put(item);
@@ -153,7 +155,7 @@ impl Table {
         removed
     }
 
-    /// Removes what is too much.
+    /// Removes items until the table is within its capacity.
     fn shrink(&mut self) -> Vec<u64> {
         let mut removed = Vec::new();
         while self.len() as u64 > self.config.capacity_items || self.bytes > self.config.capacity_bytes {
@@ -185,10 +187,10 @@ impl Table {
         Some(item)
     }
 
-    /// Whether an item may be drawn now.
+    /// Checks whether an item may be drawn now.
     ///
     /// # Errors
-    /// What the rate limiter waits for.
+    /// Returns the condition that the rate limiter waits for.
     pub fn can_sample(&self) -> Result<(), Held> {
         if self.config.limiter.can_sample(&self.counts) && !self.is_empty() {
             return Ok(());
@@ -199,7 +201,7 @@ impl Table {
     /// Draws an item.
     ///
     /// # Errors
-    /// What the rate limiter waits for.
+    /// Returns the condition that the rate limiter waits for.
     pub fn sample(&mut self) -> Result<Sampled, Held> {
         self.can_sample()?;
         let held = Held::Samples { counts: self.counts, limiter: self.config.limiter };
@@ -218,10 +220,10 @@ impl Table {
         Ok(Sampled { item, probability, table_size, is_removed })
     }
 
-    /// Changes the priority of an item; whether it is still there.
+    /// Changes the priority of an item, and returns whether the item still exists.
     ///
     /// # Errors
-    /// A priority that the selectors cannot order.
+    /// Fails if the selectors cannot order the priority.
     pub fn set_priority(&mut self, key: u64, priority: f64) -> Result<bool, Refusal> {
         self.check_priority(priority)?;
         let Some(slot) = self.by_key.get(&key).copied() else { return Ok(false) };
@@ -233,7 +235,7 @@ impl Table {
         Ok(true)
     }
 
-    /// Removes an item; whether it was there.
+    /// Removes an item, and returns whether it existed.
     pub fn delete(&mut self, key: u64) -> bool {
         let Some(slot) = self.by_key.get(&key).copied() else { return false };
         self.take(slot);
@@ -241,8 +243,9 @@ impl Table {
         true
     }
 
-    /// Removes all items and sets the rate limiter to zero; how many items there were. Which items of which actor were
-    /// inserted is still known: a request from before is not inserted into the empty table.
+    /// Removes all items, resets the rate limiter to zero, and returns the number of items removed. The table still
+    /// remembers the sequence numbers of each actor, so a request from before the reset is not inserted into the
+    /// empty table.
     pub fn reset(&mut self) -> u64 {
         let deleted = self.len() as u64;
         (self.slots, self.free, self.bytes) = (Vec::new(), Vec::new(), 0);
@@ -253,8 +256,8 @@ impl Table {
         deleted
     }
 
-    /// Takes in what was saved: items in the order of their keys, and the counts that they ended with. Items for which
-    /// a smaller table than before has no room are removed as by inserts; how many.
+    /// Loads saved items, in the order of their keys, and the final counts. If the table is smaller than before,
+    /// items that do not fit are removed as by inserts. Returns the number of removed items.
     pub(crate) fn restore(&mut self, items: impl Iterator<Item = Item>, counts: Counts) -> u64 {
         self.reset();
         let mut removed = 0;
@@ -262,13 +265,14 @@ impl Table {
             self.put(item);
             removed += self.shrink().len() as u64;
         }
-        // What was damaged is missing: the size that the rate limiter reckons with is that of the table.
+        // Damaged items are missing. The rate limiter's size must match the actual size of the table.
         let inserts = counts.inserts.max(self.len() as u64);
         self.counts = Counts { inserts, samples: counts.samples, deletes: inserts - self.len() as u64 };
         removed
     }
 
-    /// Items in the slots from `start` on, at most so many and about so many payload bytes, and where to go on.
+    /// Returns items in the slots from `start` on, at most `items_max` and about `bytes_max` payload bytes, and the
+    /// slot to continue from.
     pub(crate) fn part(&self, start: usize, items_max: usize, bytes_max: u64) -> (Vec<Item>, Option<usize>) {
         let (mut items, mut bytes) = (Vec::new(), 0);
         for (at, slot) in self.slots.iter().enumerate().skip(start) {
@@ -283,7 +287,7 @@ impl Table {
         (items, None)
     }
 
-    /// When the oldest and the newest item were inserted, in milliseconds since 1970.
+    /// Returns the insertion times of the oldest and the newest item, in milliseconds since 1970.
     pub fn insertion_times_ms(&self) -> Option<(u64, u64)> {
         let times = || self.slots.iter().flatten().map(|item| item.inserted_ms);
         Some((times().min()?, times().max()?))

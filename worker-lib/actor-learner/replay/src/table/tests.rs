@@ -51,7 +51,8 @@ fn selector() -> impl Strategy<Value = Selector> {
 }
 
 proptest! {
-    /// A table is a map with bounds: nothing appears, nothing is lost that was not reported, sums are those of items.
+    /// A table behaves like a bounded map: no item appears from nowhere, no item is lost without being reported, and
+    /// the sums match the items.
     #[test]
     fn a_table_is_a_bounded_map(
         (sampler, remover) in (selector(), selector()),

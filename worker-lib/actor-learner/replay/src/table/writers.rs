@@ -1,5 +1,5 @@
-//! Which items of each actor were inserted, so that a request that is sent again inserts nothing twice. As in Kafka's
-//! idempotent producers, an actor counts its items, and a restarted one fences off what is left of its predecessor.
+//! Record of the items that each actor has inserted, so that a retransmitted request does not insert them twice. As
+//! with Kafka's idempotent producers, an actor numbers its items, and a restarted actor fences off its predecessor.
 
 use std::collections::HashMap;
 
@@ -8,22 +8,22 @@ use crate::limits::{SEQ_WINDOW, WRITERS_MAX};
 
 const WORDS: usize = (SEQ_WINDOW / 64) as usize;
 
-/// Why an item's number cannot be taken.
+/// Reasons to refuse an item's sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OriginError {
-    /// A later session of the actor has inserted already.
+    /// A later session of the actor has already inserted items.
     Fenced { latest: u64 },
-    /// The number is so old that nobody knows whether it was inserted.
+    /// The number is older than the window, so the table no longer knows whether it was inserted.
     Forgotten { oldest: u64 },
 }
 
-/// The last numbers of one actor.
+/// Window of an actor's most recent sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) session: u64,
-    /// The greatest number so far.
+    /// Greatest sequence number so far.
     pub(crate) newest: u64,
-    /// Bit `seq % SEQ_WINDOW` of the last `SEQ_WINDOW` numbers.
+    /// Bitmap of the last `SEQ_WINDOW` numbers; number `seq` is bit `seq % SEQ_WINDOW`.
     pub(crate) inserted: [u64; WORDS],
 }
 
@@ -48,7 +48,7 @@ impl Window {
         self.inserted[word(seq)] |= bit(seq);
     }
 
-    /// The least number that can be told from one that was never seen.
+    /// Returns the oldest number inside the window.
     fn oldest(&self) -> u64 {
         (self.newest + 1).saturating_sub(SEQ_WINDOW)
     }
@@ -62,16 +62,17 @@ fn bit(seq: u64) -> u64 {
     1 << (seq % 64)
 }
 
-/// The windows of all actors of a table.
+/// Windows of all actors of a table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Writers {
     windows: HashMap<u64, (Window, u64)>,
-    /// Grows with each insert: what is least was silent for longest.
+    /// Logical clock that advances with each insert; it identifies the actors that have been silent for the longest
+    /// time.
     clock: u64,
 }
 
 impl Writers {
-    /// Whether the item was inserted already.
+    /// Returns whether the item was already inserted.
     pub(crate) fn has(&self, origin: Origin) -> Result<bool, OriginError> {
         let Some((window, _)) = self.windows.get(&origin.actor) else { return Ok(false) };
         if origin.session < window.session {
@@ -86,7 +87,7 @@ impl Writers {
         Ok(origin.seq <= window.newest && window.has(origin.seq))
     }
 
-    /// Remembers that the item was inserted. What [`Self::has`] refuses is ignored.
+    /// Records that the item was inserted. Ignores an item that [`Self::has`] refuses.
     pub(crate) fn mark(&mut self, origin: Origin) {
         if self.windows.len() >= WRITERS_MAX && !self.windows.contains_key(&origin.actor) {
             self.forget_some();
@@ -102,7 +103,7 @@ impl Writers {
         }
     }
 
-    /// Takes in what a snapshot says of an actor.
+    /// Loads the window of an actor from a snapshot.
     pub(crate) fn restore(&mut self, actor: u64, window: Window) {
         self.clock += 1;
         self.windows.insert(actor, (window, self.clock));
@@ -112,7 +113,7 @@ impl Writers {
         self.windows.iter().map(|(actor, (window, _))| (*actor, window))
     }
 
-    /// An eighth at a time, so that not every insert has to look for the oldest.
+    /// Forgets an eighth of the actors at a time, so that not every insert has to search for the oldest one.
     fn forget_some(&mut self) {
         let mut used: Vec<u64> = self.windows.values().map(|(_, used)| *used).collect();
         let (_, limit, _) = used.select_nth_unstable(WRITERS_MAX / 8);

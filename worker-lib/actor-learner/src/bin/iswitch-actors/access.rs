@@ -88,7 +88,7 @@ impl ReplayAccess {
     fn tls(&self) -> anyhow::Result<Option<ClientTls>> {
         let Some(ca) = &self.replay_ca else { return Ok(None) };
         let identity = identity(self.replay_cert.as_ref(), self.replay_key.as_ref());
-        // The client of shards takes bytes, and names no file if they are not certificates.
+        // The replay client takes bytes, so its errors cannot name a file. This call checks the files first.
         TlsClient::new(ca, identity.as_ref()).context("--replay-ca, --replay-cert, --replay-key")?;
         let read = |path: &PathBuf| std::fs::read(path).with_context(|| path.display().to_string());
         let identity =
@@ -151,8 +151,8 @@ fn identity(certificates: Option<&PathBuf>, key: Option<&PathBuf>) -> Option<Ide
     Some(Identity { certificates, key })
 }
 
-/// Refuses `https://` addresses without an authority, and plain addresses with one: a typing error in an address, or a
-/// forged description of the run, must not turn encryption off.
+/// Rejects `https://` addresses without a CA, and plain addresses with one: a mistyped address or a forged
+/// description of the run must not disable encryption.
 fn check_tls<A: std::fmt::Display>(
     option: &str,
     has_authority: bool,
@@ -177,7 +177,7 @@ fn warn_of(option: &str, remedy: &str) {
     eprintln!("iswitch: {option}: the token can be read on the network; use {remedy}");
 }
 
-/// Whether an address, with or without a scheme, may be one of another machine.
+/// Returns whether an address, with or without a scheme, may belong to another machine.
 fn is_elsewhere(address: &str) -> bool {
     let bare = address.split_once("://").map_or(address, |(_, bare)| bare).trim_end_matches('/');
     let host = bare.rsplit_once(':').map_or(bare, |(host, _)| host);

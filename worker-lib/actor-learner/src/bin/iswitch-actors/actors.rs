@@ -1,4 +1,4 @@
-//! `iswitch actors`: acts in environments for learners elsewhere.
+//! `iswitch actors`: runs actors for learners in other processes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -53,7 +53,7 @@ pub(crate) struct ActorsArgs {
     child: ChildArgs,
 }
 
-/// What actors did. The keys of the JSON object, in this order, are an interface.
+/// Outcome of the actors. The keys of the JSON object, in this order, are an interface.
 #[derive(Serialize)]
 struct ActorsOutcome {
     actors: u32,
@@ -69,13 +69,13 @@ struct ActorsOutcome {
     possible_duplicates: u64,
 }
 
-/// How often progress is shown.
+/// Interval of the progress display.
 const SHOWN_EVERY: Duration = Duration::from_secs(10);
-/// How long an actor may still be in a request when the run is over.
+/// Maximum time for which an actor may stay in a request after the run is over.
 const GRACE: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(50);
 
-/// What the actors of this process share.
+/// State shared by the actors of this process.
 struct Shared {
     job: Job,
     policies: PolicyFeed,
@@ -114,7 +114,7 @@ impl ActorsArgs {
             let (shared, sender) = (Arc::clone(&shared), Sender::clone(&sender));
             let period = self.steps_per_second.map(|rate| Duration::from_secs_f64(rate.recip()));
             std::thread::Builder::new().name(format!("actor-{}", options.actor)).spawn(move || {
-                // Nobody listens where the process is about to end.
+                // The receiver is gone if the process is about to end.
                 let _ = sender.send(act(&shared, place, options, period));
             })?;
         }
@@ -127,7 +127,7 @@ impl ActorsArgs {
                 ended.context("an actor has failed")?;
                 left -= 1;
             }
-            // Those that are in a request that nobody answers any more do not look.
+            // Actors in an unanswered request do not check for the end of the run.
             if shared.is_over() {
                 over_at.get_or_insert_with(Instant::now);
             }
@@ -139,7 +139,7 @@ impl ActorsArgs {
         self.print(&shared, first, begin.elapsed())
     }
 
-    /// Number of the first actor of this process.
+    /// Returns the number of the first actor of this process.
     fn first(&self) -> anyhow::Result<u32> {
         if let Some(first) = self.first {
             return Ok(first);
@@ -180,7 +180,7 @@ fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "expected 0.001 to 1000000".to_owned())
 }
 
-/// One actor, until the run is over.
+/// Runs one actor until the run is over.
 fn act(
     shared: &Shared,
     place: usize,

@@ -1,4 +1,4 @@
-//! `iswitch learner`: learns from what actors elsewhere insert into the replay.
+//! `iswitch learner`: learns from the experience that actors in other processes insert into the replay.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,11 +28,12 @@ use iswitch_cli::run::Role;
 use iswitch_cli::session::Session;
 use iswitch_cli::train::{Job, TrainArgs};
 
-/// Learners, unless told otherwise.
+/// Default number of learners.
 const DEFAULT_LEARNERS: u16 = 1;
-/// Hundreds of gradients between checkpoints: they are small, and what comes after the last is learned again.
+/// Interval between checkpoints, in hundreds of gradients. Checkpoints are small, and updates after the last one are
+/// repeated after a restart.
 const CHECKPOINT_EVERY: u64 = 10;
-/// How often it is looked whether to stop.
+/// Interval at which the stop flag is checked.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Arguments of `iswitch learner ALGORITHM`.
@@ -69,7 +70,7 @@ pub(crate) struct ServiceArgs {
 }
 
 impl ServiceArgs {
-    /// Options of the shards' client, and access control of the policy server.
+    /// Returns the options of the replay client and the access control of the policy server.
     fn access(&self) -> anyhow::Result<(ClientConfig, Access)> {
         Ok((self.replay_access.config(&self.shards)?, self.publish_access.read(&self.publish)?))
     }
@@ -80,11 +81,11 @@ impl ServiceArgs {
 struct LearnerOutcome<'a> {
     #[serde(flatten)]
     outcome: &'a Outcome,
-    /// Of the first learner.
+    /// Counters of the first learner's experience source.
     replay: SourceStats,
 }
 
-/// Learns as one learner, or starts all of them and what sums their gradients.
+/// Runs one learner, or starts all learners and the process that sums their gradients.
 pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LearnerArgs<H>) -> anyhow::Result<ExitCode> {
     let TrainArgs { run, group, .. } = &args.train;
     let job = args.train.job::<A>()?;
@@ -105,7 +106,8 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LearnerArgs<H>) -> anyh
         Role::Worker(place) => args.learn(&job, place, access)?,
         Role::Parent(learners) => {
             let len = vector_len(&job.config, &spec(&job)?)?;
-            // What one learner has and the others have not is little, and all are soon there again.
+            // The failure of any learner ends the group: each learner holds little state of its own, and all of them
+            // recover quickly.
             return run.lead(&job.out, learners, Failure::OfAny, |_| group.host(learners, len));
         }
         Role::Server(learners, address) => {
@@ -117,12 +119,13 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LearnerArgs<H>) -> anyh
     Ok(ExitCode::SUCCESS)
 }
 
-/// The environment's shapes and limits; a learner has none to act in.
+/// Returns the environment's shapes and limits. A learner does not act in an environment.
 fn spec<A: Algorithm>(job: &Job<A>) -> anyhow::Result<EnvSpec> {
     Ok(env::make(&job.env)?.spec().clone())
 }
 
-/// Learners have the vectors of workers that do not wait: those need nothing of all environments at once either.
+/// Returns the length of the vectors that learners sum. It equals that of asynchronous workers, which also do not
+/// need all environments at once.
 fn vector_len<A: Algorithm>(config: &A, spec: &EnvSpec) -> anyhow::Result<usize> {
     Ok(config.vector_len(spec, Mode::Asynchronous)?)
 }
@@ -171,7 +174,7 @@ impl<H: OwnParameters> LearnerArgs<H> {
         Ok(())
     }
 
-    /// The server of policies.
+    /// Starts the policy server.
     fn publisher(
         &self,
         env: &str,
@@ -193,7 +196,7 @@ impl<H: OwnParameters> LearnerArgs<H> {
         Ok(Arc::new(Mutex::new(publisher)))
     }
 
-    /// The learner with its experience, and a view of that.
+    /// Creates the learner with its experience source, and a view of the source's counters.
     fn with_source(
         &self,
         halves: RemoteHalves,

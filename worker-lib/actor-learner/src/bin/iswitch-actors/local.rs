@@ -1,4 +1,4 @@
-//! `iswitch actor-learner`: learners, actors, cells and shards of a run on this machine, looked after.
+//! `iswitch actor-learner`: starts and supervises the learners, actors, cells and shards of a run on this machine.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,9 +20,9 @@ use iswitch_cli::hyper::OwnParameters;
 use iswitch_cli::launch;
 use iswitch_cli::train::{Job, TrainArgs};
 
-/// How often processes are looked after.
+/// Interval at which the processes are checked.
 const POLL: Duration = Duration::from_millis(20);
-/// A learner may be in a long update when it is asked to stop, and saves its state then.
+/// Grace period of a learner. It may be in a long update when it is asked to stop, and saves its state afterwards.
 const LEARNER_GRACE: Duration = Duration::from_secs(60);
 
 /// Arguments of `iswitch actor-learner ALGORITHM`.
@@ -67,7 +67,7 @@ struct SiteArgs {
     model_token_file: Option<PathBuf>,
 }
 
-/// Options of this command that a learner does not know.
+/// Options of this command that a learner does not accept.
 const OWN_OPTIONS: [&str; 9] = [
     "--actors",
     "--actors-per-process",
@@ -80,14 +80,14 @@ const OWN_OPTIONS: [&str; 9] = [
     "--model-token-file",
 ];
 
-/// Where the processes of a run meet.
+/// Addresses of the servers of a run.
 struct Addresses {
     learner: String,
     cells: Vec<String>,
     shards: Vec<String>,
 }
 
-/// Starts everything, and waits for the end of the run.
+/// Starts all processes, and waits for the end of the run.
 pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LocalArgs<H>) -> anyhow::Result<ExitCode> {
     let job = args.train.job::<A>()?;
     if args.train.lists_parameters(&job)? {
@@ -118,7 +118,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LocalArgs<H>) -> anyhow
     ended.map(|()| ExitCode::SUCCESS)
 }
 
-/// Until the learner is done or `stop` is set.
+/// Supervises the processes until the learner is done or `stop` is set.
 fn look_after(learner: &mut Supervised, others: &mut [Supervised], stop: &AtomicBool) -> anyhow::Result<()> {
     while !stop.load(Ordering::Relaxed) {
         if learner.look_after()? {
@@ -145,7 +145,8 @@ impl Addresses {
         self.shards.iter().map(|address| format!("http://{address}")).collect::<Vec<_>>().join(",")
     }
 
-    /// Where a process of actors finds policies: its cell, then the others, then the learner.
+    /// Returns the addresses from which an actor process reads policies: its cell, then the other cells, then the
+    /// learner.
     fn models(&self, process: usize) -> String {
         let mut order = self.cells.clone();
         if !order.is_empty() {
@@ -157,12 +158,12 @@ impl Addresses {
 }
 
 impl<H: OwnParameters> LocalArgs<H> {
-    /// Rollouts of an update, where the algorithm has rollouts and nothing is said: at least one of each environment,
-    /// so that none grows old while it waits for the others.
+    /// Returns the number of rollouts per update if the algorithm uses rollouts and no number is given. It includes
+    /// at least one rollout of each environment, so that none becomes stale while it waits for the others.
     fn environments<A: Algorithm>(&self, job: &Job<A>) -> anyhow::Result<Option<u32>> {
         let learners = u32::from(self.train.run.workers_or(1));
         let place = Place { rank: 0, workers: learners as usize };
-        // A wrong id or a missing library is best told before anything is started.
+        // Report an invalid environment id or a missing library before any process starts.
         let demand = job.config.clone().remote_learner(place, env::make(&job.env)?.spec())?.demand;
         let Demand::Rollouts { per_update, .. } = demand else { return Ok(None) };
         let all = (self.site.actors * self.site.environments_per_actor).next_multiple_of(learners);
@@ -171,14 +172,14 @@ impl<H: OwnParameters> LocalArgs<H> {
     }
 }
 
-/// The command line of a learner: that of this process without what is its own.
+/// Returns the command line of a learner: that of this process without the options of this command alone.
 fn learner_arguments(
     environments: Option<u32>,
     addresses: &Addresses,
     out: Option<&PathBuf>,
 ) -> Vec<OsString> {
     let mut arguments = vec!["learner".into()];
-    // The first one is the name of this command.
+    // The first argument is the name of this command.
     let mut given = std::env::args_os().skip(2);
     while let Some(argument) = given.next() {
         match argument.to_str().and_then(own_option) {
@@ -199,9 +200,9 @@ fn learner_arguments(
 }
 
 enum OwnOption {
-    /// `--cells=2`.
+    /// The value is part of the argument, as in `--cells=2`.
     WithValue,
-    /// `--cells`, and then 2.
+    /// The value is the next argument, as in `--cells 2`.
     Alone,
 }
 
@@ -212,7 +213,7 @@ fn own_option(argument: &str) -> Option<OwnOption> {
     OWN_OPTIONS.contains(&name).then_some(kind)
 }
 
-/// The learners: one process, or the parent of several.
+/// Starts the learners: a single process, or the parent process of several learners.
 fn start_learner(arguments: Vec<OsString>, goes_on: bool) -> anyhow::Result<Supervised> {
     Supervised::start("the learner".to_owned(), Kind::Main, move |starts| {
         let again = (starts > 0 && !goes_on).then(|| OsString::from("--auto-resume"));
@@ -221,7 +222,7 @@ fn start_learner(arguments: Vec<OsString>, goes_on: bool) -> anyhow::Result<Supe
 }
 
 impl SiteArgs {
-    /// Shards, cells and actors.
+    /// Starts the shards, cells and actors.
     fn start(&self, addresses: &Addresses, out: &Path) -> anyhow::Result<Vec<Supervised>> {
         let mut processes = Vec::new();
         for (number, address) in addresses.shards.iter().enumerate() {
@@ -262,7 +263,7 @@ impl SiteArgs {
         Ok(processes)
     }
 
-    /// The tokens of shards and of policies under these options.
+    /// Returns the arguments that pass the tokens of shards and policies with these options.
     fn tokens(&self, replay: &str, model: &str) -> Vec<OsString> {
         let given = [(replay, &self.replay_token_file), (model, &self.model_token_file)];
         let given = given.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)));

@@ -1,4 +1,5 @@
-//! `iswitch learner`, `actors`, `replay`, `cell`: a run in processes of different kinds; and all of them at once.
+//! `iswitch learner`, `actors`, `replay` and `cell`: a run in processes of different kinds. `iswitch actor-learner`
+//! starts all of them.
 
 mod access;
 mod actors;
@@ -120,7 +121,7 @@ pub(crate) struct ChildArgs {
 }
 
 impl ChildArgs {
-    /// Ends this process when the parent does, and sets the flag when it asks to stop.
+    /// Ends this process when its parent ends, and sets `stop` when the parent asks it to stop.
     fn follow_parent(&self, stop: &Arc<AtomicBool>) {
         if self.child {
             launch::obey_parent(Arc::clone(stop));

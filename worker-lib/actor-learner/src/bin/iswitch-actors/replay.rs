@@ -1,4 +1,4 @@
-//! `iswitch replay`: a shard with the tables that the run needs.
+//! `iswitch replay`: a replay shard with the tables that the run needs.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -29,7 +29,7 @@ pub(crate) struct ReplayArgs {
 
 impl ReplayArgs {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        // Signals end the process at once until there is something to save; then the shard handles them.
+        // Signals end the process immediately until there is state to save. After that, the shard handles them.
         let never = Arc::new(AtomicBool::new(false));
         self.child.follow_parent(&never);
         let credentials = self.model_access.credentials(&self.models)?;
@@ -42,7 +42,7 @@ impl ReplayArgs {
         let listen = addresses(&options.listen)?;
         let tables = tables(&job.demand, job.shards.len())?;
         let config = ShardConfig { tables, ..options.config()? };
-        // Not confined: this process has had threads before it listens.
+        // The sandbox requires a single thread, but this process has had several before it listens.
         run(config.resolve()?, &listen, json, false)
     }
 }

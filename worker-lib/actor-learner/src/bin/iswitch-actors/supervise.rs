@@ -1,4 +1,4 @@
-//! Processes of several kinds that one parent starts, looks after and ends.
+//! Supervision of child processes of several kinds: starts, restarts and ends them.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
@@ -8,30 +8,30 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// One that has lived for so long has not failed because it cannot start.
+/// Lifetime after which a process counts as started, so that its end is not a startup failure.
 const LONG: Duration = Duration::from_secs(5);
-/// Failures in a row, each after a short life, before the run is given up.
+/// Maximum number of consecutive failures, each after a short lifetime, before the run is aborted.
 const SHORT_LIVES_MAX: u32 = 5;
-/// Before a short life's successor.
+/// Pause before a process is restarted after a short lifetime.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Between the request to end and the end by force.
+/// Time between the request to end and the forced end.
 const GRACE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 
-/// What a process is for.
+/// Role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Its results are the run's; it may end well.
+    /// Process that produces the results of the run; it may end successfully.
     Main,
-    /// It may end well; what it prints is of no interest.
+    /// Process that may end successfully and whose output is discarded.
     Helper,
-    /// It is not to end.
+    /// Process that must not end before the run does.
     Service,
 }
 
-/// A process that is started again when it ends, unless it may.
+/// Process that is restarted when it ends, unless its kind allows it to end.
 pub(super) struct Supervised {
-    /// For messages.
+    /// Name in messages.
     name: String,
     arguments: Box<dyn Fn(u32) -> Vec<OsString>>,
     kind: Kind,
@@ -42,7 +42,7 @@ pub(super) struct Supervised {
 }
 
 impl Supervised {
-    /// Starts this executable; `arguments` are told how often it was started before.
+    /// Starts this executable. `arguments` receives the number of previous starts.
     pub(super) fn start(
         name: String,
         kind: Kind,
@@ -65,10 +65,10 @@ impl Supervised {
         let child = Command::new(std::env::current_exe()?)
             .args((self.arguments)(self.starts))
             .arg("--child")
-            // Its end tells the child that the parent is gone.
+            // When the pipe closes, the child knows that its parent has ended.
             .stdin(Stdio::piped())
             .stdout(if self.kind == Kind::Main { Stdio::inherit() } else { Stdio::null() })
-            // A Ctrl-C reaches it through the parent only.
+            // A Ctrl-C reaches the child only through the parent.
             .process_group(0)
             .spawn()
             .with_context(|| format!("starting {}", self.name))?;
@@ -78,7 +78,7 @@ impl Supervised {
         Ok(())
     }
 
-    /// Whether it has ended well, as it may. One that has failed is started again.
+    /// Returns whether the process has ended successfully and may do so. Restarts a process that has failed.
     pub(super) fn look_after(&mut self) -> anyhow::Result<bool> {
         let Some(child) = &mut self.child else {
             if self.short_lives > 0 && self.started_at.elapsed() >= PAUSE * self.short_lives {
@@ -109,16 +109,16 @@ impl Supervised {
         Ok(())
     }
 
-    /// Asks it to end.
+    /// Asks the process to end.
     pub(super) fn ask_to_end(&self) {
         let id = self.child.as_ref().and_then(|child| Pid::from_raw(i32::try_from(child.id()).ok()?));
         if let Some(id) = id {
-            // It may have ended just now.
+            // The process may have just ended.
             let _ = kill_process(id, Signal::TERM);
         }
     }
 
-    /// Waits for its end, by force after a while; whether it came by itself.
+    /// Waits for the end of the process, and kills it after `patience`. Returns whether it ended by itself.
     pub(super) fn wait(&mut self, patience: Duration) -> bool {
         let Some(mut child) = self.child.take() else { return true };
         let end = Instant::now() + patience;
@@ -128,13 +128,13 @@ impl Supervised {
             }
             std::thread::sleep(POLL);
         }
-        // Nothing more can be done about one that cannot be killed.
+        // Nothing more can be done about a process that cannot be killed.
         let _ = child.kill().and_then(|()| child.wait());
         false
     }
 }
 
-/// Ends all of them.
+/// Ends all processes.
 pub(super) fn end_all(processes: &mut [Supervised]) {
     processes.iter().for_each(Supervised::ask_to_end);
     for process in processes {

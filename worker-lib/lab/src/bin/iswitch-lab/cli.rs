@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line of `iswitch-lab`.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! Programs and environment variables of what runs in the network.
+//! Paths of programs, and environment variables of the processes in the network.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -9,21 +9,21 @@ use iswitch_lab::network::{SWITCH_ADDRESS, worker_address};
 use iswitch_lab::process::{find_program, search_path};
 use iswitch_protocol::limits::DEFAULT_PORT;
 
-/// Variables of other launchers, which would contradict the rank that a command gets here.
+/// Variables of other launchers, which would contradict the rank that the lab assigns.
 pub(crate) const OTHER_LAUNCHERS: [&str; 5] =
     ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "JOB_COMPLETION_INDEX"];
-/// Directory of the daemon's control socket for ordinary users, where iswitchctl looks for it.
+/// Directory of the daemon's control socket for ordinary users; iswitchctl looks for it there.
 pub(crate) const RUNTIME_DIRECTORY: &str = "/run/iswitch-lab";
-/// Port of torch's store on worker 0: torchrun's default.
+/// Port of the torch store on worker 0: the default of torchrun.
 const MASTER_PORT: u16 = 29500;
 
-/// Directory of this program, which has the other programs of the project beside it.
+/// Returns the directory of this program, which also contains the other programs of the project.
 fn own_directory() -> anyhow::Result<PathBuf> {
     let own = env::current_exe().context("finding this program")?;
     Ok(own.parent().unwrap_or(Path::new("/")).to_owned())
 }
 
-/// The switch daemon: beside this program, or in `PATH`.
+/// Returns the path of the switch daemon: next to this program, or in `PATH`.
 pub(crate) fn iswitchd() -> anyhow::Result<PathBuf> {
     let directory = own_directory()?;
     let beside = directory.join("iswitchd");
@@ -39,7 +39,8 @@ pub(crate) fn iswitchd() -> anyhow::Result<PathBuf> {
     })
 }
 
-/// `PATH` of the commands: the user's, then directories of system programs, then that of this program.
+/// Returns the `PATH` of the commands: that of the user, then directories of system programs, then that of this
+/// program.
 fn path() -> anyhow::Result<OsString> {
     let path = search_path();
     let directories = env::split_paths(&path).chain([own_directory()?]);
@@ -60,7 +61,7 @@ pub(crate) fn check_command(command: &OsStr) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Variables of the command of a worker.
+/// Returns the environment variables for the command of a worker.
 pub(crate) fn variables(rank: u16, workers: u16) -> anyhow::Result<Vec<(&'static str, OsString)>> {
     let number = |value: u16| OsString::from(value.to_string());
     Ok(vec![

@@ -1,4 +1,4 @@
-//! The first process of the namespaces: makes the network, and runs the switch and the commands in it.
+//! First process of the namespaces: creates the network, and runs the switch and the commands in it.
 
 use std::env;
 use std::ffi::OsString;
@@ -20,13 +20,13 @@ use crate::environment::{self, OTHER_LAUNCHERS, RUNTIME_DIRECTORY};
 use crate::output::{Copiers, Target};
 use crate::supervisor::{Group, SHELL, Stop};
 
-/// Time in which the switch must become ready, on a busy machine.
+/// Time limit for the switch to become ready, long enough for a busy machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(20);
-/// Option of iswitchd.
+/// Option of iswitchd that sets its log level.
 const LOG_LEVEL: &str = "--log-level";
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Makes the network, runs the commands to their end, and returns the exit status of the first that failed.
+/// Creates the network, runs the commands to completion, and returns the exit status of the first that failed.
 pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
     let outside = isolation::prepare()?;
     let stop = Stop::on_signals()?;
@@ -45,7 +45,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
     Ok(code)
 }
 
-/// A network and what runs in it.
+/// A network and the processes in it.
 struct Lab<'a> {
     cli: &'a Cli,
     network: Network,
@@ -71,7 +71,7 @@ impl Lab<'_> {
         Ok(())
     }
 
-    /// Starts the switch and waits until it is ready; its process id.
+    /// Starts the switch, waits until it is ready, and returns its process id.
     fn start_switch(&mut self) -> anyhow::Result<u32> {
         let mut command = self.network.switch.command(environment::iswitchd()?);
         if self.cli.udp {
@@ -83,7 +83,7 @@ impl Lab<'_> {
         }
         let is_level = |argument: &OsString| argument.as_encoded_bytes().starts_with(LOG_LEVEL.as_bytes());
         if !self.cli.iswitchd_arguments.iter().any(is_level) {
-            // Each Join in a line of its own would hide what the commands print.
+            // Otherwise the log line of each Join would clutter the output of the commands.
             command.args([LOG_LEVEL, "warn"]);
         }
         command.args(&self.cli.iswitchd_arguments).env("XDG_RUNTIME_DIR", RUNTIME_DIRECTORY);
@@ -118,7 +118,8 @@ impl Lab<'_> {
         Ok(child.id())
     }
 
-    /// Starts a process whose output is copied. It leads a process group: a Ctrl-C reaches it through this process.
+    /// Starts a process whose output is copied. The process leads its own process group, so that Ctrl-C reaches it
+    /// only through this process.
     fn spawn(&mut self, name: &str, command: &mut Command, is_worker: bool) -> anyhow::Result<Child> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().with_context(|| format!("starting {name}"))?;
@@ -143,7 +144,7 @@ impl Lab<'_> {
         Ok(child.id())
     }
 
-    /// The network, for programs.
+    /// Returns a description of the network for programs.
     fn layout(&self, outside: &Outside, switch: u32, processes: &[(u16, u32)]) -> Value {
         let workers = (0..self.cli.workers).map(|rank| {
             let index = usize::from(rank);

@@ -1,4 +1,5 @@
-//! `iswitch lab`: a network inside this machine, with a switch and workers, and a command in each worker.
+//! `iswitch lab`: creates a network inside this machine, with a switch and workers, and runs a command in each
+//! worker.
 //!
 //! ```text
 //! iswitch-lab                  forwards signals, and the exit status of the next

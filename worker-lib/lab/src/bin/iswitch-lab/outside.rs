@@ -1,4 +1,4 @@
-//! The process that the user has started.
+//! The process that the user starts.
 
 use std::fs;
 use std::process::ExitStatus;
@@ -15,7 +15,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use crate::cli::Cli;
 use crate::environment;
 
-/// Starts the namespaces and waits for their end; the exit status of what was run there.
+/// Starts the process inside the namespaces, waits for its end, and returns its exit status.
 pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
     check(cli)?;
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).context("handling signals")?;
@@ -29,7 +29,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
     Ok(code(status))
 }
 
-/// Checks what the network needs before anything is started.
+/// Checks the requirements of the network before anything is started.
 fn check(cli: &Cli) -> anyhow::Result<()> {
     ensure!(
         cli.shell < cli.workers,
@@ -50,19 +50,19 @@ fn check(cli: &Cli) -> anyhow::Result<()> {
     cli.command.first().map_or(Ok(()), |command| environment::check_command(command))
 }
 
-/// Passes a signal on to the first process of the namespaces.
+/// Forwards a signal to the first process of the namespaces.
 fn forward(unshare: u32, signal: i32) {
     let children = fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap_or_default();
     let first = children.split_whitespace().next().and_then(|id| id.parse().ok());
-    // Without a child it has not made the namespaces yet.
+    // Without a child, `unshare` has not created the namespaces yet and receives the signal itself.
     let process = first.or_else(|| i32::try_from(unshare).ok()).and_then(Pid::from_raw);
     if let (Some(process), Some(signal)) = (process, Signal::from_named_raw(signal)) {
-        // It may have ended meanwhile.
+        // The process may have ended in the meantime.
         let _ = kill_process(process, signal);
     }
 }
 
-/// The exit status that a shell would report.
+/// Returns the exit status that a shell would report.
 fn code(status: ExitStatus) -> u8 {
     const SIGNALLED: i32 = 128;
     let code = status.code().or_else(|| status.signal().map(|signal| SIGNALLED + signal));

@@ -1,4 +1,4 @@
-//! The processes of a network, from their start to their end.
+//! Supervision of the processes of a network, from start to end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -11,24 +11,25 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Time between a request to end and SIGKILL.
+/// Time between the request to terminate and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
-/// Signals that come closer together are one request: the terminal sends one to each process of the lab.
+/// Minimum time between two requests. Signals in quicker succession are one request, because the terminal sends one
+/// to each process of the lab.
 const SECOND_SIGNAL_AFTER: Duration = Duration::from_secs(1);
 
 /// Name of the member that is a shell.
 pub(crate) const SHELL: &str = "the shell";
 
-/// Requests of the user to end.
+/// Requests of the user to terminate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop {
-    /// The first signal; 0 before.
+    /// First signal received; 0 if none.
     signal: Arc<AtomicI32>,
     requests: Arc<AtomicU32>,
 }
 
 impl Stop {
-    /// Takes note of SIGHUP, SIGINT and SIGTERM from now on.
+    /// Starts to record SIGHUP, SIGINT and SIGTERM.
     pub(crate) fn on_signals() -> anyhow::Result<Self> {
         let stop = Self::default();
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).context("handling signals")?;
@@ -55,38 +56,38 @@ impl Stop {
     }
 }
 
-/// A process that leads a group of its own, or the shell.
+/// A process that leads its own process group, or the shell.
 #[derive(Debug)]
 struct Member {
     name: String,
     id: Pid,
-    /// Whether the lab lasts as long as this process.
+    /// Whether the lab lasts as long as this process runs.
     is_worker: bool,
 }
 
-/// The processes that run.
+/// The running processes of the lab.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     members: Vec<Member>,
-    /// Exit status of the first that failed.
+    /// Exit status of the first process that failed.
     failure: Option<u8>,
 }
 
 impl Group {
-    /// Takes a process into the group. The lab ends when the last worker has ended, and with the switch.
+    /// Adds a process. The lab ends when the last worker ends or when the switch ends.
     pub(crate) fn add(&mut self, name: &str, id: u32, is_worker: bool) {
         let id = i32::try_from(id).ok().and_then(Pid::from_raw).expect("a process has an id");
         self.members.push(Member { name: name.to_owned(), id, is_worker });
     }
 
-    /// Whether all processes run. Collects those that have ended.
+    /// Collects the processes that have ended, and returns whether all were still running.
     pub(crate) fn is_whole(&mut self) -> bool {
         let before = self.members.len();
         self.reap(false);
         self.members.len() == before
     }
 
-    /// Waits for all workers, ends the switch, and returns the exit status of the first process that failed.
+    /// Waits for all workers, stops the switch, and returns the exit status of the first process that failed.
     pub(crate) fn supervise(mut self, stop: &Stop) -> u8 {
         let mut asked = None;
         while self.members.iter().any(|member| member.is_worker) {
@@ -104,7 +105,7 @@ impl Group {
         self.end()
     }
 
-    /// Ends what still runs, and returns the exit status of the first process that failed.
+    /// Terminates the remaining processes, and returns the exit status of the first process that failed.
     pub(crate) fn end(mut self) -> u8 {
         let begin = Instant::now();
         self.signal(Signal::TERM);
@@ -117,14 +118,14 @@ impl Group {
 
     fn signal(&self, signal: Signal) {
         for Member { id, .. } in &self.members {
-            // The shell belongs to the group of this process until it has one of its own.
+            // The shell belongs to the group of this process until it has created its own.
             if kill_process_group(*id, signal).is_err() {
                 let _ = rustix::process::kill_process(*id, signal);
             }
         }
     }
 
-    /// Collects processes that have ended: members, and orphans, whose parent the first process of the namespaces is.
+    /// Collects processes that have ended: members, and orphans, which the first process of the namespaces inherits.
     fn reap(&mut self, is_ending: bool) {
         while let Ok(Some((id, status))) = wait(WaitOptions::NOHANG) {
             let Some(at) = self.members.iter().position(|member| member.id == id) else { continue };
@@ -134,7 +135,7 @@ impl Group {
                 continue;
             }
             if code != 0 || !is_worker {
-                // A shell ends with the status of its last command, which its user has seen.
+                // A shell ends with the status of its last command, which the user has already seen.
                 if !is_ending && name != SHELL {
                     eprintln!("iswitch-lab: {name} ended with status {code}");
                 }
@@ -144,7 +145,7 @@ impl Group {
     }
 }
 
-/// The exit status that a shell would report.
+/// Returns the exit status that a shell would report.
 fn code(status: WaitStatus) -> u8 {
     const SIGNALLED: i32 = 128;
     let code = status.exit_status().or_else(|| status.terminating_signal().map(|signal| SIGNALLED + signal));

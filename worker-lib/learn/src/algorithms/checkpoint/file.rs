@@ -1,4 +1,4 @@
-//! One file of a checkpoint: named tensors and metadata, in the format of safetensors.
+//! One file of a checkpoint: named tensors and metadata, in the safetensors format.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,14 +11,14 @@ use super::super::TrainError;
 use super::super::actor_critic::NamedTensor;
 use crate::nn::Adam;
 
-/// Version of all files.
+/// Format version of all files.
 const FORMAT: &str = "iswitch-3";
-/// Key of the metadata that holds the checksum.
+/// Metadata key of the checksum.
 const CHECKSUM: &str = "crc32c";
-/// The value of [`CHECKSUM`] while the checksum is computed: eight digits.
+/// Placeholder for the value of [`CHECKSUM`] during its computation: eight digits.
 const NO_CHECKSUM: &str = "00000000";
 
-/// Replaces a file; see [`iswitch_storage::replace`].
+/// Replaces a file atomically; see [`iswitch_storage::replace`].
 pub(super) fn write_file(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
     replace(disk, path, bytes).map_err(|error| TrainError::File { path: path.to_owned(), error })
 }
@@ -27,8 +27,8 @@ pub(super) fn read_file(disk: &dyn Disk, path: &Path) -> Result<Vec<u8>, TrainEr
     disk.read(path).map_err(|error| TrainError::File { path: path.to_owned(), error })
 }
 
-/// Where the digits of the checksum are in a file: in its header, which is JSON behind eight bytes of length. Quotation
-/// marks inside of strings are escaped there, so the key is found nowhere else.
+/// Returns the position of the checksum digits in a file. They are in the header, which is JSON after an eight-byte
+/// length. JSON escapes quotation marks inside strings, so the key occurs nowhere else.
 fn checksum_place(bytes: &[u8]) -> Option<Range<usize>> {
     let (len, rest) = bytes.split_first_chunk()?;
     let header = rest.get(..usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
@@ -39,14 +39,14 @@ fn checksum_place(bytes: &[u8]) -> Option<Range<usize>> {
     (place.end <= len.len() + header.len()).then_some(place)
 }
 
-/// CRC-32C of a whole file, whose checksum counts as zeros.
+/// Computes the CRC-32C of a whole file, with zeros in place of the checksum.
 fn checksum(bytes: &[u8], place: &Range<usize>) -> u32 {
     let begin = crc32c::crc32c(&bytes[..place.start]);
     let middle = crc32c::crc32c_append(begin, NO_CHECKSUM.as_bytes());
     crc32c::crc32c_append(middle, &bytes[place.end..])
 }
 
-/// Collects tensors and metadata for one file.
+/// Collects the tensors and metadata of one file.
 #[derive(Debug, Default)]
 pub struct Writer {
     tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
@@ -54,38 +54,38 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A tensor of that shape, row by row.
+    /// Adds a tensor of the given shape, in row-major order.
     pub fn floats(&mut self, name: &str, shape: Vec<usize>, values: &[f32]) {
         let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         self.tensors.push((name.to_owned(), Dtype::F32, shape, bytes));
     }
 
-    /// A vector.
+    /// Adds a vector of f64.
     pub fn doubles(&mut self, name: &str, values: &[f64]) {
         let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         self.tensors.push((name.to_owned(), Dtype::F64, vec![values.len()], bytes));
     }
 
-    /// A vector of bytes.
+    /// Adds a vector of bytes.
     pub fn bytes(&mut self, name: &str, values: &[u8]) {
         self.tensors.push((name.to_owned(), Dtype::U8, vec![values.len()], values.to_vec()));
     }
 
-    /// The parameters of networks, under their names with `prefix` before.
+    /// Adds the parameters of networks, with `prefix` before their names.
     pub fn parameters(&mut self, prefix: &str, tensors: Vec<NamedTensor>, parameters: &[f32]) {
         for tensor in tensors {
             self.floats(&format!("{prefix}{}", tensor.name), tensor.shape, &parameters[tensor.range]);
         }
     }
 
-    /// An optimiser's moments and steps.
+    /// Adds the moments and the step count of an Adam optimiser.
     pub fn adam(&mut self, name: &str, adam: &Adam) {
         self.floats(&format!("{name}.first_moment"), vec![adam.first_moment.len()], &adam.first_moment);
         self.floats(&format!("{name}.second_moment"), vec![adam.second_moment.len()], &adam.second_moment);
         self.text(&format!("{name}_steps"), adam.steps.to_string());
     }
 
-    /// All numbers of tensors of f32, in the order in which they were written.
+    /// Returns the values of all f32 tensors, in the order in which they were added.
     pub fn all_floats(&self) -> Vec<f32> {
         let floats = self.tensors.iter().filter(|(_, dtype, _, _)| *dtype == Dtype::F32);
         floats
@@ -93,7 +93,7 @@ impl Writer {
             .collect()
     }
 
-    /// A line of metadata.
+    /// Adds a metadata entry.
     pub fn text(&mut self, key: &str, value: String) {
         self.metadata.insert(key.to_owned(), value);
     }
@@ -112,7 +112,7 @@ impl Writer {
     }
 }
 
-/// Reads tensors and metadata of one file, and says what is wrong with it.
+/// Reads the tensors and metadata of one file, and reports problems with it.
 pub struct Reader<'a> {
     path: &'a Path,
     tensors: SafeTensors<'a>,
@@ -121,10 +121,10 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Of the `bytes` of the file at `path`.
+    /// Parses the `bytes` of the file at `path`.
     ///
     /// # Errors
-    /// If it is no such file, of another version, or not as it was written.
+    /// If the file is not a checkpoint, has another format version, or is damaged.
     pub fn new(path: &'a Path, bytes: &'a [u8]) -> Result<Self, TrainError> {
         let refuse = |reason: String| TrainError::Checkpoint { path: path.to_owned(), reason };
         let broken = |error| refuse(format!("it is damaged, or no checkpoint ({error})"));
@@ -144,24 +144,24 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The error that names the file and a reason.
+    /// Returns an error that names the file and a reason.
     pub fn refuse(&self, reason: String) -> TrainError {
         TrainError::Checkpoint { path: self.path.to_owned(), reason }
     }
 
-    /// A line of metadata.
+    /// Returns a metadata entry.
     ///
     /// # Errors
-    /// If it is missing.
+    /// If the entry is missing.
     pub fn text(&self, key: &str) -> Result<&str, TrainError> {
         let value = self.metadata.get(key).map(String::as_str);
         value.ok_or_else(|| self.refuse(format!("{key} is missing")))
     }
 
-    /// A number in the metadata.
+    /// Returns a number from the metadata.
     ///
     /// # Errors
-    /// If it is missing or no number.
+    /// If the entry is missing or not a number.
     pub fn number<T: std::str::FromStr>(&self, key: &str) -> Result<T, TrainError> {
         self.text(key)?.parse().map_err(|_| self.refuse(format!("{key} is not a number")))
     }
@@ -174,31 +174,31 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether there is a tensor of that name.
+    /// Returns whether the file contains a tensor of that name.
     pub fn has(&self, name: &str) -> bool {
         self.tensors.tensor(name).is_ok()
     }
 
-    /// Numbers in a tensor. One without dimensions has one.
+    /// Returns the number of values in a tensor; 1 for a tensor without dimensions.
     ///
     /// # Errors
-    /// If it is missing or of another type.
+    /// If the tensor is missing or has another type.
     pub fn len(&self, name: &str, dtype: Dtype) -> Result<usize, TrainError> {
         Ok(self.tensor(name, dtype)?.shape().iter().product())
     }
 
-    /// Numbers in a tensor of f32.
+    /// Returns the number of values in an f32 tensor.
     ///
     /// # Errors
-    /// If it is missing or of another type.
+    /// If the tensor is missing or has another type.
     pub fn len_f32(&self, name: &str) -> Result<usize, TrainError> {
         self.len(name, Dtype::F32)
     }
 
-    /// The numbers of a tensor, `[len]`.
+    /// Returns the values of an f32 tensor, `[len]`.
     ///
     /// # Errors
-    /// If it is missing, of another type or length.
+    /// If the tensor is missing, or if its type or length differs.
     pub fn floats(&self, name: &str, len: usize) -> Result<Vec<f32>, TrainError> {
         let view = self.tensor(name, Dtype::F32)?;
         let values: Vec<f32> =
@@ -207,10 +207,10 @@ impl<'a> Reader<'a> {
         Ok(values)
     }
 
-    /// The numbers of a tensor, `[len]`.
+    /// Returns the values of an f64 tensor, `[len]`.
     ///
     /// # Errors
-    /// If it is missing, of another type or length.
+    /// If the tensor is missing, or if its type or length differs.
     pub fn doubles(&self, name: &str, len: usize) -> Result<Vec<f64>, TrainError> {
         let view = self.tensor(name, Dtype::F64)?;
         let values: Vec<f64> =
@@ -219,10 +219,10 @@ impl<'a> Reader<'a> {
         Ok(values)
     }
 
-    /// The bytes of a tensor, `[len]`.
+    /// Returns the bytes of a tensor, `[len]`.
     ///
     /// # Errors
-    /// If it is missing, of another type or length.
+    /// If the tensor is missing, or if its type or length differs.
     pub fn bytes(&self, name: &str, len: usize) -> Result<&[u8], TrainError> {
         let view = self.tensors.tensor(name).map_err(|error| self.refuse(format!("{name}: {error}")))?;
         if view.dtype() != Dtype::U8 {
@@ -232,10 +232,11 @@ impl<'a> Reader<'a> {
         Ok(view.data())
     }
 
-    /// What [`Writer::parameters`] wrote, `[parameter_count]`. There are never more than the file can hold.
+    /// Returns the parameters that [`Writer::parameters`] wrote, `[parameter_count]`. Allocates no more than the file
+    /// can contain.
     ///
     /// # Errors
-    /// If a tensor is missing, of another type or length.
+    /// If a tensor is missing, or if its type or length differs.
     pub fn parameters(&self, prefix: &str, tensors: Vec<NamedTensor>) -> Result<Vec<f32>, TrainError> {
         let count = tensors.iter().map(|tensor| tensor.range.end).max().unwrap_or(0);
         self.check_parameters(count)?;
@@ -247,10 +248,10 @@ impl<'a> Reader<'a> {
         Ok(parameters)
     }
 
-    /// Networks whose parameters cannot be in the file are not made.
+    /// Checks that the file is large enough for `count` parameters, before networks are allocated.
     ///
     /// # Errors
-    /// If they are more than the file can hold.
+    /// If the file cannot contain that many parameters.
     pub fn check_parameters(&self, count: usize) -> Result<(), TrainError> {
         if count <= self.len_bytes / size_of::<f32>() {
             return Ok(());
@@ -258,10 +259,10 @@ impl<'a> Reader<'a> {
         Err(self.refuse(format!("{count} parameters cannot be in it")))
     }
 
-    /// Brings an optimiser of `parameters` floats to what [`Writer::adam`] wrote.
+    /// Restores an optimiser of `parameters` floats to the state that [`Writer::adam`] wrote.
     ///
     /// # Errors
-    /// If something is missing, of another type or length.
+    /// If an entry is missing, or if its type or length differs.
     pub fn adam(&self, name: &str, parameters: usize, adam: &mut Adam) -> Result<(), TrainError> {
         adam.first_moment = self.floats(&format!("{name}.first_moment"), parameters)?;
         adam.second_moment = self.floats(&format!("{name}.second_moment"), parameters)?;
@@ -269,10 +270,10 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Networks whose weights cannot be in the file are not made: `hidden` are widths of layers.
+    /// Checks that the file is large enough for layers of the widths `hidden`, before networks are allocated.
     ///
     /// # Errors
-    /// If they are more than the file can hold.
+    /// If the file cannot contain the weights.
     pub fn check_widths(&self, hidden: &[usize]) -> Result<(), TrainError> {
         let floats = self.len_bytes / size_of::<f32>();
         let fits = |len: Option<usize>| len.is_some_and(|len| len <= floats);

@@ -1,17 +1,17 @@
-//! Checkpoints of a run, from which it goes on bit for bit.
+//! Checkpoints of a run; a resumed run continues bit for bit.
 //!
-//! A run directory holds `model.safetensors`, what all workers have alike: weights by name as PyTorch would
-//! have them (`actor.0.weight` is `[outputs, inputs]`), the optimiser's moments, statistics, the returns of the
-//! last 100 episodes, and as metadata the algorithm, the environment, the hyper-parameters and counters. Beside
-//! it lies one file for each worker, `worker-RANK.ADVANCES.safetensors`: the states of its environments, the
-//! positions of their random streams and what they have in replay buffers, by the environments' numbers, so that
-//! a run can go on with another number of workers.
+//! A run directory holds `model.safetensors`, the state that is replicated on all workers: weights with PyTorch's
+//! names and shapes (`actor.0.weight` is `[outputs, inputs]`), the optimiser's moments, statistics, the returns of
+//! the last 100 episodes, and, as metadata, the algorithm, the environment, the hyper-parameters and counters. In
+//! addition, each worker has one file, `worker-RANK.ADVANCES.safetensors`, with the states of its environments, the
+//! positions of their random streams and the contents of their replay buffers. These entries are keyed by the number
+//! of the environment, so that a run can resume with a different world size.
 //!
-//! Every file appears whole under its name or not at all, and is flushed to the disk with its name before the next one
-//! is written. The model file is written last and names the advance whose worker files belong to it; a worker keeps the
-//! files of that advance until the next model file is written. A crash or a failure of the disk at any moment thus
-//! leaves a checkpoint that fits together. Every file has a checksum of all of its bytes: one that was torn or damaged
-//! is refused.
+//! Every file appears under its name either complete or not at all, and the file and its name are flushed to disk
+//! before the next file is written. The model file is written last and names the advance whose worker files belong to
+//! it; a worker keeps the files of that advance until the next model file has been written. A crash or disk failure
+//! at any moment therefore leaves a consistent checkpoint. Every file has a checksum of all of its bytes; a torn or
+//! damaged file is rejected.
 
 mod file;
 mod slots;
@@ -29,35 +29,35 @@ pub use slots::{read_slots, write_slots};
 
 use file::{read_file, write_file};
 
-/// Name of the file that all workers share.
+/// Name of the model file, which all workers share.
 pub const MODEL_FILE: &str = "model.safetensors";
-/// Worker files that each worker keeps at least: over a network file system it may see an older model file.
+/// Minimum number of files that each worker keeps: over a network file system, a worker may see an older model file.
 const KEPT: usize = 2;
-/// Saves a checkpoint to `directory`. All workers must call it after the same advance: it ends in an
-/// aggregation, so that the model file is written only when all worker files are.
+/// Saves a checkpoint to `directory`. All workers must call it after the same advance: an aggregation ensures that
+/// the model file is written only after all worker files.
 ///
 /// # Errors
-/// If a file cannot be written here or by another worker, or the aggregation fails.
+/// If this worker or another one cannot write a file, or if the aggregation fails.
 pub fn save(trainer: &mut dyn Trainer, directory: &Path) -> Result<(), TrainError> {
     save_on(&RealDisk, trainer, directory)
 }
 
-/// As [`save`], on any disk.
+/// Saves a checkpoint to any disk; see [`save`].
 ///
 /// # Errors
-/// As there.
+/// See [`save`].
 pub fn save_on(disk: &dyn Disk, trainer: &mut dyn Trainer, directory: &Path) -> Result<(), TrainError> {
     const WRITTEN: u64 = 1;
     const FAILED: u64 = 2;
     let rank = trainer.place().rank;
     let advances = trainer.progress().advances;
-    // Before the exchange, since the first worker replaces the model file after it.
+    // Read before the exchange, because the first worker replaces the model file after it.
     let resumable = saved_advances(disk, directory);
     let mut own = Writer::default();
     trainer.write_worker(&mut own);
     let own = create_directory(disk, directory)
         .and_then(|()| write_file(disk, &worker_file(directory, rank, advances), &own.finish()));
-    // All must learn of a failure here, or they would wait for this worker in the next round.
+    // A failure here must reach all workers; otherwise, they would wait for this worker in the next round.
     let outcomes = all_gather(trainer, &[if own.is_ok() { WRITTEN } else { FAILED }])?;
     own?;
     if let Some(failed) = outcomes.iter().position(|outcome| outcome[0] == FAILED) {
@@ -69,15 +69,15 @@ pub fn save_on(disk: &dyn Disk, trainer: &mut dyn Trainer, directory: &Path) -> 
         let run = RunKind { algorithm: trainer.algorithm(), env: &spec.id, config: &config };
         save_model_on(disk, directory, &run, advances, &|writer| trainer.write_model(writer))?;
     }
-    // The first worker may still fail to write the model file: what the old one names is kept.
+    // The first worker may still fail to write the model file, so the files that the old model file names are kept.
     remove_others(disk, directory, rank, &[Some(advances), resumable]);
     Ok(())
 }
 
-/// What a model file is of.
+/// Identification of the run to which a model file belongs.
 #[derive(Clone, Copy, Debug)]
 pub struct RunKind<'a> {
-    /// Such as `ppo`.
+    /// Name of the algorithm, such as `ppo`.
     pub algorithm: &'a str,
     /// Id of the environment.
     pub env: &'a str,
@@ -85,7 +85,7 @@ pub struct RunKind<'a> {
     pub config: &'a str,
 }
 
-/// Saves only what all workers have alike; `write` writes the model.
+/// Saves only the model file, the state that is replicated on all workers; `write` writes the model.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -115,19 +115,19 @@ fn save_model_on(
     write_file(disk, &directory.join(MODEL_FILE), &writer.finish())
 }
 
-/// Brings a fresh `trainer` to the state saved in `directory`; gives the environments, of this worker, whose
-/// state is missing because the worker that had them was lost before the checkpoint: they start anew.
+/// Restores a fresh `trainer` to the state saved in `directory`. Returns this worker's environments whose state is
+/// missing because their worker was lost before the checkpoint; these start a new episode.
 ///
 /// # Errors
-/// If there is no checkpoint, or it is of another algorithm, environment or network.
+/// If there is no checkpoint, or if it belongs to a different algorithm, environment or network.
 pub fn resume(trainer: &mut dyn Trainer, directory: &Path) -> Result<Vec<usize>, TrainError> {
     resume_from(&RealDisk, trainer, directory)
 }
 
-/// As [`resume`], from any disk.
+/// Resumes from any disk; see [`resume`].
 ///
 /// # Errors
-/// As there.
+/// See [`resume`].
 pub fn resume_from(
     disk: &dyn Disk,
     trainer: &mut dyn Trainer,
@@ -158,28 +158,28 @@ pub struct ModelFile {
 }
 
 impl ModelFile {
-    /// The one of the run in `directory`.
+    /// Reads the model file of the run in `directory`.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no model file.
     pub fn read(directory: &Path) -> Result<Self, TrainError> {
         let path = directory.join(MODEL_FILE);
         Ok(Self { bytes: read_file(&RealDisk, &path)?, path })
     }
 
-    /// What is in it.
+    /// Returns a reader of the file's contents.
     ///
     /// # Errors
-    /// If it is no checkpoint.
+    /// If the file is not a checkpoint.
     pub fn reader(&self) -> Result<Reader<'_>, TrainError> {
         Reader::new(&self.path, &self.bytes)
     }
 }
 
-/// Environment and hyper-parameters of the run whose model file this is.
+/// Returns the environment and the hyper-parameters of the run to which a model file belongs.
 ///
 /// # Errors
-/// If it is of another algorithm, or they cannot be read.
+/// If the file belongs to a different algorithm, or if they cannot be read.
 pub fn job<A: Algorithm>(reader: &Reader<'_>) -> Result<(String, A), TrainError> {
     check_algorithm(reader, A::NAME)?;
     let refuse = |error: &dyn std::fmt::Display| reader.refuse(format!("its hyper-parameters: {error}"));
@@ -189,7 +189,7 @@ pub fn job<A: Algorithm>(reader: &Reader<'_>) -> Result<(String, A), TrainError>
     Ok((reader.text("env")?.to_owned(), config))
 }
 
-/// Refuses a file of another algorithm.
+/// Rejects a file of a different algorithm.
 pub fn check_algorithm(reader: &Reader<'_>, expected: &str) -> Result<(), TrainError> {
     let actual = reader.text("algorithm")?;
     if actual == expected {
@@ -200,10 +200,10 @@ pub fn check_algorithm(reader: &Reader<'_>, expected: &str) -> Result<(), TrainE
     )))
 }
 
-/// Refuses a model file of another algorithm or environment.
+/// Rejects a model file of a different algorithm or environment.
 ///
 /// # Errors
-/// If it is of another.
+/// If the algorithm or the environment differs.
 pub fn check_kind(reader: &Reader<'_>, algorithm: &str, spec: &EnvSpec) -> Result<(), TrainError> {
     check_algorithm(reader, algorithm)?;
     let env = reader.text("env")?;
@@ -217,7 +217,7 @@ fn worker_file(directory: &Path, rank: usize, advances: u64) -> PathBuf {
     directory.join(format!("worker-{rank}.{advances}.safetensors"))
 }
 
-/// Rank, advances and path of every worker file.
+/// Returns the rank, the advances and the path of every worker file.
 fn worker_files(disk: &dyn Disk, directory: &Path) -> Vec<(usize, u64, PathBuf)> {
     let parse = |path: PathBuf| {
         let name = path.file_name()?.to_str()?.strip_prefix("worker-")?.strip_suffix(".safetensors")?;
@@ -227,14 +227,15 @@ fn worker_files(disk: &dyn Disk, directory: &Path) -> Vec<(usize, u64, PathBuf)>
     disk.list(directory).unwrap_or_default().into_iter().filter_map(parse).collect()
 }
 
-/// The advance whose worker files belong to the model file; none without one that can be read.
+/// Returns the advance whose worker files belong to the model file, or `None` without a readable model file.
 fn saved_advances(disk: &dyn Disk, directory: &Path) -> Option<u64> {
     let path = directory.join(MODEL_FILE);
     let bytes = disk.read(&path).ok()?;
     Reader::new(&path, &bytes).ok()?.number("advances").ok()
 }
 
-/// Removes a worker's files of all advances but these and the last two, and what failed attempts have left.
+/// Removes all of a worker's files except those of the `kept` advances and of the last two, and removes the remains
+/// of failed writes.
 fn remove_others(disk: &dyn Disk, directory: &Path, rank: usize, kept: &[Option<u64>]) {
     let mut own: Vec<_> =
         worker_files(disk, directory).into_iter().filter(|(of, _, _)| *of == rank).collect();

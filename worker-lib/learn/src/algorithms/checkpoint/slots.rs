@@ -1,4 +1,4 @@
-//! The environments of a worker in its file of a checkpoint.
+//! The environments of a worker in its checkpoint file.
 
 use safetensors::tensor::Dtype;
 
@@ -6,7 +6,7 @@ use super::super::TrainError;
 use super::super::environments::EnvironmentSlot;
 use super::file::{Reader, Writer};
 
-/// Writes the state of each environment and the positions of its random streams, by its global number.
+/// Writes the state of each environment and the positions of its random streams, keyed by its global number.
 pub fn write_slots(writer: &mut Writer, slots: &[EnvironmentSlot]) {
     for slot in slots {
         let name = |what: &str| format!("env.{}.{what}", slot.index);
@@ -20,10 +20,11 @@ pub fn write_slots(writer: &mut Writer, slots: &[EnvironmentSlot]) {
     }
 }
 
-/// Brings each slot to its state in one of the `files`; gives the numbers of those that are in none.
+/// Restores each slot from whichever of the `files` contains it. Returns the numbers of the slots that no file
+/// contains.
 ///
 /// # Errors
-/// If what is there does not fit.
+/// If a saved state does not match the slot.
 pub fn read_slots(files: &[Reader<'_>], slots: &mut [EnvironmentSlot]) -> Result<Vec<usize>, TrainError> {
     let mut missing = Vec::new();
     for slot in slots {

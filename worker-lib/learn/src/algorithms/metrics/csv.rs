@@ -1,4 +1,4 @@
-//! Numbers over steps as comma-separated values.
+//! Values per step as comma-separated values.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use iswitch_storage::RealDisk;
 
-/// A CSV file: `step`, then one column for each tag. A row is on the disk's cache when `write` returns.
+/// A CSV file with the column `step` and one column for each tag. When `write` returns, the row has been passed to
+/// the operating system.
 #[derive(Debug)]
 pub struct CsvWriter {
     path: PathBuf,
@@ -14,8 +15,8 @@ pub struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// See [`super::MetricsWriter::create`]. A file with other columns starts anew. The rows that are kept outlast a
-    /// crash.
+    /// Creates the file; see [`super::MetricsWriter::create`]. A file with different columns is replaced by an empty
+    /// one. The rows that are kept survive a crash.
     ///
     /// # Errors
     /// If the file cannot be read or written.
@@ -39,12 +40,12 @@ impl CsvWriter {
         Ok(Self { path: path.to_owned(), file })
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Appends a row; what does not exist leaves its cell empty.
+    /// Appends a row; an absent value leaves its cell empty.
     ///
     /// # Errors
     /// If the file cannot be written.

@@ -1,4 +1,4 @@
-//! Training curves: TensorBoard event files and CSV, side by side in the run directory.
+//! Training curves, as TensorBoard event files and as CSV in the run directory.
 
 mod csv;
 mod tensorboard;
@@ -10,7 +10,7 @@ pub use tensorboard::EventWriter;
 
 use super::TrainError;
 
-/// Writes named numbers over steps to `progress.csv` and a TensorBoard event file.
+/// Writes named values per step to `progress.csv` and to a TensorBoard event file.
 #[derive(Debug)]
 pub struct MetricsWriter {
     csv: CsvWriter,
@@ -19,9 +19,9 @@ pub struct MetricsWriter {
 }
 
 impl MetricsWriter {
-    /// In `directory`, which exists. `resume_step` is the step a resumed run goes on from: rows of the CSV file
-    /// up to it are kept, later ones, which the run is about to produce again, are dropped. Without it the CSV
-    /// file starts anew.
+    /// Creates the files in `directory`, which must exist. `resume_step` is the step from which a resumed run
+    /// continues: rows of the CSV file up to it are kept; later rows, which the run is about to reproduce, are
+    /// dropped. Without `resume_step`, the CSV file starts empty.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -38,7 +38,7 @@ impl MetricsWriter {
         Ok(Self { csv, events, tags: tags.to_vec() })
     }
 
-    /// Writes one row, in the order of the tags; numbers that do not exist at this step are left out.
+    /// Writes one row, in the order of the tags; absent values are omitted.
     ///
     /// # Errors
     /// If a file cannot be written.

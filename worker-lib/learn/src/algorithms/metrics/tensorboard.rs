@@ -1,9 +1,9 @@
-//! TensorBoard event files: TFRecord frames around protocol-buffer messages, encoded by hand because four
-//! fields are all that scalars need.
+//! TensorBoard event files: TFRecord frames around protocol-buffer messages. The encoding is hand-written because
+//! scalars need only four fields.
 //!
-//! A record is its length (u64), a masked CRC-32C of that, the data, a masked CRC-32C of the data; little
-//! endian. The data is an `Event` of TensorFlow's `event.proto`: wall time, step, and a `Summary` of values
-//! with tag and number. The first record says `brain.Event:2`.
+//! A record consists of its length (u64), the masked CRC-32C of the length, the data, and the masked CRC-32C of the
+//! data, in little-endian byte order. The data is an `Event` of TensorFlow's `event.proto`: the wall time, the step,
+//! and a `Summary` of values with tag and number. The first record contains `brain.Event:2`.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -33,10 +33,10 @@ const BYTES: u64 = 2;
 const FIXED_32: u64 = 5;
 
 impl EventWriter {
-    /// A new file in `directory`, named by the time and the process as TensorBoard expects.
+    /// Creates a file in `directory`, with the time and the process id in its name, as TensorBoard expects.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn create(directory: &Path) -> io::Result<Self> {
         let (seconds, process) = (now().max(0.0) as u64, std::process::id());
         let path = directory.join(format!("events.out.tfevents.{seconds}.iswitch.{process}"));
@@ -45,12 +45,12 @@ impl EventWriter {
         Ok(Self { path, file })
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes named numbers of one step.
+    /// Writes the named values of one step.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -59,7 +59,7 @@ impl EventWriter {
     }
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
@@ -117,7 +117,7 @@ fn record(data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A CRC of data that holds CRCs is weak, so TFRecord rotates it and adds a constant.
+/// Computes the masked CRC. A CRC of data that contains CRCs is weak, so TFRecord rotates it and adds a constant.
 fn masked_crc(data: &[u8]) -> u32 {
     crc32c::crc32c(data).rotate_right(15).wrapping_add(0xa282_ead8)
 }
@@ -126,9 +126,9 @@ fn masked_crc(data: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// `fixtures/nn/scalars.tfevents`: the two records below as this encoder wrote them, read once by the
-    /// EventAccumulator of Python's tensorboard 2.21: step 300, `charts/episodic_return` 1.5, `losses/x` -0.25,
-    /// wall time 1000.5.
+    /// `fixtures/nn/scalars.tfevents` holds the two records below, written by this encoder and verified once with the
+    /// EventAccumulator of Python's tensorboard 2.21: step 300, `charts/episodic_return` 1.5, `losses/x` -0.25, wall
+    /// time 1000.5.
     #[test]
     fn records_are_those_that_tensorboard_read() {
         let scalars = [("charts/episodic_return", 1.5), ("losses/x", -0.25)];

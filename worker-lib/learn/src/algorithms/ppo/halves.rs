@@ -1,9 +1,10 @@
-//! PPO for workers that do not wait for each other: both halves of its learner.
+//! Both halves of a PPO learner for asynchronous jobs.
 //!
-//! As [`ppo`](super), but for what needs all workers at once: each worker goes through rollouts of its own
-//! environments, and normalises advantages over its own rollout. The ratio of probabilities and its clipping allow for
-//! a model that has moved since the rollout. Statistics of observations and returns are part of the model; what a
-//! rollout adds to them rides behind the gradient of its first minibatch, as counts, sums and sums of squares.
+//! This variant equals [`ppo`](super) except for the parts that require all workers at the same time: each worker
+//! collects rollouts of its own environments and normalises advantages over its own rollout. The probability ratio
+//! and its clipping account for a model that has changed since the rollout. The statistics of observations and
+//! returns are part of the model; the statistics of a rollout follow the gradient of its first minibatch, as a count,
+//! sums and sums of squares.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -64,8 +65,8 @@ impl OnPolicyAlgorithm for PpoConfig {
     }
 }
 
-/// Where things lie: model `[parameters | means | variances]`, gradient `[parameters | count | sums | sums of
-/// squares]`, each of the observation's elements and then of the discounted return.
+/// Layout of the model, `[parameters | means | variances]`, and of the gradient, `[parameters | count | sums | sums
+/// of squares]`. Each group of statistics holds the elements of the observation and then the discounted return.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     parameters: usize,
@@ -81,7 +82,7 @@ impl Layout {
         self.parameters + 2 * (self.dim + 1)
     }
 
-    /// Of count, sums and sums of squares.
+    /// Returns the number of floats of the count, the sums and the sums of squares.
     fn statistics_len(self) -> usize {
         1 + 2 * (self.dim + 1)
     }
@@ -129,7 +130,7 @@ impl Sums {
         floats.iter_mut().zip(values).for_each(|(float, value)| *float = value as f32);
     }
 
-    /// Count, and the deviations of each element from its mean, of what was written.
+    /// Reads what [`Self::write`] wrote. Returns the count and the deviations of each element from its mean.
     fn read(floats: &[f32], means: impl Iterator<Item = f64>) -> (f64, Vec<Deviations>) {
         let (count, rest) = (f64::from(floats[0]), &floats[1..]);
         let (sums, squares) = rest.split_at(rest.len() / 2);
@@ -142,14 +143,14 @@ impl Sums {
     }
 }
 
-/// Which minibatch is next.
+/// Position of the next minibatch.
 #[derive(Clone, Copy, Debug)]
 struct Position {
     epoch: usize,
     number: usize,
 }
 
-/// What a rollout adds to the statistics, and what rides behind the next gradient.
+/// Statistics of a rollout, and the tail of the next gradient.
 struct SumsOfRollout {
     sums: Sums,
     tail: Tail,
@@ -174,7 +175,7 @@ impl Tally for SumsOfRollout {
     }
 }
 
-/// Acts a rollout at a time.
+/// Acts one rollout at a time.
 pub(in crate::algorithms) struct PpoActor {
     config: PpoConfig,
     collector: Collector,
@@ -190,7 +191,7 @@ impl PpoActor {
         Self { config, collector, layout, tally }
     }
 
-    /// The normalisation that the model has now.
+    /// Returns the observation normaliser and the reward scale from the statistics in the model.
     fn normaliser(&self, model: &[f32]) -> (Option<Normaliser>, Option<f64>) {
         let dim = self.layout.dim;
         let statistics: Vec<_> = model[self.layout.parameters..].iter().map(|x| f64::from(*x)).collect();
@@ -237,7 +238,7 @@ impl HasSlots for PpoActor {
     }
 }
 
-/// Learns from rollouts, several times from each.
+/// Learns from rollouts, each used for several gradients.
 pub(in crate::algorithms) struct PpoLearner {
     config: PpoConfig,
     share: Share,
@@ -245,11 +246,11 @@ pub(in crate::algorithms) struct PpoLearner {
     buffer: RolloutBuffer,
     minibatches: Minibatches,
     place: Position,
-    /// Order of samples, one for each environment.
+    /// Random streams for the sample order, one for each environment.
     streams: Vec<ChaCha8Rng>,
-    /// Of the rollout.
+    /// Statistics of the rollout.
     statistics: Vec<f32>,
-    /// They ride with the next gradient, or rode with the last one.
+    /// Whether the statistics have yet to be sent, with the next gradient.
     statistics_untold: bool,
     tells_statistics: bool,
 }
@@ -287,7 +288,7 @@ impl PpoLearner {
     }
 }
 
-/// Over this worker's rollout alone.
+/// Normalises the advantages over this worker's rollout only.
 fn normalise_advantages(buffer: &mut RolloutBuffer) {
     let advantages = &buffer.advantages;
     let count = advantages.len() as f64;
@@ -337,7 +338,7 @@ struct PpoShared {
     agent: ActorCritic,
     layout: Layout,
     adam: Adam,
-    /// Of observations and of the discounted return.
+    /// Moments of the observations and of the discounted return.
     moments: [Moments; 2],
 }
 
@@ -350,7 +351,7 @@ impl PpoShared {
         self.moments[1].merge(count, of_return);
     }
 
-    /// Writes the statistics into the model.
+    /// Copies the statistics into the model.
     fn show_moments(&self, model: &mut [f32]) {
         let means = self.moments.iter().flat_map(|moments| &moments.mean);
         let variances = self.moments.iter().flat_map(|moments| &moments.variance);

@@ -1,4 +1,4 @@
-//! The loss of PPO and its gradient, over the samples of a minibatch.
+//! The PPO loss and its gradient, over the samples of a minibatch.
 
 use super::PpoConfig;
 use crate::algorithms::actor_critic::{ActorCritic, Head};
@@ -6,20 +6,20 @@ use crate::algorithms::phases::Phase;
 use crate::algorithms::rollout::RolloutBuffer;
 use crate::nn::Workspace;
 
-/// Samples of one minibatch, or a worker's share of it; `b` of them.
+/// The `b` samples of one minibatch, or a worker's share of them.
 #[derive(Clone, Debug, Default)]
 pub struct Minibatch {
-    /// Normalised, `[b, observation_dim]`.
+    /// Normalised observations, `[b, observation_dim]`.
     pub observations: Vec<f32>,
-    /// `[b, action_dim]`.
+    /// Actions, `[b, action_dim]`.
     pub actions: Vec<f32>,
-    /// Log-probabilities when the actions were taken, `[b]`.
+    /// Log-probabilities of the actions at the time of acting, `[b]`.
     pub log_probs: Vec<f32>,
-    /// Normalised, `[b]`.
+    /// Normalised advantages, `[b]`.
     pub advantages: Vec<f32>,
     /// Value targets, `[b]`.
     pub returns: Vec<f32>,
-    /// Value estimates when the actions were taken, `[b]`.
+    /// Value estimates at the time of acting, `[b]`.
     pub values: Vec<f32>,
 }
 
@@ -35,7 +35,7 @@ impl Minibatch {
         }
     }
 
-    /// Copies sample `from` of the rollout to place `to`.
+    /// Copies sample `from` of the rollout to index `to`.
     pub(super) fn copy_sample(&mut self, to: usize, buffer: &RolloutBuffer, from: usize) {
         let copy_row = |target: &mut [f32], source: &[f32], dim: usize| {
             target[to * dim..(to + 1) * dim].copy_from_slice(&source[from * dim..(from + 1) * dim]);
@@ -51,18 +51,18 @@ impl Minibatch {
     }
 }
 
-/// Parts of the loss, means over samples.
+/// Parts of the loss, as means over samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Losses {
     /// Clipped surrogate objective, negated.
     pub policy: f64,
-    /// Half the squared error of the values, clipped where configured.
+    /// Half the squared error of the values, clipped if configured.
     pub value: f64,
-    /// Of the policy, nats.
+    /// Entropy of the policy, in nats.
     pub entropy: f64,
-    /// Estimate of the divergence from the policy that acted (Schulman's `(r - 1) - ln r`).
+    /// Estimated divergence from the policy that acted (Schulman's `(r - 1) - ln r`).
     pub approx_kl: f64,
-    /// Share of samples whose ratio was clipped.
+    /// Fraction of samples whose ratio was clipped.
     pub clip_fraction: f64,
     /// Norm of the aggregated gradient before clipping.
     pub gradient_norm: f64,
@@ -90,7 +90,7 @@ impl Losses {
     }
 }
 
-/// The loss of PPO and its gradient, with room for the intermediate results of a batch.
+/// The PPO loss and its gradient, with buffers for the intermediate results of a batch.
 pub struct PpoLoss {
     agent: ActorCritic,
     actor: Workspace,
@@ -98,14 +98,14 @@ pub struct PpoLoss {
 }
 
 impl PpoLoss {
-    /// For batches of up to `batch_max` samples.
+    /// Creates the loss for batches of up to `batch_max` samples.
     pub fn new(agent: ActorCritic, batch_max: usize) -> Self {
         let (actor, critic) = (agent.actor().workspace(batch_max), agent.critic().workspace(batch_max));
         Self { agent, actor, critic }
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`) by the gradient of
-    /// `policy + value_coefficient * value - entropy_coefficient * entropy`, each the mean over `batch`.
+    /// Overwrites `gradient` (`[parameter_count]`) with the gradient of
+    /// `policy + value_coefficient * value - entropy_coefficient * entropy`, where each term is the mean over `batch`.
     pub fn gradient(
         &mut self,
         config: &PpoConfig,
@@ -118,13 +118,13 @@ impl PpoLoss {
         losses
     }
 
-    /// Values `[batch]` of normalised observations (`[batch, observation_dim]`).
+    /// Returns the values (`[batch]`) of normalised observations (`[batch, observation_dim]`).
     pub(super) fn values(&mut self, parameters: &[f32], observations: &[f32]) -> &[f32] {
         let critic = &parameters[self.agent.critic_range()];
         self.agent.critic().forward(critic, observations, &mut self.critic)
     }
 
-    /// Outputs of the policy network, `[batch, outputs]`.
+    /// Returns the outputs of the policy network, `[batch, outputs]`.
     pub(super) fn policy(&mut self, parameters: &[f32], observations: &[f32]) -> &[f32] {
         let actor = &parameters[self.agent.actor_range()];
         self.agent.actor().forward(actor, observations, &mut self.actor)
@@ -158,7 +158,8 @@ impl PpoLoss {
             let advantage = batch.advantages[i];
             let clipped = ratio.clamp(1.0 - config.clip_range, 1.0 + config.clip_range);
             let surrogate = (ratio * advantage).min(clipped * advantage);
-            // Where the clipped term is the smaller one it is constant. Its weight sums to the mean's here.
+            // If the clipped term is smaller, the surrogate is constant and has no gradient. The scale includes the
+            // 1/samples of the mean.
             let active = ratio * advantage <= clipped * advantage;
             let scale = if active { -advantage * ratio / samples as f32 } else { 0.0 };
             head.add_gradient(
@@ -180,7 +181,7 @@ impl PpoLoss {
         losses.scaled(1.0 / samples as f64)
     }
 
-    /// Gives the value loss; writes the critic's part of the gradient.
+    /// Writes the critic's part of the gradient. Returns the value loss.
     fn value_gradient(
         &mut self,
         config: &PpoConfig,
@@ -199,7 +200,7 @@ impl PpoLoss {
             let range = config.clip_range_value.unwrap_or(f32::INFINITY);
             let clipped = old + (value - old).clamp(-range, range);
             let (free_loss, clipped_loss) = ((value - target).powi(2), (clipped - target).powi(2));
-            // The larger loss counts; the clipped value is constant where it is clipped.
+            // The larger of the two losses counts; outside the range, the clipped value is constant.
             let inside = (value - old).abs() < range;
             let slope = if free_loss >= clipped_loss || inside { value - target } else { 0.0 };
             *by_value = config.value_coefficient * slope / samples as f32;

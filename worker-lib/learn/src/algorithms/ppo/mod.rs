@@ -1,26 +1,27 @@
-//! Proximal policy optimisation (Schulman et al., 2017), synchronous over any number of workers.
+//! Proximal policy optimisation (Schulman et al., 2017), synchronous with any number of workers.
 //!
-//! Implementation details, by the names of "The 37 implementation details of PPO" (Huang et al., 2022) where
-//! they have one:
+//! Implementation details, with the names of "The 37 implementation details of PPO" (Huang et al., 2022) where that
+//! work has a name:
 //!
-//! 1. Separate actor and critic networks, two tanh layers of 64 each; orthogonal initialisation and constant
-//!    zero biases; a log standard deviation that does not depend on the state.
-//! 2. Adam with an epsilon of 1e-5; the learning rate falls linearly to 0 over the run.
-//! 3. Generalised advantage estimation. Truncation is not termination: where the time limit cut an episode,
-//!    the discounted value of the observation it led to is added to the last reward.
-//! 4. Advantages are normalised over the whole rollout of all workers, not per minibatch: a worker holds only
-//!    its share of a minibatch, and this way the result does not depend on how environments are divided.
-//! 5. Clipped surrogate objective; optionally a clipped value loss; entropy bonus; gradients clipped by
+//! 1. Separate actor and critic networks with two tanh layers of 64 units each, orthogonal initialisation and
+//!    constant zero biases; a log standard deviation that does not depend on the state.
+//! 2. Adam with an epsilon of 1e-5. The learning rate falls linearly to 0 over the run.
+//! 3. Generalised advantage estimation. Truncation is not termination: if the time limit truncates an episode, the
+//!    discounted value of the final observation is added to the last reward.
+//! 4. Advantages are normalised over the whole rollout of all workers, not per minibatch: a worker holds only its
+//!    share of a minibatch, and in this way the result does not depend on the division of the environments among
+//!    workers.
+//! 5. Clipped surrogate objective, optionally a clipped value loss, and an entropy bonus. Gradients are clipped by
 //!    their global norm after the aggregation.
-//! 6. Observations are normalised and clipped to 10; rewards are divided by the standard deviation of the
-//!    discounted return and clipped to 10. The statistics are global and move only between rollouts; those of a
-//!    rollout count from the next one on.
-//! 7. Each minibatch takes equally many samples of each environment, in an order drawn by that environment's
-//!    own random stream.
-//! 8. Actions are clipped by the environment; log-probabilities are those of the unclipped ones.
+//! 6. Observations are normalised and clipped to [-10, 10]; rewards are divided by the standard deviation of the
+//!    discounted return and clipped to [-10, 10]. The statistics are global and change only between rollouts; those
+//!    of a rollout take effect with the next rollout.
+//! 7. Each minibatch takes the same number of samples from each environment, in an order drawn from that
+//!    environment's own random stream.
+//! 8. The environment clips the actions; log-probabilities are those of the unclipped actions.
 //!
-//! A rollout costs `epochs * minibatches` aggregations of the gradient and one of statistics, which also
-//! carries the request to stop, so that all workers stop after the same rollout.
+//! A rollout costs `epochs * minibatches` aggregations of the gradient and one aggregation of statistics. The latter
+//! also carries the stop request, so that all workers stop after the same rollout.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,34 +57,34 @@ mod halves;
 mod loss;
 mod rollouts;
 
-/// Hyper-parameters. Names are CleanRL's and Stable-Baselines3's; sizes are global, over all workers.
-/// [`Self::preset`] has tuned values for each environment.
+/// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
+/// [`Self::preset`] returns tuned values for each environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PpoConfig {
-    /// Environment steps of the run; rounded up to whole rollouts.
+    /// Environment steps of the run, rounded up to whole rollouts.
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Environments of the job; by default the least multiple of the workers that is at least 4.
+    /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 4.
     pub environments: Option<usize>,
     /// Steps of one rollout over all environments (`n_steps * n_envs`).
     pub rollout_steps: usize,
-    /// Samples of one minibatch over all environments.
+    /// Number of samples of one minibatch over all environments.
     pub minibatch_size: usize,
-    /// Passes over each rollout.
+    /// Number of passes over each rollout.
     pub epochs: usize,
-    /// Of Adam, at the start.
+    /// Initial Adam learning rate.
     pub learning_rate: f32,
     /// Whether the learning rate falls linearly to 0 over `total_steps`.
     pub anneal_learning_rate: bool,
     /// Discount factor.
     pub gamma: f32,
-    /// Of generalised advantage estimation: 0 trusts the value function, 1 the sampled return.
+    /// Lambda of generalised advantage estimation: 0 uses the value function only, 1 the sampled return.
     pub gae_lambda: f32,
-    /// How far the probability ratio may leave 1 before its gradient is cut.
+    /// Distance of the probability ratio from 1 beyond which the objective is clipped.
     pub clip_range: f32,
-    /// How far a value may leave its old estimate in the value loss; unlimited if absent.
+    /// Maximum change of a value from its old estimate in the value loss; unlimited if absent.
     pub clip_range_value: Option<f32>,
     /// Weight of the entropy bonus.
     pub entropy_coefficient: f32,
@@ -91,20 +92,20 @@ pub struct PpoConfig {
     pub value_coefficient: f32,
     /// Euclidean norm to which the aggregated gradient is clipped.
     pub max_grad_norm: f32,
-    /// Of Adam.
+    /// Epsilon of Adam.
     pub adam_epsilon: f32,
     /// Initial logarithm of the policy's standard deviation (continuous actions).
     pub log_std_init: f32,
     /// Widths of the hidden layers of each network.
     pub hidden: Vec<usize>,
-    /// Detail 6, observations.
+    /// Whether observations are normalised (detail 6).
     pub normalise_observations: bool,
-    /// Detail 6, rewards.
+    /// Whether rewards are scaled (detail 6).
     pub normalise_rewards: bool,
 }
 
 impl PpoConfig {
-    /// Values for continuous control, the paper's networks.
+    /// Hyper-parameters for continuous control, with the paper's networks.
     fn continuous() -> Self {
         Self {
             total_steps: 1_000_000,
@@ -130,22 +131,22 @@ impl PpoConfig {
         }
     }
 
-    /// The networks for an environment. Its `parameter_count` is the length of the vectors that the job
+    /// Creates the networks for an environment. Their `parameter_count` is the length of the vectors that the job
     /// aggregates.
     pub fn networks(&self, env: &EnvSpec) -> ActorCritic {
         ActorCritic::new(env, &self.hidden)
     }
 
-    /// The learning rate after a part of the run, 0 to 1.
+    /// Returns the learning rate after a fraction `part` of the run, from 0 to 1.
     fn learning_rate_after(&self, part: f64) -> f32 {
         let factor = if self.anneal_learning_rate { (1.0 - part).max(0.0) } else { 1.0 };
         (f64::from(self.learning_rate) * factor) as f32
     }
 
-    /// How the global batch is divided when this worker is `rank` of `workers`.
+    /// Returns the share of worker `rank` of `workers` in the global batch.
     ///
     /// # Errors
-    /// [`TrainError::Config`] if it cannot be.
+    /// [`TrainError::Config`] if the batch cannot be divided.
     pub fn share(&self, rank: usize, workers: usize) -> Result<Share, TrainError> {
         Share::new(rank, workers, self.environments, self.rollout_steps, self.minibatch_size)
     }
@@ -170,9 +171,9 @@ impl Algorithm for PpoConfig {
                 normalise_rewards: false,
                 ..Self::continuous()
             },
-            // The longer horizon and the larger steps leave the local optimum of standing still (a return of
-            // 1000) behind: in one process 20 of 20 seeds passed 2400 (2420 to 3369), where the values for
-            // continuous control lost one in six.
+            // The longer horizon and the larger steps avoid the local optimum of standing still (a return of 1000):
+            // in one process, 20 of 20 seeds passed 2400 (2420 to 3369), whereas one seed in six failed with the
+            // values for continuous control.
             "PlanarHopper-v0" => Self { learning_rate: 7e-4, gamma: 0.995, ..Self::continuous() },
             _ => Self::continuous(),
         }
@@ -220,7 +221,7 @@ impl Algorithm for PpoConfig {
 
     fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
         let agent = self.networks(env);
-        // All that acting needs; synchronous and asynchronous runs have it under the same names.
+        // These tensors suffice for acting; synchronous and asynchronous runs store them under the same names.
         let moments = Moments::read("observation", agent.observation_dim(), reader)?;
         let normaliser = self.normalise_observations.then(|| Normaliser::new(&moments));
         Ok(Box::new(PpoPolicy {
@@ -233,7 +234,7 @@ impl Algorithm for PpoConfig {
     }
 }
 
-/// A trained policy with the statistics that it was trained with.
+/// A trained policy with the observation statistics of its training.
 struct PpoPolicy {
     agent: ActorCritic,
     parameters: Vec<f32>,
@@ -256,24 +257,24 @@ impl Policy for PpoPolicy {
     }
 }
 
-/// Everything that a replica holds alike on all workers; what a checkpoint's model file holds.
+/// The state that is replicated on all workers; the contents of a checkpoint's model file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replica {
-    /// Of the networks, `[parameter_count]`.
+    /// Parameters of the networks, `[parameter_count]`.
     pub parameters: Vec<f32>,
     /// The optimiser.
     pub adam: Adam,
-    /// Of the observations.
+    /// Moments of the observations.
     pub observation_moments: Moments,
-    /// Of the discounted return.
+    /// Moments of the discounted return.
     pub return_moments: Moments,
     /// Returns of the last 100 episodes.
     pub recent_returns: RecentReturns,
-    /// Rollouts done.
+    /// Number of completed rollouts.
     pub rollouts: u64,
-    /// Environment steps done, over all workers.
+    /// Number of completed environment steps, over all workers.
     pub steps: u64,
-    /// Gradients aggregated and applied.
+    /// Number of gradients aggregated and applied.
     pub iterations: u64,
 }
 
@@ -322,7 +323,7 @@ impl Replica {
         })
     }
 
-    /// Digest of all of it: equal on two workers if and only if their replicas are.
+    /// Returns a digest of the whole replica: two workers have equal digests if and only if their replicas are equal.
     pub fn digest(&self) -> u64 {
         let mut hash = Sha256::new();
         let floats = [&self.parameters, &self.adam.first_moment, &self.adam.second_moment];
@@ -337,25 +338,25 @@ impl Replica {
     }
 }
 
-/// What one rollout and its update did. Counters and episodes are those of all workers, losses are those of
-/// this worker's share of the minibatches.
+/// Outcome of one rollout and its update. Counters and episodes cover all workers; losses cover this worker's share
+/// of the minibatches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RolloutReport {
-    /// Rollouts so far.
+    /// Number of rollouts so far.
     pub rollouts: u64,
-    /// Environment steps so far.
+    /// Number of environment steps so far.
     pub steps: u64,
-    /// Gradients aggregated so far.
+    /// Number of gradients aggregated so far.
     pub iterations: u64,
-    /// Episodes that ended in this rollout.
+    /// Number of episodes that ended in this rollout.
     pub episodes: usize,
-    /// Their mean return, if there were any.
+    /// Mean return of the episodes that ended, if any did.
     pub episodic_return: Option<f64>,
-    /// Their mean length, steps.
+    /// Mean length of the episodes that ended, in steps.
     pub episodic_length: Option<f64>,
     /// Mean return of the last 100 episodes.
     pub mean_return: Option<f64>,
-    /// Of this rollout's update.
+    /// Learning rate of this rollout's update.
     pub learning_rate: f32,
     /// Means over the update's minibatches.
     pub losses: Losses,
@@ -363,13 +364,13 @@ pub struct RolloutReport {
     pub rollout_time: Duration,
     /// Time spent learning, aggregation included.
     pub update_time: Duration,
-    /// A worker asked to stop; all stop here.
+    /// Whether a worker requested a stop; all workers stop at this point.
     pub stopped: bool,
-    /// `total_steps` are done.
+    /// Whether `total_steps` steps are done.
     pub finished: bool,
 }
 
-// Places in the vector of statistics.
+// Indices of the sums in the vector of statistics.
 const SUM_STEPS: usize = 0;
 const SUM_STOP: usize = 1;
 const SUM_ADVANTAGE: usize = 2;
@@ -386,19 +387,19 @@ pub struct PpoTrainer {
     rollouts: Rollouts,
     stop: Arc<AtomicBool>,
     agreed: bool,
-    // Scratch, kept so that nothing is allocated in the loops.
+    // Reused buffers, so that the training loops do not allocate.
     statistics: RolloutStatistics,
     gradient: Vec<f32>,
     aggregation_times: Vec<Duration>,
 }
 
 impl PpoTrainer {
-    /// A run from its start, as worker `rank` of `workers`. `factory` makes its environments; `aggregator` must
-    /// aggregate vectors of as many floats as the networks have parameters.
+    /// Creates a trainer at the start of a run, for worker `rank` of `workers`. `factory` makes its environments;
+    /// `aggregator` must aggregate vectors with one float per network parameter.
     ///
     /// # Errors
-    /// If a hyper-parameter is out of range, an environment cannot be made, or the aggregator's vectors have
-    /// another length.
+    /// If a hyper-parameter is out of range, an environment cannot be made, or the aggregator's vectors have a
+    /// different length.
     pub fn new(
         mut config: PpoConfig,
         (rank, workers): (usize, usize),
@@ -407,7 +408,7 @@ impl PpoTrainer {
     ) -> Result<Self, TrainError> {
         config.check()?;
         let share = config.share(rank, workers)?;
-        // Fixed from here on: a run that goes on with more workers keeps its environments.
+        // Fixed from here on, so that a run resumed with more workers keeps its environments.
         config.environments = Some(share.environments);
         let rollouts = Rollouts::new(&config, share, factory)?;
         let Rollouts { share, collector: Collector { agent, spec, .. }, .. } = &rollouts;
@@ -429,47 +430,47 @@ impl PpoTrainer {
         })
     }
 
-    /// Hyper-parameters of the run.
+    /// Returns the hyper-parameters of the run.
     pub fn config(&self) -> &PpoConfig {
         &self.config
     }
 
-    /// This worker's part of it.
+    /// Returns this worker's share of the run.
     pub fn share(&self) -> &Share {
         &self.rollouts.share
     }
 
-    /// The environment's shapes and limits.
+    /// Returns the shapes and limits of the environment.
     pub fn spec(&self) -> &EnvSpec {
         &self.rollouts.collector.spec
     }
 
-    /// The networks' shapes.
+    /// Returns the shapes of the networks.
     pub fn agent(&self) -> &ActorCritic {
         &self.rollouts.collector.agent
     }
 
-    /// What all workers hold alike.
+    /// Returns the state that is replicated on all workers.
     pub fn replica(&self) -> &Replica {
         &self.replica
     }
 
-    /// This worker's environments.
+    /// Returns this worker's environments.
     pub fn slots(&self) -> &[EnvironmentSlot] {
         &self.rollouts.collector.slots
     }
 
-    /// Set it to make all workers stop at the end of the next rollout.
+    /// Returns the flag that, when set, makes all workers stop at the end of the next rollout.
     pub fn stop_handle(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }
 
-    /// Rollouts of the whole run.
+    /// Returns the number of rollouts of the whole run.
     pub fn rollouts_total(&self) -> u64 {
         self.config.total_steps.div_ceil(self.rollouts.share.rollout_steps() as u64)
     }
 
-    /// Whether the run is complete.
+    /// Returns whether the run is complete.
     pub fn finished(&self) -> bool {
         self.replica.rollouts >= self.rollouts_total()
     }
@@ -477,8 +478,8 @@ impl PpoTrainer {
     /// Acts for one rollout, then learns from it together with the other workers.
     ///
     /// # Errors
-    /// If an environment or an aggregation fails, or workers were started with different hyper-parameters or
-    /// from different checkpoints. The trainer is then not to be used again; go on from a checkpoint.
+    /// If an environment or an aggregation fails, or if the workers were started with different hyper-parameters or
+    /// from different checkpoints. The trainer is then unusable; resume from a checkpoint.
     pub fn step_rollout(&mut self) -> Result<RolloutReport, TrainError> {
         if !self.agreed {
             agree(self)?;
@@ -540,7 +541,7 @@ impl PpoTrainer {
         self.rollouts.collect(&with, &mut tally)
     }
 
-    /// Exchanges the rollout's statistics with the other workers and takes in the result: moments, recent
+    /// Exchanges the rollout's statistics with the other workers and applies the result to the moments, the recent
     /// episodes, and the normalisation of the advantages.
     fn exchange_statistics(&mut self) -> Result<(), TrainError> {
         let (steps, dim) = (self.rollouts.share.steps_per_env, self.rollouts.collector.spec.observation_dim);
@@ -581,7 +582,7 @@ impl PpoTrainer {
         Ok(())
     }
 
-    /// All passes over the rollout.
+    /// Makes all passes over the rollout.
     fn learn(&mut self, learning_rate: f32) -> Result<Losses, TrainError> {
         self.aggregation_times.clear();
         let mut losses = Losses::default();
@@ -594,7 +595,7 @@ impl PpoTrainer {
         Ok(losses.scaled(1.0 / (self.config.epochs * self.rollouts.share.minibatches()) as f64))
     }
 
-    /// One minibatch: gradient of the share, aggregation, step.
+    /// Processes one minibatch: computes the gradient of this worker's share, aggregates it, and applies the update.
     fn learn_once(&mut self, number: usize, learning_rate: f32) -> Result<Losses, TrainError> {
         let sampling = Phase::Sample.enter();
         self.rollouts.draw(number);
@@ -615,7 +616,7 @@ impl PpoTrainer {
     }
 }
 
-/// Counts a rollout's deviations from the means of those before in the slots, and its episodes.
+/// Tallies a rollout: deviations from the means of the previous rollouts, and finished episodes.
 struct DeviationsFromMeans<'a> {
     observation: &'a [f64],
     discounted_return: f64,
@@ -714,7 +715,7 @@ impl Trainer for PpoTrainer {
         self.replica.digest()
     }
 
-    /// Tells when the sizes asked for do not divide evenly and others are used.
+    /// Reports whether sizes were rounded because the requested ones do not divide evenly.
     fn note(&self) -> Option<String> {
         let (config, share) = (&self.config, &self.rollouts.share);
         let (rollout, minibatch) = (share.rollout_steps(), share.minibatch_size());

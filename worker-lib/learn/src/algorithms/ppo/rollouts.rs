@@ -1,4 +1,4 @@
-//! A worker's environments, the rollout that they fill and the minibatches that are drawn from it.
+//! A worker's environments, the rollout that they fill, and the minibatches drawn from it.
 
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -13,29 +13,29 @@ use crate::algorithms::rollout::RolloutBuffer;
 use crate::algorithms::share::Share;
 use crate::env::EnvSpec;
 
-/// What a rollout is taken with; it does not change before the next one.
+/// Parameters and statistics that stay fixed during a rollout.
 pub(super) struct Frozen<'a> {
-    /// Of the networks.
+    /// Parameters of the networks.
     pub(super) parameters: &'a [f32],
-    /// Of observations, where they are normalised.
+    /// Normaliser of the observations, if they are normalised.
     pub(super) normaliser: Option<&'a Normaliser>,
-    /// What rewards are multiplied by, where they are scaled.
+    /// Factor of the rewards, if they are scaled.
     pub(super) reward_scale: Option<f64>,
 }
 
-/// Counts what happens in a rollout.
+/// Tally of the events of a rollout.
 pub(super) trait Tally {
-    /// Mean of the discounted return, from which its deviations are taken.
+    /// Returns the mean of the discounted return, from which its deviations are measured.
     fn return_mean(&self) -> f64;
-    /// The environment stands at an observation that is acted on.
+    /// Records that an environment is at an observation on which it is about to act.
     fn observed(&mut self, slot: &mut EnvironmentSlot);
-    /// It has acted.
+    /// Records that an environment has acted.
     fn stepped(&mut self, slot: &EnvironmentSlot);
-    /// Its episode ended with the rollout's `step`-th step.
+    /// Records that the episode of an environment ended with step `step` of the rollout.
     fn ended(&mut self, slot: &EnvironmentSlot, step: usize);
 }
 
-/// Environments, rollout, minibatches.
+/// Environments, rollout buffer and minibatches of a worker.
 pub(super) struct Rollouts {
     pub(super) share: Share,
     pub(super) collector: Collector,
@@ -44,7 +44,7 @@ pub(super) struct Rollouts {
 }
 
 impl Rollouts {
-    /// Environments at the start of their first episodes.
+    /// Creates the environments, each at the start of its first episode.
     pub(super) fn new(config: &PpoConfig, share: Share, factory: &EnvFactory) -> Result<Self, TrainError> {
         let (spec, slots) = local_slots(&share, config.seed, factory)?;
         let agent = config.networks(&spec);
@@ -56,7 +56,7 @@ impl Rollouts {
         })
     }
 
-    /// Fills the buffer.
+    /// Fills the buffer with one rollout.
     ///
     /// # Errors
     /// If an environment fails.
@@ -64,22 +64,22 @@ impl Rollouts {
         self.collector.collect(with, &mut self.buffer, tally)
     }
 
-    /// Advantages and value targets; minibatches are drawn anew.
+    /// Computes advantages and value targets, and resets the order of the samples.
     pub(super) fn estimate_advantages(&mut self) {
         self.minibatches.begin(&mut self.buffer);
     }
 
-    /// Another order of the samples.
+    /// Shuffles the order of the samples.
     pub(super) fn shuffle(&mut self) {
         self.minibatches.shuffle(self.collector.slots.iter_mut().map(|slot| &mut slot.minibatch_rng));
     }
 
-    /// Draws the `number`-th minibatch in the present order.
+    /// Draws minibatch `number` in the current order.
     pub(super) fn draw(&mut self, number: usize) {
         self.minibatches.draw(number, &self.buffer);
     }
 
-    /// Gradient of the loss over the minibatch that was drawn.
+    /// Computes the gradient of the loss over the minibatch that was drawn last.
     pub(super) fn gradient(
         &mut self,
         config: &PpoConfig,
@@ -90,19 +90,19 @@ impl Rollouts {
     }
 }
 
-/// Room for one rollout of a worker's environments.
+/// Allocates the buffer for one rollout of a worker's environments.
 pub(super) fn new_buffer(share: &Share, agent: &ActorCritic) -> RolloutBuffer {
     let environments = share.local_environments().len();
     RolloutBuffer::new(environments, share.steps_per_env, agent.observation_dim(), agent.action_dim())
 }
 
-/// Environments, and what acts in them.
+/// Environments and the networks that act in them.
 pub(super) struct Collector {
     pub(super) spec: EnvSpec,
     pub(super) agent: ActorCritic,
     pub(super) slots: Vec<EnvironmentSlot>,
     networks: PpoLoss,
-    /// What the environments stand at, `[environments, observation_dim]`.
+    /// Current normalised observations, `[environments, observation_dim]`.
     normalised: Vec<f32>,
     gamma: f32,
 }
@@ -120,7 +120,7 @@ impl Collector {
         }
     }
 
-    /// Fills the buffer.
+    /// Fills the buffer with one rollout.
     ///
     /// # Errors
     /// If an environment fails.
@@ -198,8 +198,8 @@ impl Collector {
         Ok(())
     }
 
-    /// Starts new episodes where one ended at step `t`, after adding to the reward of truncated ones the value
-    /// of where they would have gone on.
+    /// Starts new episodes where one ended at step `t`. For truncated episodes, first adds the discounted value of
+    /// the final observation to the reward.
     fn end_episodes(
         &mut self,
         with: &Frozen<'_>,
@@ -224,11 +224,11 @@ impl Collector {
     }
 }
 
-/// What is drawn of a rollout, and the loss over it.
+/// Minibatches of a rollout, and the loss over them.
 pub(super) struct Minibatches {
     loss: PpoLoss,
     minibatch: Minibatch,
-    /// Order of each environment's samples.
+    /// Order of the samples of each environment.
     permutations: Vec<Vec<u32>>,
     per_env: usize,
     gamma: f32,
@@ -236,7 +236,7 @@ pub(super) struct Minibatches {
 }
 
 impl Minibatches {
-    /// Of the rollouts of a worker's part of a job.
+    /// Creates the minibatches for the rollouts of a worker's share of a job.
     pub(super) fn new(config: &PpoConfig, share: &Share, agent: ActorCritic) -> Self {
         let environments = share.local_environments().len();
         let samples = share.minibatch_per_env * environments;
@@ -250,7 +250,7 @@ impl Minibatches {
         }
     }
 
-    /// Advantages and value targets of a new rollout; minibatches are drawn anew.
+    /// Computes advantages and value targets of a new rollout, and resets the order of the samples.
     pub(super) fn begin(&mut self, buffer: &mut RolloutBuffer) {
         buffer.estimate_advantages(self.gamma, self.gae_lambda);
         for permutation in &mut self.permutations {
@@ -258,12 +258,12 @@ impl Minibatches {
         }
     }
 
-    /// Another order of the samples; each environment has its stream.
+    /// Shuffles the samples of each environment with the environment's own random stream.
     pub(super) fn shuffle<'a>(&mut self, streams: impl Iterator<Item = &'a mut ChaCha8Rng>) {
         self.permutations.iter_mut().zip(streams).for_each(|(permutation, rng)| permutation.shuffle(rng));
     }
 
-    /// Draws the `number`-th minibatch in the present order.
+    /// Draws minibatch `number` in the current order.
     pub(super) fn draw(&mut self, number: usize, buffer: &RolloutBuffer) {
         for (k, permutation) in self.permutations.iter().enumerate() {
             let chosen = &permutation[number * self.per_env..(number + 1) * self.per_env];
@@ -274,7 +274,7 @@ impl Minibatches {
         }
     }
 
-    /// Gradient of the loss over the minibatch that was drawn.
+    /// Computes the gradient of the loss over the minibatch that was drawn last.
     pub(super) fn gradient(
         &mut self,
         config: &PpoConfig,

@@ -1,32 +1,32 @@
-//! Transitions of images that are stacks of the last frames: each frame is kept once, as bytes.
+//! Transitions between images that are stacks of the last frames; each frame is stored once, as bytes.
 //!
-//! An entry is a frame and what was done at it. The frame that a step led to is the next entry: one that more steps
-//! follow, or the last one of its episode, at which nothing was done.
+//! An entry is a frame and the action taken at it. The frame that results from a step is the next entry: either one
+//! with further steps or the last one of its episode, which has no action.
 
 use super::{Batch, Transition};
 use crate::algorithms::TrainError;
 use crate::algorithms::checkpoint::{Reader, Writer};
 use crate::env::ImageShape;
 
-/// The frame begins an episode: its stack is this frame several times.
+/// The frame begins an episode; its stack repeats this frame.
 const STARTS: u8 = 1;
-/// Something was done at it.
+/// The entry has an action.
 const ACTS: u8 = 2;
-/// Nothing of value followed.
+/// The episode terminated with this action, so the future has no value.
 const TERMINATES: u8 = 4;
-/// It is the frame of an episode that was the last one.
+/// The frame is the last one of its episode.
 const ENDS: u8 = 8;
 
-/// Entries without which nothing can be drawn.
+/// Minimum capacity; with fewer entries, none might be drawable.
 pub(super) const CAPACITY_MIN: usize = 8;
 
-/// A ring of entries; the oldest give way.
+/// A ring buffer of entries; new entries replace the oldest ones.
 #[derive(Clone, Debug)]
 pub(super) struct Frames {
     capacity: usize,
     pixels: usize,
     stack: usize,
-    /// Entries ever made; the last one is what the last step led to.
+    /// Number of entries ever made; the last one is the result of the last step.
     made: u64,
     bytes: Vec<u8>,
     actions: Vec<f32>,
@@ -49,12 +49,12 @@ impl Frames {
         }
     }
 
-    /// Entries, which are a few more than transitions.
+    /// Returns the number of entries, which slightly exceeds the number of transitions.
     pub(super) fn len(&self) -> usize {
         self.flags.len()
     }
 
-    /// Gives the place of the transition, and calls `lost` with each place that can be drawn no longer.
+    /// Adds a transition and returns its index. Calls `lost` with each index that can no longer be drawn.
     pub(super) fn push(&mut self, transition: &Transition<'_>, mut lost: impl FnMut(usize)) -> usize {
         let is_new = self.made == 0 || self.flags[self.slot(self.made - 1)] & ENDS != 0;
         if is_new {
@@ -65,13 +65,13 @@ impl Frames {
         self.rewards[at] = transition.reward;
         self.flags[at] |= ACTS | if transition.terminated { TERMINATES } else { 0 };
         self.append(transition.next_observation, if transition.episode_ends { ENDS } else { 0 });
-        // What follows the newest is oldest: its stack is torn.
+        // The entries after the newest are the oldest; their stacks are incomplete.
         let newest = self.made - 1;
         (0..self.stack as u64).map(|k| self.slot(newest + k)).filter(|slot| *slot != at).for_each(&mut lost);
         at
     }
 
-    /// The place of an entry by its number.
+    /// Returns the index of an entry, given its number.
     fn slot(&self, number: u64) -> usize {
         (number % self.capacity as u64) as usize
     }
@@ -91,10 +91,10 @@ impl Frames {
         self.made += 1;
     }
 
-    /// Whether the entry at a place is a transition whose frames are all there.
+    /// Returns whether the entry at an index is a transition whose frames are all present.
     pub(super) fn is_drawable(&self, at: usize) -> bool {
         let newest = self.slot(self.made - 1);
-        // Entries from this one to the newest.
+        // Number of entries from this one to the newest.
         let age = (newest + self.capacity - at) % self.capacity;
         self.flags[at] & ACTS != 0 && (self.len() < self.capacity || age + self.stack <= self.capacity)
     }
@@ -114,7 +114,7 @@ impl Frames {
         }
     }
 
-    /// The stack whose newest frame is at a place, oldest first in each pixel, in [0, 1].
+    /// Writes the stack whose newest frame is at an index, oldest frame first in each pixel, in [0, 1].
     fn copy_stack(&self, newest: usize, stack: &mut [f32]) {
         let mut at = newest;
         for channel in (0..self.stack).rev() {
@@ -148,7 +148,8 @@ impl Frames {
         if self.is_sound() { Ok(()) } else { Err(reader.refuse(format!("{name} lacks transitions"))) }
     }
 
-    /// Whether whatever can be drawn has its frames, and something can: else a draw would never end.
+    /// Returns whether all drawable entries have their frames and at least one entry is drawable; otherwise, drawing
+    /// would never end.
     fn is_sound(&self) -> bool {
         let len = self.len();
         if len == 0 {

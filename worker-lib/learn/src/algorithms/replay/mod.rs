@@ -1,4 +1,4 @@
-//! Experience replay: a ring of transitions, sampled uniformly or by priority.
+//! Experience replay: a ring buffer of transitions, sampled uniformly or by priority.
 
 mod frames;
 mod priorities;
@@ -13,44 +13,44 @@ use frames::Frames;
 use priorities::Priorities;
 use rows::Rows;
 
-/// What one step of an environment was.
+/// One step of an environment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transition<'a> {
-    /// What was acted on, `[observation_dim]`.
+    /// Observation before the action, `[observation_dim]`.
     pub observation: &'a [f32],
-    /// `[action_dim]`; a discrete action is its index.
+    /// Action, `[action_dim]`; a discrete action is its index.
     pub action: &'a [f32],
-    /// Scaled as the learner wants it.
+    /// Reward, scaled for the learner.
     pub reward: f32,
-    /// What the step led to, also at the end of an episode, `[observation_dim]`.
+    /// Observation after the step, even at the end of an episode, `[observation_dim]`.
     pub next_observation: &'a [f32],
-    /// Nothing of value follows. Not set where only the time limit cut the episode.
+    /// Whether the future has no value. Not set if only the time limit truncated the episode.
     pub terminated: bool,
-    /// The next transition is of another episode.
+    /// Whether the next transition belongs to another episode.
     pub episode_ends: bool,
 }
 
-/// Transitions that were drawn; row `i` of each.
+/// Transitions that were drawn; row `i` of each field belongs to transition `i`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// Where in the buffer each lies, `[batch]`.
+    /// Index of each transition in the buffer, `[batch]`.
     pub indices: Vec<usize>,
-    /// `[batch, observation_dim]`.
+    /// Observations before the actions, `[batch, observation_dim]`.
     pub observations: Vec<f32>,
-    /// `[batch, action_dim]`.
+    /// Actions, `[batch, action_dim]`.
     pub actions: Vec<f32>,
-    /// `[batch]`.
+    /// Rewards, `[batch]`.
     pub rewards: Vec<f32>,
-    /// `[batch, observation_dim]`.
+    /// Observations after the steps, `[batch, observation_dim]`.
     pub next_observations: Vec<f32>,
-    /// 1 where something follows, 0 where the episode terminated, `[batch]`.
+    /// 0 if the episode terminated, otherwise 1, `[batch]`.
     pub goes_on: Vec<f32>,
-    /// Importance weights, at most 1; all 1 if drawn uniformly, `[batch]`.
+    /// Importance weights, at most 1; all 1 with uniform sampling, `[batch]`.
     pub weights: Vec<f32>,
 }
 
 impl Batch {
-    /// Forgets all rows.
+    /// Removes all rows.
     pub fn clear(&mut self) {
         self.indices.clear();
         for column in self.columns() {
@@ -58,7 +58,7 @@ impl Batch {
         }
     }
 
-    /// Adds the rows of another.
+    /// Appends the rows of another batch.
     pub fn append(&mut self, other: &Self) {
         self.indices.extend_from_slice(&other.indices);
         self.observations.extend_from_slice(&other.observations);
@@ -69,7 +69,7 @@ impl Batch {
         self.weights.extend_from_slice(&other.weights);
     }
 
-    /// Divides importance weights by the greatest (Schaul et al., 2016).
+    /// Divides importance weights by their maximum (Schaul et al., 2016).
     pub fn normalise_weights(&mut self) {
         let greatest = self.weights.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
         self.weights.iter_mut().for_each(|weight| *weight /= greatest);
@@ -81,7 +81,7 @@ impl Batch {
     }
 }
 
-/// The last transitions of an environment, up to a capacity.
+/// The most recent transitions of an environment, up to a capacity.
 #[derive(Clone, Debug)]
 pub struct Replay {
     store: Store,
@@ -94,30 +94,30 @@ enum Store {
     Frames(Frames),
 }
 
-/// How much more often a transition with a large error is drawn (Schaul et al., 2016).
+/// Preference for transitions with large errors (Schaul et al., 2016).
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prioritisation {
-    /// 0 is uniform, 1 in proportion to the error.
+    /// Exponent of the priority: 0 is uniform, 1 is proportional to the error.
     pub alpha: f32,
-    /// How far importance weights undo that: 0 not at all, 1 wholly.
+    /// Exponent of the importance weights: 0 applies no correction, 1 a full correction.
     pub beta: f32,
-    /// Added to each error, so that none is never drawn.
+    /// Constant added to each error, so that every transition can be drawn.
     pub epsilon: f32,
 }
 
 impl Prioritisation {
-    /// Importance weight, before normalisation, of a transition that is drawn with this probability out of `len`.
+    /// Returns the importance weight, before normalisation, of a transition drawn with this probability out of `len`.
     pub fn weight(&self, len: f64, probability: f64) -> f32 {
         (len * probability).powf(-f64::from(self.beta)) as f32
     }
 }
 
 impl Replay {
-    /// Room for `capacity` transitions, which is taken as they come.
+    /// Creates a buffer for `capacity` transitions; memory is allocated as transitions arrive.
     ///
     /// # Errors
-    /// [`TrainError::Config`] without room.
+    /// [`TrainError::Config`] if the capacity is 0.
     pub fn new(
         capacity: usize,
         observation_dim: usize,
@@ -129,11 +129,11 @@ impl Replay {
         Ok(Self { store, priorities: prioritisation.map(|how| Priorities::new(capacity, how)) })
     }
 
-    /// For an environment. Of images, whose channels are its last frames in [0, 1], each frame is kept once, as bytes;
-    /// actions are then discrete.
+    /// Creates a buffer for an environment. For images, whose channels are the last frames with values in [0, 1],
+    /// each frame is stored once, as bytes; actions must then be discrete.
     ///
     /// # Errors
-    /// [`TrainError::Config`] without room.
+    /// [`TrainError::Config`] if the capacity is too small.
     pub fn for_environment(
         capacity: usize,
         env: &EnvSpec,
@@ -148,7 +148,7 @@ impl Replay {
         Ok(Self { store, priorities: prioritisation.map(|how| Priorities::new(capacity, how)) })
     }
 
-    /// Transitions that are there; of images there are a few less.
+    /// Returns the number of stored entries. For images, it slightly exceeds the number of transitions.
     pub fn len(&self) -> usize {
         match &self.store {
             Store::Rows(rows) => rows.len(),
@@ -156,12 +156,12 @@ impl Replay {
         }
     }
 
-    /// Whether none are.
+    /// Returns whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes in a transition; the oldest gives way to it where there is no room.
+    /// Adds a transition. If the buffer is full, the transition replaces the oldest one.
     ///
     /// # Panics
     /// If a length differs from the one given at construction.
@@ -210,14 +210,15 @@ impl Replay {
         }
     }
 
-    /// Tells the errors of a batch that was drawn, one for each row. Without prioritisation nothing happens.
+    /// Updates priorities from the errors of transitions that were drawn, one error for each index. Does nothing
+    /// without prioritisation.
     pub fn update_priorities(&mut self, indices: &[usize], errors: &[f32]) {
         if let Some(priorities) = &mut self.priorities {
             indices.iter().zip(errors).for_each(|(index, error)| priorities.set(*index, *error));
         }
     }
 
-    /// For a checkpoint.
+    /// Writes the buffer to a checkpoint.
     pub fn write(&self, name: &str, writer: &mut Writer) {
         match &self.store {
             Store::Rows(rows) => rows.write(name, writer),
@@ -228,15 +229,15 @@ impl Replay {
         }
     }
 
-    /// Whether one of that name is in a file.
+    /// Returns whether a file contains a buffer of that name.
     pub fn is_in(name: &str, reader: &Reader<'_>) -> bool {
         reader.has(&format!("{name}.rewards"))
     }
 
-    /// Takes in what [`Self::write`] wrote.
+    /// Restores the state that [`Self::write`] wrote.
     ///
     /// # Errors
-    /// If it does not fit.
+    /// If the saved state does not match.
     pub fn read(&mut self, name: &str, reader: &Reader<'_>) -> Result<(), TrainError> {
         match &mut self.store {
             Store::Rows(rows) => rows.read(name, reader)?,

@@ -13,7 +13,8 @@ pub(super) struct Priorities {
     greatest: u64,
 }
 
-/// A priority of 1 as an integer: priorities resolve 2^-32 and reach 2^8, and 2^24 of them have a sum.
+/// Fixed-point representation of priority 1. Priorities have a resolution of 2^-32 and a maximum of 2^8; the sum of
+/// 2^24 of them does not overflow.
 const ONE: f64 = 4_294_967_296.0;
 const PRIORITY_MAX: u64 = 1 << 40;
 
@@ -24,27 +25,27 @@ impl Priorities {
 
     pub(super) fn set(&mut self, index: usize, error: f32) {
         if self.tree.get(index) == 0 {
-            // It has been overwritten since it was drawn.
+            // The transition has been overwritten since it was drawn.
             return;
         }
         let priority = f64::from(error.abs() + self.how.epsilon).powf(f64::from(self.how.alpha));
-        // NaN becomes the least.
+        // NaN becomes the minimum.
         let priority = ((priority * ONE) as u64).clamp(1, PRIORITY_MAX);
         self.greatest = self.greatest.max(priority);
         self.tree.set(index, priority);
     }
 
-    /// A new transition is drawn soon: it has the greatest priority so far.
+    /// Assigns the maximum priority so far to a new transition, so that it is drawn soon.
     pub(super) fn set_greatest(&mut self, index: usize) {
         self.tree.set(index, self.greatest);
     }
 
-    /// What can be drawn no longer.
+    /// Excludes an index that can no longer be drawn.
     pub(super) fn clear(&mut self, index: usize) {
         self.tree.set(index, 0);
     }
 
-    /// One draw from each of `count` equal parts of the sum; there are `len` transitions.
+    /// Draws once from each of `count` equal parts of the sum of priorities. `len` is the number of transitions.
     pub(super) fn sample(&self, count: usize, len: usize, rng: &mut impl Rng, batch: &mut Batch) {
         let total = self.tree.total();
         for part in 0..count as u128 {
@@ -59,12 +60,13 @@ impl Priorities {
         batch.normalise_weights();
     }
 
-    /// For a checkpoint: the priorities of all slots, and last the greatest of all. Priorities are below 2^53.
+    /// Returns the priorities of all slots, followed by the maximum so far, for a checkpoint. Priorities are below
+    /// 2^53, so that f64 is exact.
     pub(super) fn save(&self) -> Vec<f64> {
         self.tree.weights().iter().chain([&self.greatest]).map(|priority| *priority as f64).collect()
     }
 
-    /// Takes in what [`Self::save`] gave, of as many slots.
+    /// Restores the priorities that [`Self::save`] returned for the same number of slots.
     pub(super) fn restore(&mut self, saved: &[f64]) {
         let Some((greatest, priorities)) = saved.split_last() else { return };
         self.greatest = (*greatest as u64).clamp(1, PRIORITY_MAX);
@@ -73,7 +75,7 @@ impl Priorities {
         self.tree.set_all(&priorities);
     }
 
-    /// Slots, a power of two.
+    /// Returns the number of slots, a power of two.
     pub(super) fn slots(&self) -> usize {
         self.tree.weights().len()
     }

@@ -4,7 +4,7 @@ use super::{Batch, Transition};
 use crate::algorithms::TrainError;
 use crate::algorithms::checkpoint::{Reader, Writer};
 
-/// A ring of rows; the oldest give way.
+/// A ring buffer of rows; new rows replace the oldest ones.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
     capacity: usize,
@@ -15,7 +15,7 @@ pub(super) struct Rows {
     actions: Vec<f32>,
     rewards: Vec<f32>,
     next_observations: Vec<f32>,
-    /// 1 where something follows.
+    /// 0 if the episode terminated, otherwise 1.
     goes_on: Vec<f32>,
 }
 
@@ -38,7 +38,7 @@ impl Rows {
         self.rewards.len()
     }
 
-    /// Gives the place of the transition.
+    /// Adds a transition and returns its index.
     pub(super) fn push(&mut self, transition: &Transition<'_>) -> usize {
         let Transition { observation, action, reward, next_observation, terminated, .. } = *transition;
         assert_eq!(
@@ -103,7 +103,7 @@ fn row(values: &[f32], at: usize, dim: usize) -> &[f32] {
     &values[at * dim..(at + 1) * dim]
 }
 
-/// Room is taken as it is needed.
+/// Writes a row at an index; the column grows as needed.
 fn put(column: &mut Vec<f32>, at: usize, row: &[f32]) {
     let start = at * row.len();
     if start == column.len() {

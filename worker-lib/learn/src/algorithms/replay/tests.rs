@@ -62,7 +62,7 @@ fn large_errors_are_drawn_more_often_and_weigh_less() {
             assert!((weight - want).abs() < 1e-5, "{index}: {weight}");
         }
     }
-    // Five of eight; the others one each.
+    // Expected: transition 3 in five of eight draws, each other one in one of eight.
     assert_eq!(drawn.iter().sum::<usize>(), 8000);
     assert!((4900..5100).contains(&drawn[3]), "{drawn:?}");
 }
@@ -75,7 +75,8 @@ fn a_buffer_without_room_is_refused() {
 
 const SHAPE: ImageShape = ImageShape { height: 2, width: 1, channels: 3 };
 
-/// The stack whose newest frame has that number, in an episode whose first one is `start`: by pixels, oldest first.
+/// Returns the stack with the given newest frame, in an episode that begins with frame `start`; by pixels, oldest
+/// frame first.
 fn stack(start: u8, newest: u8) -> Vec<f32> {
     let frame = |back: u8| newest.saturating_sub(back).max(start);
     let pixels = [0, 100].map(|offset| [2, 1, 0].map(|back| f32::from(frame(back) + offset) / 255.0));
@@ -95,7 +96,8 @@ fn image_replay(capacity: usize, prioritised: bool) -> Replay {
 }
 
 proptest! {
-    /// Frames are numbered; each transition tells the first frame of its episode in its reward, its own in its action.
+    /// Frames are numbered. Each transition encodes the first frame of its episode in the reward and its own frame in
+    /// the action.
     #[test]
     fn stacks_are_those_of_their_episode(
         lengths in prop::collection::vec(1_u8..9, 1..8),

@@ -1,4 +1,4 @@
-//! Actions as an environment of Gymnasium takes them.
+//! Encoding of actions for Gymnasium environments.
 
 use super::message::Actions;
 use crate::env::{Action, ActionSpec, EnvError};
@@ -11,8 +11,8 @@ impl Actions {
         }
     }
 
-    /// The action's bytes for the pipe. What is in [-1, 1] is stretched to the bounds of its dimension; a dimension
-    /// without bounds is passed as it is.
+    /// Encodes an action for the pipe. Values in [-1, 1] are scaled to the bounds of their dimension; a dimension
+    /// without bounds is passed unchanged.
     pub(super) fn encode(&self, action: Action<'_>) -> Result<Vec<u8>, EnvError> {
         match (self, action) {
             (Self::Discrete(n), Action::Discrete(choice)) if choice < *n => {
@@ -26,7 +26,7 @@ impl Actions {
         }
     }
 
-    /// The numbers that encoded actions hold.
+    /// Decodes encoded actions to numbers.
     pub(super) fn numbers(&self, encoded: &[u8]) -> Vec<f64> {
         let words = encoded.as_chunks().0.iter();
         match self {
@@ -35,7 +35,7 @@ impl Actions {
         }
     }
 
-    /// Encoded actions from [`Self::numbers`].
+    /// Encodes the numbers that [`Self::numbers`] returned.
     pub(super) fn encode_numbers(&self, numbers: &[f64]) -> Vec<u8> {
         let numbers = numbers.iter();
         match self {

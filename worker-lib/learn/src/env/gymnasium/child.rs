@@ -1,4 +1,4 @@
-//! The child process: started, spoken to with a time limit, and ended.
+//! The child process: its start, its requests with a timeout, and its end.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, ErrorKind, Read, Write};
@@ -13,16 +13,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::{ChildError, GymnasiumOptions, message};
 
 const SCRIPT: &str = include_str!("child.py");
-/// Lines of stderr that an error quotes.
+/// Number of lines of stderr that an error quotes.
 const STDERR_LINES: usize = 10;
-/// How long to wait for the rest of stderr once the child has ended.
+/// Time to wait for the rest of stderr after the child has ended.
 const STDERR_GRACE: Duration = Duration::from_secs(1);
-/// How long a child may take to end by itself.
+/// Time that a child has to exit before it is killed.
 const END_GRACE: Duration = Duration::from_secs(2);
-/// Libraries that would start a thread for each CPU, beside those of the other workers.
+/// Variables that keep libraries from starting a thread for each CPU, which would compete with the other workers.
 const THREAD_VARIABLES: [&str; 3] = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"];
 
-/// A Python process that runs `child.py`. Dropping it ends it.
+/// A Python process that runs `child.py`. Dropping this value ends the process.
 pub(super) struct Child {
     process: std::process::Child,
     requests: Option<ChildStdin>,
@@ -58,13 +58,13 @@ impl Child {
             stderr: lines,
             stderr_reader,
         };
-        // Only our ends: those of the child are other descriptions.
+        // Only this process's ends become non-blocking; the child's ends are separate open file descriptions.
         child.requests.as_ref().map_or(Ok(()), |requests| rustix::io::ioctl_fionbio(requests, true))?;
         rustix::io::ioctl_fionbio(&child.answers, true)?;
         Ok(child)
     }
 
-    /// Sends a request and waits for its answer, the kind and the body of it.
+    /// Sends a request and returns its answer, which consists of the kind and the body.
     pub(super) fn ask(&mut self, request: &[u8]) -> Result<&[u8], ChildError> {
         self.send(request)?;
         loop {
@@ -100,12 +100,12 @@ impl Child {
         read_all(&mut self.answers, &mut self.answer, deadline)
     }
 
-    /// Ends the process at once; gives the last lines that it wrote to stderr.
+    /// Kills the process immediately. Returns the last lines that it wrote to stderr.
     pub(super) fn kill(&mut self) -> String {
-        // It may have ended before.
+        // Fails if the process has already ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
-        // A process that the child has left behind may still hold the other end.
+        // A process that the child left behind may still hold the other end of the pipe.
         let deadline = Instant::now() + STDERR_GRACE;
         while self.stderr_reader.as_ref().is_some_and(|reader| !reader.is_finished())
             && Instant::now() < deadline
@@ -116,7 +116,7 @@ impl Child {
         lines.iter().map(String::as_str).collect::<Vec<_>>().join(" | ")
     }
 
-    /// As the operating system knows it.
+    /// Returns the handle of the operating-system process.
     #[cfg(test)]
     pub(super) fn process(&mut self) -> &mut std::process::Child {
         &mut self.process
@@ -125,7 +125,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // The end of its requests is the child's sign to end.
+        // The child exits when its request pipe is closed.
         self.requests = None;
         let deadline = Instant::now() + END_GRACE;
         while Instant::now() < deadline {
@@ -150,7 +150,7 @@ fn read_all(from: &mut ChildStdout, mut to: &mut [u8], deadline: Instant) -> Res
     Ok(())
 }
 
-/// Waits until the pipe is ready again, if that is all that was wrong.
+/// Waits until the pipe is ready again, if the error only reports that it was not.
 fn wait_after(
     error: std::io::Error,
     pipe: BorrowedFd<'_>,

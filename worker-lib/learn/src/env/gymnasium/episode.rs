@@ -1,33 +1,33 @@
-//! One environment in the child, as this side knows it: what it takes to bring it back.
+//! The state of one child environment as this process tracks it, with the data needed to restore it.
 
 use super::latest::Latest;
 use super::message::{Description, Observed, Replayed};
 use crate::env::Step;
 
-/// Where an environment stands.
+/// Phase of an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Not reset, or at the end of an episode.
     Idle,
     /// In an episode.
     Running,
-    /// The episode was lost with a process and could not be replayed: its next step says that it was truncated.
+    /// The process failed and the episode could not be replayed; its next step reports a truncation.
     Lost,
 }
 
-/// The running episode of one environment.
+/// The current episode of one environment.
 #[derive(Debug)]
 pub(super) struct Episode {
     pub(super) phase: Phase,
     pub(super) seed: u32,
-    /// Encoded actions since the start, one after the other.
+    /// Encoded actions since the start of the episode, one after the other.
     pub(super) actions: Vec<u8>,
     pub(super) latest: Latest,
-    /// The action that was begun, encoded.
+    /// Encoded action of the step that was begun.
     pub(super) begun: Option<Vec<u8>>,
-    /// What it led to.
+    /// Outcome of the step that was begun, once known.
     pub(super) outcome: Option<Step>,
-    /// Processes that ended at this step when no other environment was stepped.
+    /// Number of process failures at this step while no other environment was stepping.
     pub(super) crashes: u32,
 }
 
@@ -44,20 +44,20 @@ impl Episode {
         }
     }
 
-    /// Forgets the episode that was.
+    /// Discards the current episode.
     pub(super) fn clear(&mut self, seed: u32) {
         (self.phase, self.seed, self.crashes) = (Phase::Idle, seed, 0);
         self.actions.clear();
         (self.begun, self.outcome) = (None, None);
     }
 
-    /// Takes in the first observation.
+    /// Starts the episode with the first observation.
     pub(super) fn start(&mut self, observation: &[u8]) {
         self.phase = Phase::Running;
         self.latest.start(observation);
     }
 
-    /// Takes in what the begun action has led to.
+    /// Applies the outcome of the action that was begun.
     pub(super) fn advance(&mut self, observed: &Observed<'_>) {
         self.actions.extend(self.begun.take().unwrap_or_default());
         self.crashes = 0;
@@ -73,8 +73,8 @@ impl Episode {
         });
     }
 
-    /// Whether the replay has led to where this episode was, whose observation had this checksum. Takes it in if so;
-    /// the episode is lost otherwise.
+    /// Applies a replay and returns whether it ended in the previous state, whose observation had the checksum
+    /// `digest`. Otherwise, the episode is lost.
     pub(super) fn take_over(&mut self, replayed: &Replayed<'_>, digest: u32) -> bool {
         self.latest.start(replayed.observations[0]);
         replayed.observations[1..].iter().for_each(|observation| self.latest.push(observation));
@@ -83,7 +83,7 @@ impl Episode {
         is_same
     }
 
-    /// If the episode was lost, that is what the begun action has led to.
+    /// Ends a lost episode: its next step is truncated.
     pub(super) fn end_if_lost(&mut self) {
         if self.phase == Phase::Lost && self.begun.take().is_some() {
             self.phase = Phase::Idle;

@@ -1,19 +1,19 @@
-//! What the agent sees of an environment: the newest observation, or a stack of the newest images.
+//! The agent's view of an environment: the newest observation, or a stack of the newest images.
 
 use std::collections::VecDeque;
 
 use super::message::Observations;
 
-/// The newest observations of one environment, as they came through the pipe.
+/// The newest observations of one environment, in the encoding of the pipe.
 #[derive(Debug)]
 pub(super) struct Latest {
     observations: Observations,
-    /// Oldest first.
+    /// Observations, oldest first.
     frames: VecDeque<Vec<u8>>,
 }
 
 impl Latest {
-    /// All zero.
+    /// Creates a view with all values zero.
     pub(super) fn new(observations: Observations) -> Self {
         let stack = match observations {
             Observations::Floats(_) => 1,
@@ -22,12 +22,12 @@ impl Latest {
         Self { observations, frames: vec![vec![0; observations.len_bytes()]; stack].into() }
     }
 
-    /// An episode's first observation: all frames of the stack are it.
+    /// Fills the whole stack with the first observation of an episode.
     pub(super) fn start(&mut self, observation: &[u8]) {
         self.frames.iter_mut().for_each(|frame| frame.copy_from_slice(observation));
     }
 
-    /// The next observation: the oldest frame goes.
+    /// Adds the next observation and drops the oldest frame.
     pub(super) fn push(&mut self, observation: &[u8]) {
         if let Some(mut frame) = self.frames.pop_front() {
             frame.copy_from_slice(observation);
@@ -35,8 +35,8 @@ impl Latest {
         }
     }
 
-    /// Writes what the agent sees: numbers, or values from 0 to 255 `[height, width, stack * channels]`, the newest
-    /// frame last.
+    /// Writes the agent's view: numbers, or values from 0 to 255 in the layout `[height, width, stack * channels]`,
+    /// newest frame last.
     pub(super) fn write(&self, observation: &mut [f32]) {
         match self.observations {
             Observations::Floats(_) => {
@@ -56,7 +56,7 @@ impl Latest {
         }
     }
 
-    /// A checksum of the newest observation.
+    /// Returns a checksum of the newest observation.
     pub(super) fn digest(&self) -> u32 {
         self.frames.back().map_or(0, |frame| crc32c::crc32c(frame))
     }

@@ -1,29 +1,29 @@
-//! The language of the pipe to the child process, version 1. All numbers are little endian.
+//! Version 1 of the protocol between this process and the child process. All numbers are little-endian.
 //!
-//! A message is its length in bytes (u32), its kind (u8) and a body; the length counts the kind.
+//! A message consists of its length in bytes (u32), its kind (u8) and a body; the length includes the kind.
 //!
 //! | request | kind | body |
 //! |---|---|---|
 //! | make | 1 | version u32, environments u32, id in UTF-8 |
 //! | reset | 2 | environment u32, seed u32 |
-//! | step | 3 | count u32, then of each: environment u32, action |
+//! | step | 3 | count u32, then for each environment: number u32, action |
 //! | replay | 4 | environment u32, seed u32, count u32, actions |
 //!
 //! | answer | kind | body |
 //! |---|---|---|
-//! | made | 1 | version u32, then as [`Description`] |
-//! | observed | 2 | count u32, then of each: reward f64, flags u8 (1 terminated, 2 truncated, 4 lost life), observed |
+//! | made | 1 | version u32, then a [`Description`] |
+//! | observed | 2 | count u32, then each: reward f64, flags u8 (1 terminated, 2 truncated, 4 life lost), observation |
 //! | replayed | 3 | whether the episode ended u8, count u32, the last observations, oldest first |
-//! | alive | 4 | empty: the request is still worked on |
+//! | alive | 4 | empty: the request is still being processed |
 //! | refused | 5 | kind u8 (1 not installed or unknown, 2 not supported), text in UTF-8 |
 //!
-//! An action is a u32 or so many f32. An observation is f32s, or the bytes of an image.
+//! An action is a u32 or one f32 per dimension. An observation is f32s, or the bytes of an image.
 
 use super::ChildError;
 use crate::nn::Image;
 
 pub(super) const VERSION: u32 = 1;
-/// Longer answers are taken for something else than an answer.
+/// Maximum length of an answer; a longer one is a protocol error.
 pub(super) const MESSAGE_BYTES_MAX: usize = 1 << 28;
 
 const MAKE: u8 = 1;
@@ -41,17 +41,17 @@ const TERMINATED: u8 = 1;
 const TRUNCATED: u8 = 2;
 const LIFE_LOST: u8 = 4;
 
-/// What the environments of a child observe.
+/// Observations of the environments of a child.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Observations {
-    /// So many numbers.
+    /// Vectors of this many numbers.
     Floats(usize),
-    /// Images, of which the agent sees the last `stack`.
+    /// Images; the agent sees a stack of the last `stack`.
     Images { frame: Image, stack: usize },
 }
 
 impl Observations {
-    /// Bytes of one observation in the pipe.
+    /// Returns the number of bytes of one observation in the pipe.
     pub(super) fn len_bytes(&self) -> usize {
         match self {
             Self::Floats(len) => 4 * len,
@@ -60,17 +60,17 @@ impl Observations {
     }
 }
 
-/// What actions the environments of a child take.
+/// Actions of the environments of a child.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Actions {
-    /// So many choices.
+    /// Number of choices.
     Discrete(usize),
-    /// Least and greatest value of each dimension, perhaps infinite.
+    /// Minimum and maximum of each dimension, possibly infinite.
     Continuous(Vec<[f32; 2]>),
 }
 
 impl Actions {
-    /// Bytes of one action in the pipe.
+    /// Returns the number of bytes of one action in the pipe.
     pub(super) fn len_bytes(&self) -> usize {
         match self {
             Self::Discrete(_) => 4,
@@ -79,9 +79,9 @@ impl Actions {
     }
 }
 
-/// What a child says of its environments: kind of observation u8 (0 floats, 1 image), height, width, channels and
-/// stacked frames u32; kind of action u8 (0 discrete, 1 continuous), choices or dimensions u32, least values, greatest
-/// values f32; steps of an episode u32 (0: no limit), return at which the task is solved f64 (not a number: unknown).
+/// Description of a child's environments: kind of observation u8 (0 floats, 1 image), height, width, channels and
+/// stacked frames u32; kind of action u8 (0 discrete, 1 continuous), choices or dimensions u32, minima and maxima
+/// f32; steps of an episode u32 (0: no limit), return at which the task is solved f64 (NaN: unknown).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Description {
     pub(super) observations: Observations,
@@ -90,7 +90,7 @@ pub(super) struct Description {
     pub(super) solved_return: Option<f64>,
 }
 
-/// What one environment has answered to its action.
+/// Answer of one environment to its action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Observed<'a> {
     pub(super) reward: f64,
@@ -100,11 +100,11 @@ pub(super) struct Observed<'a> {
     pub(super) observation: &'a [u8],
 }
 
-/// Where a replayed episode has come to.
+/// State of an episode after its replay.
 #[derive(Debug, PartialEq)]
 pub(super) struct Replayed<'a> {
     pub(super) ended: bool,
-    /// Oldest first.
+    /// The last observations, oldest first.
     pub(super) observations: Vec<&'a [u8]>,
 }
 
@@ -126,7 +126,7 @@ pub(super) fn reset(index: usize, seed: u32) -> Vec<u8> {
     message(RESET, &[index as u32, seed], &[])
 }
 
-/// `actions`: environments, each with its encoded action.
+/// Encodes a step request; `actions` holds the number of each environment and its encoded action.
 pub(super) fn step<'a>(actions: impl Iterator<Item = (usize, &'a [u8])>) -> Vec<u8> {
     let (mut count, mut body) = (0_u32, Vec::new());
     for (index, action) in actions {
@@ -137,16 +137,16 @@ pub(super) fn step<'a>(actions: impl Iterator<Item = (usize, &'a [u8])>) -> Vec<
     message(STEP, &[count], &body)
 }
 
-/// `actions`: encoded, one after the other.
+/// Encodes a replay request; `actions` holds the encoded actions, one after the other.
 pub(super) fn replay(index: usize, seed: u32, count: usize, actions: &[u8]) -> Vec<u8> {
     message(REPLAY, &[index as u32, seed, count as u32], actions)
 }
 
-/// Takes an answer apart.
+/// Parser of an answer.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// After the kind, which has to be this one.
+    /// Parses the kind of an answer, which must be `kind`.
     fn new(answer: &'a [u8], kind: u8) -> Result<Self, ChildError> {
         match answer.split_first() {
             Some((actual, rest)) if *actual == kind => Ok(Self(rest)),
@@ -235,7 +235,7 @@ fn observations(reader: &mut Reader<'_>) -> Result<Observations, ChildError> {
     }
 }
 
-/// `count` environments' answers, with observations of `len_bytes`.
+/// Decodes the answers of `count` environments, with observations of `len_bytes` bytes.
 pub(super) fn observed(
     answer: &[u8],
     count: usize,
@@ -321,7 +321,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the child says is an answer or an error.
+        /// Any output of the child decodes to an answer or an error.
         #[test]
         fn no_answer_panics(kind in 0_u8..7, body in prop::collection::vec(any::<u8>(), 0..60), len in 0_usize..9) {
             let answer = [&[kind][..], &body].concat();

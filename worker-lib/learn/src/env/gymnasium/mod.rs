@@ -1,22 +1,24 @@
-//! Environments of Gymnasium, in a child Python process that this one talks to through pipes.
+//! Gymnasium environments in a child Python process, connected through pipes.
 //!
-//! Any Python that can import Gymnasium will do: nothing is linked, so that neither its version nor the licence of
-//! what it imports matters to this program. All environments of a vector live in one process, and those that have
-//! begun a step ([`Environment::begin_step`]) are stepped with one message.
+//! Any Python that can import Gymnasium works. Nothing is linked, so neither the version nor the licence of the
+//! imported packages affects this program. All environments of a vector share one process, and one message steps all
+//! environments that have begun a step ([`Environment::begin_step`]).
 //!
 //! - **Observations**: a Box of numbers, flattened to f32, or images of bytes, `[height, width, channels]` from 0 to
 //!   255.
-//! - **Actions**: Discrete, or a Box of floats. Each dimension is stretched from [-1, 1] to its bounds; one without
-//!   bounds is passed as it is, neither clipped nor scaled.
-//! - **Atari games** (`ALE/Pong-v5`, `PongNoFrameskip-v4`) are preprocessed as Mnih et al. (2015) did: each action for
-//!   four frames, the brighter of the last two, grey, 84 x 84, the last four such images, up to 30 idle actions at the
-//!   start, and FIRE where the game has it. A lost life is told ([`Step::life_lost`]), and the episode goes on.
-//! - **Determinism**: each episode has a seed of its own, drawn from the generator given to [`Environment::reset`].
-//!   Where the environment keeps to Gymnasium's rule that a seed and the actions decide everything, runs repeat
-//!   exactly, and so does what a saved state goes on with: it is the seed and the actions, which are replayed.
-//! - **Failures**: a process that crashes or does not answer in time is started again, and the episodes in it are
-//!   replayed. An episode whose replay fails or leads elsewhere is cut (`truncated`); so is one whose next step fails
-//!   twice. Five failures without one step in between are an error.
+//! - **Actions**: Discrete, or a Box of floats. Each dimension is scaled from [-1, 1] to its bounds; a dimension
+//!   without bounds is passed unchanged, neither clipped nor scaled.
+//! - **Atari games** (`ALE/Pong-v5`, `PongNoFrameskip-v4`) are preprocessed as in Mnih et al. (2015): each action is
+//!   repeated for four frames, of which the pixel-wise maximum of the last two counts; images are greyscale, 84 x 84,
+//!   and the last four are stacked; an episode begins with up to 30 no-op actions, and with FIRE in games that have
+//!   it. The loss of a life is reported ([`Step::life_lost`]) and does not end the episode.
+//! - **Determinism**: each episode has its own seed, drawn from the generator passed to [`Environment::reset`]. If
+//!   the environment follows Gymnasium's rule that the seed and the actions determine everything, runs are exactly
+//!   reproducible, and so is the continuation of a saved state: the state consists of the seed and the actions, which
+//!   are replayed.
+//! - **Failures**: if a process crashes or does not answer in time, it is restarted and its episodes are replayed. An
+//!   episode is truncated if its replay fails or diverges, or if its next step fails twice. Five failures without a
+//!   successful step in between are an error.
 
 mod action;
 mod child;
@@ -38,29 +40,30 @@ use crate::nn::Image;
 use message::{Description, Observations};
 use vector::Vector;
 
-/// Before an id, asks for Gymnasium's environment even where one is built in.
+/// Prefix of an id that selects Gymnasium's environment even if a built-in one exists.
 pub(super) const PREFIX: &str = "gymnasium:";
-/// Importing everything for the first time on a slow disk takes longest.
+/// Default timeout for an answer. The longest wait is the first import of all packages from a slow disk.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How Python is started and waited for.
+/// Options for starting the Python process and waiting for its answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GymnasiumOptions {
-    /// Program name or path.
+    /// Name or path of the Python interpreter.
     pub python: PathBuf,
-    /// A process that says nothing for so long is taken for hung. Steps take milliseconds, the start seconds; a long
-    /// replay is not silent.
+    /// Time without any message after which a process counts as hung. Steps take milliseconds, the start takes
+    /// seconds, and a long replay sends messages in between.
     pub answer_timeout: Duration,
 }
 
 impl Default for GymnasiumOptions {
-    /// The Python that the environment variable `ISWITCH_PYTHON` names, or else `python3`; two minutes.
+    /// Returns the interpreter named by the environment variable `ISWITCH_PYTHON`, or `python3`, with a timeout of
+    /// two minutes.
     fn default() -> Self {
         Self { python: python::program(), answer_timeout: ANSWER_TIMEOUT }
     }
 }
 
-/// What went wrong with the child process.
+/// Failure of the child process.
 #[derive(Debug, thiserror::Error)]
 enum ChildError {
     #[error(
@@ -89,7 +92,7 @@ impl From<rustix::io::Errno> for ChildError {
 }
 
 impl ChildError {
-    /// With what the process wrote last, if that says more.
+    /// Adds the last stderr output of the process, if it adds information.
     fn with_stderr(self, stderr: &str) -> Self {
         if stderr.is_empty() || matches!(self, Self::Refused { .. } | Self::Start { .. }) {
             return self;
@@ -104,7 +107,7 @@ impl ChildError {
     }
 }
 
-/// One environment of a child process. It lives as long as the last one of its process.
+/// One environment of a child process. The process ends with its last environment.
 pub struct GymnasiumEnvironment {
     spec: EnvSpec,
     index: usize,
@@ -112,14 +115,14 @@ pub struct GymnasiumEnvironment {
 }
 
 impl GymnasiumEnvironment {
-    /// `count` environments of the `id` in one process. The prefix `gymnasium:` is taken off.
+    /// Makes `count` environments of the `id` in one process. The prefix `gymnasium:` is removed.
     ///
     /// # Errors
-    /// [`EnvError::UnknownId`] if Python or a package is missing, or Gymnasium does not know the id, and says what to
-    /// install; [`EnvError::Gymnasium`] if the environment's spaces are not supported or the process fails.
+    /// [`EnvError::UnknownId`] if Python or a package is missing, or if Gymnasium does not know the id; the text says
+    /// what to install. [`EnvError::Gymnasium`] if the environment's spaces are not supported or the process fails.
     pub fn vector(id: &str, count: usize, options: &GymnasiumOptions) -> Result<Vec<Self>, EnvError> {
         let name = id.strip_prefix(PREFIX).unwrap_or(id);
-        // Without environments nobody could say what they are like.
+        // The process describes its environments, so it needs at least one.
         let vector = Vector::new(name, count.max(1), options).map_err(|error| match error {
             ChildError::Start { .. } | ChildError::Refused { is_missing: true, .. } if name == id => {
                 EnvError::UnknownId { id: id.to_owned(), reason: error.to_string() }

@@ -1,4 +1,4 @@
-//! All environments of one child process, which is started again when it fails.
+//! All environments of one child process, which is restarted if it fails.
 
 use rand::Rng as _;
 use rand_chacha::ChaCha8Rng;
@@ -9,21 +9,21 @@ use super::message::{self, Description};
 use super::{ChildError, GymnasiumOptions};
 use crate::env::{Action, EnvError, Step, check_state};
 
-/// Processes in a row that fail, without one step done in between, before this is an error.
+/// Number of consecutive process failures, without a successful step in between, that is an error.
 const FAILURES_MAX: u32 = 5;
-/// Attempts at one step, no other environment stepping, before its episode is given up.
+/// Number of failed attempts at a step, without other environments stepping, after which the episode is abandoned.
 const ATTEMPTS_MAX: u32 = 2;
-/// Numbers before the actions in a saved state: seed (-1: no episode), checksum of the newest observation.
+/// Number of values before the actions in a saved state: seed (-1: no episode), checksum of the newest observation.
 const STATE_HEAD: usize = 2;
 
-/// The environments, and their process.
+/// The environments and their process.
 pub(super) struct Vector {
     id: String,
     options: GymnasiumOptions,
     description: Description,
     pub(super) child: Option<Child>,
     episodes: Vec<Episode>,
-    /// Processes that have failed since the last step that was done.
+    /// Number of process failures since the last successful step.
     failures: u32,
 }
 
@@ -56,7 +56,7 @@ impl Vector {
         rng: &mut ChaCha8Rng,
         observation: &mut [f32],
     ) -> Result<(), EnvError> {
-        // Environments hand seeds on to libraries that take a positive i32.
+        // Environments pass seeds to libraries that require a non-negative i32.
         let seed = rng.next_u32() >> 1;
         self.episodes[index].clear(seed);
         while let Err(failure) = self.ask_reset(index, seed) {
@@ -74,7 +74,7 @@ impl Vector {
         Ok(())
     }
 
-    /// Keeps an action for the next message.
+    /// Stores an action for the next step message.
     pub(super) fn begin_step(&mut self, index: usize, action: Action<'_>) -> Result<(), EnvError> {
         let action = self.description.actions.encode(action)?;
         let episode = &mut self.episodes[index];
@@ -85,7 +85,7 @@ impl Vector {
         Ok(())
     }
 
-    /// What the begun action has led to.
+    /// Returns the outcome of the action that was begun.
     pub(super) fn finish_step(
         &mut self,
         index: usize,
@@ -103,8 +103,8 @@ impl Vector {
         episode.outcome.take().ok_or(EnvError::NotReset)
     }
 
-    /// Steps every environment that has begun a step: all with one message, or one by one after a failure, to find
-    /// out whose it is.
+    /// Steps every environment that has begun a step: all with one message or, after a failure, one by one, to find
+    /// the environment that fails.
     fn step_all_begun(&mut self) -> Result<(), EnvError> {
         let mut is_one_by_one = false;
         loop {
@@ -142,13 +142,13 @@ impl Vector {
         Ok(())
     }
 
-    /// Gives an episode up.
+    /// Abandons an episode.
     fn lose(&mut self, index: usize, reason: &str) {
         tracing::warn!(env = self.id, index, reason, "an episode is cut");
         self.episodes[index].phase = Phase::Lost;
     }
 
-    /// Starts the process again, and each episode in it from its seed and actions.
+    /// Restarts the process and replays each episode from its seed and actions.
     fn recover(&mut self, failure: ChildError) -> Result<(), EnvError> {
         let mut outcome = Err(failure);
         while let Err(failure) = outcome {
@@ -179,7 +179,7 @@ impl Vector {
         Ok(())
     }
 
-    /// Brings an environment to where its seed and actions lead. The episode is lost if that fails.
+    /// Restores an environment by replaying its seed and actions. If the replay fails, the episode is lost.
     fn replay(&mut self, index: usize, digest: u32) -> Result<(), ChildError> {
         let outcome = self.ask_replay(index, digest);
         match &outcome {

@@ -1,4 +1,4 @@
-//! HalfCheetah-v5.
+//! The HalfCheetah-v5 environment.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -9,20 +9,20 @@ use crate::env::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, clipp
 
 pub(super) const ID: &str = "HalfCheetah-v5";
 
-/// Coordinates: x and z (m), pitch, then back thigh, shin and foot, front thigh, shin and foot (rad).
+/// Number of coordinates: x and z (m), pitch, then back thigh, shin and foot, front thigh, shin and foot (rad).
 const N: usize = 9;
 const MOTORS: usize = 6;
-/// MuJoCo steps (10 ms each) per action.
+/// Number of MuJoCo steps (10 ms each) per action.
 const FRAME_SKIP: usize = 5;
 /// Time between two actions, s.
 const ACTION_TIME: f64 = 0.05;
 /// Cost per squared action.
 const CONTROL_COST: f64 = 0.1;
-/// Positions start uniform within this of the reference, velocities normal with this deviation.
+/// Bound of the uniform deviation of initial positions, and standard deviation of initial velocities.
 const START_SPREAD: f64 = 0.1;
 
-/// A body of 14 kg with a head, and two legs of three capsules on sprung and damped hinges. The density makes 14 kg
-/// of the volume of all capsules.
+/// A body of 14 kg with a head and two legs of three capsules on sprung and damped hinges. The density gives the
+/// total volume of the capsules a mass of 14 kg.
 const MODEL: &str = r#"
 <mujoco model="half_cheetah">
   <compiler angle="radian" inertiafromgeom="true"/>
@@ -78,18 +78,18 @@ const MODEL: &str = r#"
 </mujoco>
 "#;
 
-/// HalfCheetah-v5. Observation: z, pitch, six joint angles, nine velocities. Action: six motors in [-1, 1]. Reward:
-/// forward velocity - 0.1 |action|^2. It never terminates.
+/// The HalfCheetah-v5 environment. Observation: z, pitch, six joint angles, nine velocities. Action: six motors in
+/// [-1, 1]. Reward: forward velocity - 0.1 |action|^2. It never terminates.
 pub struct HalfCheetah {
     spec: EnvSpec,
     simulation: Simulation,
 }
 
 impl HalfCheetah {
-    /// Standing.
+    /// Creates a standing robot.
     ///
     /// # Errors
-    /// If libmujoco cannot be opened, or refuses the model.
+    /// If libmujoco cannot be opened or rejects the model.
     pub fn new() -> Result<Self, EnvError> {
         let spec = EnvSpec {
             id: ID.into(),
@@ -151,9 +151,9 @@ mod tests {
     use super::*;
     use rand::SeedableRng;
 
-    /// `fixtures/env/half_cheetah_v5.csv`: `episode,actions[6],reward,qpos[9],qvel[9]`, recorded once from Gymnasium
-    /// 1.4.0's HalfCheetah-v5 on MuJoCo 4.0.0. Each step starts from the recorded state: a difference in the last bit
-    /// grows by contacts.
+    /// `fixtures/env/half_cheetah_v5.csv` has the columns `episode,actions[6],reward,qpos[9],qvel[9]`, recorded once
+    /// from Gymnasium 1.4.0's HalfCheetah-v5 on MuJoCo 4.0.0. Each step starts from the recorded state, because
+    /// contacts amplify a difference in the last bit.
     #[test]
     fn follows_the_recorded_trajectories_of_gymnasium() {
         let Some(mut cheetah) = available(HalfCheetah::new()) else { return };

@@ -1,4 +1,4 @@
-//! Hopper-v5.
+//! The Hopper-v5 environment.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -9,11 +9,11 @@ use crate::env::{Action, EnvError, EnvSpec, Environment, Step, clipped};
 
 pub(super) const ID: &str = "Hopper-v5";
 
-/// MuJoCo steps (2 ms each) per action.
+/// Number of MuJoCo steps (2 ms each) per action.
 const FRAME_SKIP: usize = 4;
 
-/// A torso on a thigh, a leg and a foot: capsules of water's density on three hinges that turn about -y, each
-/// with a motor of 200 N m, rotor inertia 1 kg m^2 and damping 1 N m s/rad.
+/// A torso, a thigh, a leg and a foot: capsules with the density of water on three hinges that turn about -y, each
+/// with a motor of 200 N m, a rotor inertia of 1 kg m^2 and a damping of 1 N m s/rad.
 const MODEL: &str = r#"
 <mujoco model="hopper">
   <compiler angle="degree" inertiafromgeom="true"/>
@@ -52,18 +52,19 @@ const MODEL: &str = r#"
 </mujoco>
 "#;
 
-/// Hopper-v5. Observation, action and reward as [`crate::env::PlanarHopper`]'s: z, pitch, three joint angles, six
-/// velocities clipped to 10; three motors in [-1, 1]; forward velocity + 1 while healthy - 0.001 |action|^2.
+/// The Hopper-v5 environment. Observation, action and reward are those of [`crate::env::PlanarHopper`]: z, pitch,
+/// three joint angles, six velocities clipped to [-10, 10]; three motors in [-1, 1]; forward velocity + 1 while
+/// healthy - 0.001 |action|^2.
 pub struct MujocoHopper {
     spec: EnvSpec,
     simulation: Simulation,
 }
 
 impl MujocoHopper {
-    /// Standing.
+    /// Creates a standing robot.
     ///
     /// # Errors
-    /// If libmujoco cannot be opened, or refuses the model.
+    /// If libmujoco cannot be opened or rejects the model.
     pub fn new() -> Result<Self, EnvError> {
         let simulation = Simulation::new(MODEL, N, MOTORS)?;
         Ok(Self { spec: hopper_task::spec(ID), simulation })
@@ -112,9 +113,9 @@ mod tests {
     use super::*;
     use rand::SeedableRng;
 
-    /// `fixtures/env/hopper_v5.csv`: `episode,actions[3],reward,terminated,qpos[6],qvel[6]`, recorded once from
-    /// Gymnasium 1.4.0's Hopper-v5 on MuJoCo 4.0.0. Contacts were solved a little differently before 3.5.0, which
-    /// shows in the same way with Gymnasium's own model file; there the tolerance is wider.
+    /// `fixtures/env/hopper_v5.csv` has the columns `episode,actions[3],reward,terminated,qpos[6],qvel[6]`, recorded
+    /// once from Gymnasium 1.4.0's Hopper-v5 on MuJoCo 4.0.0. Versions before 3.5.0 solve contacts slightly
+    /// differently, also with Gymnasium's own model file; for these, the tolerance is wider.
     #[test]
     fn follows_the_recorded_trajectories_of_gymnasium() {
         let Some(mut hopper) = available(MujocoHopper::new()) else { return };
@@ -140,7 +141,7 @@ mod tests {
             }
             ends += usize::from(terminated);
             if older {
-                // A difference must not grow over the episode.
+                // Differences must not accumulate over the episode.
                 hopper.simulation.set_coordinates(state);
                 hopper.observe(&mut observation);
             }

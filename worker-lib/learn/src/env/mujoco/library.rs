@@ -1,5 +1,5 @@
-//! libmujoco, opened at run time: building needs nothing, and any version from 3.2.7 to 4.0.0 works. Thirteen C
-//! functions are used and no struct layout, so that the version does not matter.
+//! libmujoco, opened at run time: it is not needed for building, and every version from 3.2.7 to 4.0.0 works. The
+//! code uses thirteen C functions and no struct layouts, which makes it independent of the version.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -14,8 +14,8 @@ use crate::env::{EnvError, python};
 /// An opaque MuJoCo object.
 pub(super) type Handle = *mut c_void;
 
-/// The functions of libmujoco that are used. The signatures are those of `mujoco.h` in every version from
-/// 3.2.7 to 4.0.0.
+/// The functions of libmujoco that are used. Their signatures are the same in `mujoco.h` of every version from 3.2.7
+/// to 4.0.0.
 #[derive(Clone, Copy)]
 pub(super) struct Functions {
     pub(super) parse: unsafe extern "C" fn(*const c_char, *const c_void, *mut c_char, c_int) -> Handle,
@@ -33,7 +33,7 @@ pub(super) struct Functions {
     pub(super) version: unsafe extern "C" fn() -> *const c_char,
 }
 
-/// An opened libmujoco.
+/// An open libmujoco.
 pub struct MujocoLibrary {
     pub(super) functions: Functions,
     path: PathBuf,
@@ -42,25 +42,25 @@ pub struct MujocoLibrary {
 }
 
 impl MujocoLibrary {
-    /// Opens libmujoco, once in a process. Looks at `MUJOCO_LIBRARY` (a file), then at what the dynamic loader
-    /// finds as `libmujoco.so` or, in `LD_LIBRARY_PATH`, with a version behind it, then into the `mujoco` wheel
-    /// of the Python that `ISWITCH_PYTHON` names, or else of the `python3` on `PATH`.
+    /// Opens libmujoco once per process. Tries, in this order, the file that `MUJOCO_LIBRARY` names; `libmujoco.so`
+    /// through the dynamic loader; `libmujoco.so*` in `LD_LIBRARY_PATH`; and the `mujoco` wheel of the Python that
+    /// `ISWITCH_PYTHON` names, or of the `python3` on `PATH`.
     ///
     /// # Errors
-    /// [`EnvError::Mujoco`] says what was looked for and how to get it.
+    /// [`EnvError::Mujoco`] lists the locations that were searched and explains how to install libmujoco.
     pub fn open() -> Result<Arc<Self>, EnvError> {
         static OPENED: OnceLock<Result<Arc<MujocoLibrary>, String>> = OnceLock::new();
         OPENED.get_or_init(|| Self::search().map(Arc::new)).clone().map_err(EnvError::Mujoco)
     }
 
-    /// File, or name given to the loader.
+    /// Returns the file, or the name that was passed to the loader.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Version that the library says it has, such as `3.3.7`.
+    /// Returns the version that the library reports, such as `3.3.7`.
     pub fn version(&self) -> String {
-        // SAFETY: mj_versionString takes nothing and gives a pointer to a static, NUL-terminated string.
+        // SAFETY: mj_versionString takes no arguments and returns a pointer to a static, NUL-terminated string.
         unsafe { CStr::from_ptr((self.functions.version)()) }.to_string_lossy().into_owned()
     }
 
@@ -97,9 +97,9 @@ impl MujocoLibrary {
     }
 
     fn load_symbols(path: &Path) -> Result<Self, libloading::Error> {
-        // SAFETY: opening runs the library's initialisers. The user named this file, or it carries MuJoCo's
-        // name in the loader's path or the wheel; MuJoCo's initialisers register plug-ins and touch nothing of
-        // ours.
+        // SAFETY: opening runs the library's initialisers. The user named this file, or it has MuJoCo's name and is
+        // in the loader's path or in the wheel; MuJoCo's initialisers register plug-ins and access nothing of this
+        // program.
         let library = unsafe { Library::new(path) }?;
         // SAFETY: each type is the declaration of the symbol in mujoco.h (see `Functions`). The pointers are
         // copied out of their `Symbol`s and stay valid because `_library` lives as long as they do.
@@ -124,13 +124,13 @@ impl MujocoLibrary {
     }
 }
 
-/// Files named `libmujoco.so*` in the directories of `LD_LIBRARY_PATH`.
+/// Returns the files named `libmujoco.so*` in the directories of `LD_LIBRARY_PATH`.
 fn loader_path_files() -> Vec<PathBuf> {
     let paths = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     std::env::split_paths(&paths).flat_map(|directory| library_files(&directory)).collect()
 }
 
-/// The library inside Python's `mujoco` wheel. Python is only asked where its packages are; the wheel is not imported.
+/// Returns the library files in Python's `mujoco` wheel. Python only locates the package; it does not import it.
 fn python_wheel_files() -> Vec<PathBuf> {
     const ASK: &str =
         "import importlib.util as u; s = u.find_spec('mujoco'); print(s.submodule_search_locations[0])";

@@ -1,7 +1,7 @@
 //! Gymnasium's robots on MuJoCo, whose library is opened at run time.
 //!
-//! The models are this project's own descriptions of the robots, with the geometry and constants that Gymnasium
-//! users know; trajectories equal recorded ones of Gymnasium's environments.
+//! The models are this project's own descriptions of the robots, with Gymnasium's geometry and constants; tests check
+//! that trajectories equal recorded ones of Gymnasium's environments.
 
 mod half_cheetah;
 mod hopper;
@@ -23,20 +23,20 @@ mod tests {
     pub(super) use crate::env::tests::available;
     use crate::env::{Action, Environment};
 
-    /// The fields of each line of a recorded trajectory.
+    /// Returns each line of a recorded trajectory with its fields.
     pub(super) fn recorded(fixture: &str) -> impl Iterator<Item = (&str, Vec<f64>)> {
         let lines = fixture.lines().filter(|line| !line.starts_with('#'));
         lines.map(|line| (line, line.split(',').map(|field| field.parse().unwrap()).collect()))
     }
 
-    /// Whether `b` goes on as `a`, from which it takes over in the middle of a contact.
+    /// Checks that `b` continues bit for bit from a state that `a` saved during a contact.
     pub(super) fn takes_over(a: &mut impl Environment, b: &mut impl Environment, motors: usize) {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let len = a.spec().observation_dim;
         let (mut observed_a, mut observed_b) = (vec![0.0; len], vec![0.0; len]);
         a.reset(&mut rng, &mut observed_a).unwrap();
         b.reset(&mut rng, &mut observed_b).unwrap();
-        // Into contact with the ground, where the solver's warm start matters.
+        // Moves into contact with the ground, where the solver's warm start matters.
         for _ in 0..8 {
             a.step(Action::Continuous(&vec![0.3; motors]), &mut observed_a).unwrap();
         }

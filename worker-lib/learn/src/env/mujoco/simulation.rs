@@ -1,4 +1,4 @@
-//! A MuJoCo model and its state, behind safe functions.
+//! A MuJoCo model and its state, with a safe interface.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_int};
@@ -12,36 +12,36 @@ const STATE_TIME: c_int = 1;
 const STATE_QPOS: c_int = 1 << 1;
 const STATE_QVEL: c_int = 1 << 2;
 
-/// A robot that moves by `coordinates` joints, of which `motors` are driven.
+/// A robot with `coordinates` joint coordinates and `motors` motors.
 pub(super) struct Simulation {
     functions: Functions,
     model: Handle,
     data: Handle,
-    /// The component that holds the actuators' input. Its bit moved from 5 to 6 in MuJoCo 3.5.0.
+    /// State component of the actuators' input. Its bit moved from 5 to 6 in MuJoCo 3.5.0.
     state_control: c_int,
-    /// Time, positions, velocities and the solver's warm start: all that the next step depends on.
+    /// Time, positions, velocities and the solver's warm start: everything on which the next step depends.
     state_all: c_int,
-    /// All positions, then all velocities.
+    /// All positions, followed by all velocities.
     positions_velocities: Vec<f64>,
     library: Arc<MujocoLibrary>,
 }
 
-// SAFETY: model and data are plain heap objects of which this value is the only owner; MuJoCo keeps nothing
-// thread-local between calls, and its documentation allows any thread to work on its own mjData.
+// SAFETY: model and data are plain heap objects that this value alone owns; MuJoCo keeps no thread-local data between
+// calls, and its documentation allows any thread to work on its own mjData.
 unsafe impl Send for Simulation {}
 
 impl Simulation {
-    /// A robot described in MJCF, at its reference position.
+    /// Creates a robot described in MJCF, at its reference position.
     ///
     /// # Errors
-    /// If libmujoco cannot be opened, refuses the model, or lays out its state in an unknown way.
+    /// If libmujoco cannot be opened, rejects the model, or has an unknown state layout.
     pub(super) fn new(mjcf: &str, coordinates: usize, motors: usize) -> Result<Self, EnvError> {
         let library = MujocoLibrary::open()?;
         let functions = library.functions;
         let model = compile_model(&functions, mjcf).map_err(EnvError::Mujoco)?;
-        // SAFETY: `model` is a compiled model that nothing has freed.
+        // SAFETY: `model` is a compiled model that has not been freed.
         let data = unsafe { (functions.make_data)(model) };
-        // Made before the checks below, so that Drop frees model and data when they fail.
+        // Constructed before the checks below, so that Drop frees model and data if a check fails.
         let mut simulation = Self {
             functions,
             model,
@@ -58,7 +58,7 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// Finds the bits of the control and the warm start, by the size that each must have.
+    /// Finds the bits of the control and of the warm start, given the size that each must have.
     fn find_components(&mut self, coordinates: usize, motors: usize) -> Result<(), EnvError> {
         let control = if self.state_size(1 << 5) == motors { 1 << 5 } else { 1 << 6 };
         let warm_start = control >> 1;
@@ -93,14 +93,14 @@ impl Simulation {
         unsafe { (self.functions.set_state)(self.model, self.data, values.as_ptr(), components) }
     }
 
-    /// Goes to the model's reference position, at rest.
+    /// Resets to the model's reference position, at rest.
     pub(super) fn reset(&mut self) {
         // SAFETY: model and data are valid and belong together.
         unsafe { (self.functions.reset_data)(self.model, self.data) }
         self.read_back();
     }
 
-    /// All positions, then all velocities.
+    /// Returns all positions, followed by all velocities.
     pub(super) fn coordinates(&self) -> &[f64] {
         &self.positions_velocities
     }
@@ -111,10 +111,10 @@ impl Simulation {
         self.positions_velocities = values;
     }
 
-    /// Sets all positions, then all velocities, and what follows from them.
+    /// Sets all positions, followed by all velocities, and updates the quantities derived from them.
     ///
     /// # Panics
-    /// If `values` is not twice as long as there are coordinates.
+    /// If the length of `values` is not twice the number of coordinates.
     pub(super) fn set_coordinates(&mut self, values: &[f64]) {
         self.set(STATE_QPOS | STATE_QVEL, values);
         // SAFETY: model and data are valid and belong together.
@@ -122,8 +122,8 @@ impl Simulation {
         self.read_back();
     }
 
-    /// Begins an episode: at the model's reference position, at rest, but for what `disturb` adds to all positions and
-    /// then to all velocities.
+    /// Begins an episode at the model's reference position, at rest. `disturb` modifies all positions, followed by
+    /// all velocities.
     pub(super) fn begin(&mut self, disturb: impl FnOnce(&mut [f64])) {
         self.reset();
         let mut coordinates = self.coordinates().to_vec();
@@ -131,10 +131,10 @@ impl Simulation {
         self.set_coordinates(&coordinates);
     }
 
-    /// Goes on for so many of MuJoCo's steps under that input of the motors.
+    /// Advances by `steps` MuJoCo steps with the motor inputs `control`.
     ///
     /// # Panics
-    /// If there are not as many numbers as motors.
+    /// If the length of `control` is not the number of motors.
     pub(super) fn advance(&mut self, control: &[f64], steps: usize) {
         self.set(self.state_control, control);
         for _ in 0..steps {
@@ -144,14 +144,14 @@ impl Simulation {
         self.read_back();
     }
 
-    /// All that the next step depends on.
+    /// Returns everything on which the next step depends.
     pub(super) fn save(&self) -> Vec<f64> {
         let mut state = vec![0.0; self.state_size(self.state_all)];
         self.get(self.state_all, &mut state);
         state
     }
 
-    /// Goes on from what [`Self::save`] gave.
+    /// Restores the state that [`Self::save`] returned.
     pub(super) fn restore(&mut self, state: &[f64]) -> Result<(), EnvError> {
         check_state(state, self.state_size(self.state_all))?;
         self.set(self.state_all, state);
@@ -159,7 +159,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Whether contacts are solved as before MuJoCo 3.5.0.
+    /// Returns whether the library's contact solver is that of versions before 3.5.0.
     #[cfg(test)]
     pub(super) fn is_older(&self) -> bool {
         ["3.2.", "3.3.", "3.4."].iter().any(|version| self.library.version().starts_with(version))
@@ -168,7 +168,7 @@ impl Simulation {
 
 impl Drop for Simulation {
     fn drop(&mut self) {
-        // SAFETY: both were made by this library, belong to this value alone, and are not used after this.
+        // SAFETY: this library made both objects, this value alone owns them, and they are not used afterwards.
         // MuJoCo's delete functions accept null.
         unsafe {
             (self.functions.delete_data)(self.data);
@@ -180,9 +180,9 @@ impl Drop for Simulation {
 fn compile_model(functions: &Functions, mjcf: &str) -> Result<Handle, String> {
     let text = CString::new(mjcf).map_err(|error| error.to_string())?;
     let mut error = [0_u8; 1000];
-    // SAFETY: `text` is NUL-terminated, the virtual file system may be null, and MuJoCo writes at most the
-    // given number of bytes, NUL included, to `error`. compile and delete get the specification that parse gave,
-    // which is not null there.
+    // SAFETY: `text` is NUL-terminated, the virtual file system may be null, and MuJoCo writes at most the given
+    // number of bytes, including the NUL, to `error`. compile and delete receive the specification that parse
+    // returned, which is not null at that point.
     let model = unsafe {
         let spec = (functions.parse)(
             text.as_ptr(),

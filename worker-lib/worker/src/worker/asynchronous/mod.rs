@@ -1,9 +1,10 @@
-//! A member of an asynchronous job: bytes and a clock in; bytes, a deadline, sums and outcomes out.
+//! A member of an asynchronous job, as a sans-I/O state machine: it takes bytes and a clock, and returns bytes, a
+//! deadline, sums and outcomes.
 //!
-//! It sends one vector at a time, whenever the caller has one, and learns by a Confirm which aggregate took it.
-//! Independently of that it receives the sums, in the order of their numbers and without a gap, so that all members
-//! that apply them have the same weights. If the switch forgets the member it joins again and says which sums it
-//! has; a vector that was under way is then lost, because nobody can tell whether it was summed.
+//! The member sends one vector at a time, whenever the caller has one, and learns from a Confirm which aggregate took
+//! it. Independently of that, it receives the sums in the order of their numbers and without a gap, so that all members
+//! that apply them have the same weights. If the switch forgets the member, the member rejoins and reports which sums
+//! it has; a vector in progress is then lost, because it is unknown whether it was summed.
 
 mod receiver;
 mod sender;
@@ -28,62 +29,64 @@ use sender::Sender;
 
 pub use udp::{Admission, AsyncWorker};
 
-/// Digests that wait to be sent: the network is faster than whoever makes them.
+/// Maximum number of digests that wait to be sent. The limit is not reached in practice, because the network is faster
+/// than the computation of digests.
 const MAX_PENDING_DIGESTS: usize = 8;
 
-/// One aggregate.
+/// The sum of one aggregate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum {
-    /// Its number.
+    /// Number of the aggregate.
     pub aggregate: Round,
-    /// Worker gradients inside it.
+    /// Number of worker gradients in the sum.
     pub contributions: u16,
     /// `[gradient_len]`
     pub vector: Vec<f32>,
 }
 
-/// What became of a vector.
+/// Outcome of a submitted vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Submission {
-    /// It is part of this aggregate.
+    /// The vector is part of this aggregate.
     Admitted(Round),
-    /// It is in no aggregate, or nobody can tell: the job was reset or halted, or the switch has forgotten this member.
+    /// The vector is in no aggregate, or its outcome is unknown: the job was reset or halted, or the switch has
+    /// forgotten this member.
     Lost,
 }
 
-/// The weights of two members differ.
+/// A difference between the weights of two members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divergence {
-    /// After which aggregate.
+    /// Number of the aggregate after which the weights differ.
     pub aggregate: Round,
-    /// Id of the member whose digest was the first of that aggregate.
+    /// Id of the member whose digest was the first for that aggregate.
     pub member: u16,
 }
 
 /// Counters of a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AsyncCounters {
-    /// Vectors that aggregates have taken.
+    /// Number of vectors that aggregates have taken.
     pub admitted: u64,
-    /// Vectors that are lost.
+    /// Number of lost vectors.
     pub lost: u64,
-    /// Sums that the caller has taken.
+    /// Number of sums that the caller has taken.
     pub sums: u64,
-    /// Segments sent for the first time.
+    /// Number of segments sent for the first time.
     pub segments: u64,
-    /// Segments sent again because the switch missed them.
+    /// Number of segments retransmitted because the switch lacked them.
     pub retransmitted: u64,
-    /// Confirms sent.
+    /// Number of Confirms sent.
     pub confirms: u64,
-    /// Helps sent.
+    /// Number of Helps sent.
     pub helps: u64,
-    /// Datagrams that were of no use: repeated or late results, unknown packets.
+    /// Number of datagrams that had no effect: repeated or late results, unknown packets.
     pub ignored: u64,
-    /// How often the switch has forgotten this member and taken it back.
+    /// Number of times that the switch has forgotten this member and readmitted it.
     pub rejoins: u64,
 }
 
-/// A request of the caller that is repeated until the switch answers.
+/// A request of the caller that is retransmitted until the switch answers.
 #[derive(Debug)]
 struct Order {
     id: u32,
@@ -92,11 +95,11 @@ struct Order {
     due: bool,
 }
 
-/// The protocol of a member of an asynchronous job.
+/// Protocol of a member of an asynchronous job.
 #[derive(Debug)]
 pub struct AsyncProtocol {
     enrolment: Enrolment,
-    /// Once the switch has admitted the member.
+    /// Membership; `None` until the switch has admitted the member.
     membership: Option<MembershipState>,
     sender: Sender,
     receiver: Receiver,
@@ -105,15 +108,15 @@ pub struct AsyncProtocol {
     order_outcome: Option<Status>,
     submission: Option<Submission>,
     divergence: Option<Divergence>,
-    /// Later sums are held back until the caller knows it.
+    /// Failure that the caller has not taken yet; later sums are held back until it has.
     failure: Option<Failure>,
-    /// Whether the caller has missed sums and has taken none since: it may not have the state of a peer yet.
+    /// Whether the caller has missed sums and has taken none since: it may not have fetched the state from a peer yet.
     lacks_state: bool,
     counters: AsyncCounters,
 }
 
 impl AsyncProtocol {
-    /// A member that begins to join. `config.join` must ask for the asynchronous mode.
+    /// Creates a member that begins to join. `config.join` must request asynchronous mode.
     pub fn new(config: SessionConfig, now: Instant) -> Self {
         Self {
             enrolment: Enrolment::new(config, now),
@@ -131,47 +134,49 @@ impl AsyncProtocol {
         }
     }
 
-    /// The same with a key: nothing is believed that was not made with it.
+    /// Sets the key of the job: only packets that were authenticated with it are accepted.
     #[must_use]
     pub fn with_key(mut self, authenticator: Authenticator) -> Self {
         self.enrolment.set_key(authenticator);
         self
     }
 
-    /// Whether the job has a key, in the words of somebody who refused this member's and may not be the switch.
+    /// Returns whether the job has a key, according to an unauthenticated answer that refused this member's key; the
+    /// answer may be forged.
     pub fn key_refused(&self) -> Option<bool> {
         self.enrolment.key_refused()
     }
 
-    /// How far joining is.
+    /// Returns the progress of joining.
     pub fn join_progress(&self) -> JoinProgress {
         self.enrolment.progress()
     }
 
-    /// What the switch told when it last admitted the member.
+    /// Returns the membership that the switch granted when it last admitted the member.
     pub fn membership(&self) -> Option<&Membership> {
         self.membership.as_ref().map(MembershipState::get)
     }
 
-    /// How the vector is cut up.
+    /// Returns the layout of the vector: its division into segments.
     pub fn layout(&self) -> &VectorLayout {
         &self.enrolment.config().layout
     }
 
-    /// What was counted so far.
+    /// Returns the current counters.
     pub fn counters(&self) -> AsyncCounters {
         AsyncCounters { rejoins: self.enrolment.rejoins(), ..self.counters }
     }
 
-    /// Whether a vector may be submitted: none is under way, and the sums come in and are taken as they are made. A
-    /// member that lags behind would only add to what it, and perhaps all, have to catch up with.
+    /// Returns whether a vector may be submitted: no vector is in progress, and the sums arrive and are taken as fast
+    /// as they are made. A vector from a member that lags behind would only increase the backlog of this member, and
+    /// perhaps of all.
     pub fn is_ready(&self) -> bool {
         let keeps_up = self.receiver.ready_len() <= 1 && !self.receiver.lags();
         self.enrolment.is_member() && self.sender.is_idle() && self.submission.is_none() && keeps_up
     }
 
-    /// Whether there is room for results. If not, datagrams had better stay in the receive buffer until
-    /// [`Self::take_sum`].
+    /// Returns whether there is room for results. If not, leave datagrams in the receive buffer until
+    /// [`Self::take_sum`] makes room.
     pub fn has_room(&self) -> bool {
         self.receiver.has_room()
     }
@@ -182,32 +187,33 @@ impl AsyncProtocol {
         self.sender.begin(now, vector, self.enrolment.requests());
     }
 
-    /// What became of the vector, once.
+    /// Returns the outcome of the submitted vector, once.
     pub fn take_submission(&mut self) -> Option<Submission> {
         self.submission.take()
     }
 
-    /// The next sum in order.
+    /// Returns the next sum in order.
     pub fn take_sum(&mut self) -> Option<Sum> {
         let sum = self.receiver.take()?;
         self.counters.sums += 1;
-        // What is taken while a failure waits comes before it.
+        // Sums that are taken while a failure is pending precede the failure.
         self.lacks_state &= self.failure.is_some();
         Some(sum)
     }
 
-    /// Gives the memory of a sum back.
+    /// Returns the memory of a sum for reuse.
     pub fn recycle(&mut self, vector: Vec<f32>) {
         self.receiver.recycle(vector);
     }
 
-    /// The first aggregate that is not complete here.
+    /// Returns the first aggregate that is not complete here.
     pub fn next_aggregate(&self) -> Round {
         self.receiver.next()
     }
 
-    /// Why the member cannot simply go on, once, when the sums before it are taken. After [`Failure::Missed`]
-    /// the caller lacks sums and needs the state of a peer. Sums continue at the aggregate that it names.
+    /// Returns, once, the reason why the member cannot continue as before; only after the sums that precede the failure
+    /// have been taken. After [`Failure::Missed`], the caller lacks sums and needs the state of a peer; the sums
+    /// continue at the aggregate that the failure names.
     pub fn take_failure(&mut self) -> Option<Failure> {
         if self.receiver.ready_len() > 0 {
             return None;
@@ -218,8 +224,8 @@ impl AsyncProtocol {
         failure
     }
 
-    /// Tells the switch a digest of the weights after an aggregate. If another member's differs, see
-    /// [`Self::take_divergence`].
+    /// Sends the switch a digest of the weights after an aggregate. If the digest of another member differs,
+    /// [`Self::take_divergence`] reports it.
     pub fn tell_digest(&mut self, aggregate: Round, digest: u64) {
         if self.digests.len() == MAX_PENDING_DIGESTS {
             self.digests.pop_front();
@@ -227,14 +233,14 @@ impl AsyncProtocol {
         self.digests.push_back(DigestRepr { round: aggregate, digest });
     }
 
-    /// Whether the switch has found the weights of this member to differ from another's, once.
+    /// Returns, once, whether the switch has found a difference between the weights of this member and another's.
     pub fn take_divergence(&mut self) -> Option<Divergence> {
         self.divergence.take()
     }
 
-    /// Sends SetH, Reset, Halt or FBcast until the switch answers, see [`Self::take_order_outcome`]. Replaces an
-    /// earlier one that was not answered. A Reset concerns the present incarnation of the job, also if it is repeated
-    /// in a later one.
+    /// Sends SetH, Reset, Halt or FBcast and retransmits it until the switch answers, see [`Self::take_order_outcome`].
+    /// Replaces an earlier unanswered order. A Reset concerns the present incarnation of the job, even if it is
+    /// retransmitted during a later one.
     pub fn order(&mut self, now: Instant, body: ControlBody<'static>) {
         let body = match (body, &self.membership) {
             (ControlBody::Reset { .. }, Some(membership)) => {
@@ -248,12 +254,12 @@ impl AsyncProtocol {
         self.order_outcome = None;
     }
 
-    /// The switch's answer to [`Self::order`], once.
+    /// Returns the switch's answer to [`Self::order`], once.
     pub fn take_order_outcome(&mut self) -> Option<Status> {
         self.order_outcome.take()
     }
 
-    /// When [`Self::handle_timeout`] is due.
+    /// Returns the time at which [`Self::handle_timeout`] is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let own = self.enrolment.poll_timeout();
         if !self.enrolment.is_member() {
@@ -264,7 +270,7 @@ impl AsyncProtocol {
         exchange.into_iter().chain([own, order]).flatten().min()
     }
 
-    /// Lets time pass.
+    /// Handles the timers that have expired by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.enrolment.handle_timeout(now);
         if self.enrolment.is_member() {
@@ -276,7 +282,7 @@ impl AsyncProtocol {
         }
     }
 
-    /// Takes in a datagram of the switch, or a super-frame of datagrams of `stride` bytes.
+    /// Handles a datagram from the switch, or a super-frame of datagrams of `stride` bytes.
     pub fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
         for bytes in payload.chunks(stride.max(1)) {
             let used = match class {
@@ -290,7 +296,7 @@ impl AsyncProtocol {
         }
     }
 
-    /// Writes the next packets into `buffer` and returns their class and the bytes of each.
+    /// Writes the next packets into `buffer`; returns their class and the length of each in bytes.
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<(Class, usize)> {
         buffer.clear();
         let resume = self.resume();
@@ -313,12 +319,12 @@ impl AsyncProtocol {
             .or_else(|| sender.poll_transmit(now, requests, counters, buffer))
     }
 
-    /// Writes a control packet into `buffer`. A request of zero wants no answer.
+    /// Writes a control packet into `buffer`. A `request` of zero asks for no answer.
     pub fn emit(&self, request: u32, body: ControlBody<'_>, buffer: &mut Vec<u8>) -> (Class, usize) {
         self.enrolment.emit(request, body, buffer)
     }
 
-    /// What to tell a switch that has forgotten this member.
+    /// Returns the position that a Join to a switch that has forgotten this member reports.
     fn resume(&self) -> Option<ResumeRepr> {
         self.membership.as_ref()?.resume(Position {
             next: self.receiver.next(),
@@ -344,12 +350,12 @@ impl AsyncProtocol {
         let SessionConfig { job, layout, recv_buffer_bytes, .. } = *self.enrolment.config();
         if let Some(known) = &mut self.membership {
             known.readmit(membership);
-            // Who still lacks the state has to know at which aggregate it is needed now.
+            // A member that still lacks the state needs to know at which aggregate it now needs that state.
             if membership.standing != Standing::Resumed || self.lacks_state {
                 self.miss(membership.start);
             }
         } else {
-            // The caller learns it from the membership.
+            // The caller learns the start from the membership.
             self.membership = Some(MembershipState::new(membership));
             let beginning = history::begin(membership.boot, job, membership.start);
             self.lacks_state = membership.history != beginning;
@@ -362,7 +368,7 @@ impl AsyncProtocol {
         self.receiver.restart(now, membership.start, membership.history, membership.boot);
     }
 
-    /// The vector under way, if there is one, is in no aggregate as far as anybody can tell.
+    /// Gives up the vector in progress, if there is one: as far as is known, no aggregate contains it.
     fn lose_vector(&mut self) {
         if self.sender.give_up() {
             self.counters.lost += 1;
@@ -375,23 +381,23 @@ impl AsyncProtocol {
         self.enrolment.join(now);
     }
 
-    /// The caller lacks sums before that aggregate.
+    /// Notes that the caller lacks the sums before that aggregate.
     fn miss(&mut self, next: Round) {
         if self.lacks_state {
-            // They come after a state that perhaps no peer has any more.
+            // These sums follow a state that no peer may have any more.
             self.receiver.discard_ready();
         }
         self.lacks_state = true;
         self.fail(Failure::Missed(next));
     }
 
-    /// The vector under way is not concerned: see [`Self::lose_vector`].
+    /// Reports a failure to the caller. The vector in progress is not affected, see [`Self::lose_vector`].
     fn fail(&mut self, failure: Failure) {
         self.failure = Some(failure);
         self.receiver.hold(true);
     }
 
-    /// The switch takes nothing, or not this vector.
+    /// Handles a refusal: the switch accepts no contributions at all, or not this vector.
     fn refused(&mut self, failure: Failure) {
         self.lose_vector();
         self.fail(failure);
@@ -413,7 +419,7 @@ impl AsyncProtocol {
     fn handle_ack(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) {
         let Some(membership) = &mut self.membership else { return };
         if ack.status == Status::Challenge {
-            // The answer to a Join that was late: this is a member by now.
+            // A late answer to a Join; this is already a member.
             return;
         }
         match membership.hear(ack) {
@@ -421,7 +427,7 @@ impl AsyncProtocol {
             Run::Past => return,
             Run::New => return self.forgotten(now),
         }
-        // The ids of Joins are counted apart.
+        // Joins have their own sequence of request ids.
         let is_join = ack.action == Action::Join;
         if !is_join && self.order.as_ref().is_some_and(|order| order.id == request) {
             self.order = None;
@@ -445,7 +451,7 @@ impl AsyncProtocol {
             (Status::StaleRound, Action::Help) => {
                 if self.receiver.lacks_before(ack.round) {
                     let next = self.receiver.latest_from(ack.round);
-                    // What has been summed until then is not known here.
+                    // The history before that aggregate is unknown here.
                     let boot = ack.boot;
                     self.receiver.restart(now, next, 0, boot);
                     self.receiver.ask();

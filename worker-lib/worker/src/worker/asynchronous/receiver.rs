@@ -14,29 +14,29 @@ use crate::worker::bitmap::Bitmap;
 use crate::worker::requests::{MAX_HELPS_AT_ONCE, Question, Requests, range_of};
 use crate::worker::timer::RetryTimer;
 
-/// Aggregates that may be incomplete at once: the next, and later ones whose results overtake it.
+/// Maximum number of incomplete aggregates: the next one, and later ones whose results overtake it.
 const INCOMING_AGGREGATES: usize = 4;
-/// Memory for sums that wait for the caller: one that writes a checkpoint meanwhile does not lose its place,
-/// which the switch keeps only as long as it remembers the sums.
+/// Memory for sums that wait for the caller. It lets a caller pause, for example to write a checkpoint, for longer than
+/// the switch keeps the sums.
 const READY_LEN_BYTES: usize = 64 << 20;
-/// At least and at most so many of them.
+/// Minimum and maximum number of sums that wait for the caller.
 const READY_SUMS: RangeInclusive<usize> = 4..=4096;
 
 #[derive(Debug)]
 pub(super) struct Receiver {
     layout: VectorLayout,
     boot: u64,
-    /// With which results are tagged, if they are.
+    /// Key that tags results; `None` if they are not tagged.
     tag_key: Option<TagKey>,
     /// The first aggregate that is not complete.
     next: Round,
-    /// Stands for the sums before it, see [`iswitch_protocol::history`]; zero if they are not known.
+    /// History of the sums before `next`, see [`iswitch_protocol::history`]; zero if it is not known.
     history: u64,
-    /// The latest aggregate of which anything was heard.
+    /// The latest aggregate of which any result was received.
     latest: Round,
-    /// What it was when the next one was last asked for.
+    /// Value of `latest` when the next aggregate was last requested.
     asked_at: Round,
-    /// Those from `next` on, each at its number modulo their count.
+    /// Incomplete aggregates from `next` on, each at the index that `place_of` returns.
     incoming: Vec<Incoming>,
     ready: VecDeque<Sum>,
     ready_max: usize,
@@ -94,12 +94,12 @@ impl Receiver {
         }
     }
 
-    /// Believes only results with a tag from now on, or any.
+    /// Sets the key that results must be tagged with from now on; `None` accepts results without tags.
     pub(super) fn set_tag_key(&mut self, key: Option<TagKey>) {
         self.tag_key = key;
     }
 
-    /// Goes on at an aggregate; what is ready stays, what is incomplete is forgotten.
+    /// Continues at an aggregate. Sums that are ready are kept; incomplete ones are discarded.
     pub(super) fn restart(&mut self, now: Instant, next: Round, history: u64, boot: u64) {
         (self.next, self.latest, self.asked_at) = (next, next, next);
         (self.history, self.boot) = (history, boot);
@@ -109,58 +109,58 @@ impl Receiver {
         self.timer.restart(now);
     }
 
-    /// The first aggregate that is not complete.
+    /// Returns the first aggregate that is not complete.
     pub(super) fn next(&self) -> Round {
         self.next
     }
 
-    /// Stands for the sums before it.
+    /// Returns the history of the sums before that aggregate.
     pub(super) fn history(&self) -> u64 {
         self.history
     }
 
-    /// Sums that wait to be taken.
+    /// Returns the number of sums that wait to be taken.
     pub(super) fn ready_len(&self) -> usize {
         self.ready.len()
     }
 
-    /// Holds back what becomes complete from now on, or no longer.
+    /// Sets whether sums that become complete from now on are held back.
     pub(super) fn hold(&mut self, held: bool) {
         self.held = held;
     }
 
-    /// Whether results that come now are kept, if they come in order.
+    /// Returns whether results that arrive now, in order, are kept.
     pub(super) fn has_room(&self) -> bool {
         self.ready.len() < self.ready_max
     }
 
-    /// Whether the switch is several aggregates ahead of this member.
+    /// Returns whether the switch is several aggregates ahead of this member.
     pub(super) fn lags(&self) -> bool {
         self.latest.distance_from(self.next) >= INCOMING_AGGREGATES as u32
     }
 
-    /// The next sum in order.
+    /// Returns the next sum in order.
     pub(super) fn take(&mut self) -> Option<Sum> {
         let sum = self.ready.pop_front()?;
         self.collect();
         Some(sum)
     }
 
-    /// Forgets the sums that wait to be taken.
+    /// Discards the sums that wait to be taken.
     pub(super) fn discard_ready(&mut self) {
         for sum in std::mem::take(&mut self.ready) {
             self.recycle(sum.vector);
         }
     }
 
-    /// Gives the memory of a sum back.
+    /// Returns the memory of a sum for reuse.
     pub(super) fn recycle(&mut self, vector: Vec<f32>) {
         if vector.len() == self.layout.gradient_len() as usize && self.spare.len() < *READY_SUMS.start() {
             self.spare.push(vector);
         }
     }
 
-    /// Takes in a result. False if it was of no use.
+    /// Handles a result; returns false if it had no effect.
     pub(super) fn handle_result(&mut self, now: Instant, bytes: &[u8]) -> bool {
         let content = match &self.tag_key {
             None => Some(bytes),
@@ -194,11 +194,12 @@ impl Receiver {
         true
     }
 
-    /// After results came: what is complete is ready, what was overtaken is asked for.
+    /// Acts on new results: moves complete sums to the ready ones, and asks for an aggregate that later results have
+    /// overtaken.
     pub(super) fn follow(&mut self) {
         self.collect();
         let is_overtaken = self.next.is_before(self.latest) && self.incoming_mut(self.next).remaining > 0;
-        // Asked for again with each later aggregate: soon the switch will no longer keep it.
+        // The request is repeated with each later aggregate, because the switch soon stops keeping this one.
         if is_overtaken && self.asked_at != self.latest {
             self.asked_at = self.latest;
             self.helps.clear();
@@ -210,7 +211,7 @@ impl Receiver {
         self.timer.deadline()
     }
 
-    /// Asks for the next aggregate after a silence: its results may be lost, or nobody may have made them.
+    /// After a silence, asks for the next aggregate: its results may be lost, or it may not be finished yet.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         if self.timer.expire(now) {
             self.helps.clear();
@@ -218,7 +219,7 @@ impl Receiver {
         }
     }
 
-    /// Writes the next Help into the empty `buffer` and returns its class and length.
+    /// Writes the next Help into the empty `buffer`; returns its class and length.
     pub(super) fn poll_transmit(
         &mut self,
         now: Instant,
@@ -233,8 +234,8 @@ impl Receiver {
         Some(requests.emit_question(now, &mut self.timer, wanted, Question::Help, buffer))
     }
 
-    /// A Help was answered. If it is about the next aggregate, a member that does not know what has been summed before
-    /// learns it.
+    /// Handles the answer to a Help. If the answer is about the next aggregate, a member that does not know the history
+    /// before it learns that history.
     pub(super) fn handle_help_answer(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) {
         if self.history == 0 && ack.missing.is_some_and(|asked| asked.range.round == self.next) {
             self.history = ack.history;
@@ -242,18 +243,18 @@ impl Receiver {
         self.timer.note_answer(now, request);
     }
 
-    /// Whether an aggregate that the switch no longer keeps is still incomplete here.
+    /// Returns whether an aggregate that the switch no longer keeps is still incomplete here.
     pub(super) fn lacks_before(&self, oldest_kept: Round) -> bool {
         self.next.is_before(oldest_kept)
     }
 
-    /// Where to go on when the aggregates before `oldest_kept` are gone: at the latest of which anything was heard. The
-    /// oldest would be gone as well when it is asked for.
+    /// Returns the aggregate at which to continue when those before `oldest_kept` are gone: the latest of which any
+    /// result was received. The oldest one could be gone as well by the time it is requested.
     pub(super) fn latest_from(&self, oldest_kept: Round) -> Round {
         if self.latest.is_before(oldest_kept) { oldest_kept } else { self.latest }
     }
 
-    /// Moves what is complete to what is ready, in order, while there is room.
+    /// Moves complete sums to the ready ones, in order, while there is room.
     fn collect(&mut self) {
         let segments = self.layout.segment_count();
         while !self.held && self.has_room() && self.incoming_mut(self.next).remaining == 0 {
@@ -265,7 +266,7 @@ impl Receiver {
             incoming.clear(segments);
             self.ready.push_back(Sum { aggregate, contributions, vector });
             self.next = aggregate.next();
-            // Who does not know what has been summed before cannot say what it has now.
+            // A member that does not know the history before an aggregate cannot know the history after it.
             if self.history != 0 {
                 self.history = history::after(self.history, self.boot, aggregate);
             }
@@ -275,7 +276,7 @@ impl Receiver {
         }
     }
 
-    /// Asks for what is missing of the next aggregate.
+    /// Asks for the missing segments of the next aggregate.
     pub(super) fn ask(&mut self) {
         let round = self.next;
         let missing = self.incoming[place_of(round)].received.zero_ranges(self.layout.segment_count());
@@ -287,7 +288,7 @@ impl Receiver {
     }
 }
 
-/// Where an aggregate lies among those that may be incomplete.
+/// Returns the index of an aggregate in `incoming`.
 fn place_of(round: Round) -> usize {
     round.get() as usize % INCOMING_AGGREGATES
 }

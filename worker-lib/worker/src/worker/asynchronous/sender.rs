@@ -1,8 +1,8 @@
 //! The vector that a member of an asynchronous job is sending.
 //!
-//! Nothing but a Confirm tells that a segment has arrived: the sums that come back may be made of other
-//! members' vectors. So each super-frame is followed by a Confirm of its segments; what the switch misses is
-//! sent again, what it has makes room in the window for the next.
+//! Only a Confirm tells whether a segment has arrived, because the sums may consist of other members' vectors. The
+//! sender therefore follows each super-frame with a Confirm of its segments. Segments that the switch lacks are
+//! retransmitted; segments that it has make room in the window for the next ones.
 
 use std::collections::VecDeque;
 
@@ -23,34 +23,34 @@ use crate::worker::window::MIN_WINDOW;
 #[derive(Debug)]
 pub(super) struct Sender {
     layout: VectorLayout,
-    /// `[gradient_len]`, of use while a vector is under way.
+    /// `[gradient_len]`; valid while a vector is in progress.
     vector: Vec<f32>,
-    /// Number of the vector under way, or of the next.
+    /// Number of the vector in progress, or of the next one.
     number: Round,
     current: Option<Progress>,
-    /// Id of the first request that can be about it.
+    /// Id of the first request that can be about the current vector.
     first_request: u32,
     window: u32,
     max_window: u32,
-    /// With which data packets are tagged, if they are.
+    /// Key that tags data packets; `None` if data is not tagged.
     tag_key: Option<TagKey>,
     /// Segments that the switch has.
     confirmed: Bitmap,
-    /// Segments that it misses.
+    /// Segments that the switch lacks.
     resend: Bitmap,
     /// Ranges to be confirmed.
     confirms: VecDeque<RangeRepr>,
     timer: RetryTimer,
 }
 
-/// How far the vector is.
+/// Progress of the vector.
 #[derive(Clone, Copy, Debug)]
 struct Progress {
-    /// The first segment that was never sent.
+    /// First segment that has never been sent.
     unsent: u32,
-    /// Segments sent, and neither confirmed nor missed.
+    /// Number of segments sent that are neither confirmed nor reported missing.
     in_flight: u32,
-    /// Segments that wait to be sent again.
+    /// Number of segments that wait to be retransmitted.
     resend: u32,
     /// Whether losses have narrowed the window since the last confirmation.
     narrowed: bool,
@@ -75,7 +75,7 @@ impl Sender {
         }
     }
 
-    /// The member was admitted: its vectors are numbered from here (requirement V-2).
+    /// Resets the sender after the member was admitted: its vectors are numbered from `first` on (requirement V-2).
     pub(super) fn admitted(&mut self, first: Round, max_window: u32, keys: Option<DataKeys>) {
         self.tag_key = keys.map(|keys| keys.contribution);
         self.current = None;
@@ -98,12 +98,12 @@ impl Sender {
         self.current = Some(Progress { unsent: 0, in_flight: 0, resend: 0, narrowed: false });
     }
 
-    /// Whether a request is about the vector under way, and not a late one about an earlier vector.
+    /// Returns whether a request is about the vector in progress, and not a late one about an earlier vector.
     pub(super) fn is_about_current(&self, request: u32) -> bool {
         self.current.is_some() && request.wrapping_sub(self.first_request) <= u32::MAX / 2
     }
 
-    /// Gives up the vector under way; its number is not used again. True if there was one.
+    /// Gives up the vector in progress; its number is not used again. Returns whether there was one.
     pub(super) fn give_up(&mut self) -> bool {
         let was_sending = self.current.take().is_some();
         if was_sending {
@@ -116,7 +116,7 @@ impl Sender {
         self.current.map(|_| self.timer.deadline())
     }
 
-    /// Asks for everything that is not confirmed after a silence.
+    /// After a silence, asks for everything that is not confirmed.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         let Some(progress) = self.current else { return };
         if !self.timer.expire(now) {
@@ -126,12 +126,12 @@ impl Sender {
         let (number, unconfirmed) = (self.number, self.confirmed.zero_ranges(progress.unsent));
         self.confirms.extend(unconfirmed.take(MAX_HELPS_AT_ONCE).map(|range| range_of(number, range)));
         if self.confirms.is_empty() {
-            // All is there: what is not known is which aggregate took it.
+            // All segments have arrived; only the aggregate that took the vector is still unknown.
             self.push_confirm(0, 0);
         }
     }
 
-    /// Writes the next packets into the empty `buffer` and returns their class and the bytes of each.
+    /// Writes the next packets into the empty `buffer`; returns their class and the length of each in bytes.
     pub(super) fn poll_transmit(
         &mut self,
         now: Instant,
@@ -157,7 +157,7 @@ impl Sender {
         (!buffer.is_empty()).then(|| (Class::Data, full_len.min(buffer.len())))
     }
 
-    /// Takes in the Ack of a Confirm. The aggregate that took the vector, once it is known.
+    /// Handles the Ack of a Confirm; returns the aggregate that took the vector, once it is known.
     pub(super) fn handle_confirmed(
         &mut self,
         now: Instant,
@@ -174,7 +174,7 @@ impl Sender {
         let (mut news, mut lost) = (0, 0);
         for (bit, index) in (0..missing.range.count).zip(missing.range.first..progress.unsent) {
             let is_missing = missing.bitmap[bit as usize / 8] >> (bit % 8) & 1 == 1;
-            // Once confirmed is confirmed: Acks may overtake each other.
+            // A confirmation is final: a reordered older Ack must not revoke it.
             if self.confirmed.get(index) || is_missing && self.resend.get(index) {
                 continue;
             }
@@ -210,7 +210,7 @@ impl Sender {
         self.confirms.push_back(range_of(self.number, first..end));
     }
 
-    /// Writes segments that the switch misses.
+    /// Writes segments that the switch lacks.
     fn emit_resends(&mut self, counters: &mut AsyncCounters, buffer: &mut Vec<u8>) {
         let Some(mut progress) = self.current else { return };
         let (mut first, mut from) = (None, 0);
@@ -230,7 +230,7 @@ impl Sender {
         }
     }
 
-    /// Writes segments that were never sent, as many as the window allows.
+    /// Writes segments that have never been sent, as many as the window allows.
     fn emit_fresh(&mut self, counters: &mut AsyncCounters, buffer: &mut Vec<u8>) {
         let Some(mut progress) = self.current else { return };
         let first = progress.unsent;

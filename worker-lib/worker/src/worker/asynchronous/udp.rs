@@ -1,4 +1,4 @@
-//! The asynchronous worker: a thread of its own drives the protocol over a UDP socket.
+//! The asynchronous worker: a separate thread drives the protocol over a UDP socket.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -21,22 +21,22 @@ use crate::worker::link::Link;
 use crate::worker::outcome::{accept, forgotten_is_done, round_error};
 use crate::worker::protocol::Membership;
 
-/// Datagrams or super-frames received before the caller's side is looked at.
+/// Number of datagrams or super-frames received before the thread attends to the caller's requests again.
 const RECEIVES_PER_TURN: usize = 64;
 
-/// What became of a vector that was submitted.
+/// Outcome of a submitted vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// The number that [`AsyncWorker::submit`] returned.
+    /// The sequence number that [`AsyncWorker::submit`] returned.
     pub sequence: u64,
-    /// The aggregate that took it; `None` if it was lost.
+    /// Number of the aggregate that took the vector; `None` if the vector was lost.
     pub aggregate: Option<u32>,
 }
 
-/// A worker that has joined an asynchronous job. Several threads may use it: one submits vectors, another takes
-/// sums.
+/// A worker that has joined an asynchronous job. Several threads may use it: for example, one submits vectors and
+/// another takes sums.
 ///
-/// Its own thread (GA, gradient aggregation, in the paper's pipeline) sends and receives. Dropping the worker leaves
+/// A separate thread (GA, gradient aggregation, in the paper's pipeline) sends and receives. Dropping the worker leaves
 /// the job.
 ///
 /// ```no_run
@@ -61,28 +61,28 @@ pub struct AsyncWorker {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// A vector may be submitted, or the worker is closed.
+    /// Notified when a vector may be submitted or the worker is closed.
     ready: Condvar,
-    /// There is a sum, a failure, or the worker is closed.
+    /// Notified when a sum or a failure is available or the worker is closed.
     sums: Condvar,
-    /// The switch has answered an order, or the worker is closed.
+    /// Notified when the switch has answered an order or the worker is closed.
     answered: Condvar,
-    /// Held by the caller whose order is under way.
+    /// Held by the caller whose order is in progress.
     ordering: Mutex<()>,
     wake: UnixStream,
 }
 
-/// What the callers and the thread hand each other.
+/// State that the callers and the thread exchange.
 #[derive(Debug, Default)]
 struct State {
     is_ready: bool,
     is_closed: bool,
     next_sequence: u64,
-    /// A vector on its way to the thread.
+    /// Vector on its way from a caller to the thread.
     outgoing: Option<Vec<f32>>,
     spare: Vec<Vec<f32>>,
     admissions: VecDeque<Admission>,
-    /// At most one: the protocol keeps the others.
+    /// The next sum for the caller. At most one: the protocol keeps the others.
     sum: Option<Sum>,
     digests: Vec<DigestRepr>,
     order: Option<ControlBody<'static>>,
@@ -97,7 +97,7 @@ impl Shared {
     }
 
     fn wake(&self) {
-        // Full: so many wake-ups are pending that one more tells nothing.
+        // If the socket is full, enough wake-ups are pending already.
         let _ = (&self.wake).write(&[0]);
     }
 
@@ -111,7 +111,7 @@ impl Shared {
 }
 
 impl AsyncWorker {
-    /// Joins a job in asynchronous mode and waits until all its workers have.
+    /// Joins a job in asynchronous mode and waits until all its workers have joined.
     pub fn join(options: JoinOptions) -> Result<Self, JoinError> {
         let mut link = Link::open(&options)?;
         let (protocol, buffer) =
@@ -144,23 +144,23 @@ impl AsyncWorker {
         Ok(Self { shared, membership, gradient_len, thread: Some(thread) })
     }
 
-    /// What the switch told when the worker joined.
+    /// Returns the membership that the switch granted when the worker joined.
     pub fn membership(&self) -> &Membership {
         &self.membership
     }
 
-    /// Floats in each vector.
+    /// Returns the number of floats in each vector.
     pub fn gradient_len(&self) -> usize {
         self.gradient_len
     }
 
-    /// The protocol's counters.
+    /// Returns the protocol's counters.
     pub fn counters(&self) -> AsyncCounters {
         self.shared.lock().counters
     }
 
-    /// Waits until a vector may be submitted: the last one is part of an aggregate, and the sums are taken as they
-    /// come.
+    /// Waits until a vector may be submitted: the last one is part of an aggregate, and the sums are taken as fast as
+    /// they arrive.
     pub fn wait_ready(&self) -> Result<(), AggregateError> {
         let state = self.shared.lock();
         let state = self
@@ -171,19 +171,19 @@ impl AsyncWorker {
         if state.is_closed { Err(AggregateError::Closed) } else { Ok(()) }
     }
 
-    /// Hands a vector (`[gradient_len]`) over to be sent; returns its number among those of this worker. Blocks like
-    /// [`Self::wait_ready`], but not until the vector is sent.
+    /// Submits a vector (`[gradient_len]`) for sending; returns its sequence number among the vectors of this worker.
+    /// Blocks like [`Self::wait_ready`], but does not wait until the vector is sent.
     pub fn submit(&self, vector: &[f32]) -> Result<u64, AggregateError> {
         loop {
             self.wait_ready()?;
-            // Another thread may have been faster.
+            // Another thread may have submitted a vector in the meantime.
             if let Some(sequence) = self.try_submit(vector)? {
                 return Ok(sequence);
             }
         }
     }
 
-    /// As [`Self::submit`], but does not wait: `None` if no vector may be submitted now.
+    /// Works like [`Self::submit`], but does not wait: returns `None` if no vector may be submitted now.
     pub fn try_submit(&self, vector: &[f32]) -> Result<Option<u64>, AggregateError> {
         check_vector(vector, self.gradient_len)?;
         let mut state = self.shared.lock();
@@ -204,11 +204,11 @@ impl AsyncWorker {
         Ok(Some(sequence))
     }
 
-    /// Takes the next sum, in order and without a gap, into `sum` (`[gradient_len]`). Returns the number of the
-    /// aggregate and the worker gradients inside it.
+    /// Copies the next sum, in order and without a gap, into `sum` (`[gradient_len]`). Returns the number of the
+    /// aggregate and the number of worker gradients in it.
     ///
-    /// After [`AggregateError::MissedRounds`] sums are missing and the state of another worker is needed before the
-    /// next one.
+    /// After [`AggregateError::MissedRounds`], sums are missing; the caller needs the state of another worker before it
+    /// applies the next sum.
     pub fn recv_sum(&self, sum: &mut [f32]) -> Result<(u32, u16), AggregateError> {
         if sum.len() != self.gradient_len {
             return Err(AggregateError::WrongLength { actual: sum.len(), expected: self.gradient_len });
@@ -219,7 +219,7 @@ impl AsyncWorker {
             .sums
             .wait_while(state, |state| state.sum.is_none() && state.failure.is_none() && !state.is_closed)
             .unwrap_or_else(PoisonError::into_inner);
-        // What is there after a failure comes after it.
+        // A sum that is present together with a failure follows the failure.
         if let Some(failure) = state.failure.take() {
             return Err(failure);
         }
@@ -231,40 +231,40 @@ impl AsyncWorker {
         Ok((next.aggregate.get(), next.contributions))
     }
 
-    /// What became of the vectors submitted so far, in their order; each is told once.
+    /// Returns the outcomes of the submitted vectors in order of submission, each once.
     pub fn poll_admission(&self) -> Option<Admission> {
         self.shared.lock().admissions.pop_front()
     }
 
-    /// Tells the switch a digest of the weights after an aggregate, to be compared with those of the others. If it
-    /// differs from another's, [`Self::recv_sum`] fails with [`AggregateError::Diverged`].
+    /// Sends the switch a digest of the weights after an aggregate, for comparison with those of the other workers. If
+    /// the digests differ, [`Self::recv_sum`] fails with [`AggregateError::Diverged`].
     pub fn tell_digest(&self, aggregate: u32, digest: u64) {
         self.shared.lock().digests.push(DigestRepr { round: Round::new(aggregate), digest });
         self.shared.wake();
     }
 
-    /// Pins the threshold H, from the next aggregate on; zero lets it follow the members again.
+    /// Pins the threshold H of the job from the next aggregate on; zero lets H follow the number of members again.
     pub fn set_threshold(&self, threshold: u16) -> Result<(), AggregateError> {
         self.order(ControlBody::SetH { threshold })
     }
 
-    /// Clears the job at the switch and ends a halt. All workers join again: vectors in flight are lost, and a worker
-    /// that lacks a sum which others have received gets [`AggregateError::MissedRounds`].
+    /// Clears the job at the switch and ends a halt. All workers rejoin: vectors in flight are lost, and a worker that
+    /// lacks a sum that others have received gets [`AggregateError::MissedRounds`].
     pub fn reset(&self) -> Result<(), AggregateError> {
         forgotten_is_done(self.order(ControlBody::RESET))
     }
 
-    /// Suspends the job: contributions are refused until a [`Self::reset`].
+    /// Suspends the job: the switch refuses contributions until a [`Self::reset`].
     pub fn halt(&self) -> Result<(), AggregateError> {
         self.order(ControlBody::Halt)
     }
 
-    /// Ends all calls that wait, and those to come, with [`AggregateError::Closed`].
+    /// Closes the worker: all pending and future calls end with [`AggregateError::Closed`].
     pub fn close(&self) {
         self.shared.close();
     }
 
-    /// One order at a time; waits for the switch to answer.
+    /// Sends an order and waits for the switch to answer. Only one order is in progress at a time.
     fn order(&self, body: ControlBody<'static>) -> Result<(), AggregateError> {
         let _ordering = self.shared.ordering.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.shared.lock();
@@ -283,13 +283,13 @@ impl Drop for AsyncWorker {
     fn drop(&mut self) {
         self.shared.close();
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been printed; dropping must not raise another.
+            // The panic of the thread has already been printed; dropping must not panic again.
             let _ = thread.join();
         }
     }
 }
 
-/// The side of the thread.
+/// The network thread's side of a worker.
 struct Network {
     shared: Arc<Shared>,
     link: Link,
@@ -298,7 +298,7 @@ struct Network {
     buffer: Vec<u8>,
     woken: UnixStream,
     poll: PollSet,
-    /// Number of the vector under way.
+    /// Sequence number of the vector in progress.
     sequence: u64,
 }
 
@@ -310,18 +310,18 @@ impl Network {
             drop(state);
             self.shared.close();
         }
-        // Best effort: if it is lost, the lease ends the membership.
+        // Best effort: if the Leave is lost, the lease ends the membership.
         let (class, stride) = self.protocol.emit(0, ControlBody::Leave, &mut self.buffer);
         let _ = self.link.send(class, &self.buffer, stride);
     }
 
-    /// Until the worker is closed, or the socket fails.
+    /// Serves until the worker is closed or the socket fails.
     fn serve(&mut self) -> io::Result<()> {
         self.link.last_heard = self.link.now();
         while self.exchange() {
             let is_refused = matches!(self.protocol.join_progress(), JoinProgress::Refused(..));
             if is_refused && self.shared.lock().failure.is_some() {
-                // The switch does not take this worker back.
+                // The switch does not readmit this worker.
                 self.shared.close();
                 break;
             }
@@ -332,7 +332,7 @@ impl Network {
             self.wait()?;
             for _ in 0..RECEIVES_PER_TURN {
                 if !self.protocol.has_room() {
-                    // Not deaf, but busy: that is no silence of the switch.
+                    // The worker does not read now: this must not count as silence of the switch.
                     self.link.last_heard = self.link.now();
                     break;
                 }
@@ -364,7 +364,7 @@ impl Network {
         Ok(())
     }
 
-    /// Takes what the callers have, gives them what there is. False if the worker is closed.
+    /// Takes the callers' requests and passes results to the callers. Returns false if the worker is closed.
     fn exchange(&mut self) -> bool {
         let now = self.link.now();
         let shared = Arc::clone(&self.shared);
@@ -423,7 +423,7 @@ impl Network {
         }
     }
 
-    /// What cannot wait until the sums before it are taken.
+    /// Returns a failure that must not wait until the sums before it are taken.
     fn urgent_failure(&mut self, now: Instant) -> Option<AggregateError> {
         if let Some(divergence) = self.protocol.take_divergence() {
             let aggregate = divergence.aggregate.get();
@@ -433,7 +433,7 @@ impl Network {
         if silent <= self.options.switch_timeout {
             return None;
         }
-        // Told again if it lasts as long again.
+        // Report again only if the silence lasts for another timeout.
         self.link.last_heard = now;
         Some(AggregateError::SwitchLost { switch: SocketAddr::V4(self.options.switch), silent })
     }

@@ -1,4 +1,4 @@
-//! What a Reverb server says of itself, in our words.
+//! Conversion of a Reverb server's description to the messages of this service.
 
 use super::extent;
 use super::proto::key_distribution_options::Distribution;
@@ -20,7 +20,7 @@ fn table(info: TableInfo) -> OurTableInfo {
         sampler: selector(info.sampler_options),
         remover: selector(info.remover_options),
         capacity_items: info.max_size as u64,
-        // It does not count them.
+        // Reverb does not limit the bytes of a table.
         capacity_bytes: u64::MAX,
         extent: Some(extent(size)),
         inserts,
@@ -35,7 +35,7 @@ fn table(info: TableInfo) -> OurTableInfo {
     }
 }
 
-/// In the words of [`crate::table::Selector`].
+/// Returns the selector in the notation of [`crate::table::Selector`].
 fn selector(options: Option<KeyDistributionOptions>) -> String {
     match options.and_then(|options| options.distribution) {
         Some(Distribution::Fifo(_)) => "fifo".to_owned(),

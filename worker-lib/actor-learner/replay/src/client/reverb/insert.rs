@@ -1,4 +1,4 @@
-//! Inserts: each item is a chunk of its own, sent from where its payload is.
+//! Inserts into Reverb. Each item is a separate chunk, and its payload is sent without being copied.
 
 use bytes::Bytes;
 use prost::Message;
@@ -18,28 +18,28 @@ use crate::client::grpc::{self, Parts};
 use crate::proto::{InsertRequest, NewItem};
 
 const INSERT_PATH: &str = "/deepmind.reverb.ReverbService/InsertStream";
-/// Fields of `proto/reverb.proto`.
+/// Field numbers of `proto/reverb.proto`.
 const CONTENT_FIELD: u32 = 4;
 const TENSORS_FIELD: u32 = 1;
 const DATA_FIELD: u32 = 5;
 const CHUNKS_FIELD: u32 = 1;
-/// Snappy's tag of a literal whose length less one follows in four bytes.
+/// Snappy tag of a literal whose length minus one follows in four bytes.
 const SNAPPY_LITERAL: u8 = 0xfc;
 
-/// A stream of inserts, one of which is under way at a time.
+/// Stream of inserts, with at most one insert in flight.
 #[derive(Default)]
 pub(super) struct InsertStream {
     open: Option<Open>,
 }
 
 struct Open {
-    /// Not bounded: there is one request in it.
+    /// Unbounded, because it holds the parts of at most one request.
     requests: mpsc::UnboundedSender<Bytes>,
     answers: Streaming<InsertStreamResponse>,
 }
 
 impl InsertStream {
-    /// Keys of the items, all of which are in their table.
+    /// Inserts the items, and returns their keys once all of them are in their table.
     pub(super) async fn insert(
         &mut self,
         channel: &Channel,
@@ -49,7 +49,7 @@ impl InsertStream {
         let parts = parts(request, &keys)?;
         let open = match &mut self.open {
             Some(open) => {
-                // If the stream has ended its answer says why.
+                // If the stream has ended, its response contains the cause.
                 let _ = parts.into_iter().try_for_each(|part| open.requests.send(part));
                 open
             }
@@ -67,7 +67,7 @@ impl InsertStream {
 }
 
 impl Open {
-    /// The server's answer begins when it has the first request.
+    /// Opens a stream with the first request, because the server responds only after it has received one.
     async fn new(channel: &Channel, parts: Vec<Bytes>) -> Result<Self, Status> {
         let (requests, sent) = mpsc::unbounded_channel();
         parts.into_iter().try_for_each(|part| requests.send(part)).expect("the receiver is below");
@@ -76,13 +76,13 @@ impl Open {
     }
 }
 
-/// The same for each attempt.
+/// Returns the key of an item, which is the same in every attempt.
 fn item_key(request: &InsertRequest, at: u64) -> u64 {
     let of_actor = mixed(request.session ^ mixed(request.actor));
     mixed(of_actor ^ mixed(request.first_seq.wrapping_add(at)))
 }
 
-/// The finaliser of SplitMix64.
+/// Mixes a number with the finaliser of SplitMix64.
 fn mixed(number: u64) -> u64 {
     let mut x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -90,7 +90,7 @@ fn mixed(number: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// An `InsertStreamRequest` with gRPC's prefix.
+/// Encodes an `InsertStreamRequest` with gRPC's prefix.
 fn parts(request: &InsertRequest, keys: &[u64]) -> Result<Vec<Bytes>, Status> {
     let mut parts = Parts::new();
     for (at, (item, key)) in request.items.iter().zip(keys).enumerate() {
@@ -120,7 +120,8 @@ fn push_chunk(parts: &mut Parts, item: &NewItem, chunk_key: u64, metadata: [u64;
         data_uncompressed_size: uncompressed,
         ..ChunkData::default()
     };
-    // From the payload outwards; where fields stand in their message is free, so that each can be the last.
+    // Encode from the payload outwards. The fields of a message may be in any order, so each enclosing field can come
+    // last.
     let content = Nested { head: literal(len), payload_len: len };
     let content = content.within(CONTENT_FIELD, &tensor(UINT8, len, Bytes::new()));
     let data = content.within(TENSORS_FIELD, &Data { tensors: vec![first] });
@@ -130,14 +131,14 @@ fn push_chunk(parts: &mut Parts, item: &NewItem, chunk_key: u64, metadata: [u64;
     Ok(())
 }
 
-/// A field that ends with the payload, which is not in it yet.
+/// Encoded field that ends with the payload. `head` contains everything but the payload.
 struct Nested {
     head: Vec<u8>,
     payload_len: usize,
 }
 
 impl Nested {
-    /// As the last field of a message.
+    /// Encloses this field in a message, as its last field.
     fn within(self, field: u32, message: &impl Message) -> Self {
         let mut head = message.encode_to_vec();
         encode_key(field, WireType::LengthDelimited, &mut head);
@@ -147,7 +148,7 @@ impl Nested {
     }
 }
 
-/// What stands before so many bytes for Snappy not to compress them.
+/// Returns the header of an uncompressed Snappy literal of `len` bytes.
 fn literal(len: usize) -> Vec<u8> {
     let mut head = Vec::new();
     encode_varint(len as u64, &mut head);

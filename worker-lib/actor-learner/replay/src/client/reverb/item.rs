@@ -1,4 +1,4 @@
-//! Items as Reverb answers them: columns of slices of chunks of compressed tensors.
+//! Decoding of items as Reverb sends them: columns made of slices of chunks, which contain compressed tensors.
 
 use bytes::Bytes;
 use tonic::Status;
@@ -9,20 +9,20 @@ use super::proto::tensor_shape_proto::Dim;
 use super::proto::{ChunkData, SampleInfo, TensorProto, TensorShapeProto};
 use crate::proto::Item;
 
-/// TensorFlow's types.
+/// Data type codes of TensorFlow.
 pub(super) const UINT8: i32 = 4;
 pub(super) const INT64: i32 = 9;
-/// Places of our tensors in their chunk. The column of the payload is the first one nevertheless.
+/// Indices of this crate's tensors in their chunk. The payload is the first column nevertheless.
 pub(super) const METADATA: i32 = 0;
 pub(super) const PAYLOAD: i32 = 1;
 
-/// A tensor of one step.
+/// Creates a tensor with a single step.
 pub(super) fn tensor(dtype: i32, len: usize, tensor_content: Bytes) -> TensorProto {
     let dim = vec![Dim { size: 1 }, Dim { size: len as i64 }];
     TensorProto { dtype, tensor_shape: Some(TensorShapeProto { dim }), tensor_content }
 }
 
-/// Of the item that is being received.
+/// Parts received so far of the item that is being received.
 #[derive(Default)]
 pub(super) struct Pieces {
     info: Option<SampleInfo>,
@@ -30,7 +30,7 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// The item, if this ends it.
+    /// Adds an entry, and returns the item if the entry completes it.
     pub(super) fn take(&mut self, entry: SampleEntry) -> Result<Option<Item>, Status> {
         if entry.info.is_some() {
             self.info = entry.info;
@@ -72,7 +72,7 @@ fn item(info: SampleInfo, chunks: &[ChunkData]) -> Result<Item, Status> {
     })
 }
 
-/// The bytes of a column, step by step.
+/// Returns the concatenated bytes of all steps of a column.
 fn content(key: u64, column: &Column, dtype: i32, chunks: &[ChunkData]) -> Result<Vec<u8>, Status> {
     let mut bytes = Vec::new();
     for slice in &column.chunk_slices {
@@ -98,7 +98,7 @@ fn content(key: u64, column: &Column, dtype: i32, chunks: &[ChunkData]) -> Resul
     Ok(bytes)
 }
 
-/// Steps, and bytes of one.
+/// Returns the number of steps and the number of bytes of each step.
 fn extent(tensor: &TensorProto, dtype: i32) -> Option<(usize, usize)> {
     let dims = tensor.tensor_shape.as_ref()?.dim.iter().map(|dim| usize::try_from(dim.size).ok());
     let dims: Vec<usize> = dims.collect::<Option<_>>()?;
@@ -109,7 +109,7 @@ fn extent(tensor: &TensorProto, dtype: i32) -> Option<(usize, usize)> {
     Some((*steps, step))
 }
 
-/// Not longer than its shape says.
+/// Decompresses a tensor, up to the length that its shape implies.
 fn uncompressed(key: u64, tensor: &TensorProto, len: usize) -> Result<Vec<u8>, Status> {
     let damaged = |error: snap::Error| wrong(key, format!("a tensor that Snappy cannot read: {error}"));
     let found = snap::raw::decompress_len(&tensor.tensor_content).map_err(damaged)?;
@@ -119,7 +119,7 @@ fn uncompressed(key: u64, tensor: &TensorProto, len: usize) -> Result<Vec<u8>, S
     snap::raw::Decoder::new().decompress_vec(&tensor.tensor_content).map_err(damaged)
 }
 
-/// Each step is the sum of the differences up to it.
+/// Decodes delta encoding: each step is the sum of the differences up to it.
 fn sums(key: u64, mut bytes: Vec<u8>, dtype: i32, step_bytes: usize) -> Result<Vec<u8>, Status> {
     if dtype != UINT8 {
         return Err(wrong(key, "differences of int64"));

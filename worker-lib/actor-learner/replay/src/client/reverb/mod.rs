@@ -1,13 +1,13 @@
-//! Reverb servers as shards: what a client asks is said in their own protocol, `proto/reverb.proto`.
+//! Reverb servers as shards. The client translates its requests to Reverb's own protocol, `proto/reverb.proto`.
 //!
-//! An item is a trajectory of one step with two columns: the payload, of uint8, and version, actor and number, of
-//! int64. Of items of others the first column is the payload, if it is of uint8.
+//! An item is a trajectory of one step with two columns: the payload, of type uint8, and the version, actor and
+//! sequence number, of type int64. In items of other programs, the first column is the payload if its type is uint8.
 
 mod describe;
 mod insert;
 mod item;
 
-/// Messages of Reverb, made from `proto/reverb.proto`.
+/// Messages of Reverb, generated from `proto/reverb.proto`.
 mod proto {
     #![allow(missing_docs, unreachable_pub, unused_qualifications, dead_code, clippy::all, clippy::pedantic)]
     tonic::include_proto!("deepmind.reverb");
@@ -32,14 +32,14 @@ use crate::proto::{
     UpdatePrioritiesResponse,
 };
 
-/// What an address begins with.
+/// Scheme of the address of a Reverb server.
 pub(super) const SCHEME: &str = "reverb://";
 
-/// A Reverb server.
+/// Connection to a Reverb server.
 pub(super) struct Server {
     channel: Channel,
     stub: Stub<Channel>,
-    /// Streams on which nothing is under way: a new one for each insert would cost the server more than the insert.
+    /// Idle insert streams. Opening a new stream for each insert would cost the server more than the insert itself.
     idle: Mutex<Vec<InsertStream>>,
 }
 
@@ -51,9 +51,9 @@ impl Server {
         Self { channel, stub, idle: Mutex::default() }
     }
 
-    /// Inserts all items of a request, or fails. Reverb knows neither sessions nor deadlines of inserts: keys follow
-    /// from actor, session and number, so that a request that is sent again changes nothing while its items are there;
-    /// and the client gives up when the time is over, which the server is not told.
+    /// Inserts all items of a request, or fails. Reverb supports neither sessions nor insert deadlines. Therefore,
+    /// keys are derived from actor, session and sequence number, so that a retransmitted request has no effect while
+    /// its items exist, and the deadline is enforced by the client alone.
     pub(super) async fn insert(&self, request: &InsertRequest) -> Result<InsertResponse, Status> {
         check_priorities("items", request.items.iter().map(|item| item.priority))?;
         let idle = lock(&self.idle).pop();
@@ -93,7 +93,7 @@ impl Server {
                     }
                 }
                 Ok(None) => break,
-                // What was drawn counts.
+                // Items drawn before the error are returned.
                 Err(_) if !items.is_empty() => break,
                 Err(status) => return Err(status),
             }
@@ -102,7 +102,7 @@ impl Server {
         Ok((items, extent))
     }
 
-    /// Reverb does not say how many there were: all are taken to be.
+    /// Updates priorities. Reverb does not report how many items existed, so all are counted.
     pub(super) async fn update_priorities(
         &self,
         request: UpdatePrioritiesRequest,
@@ -119,7 +119,7 @@ impl Server {
         Ok(Response::new(UpdatePrioritiesResponse { updated }))
     }
 
-    /// As of [`Self::update_priorities`].
+    /// Removes items. Reverb does not report how many items existed, so all are counted.
     pub(super) async fn delete(&self, request: DeleteRequest) -> Result<Response<DeleteResponse>, Status> {
         let deleted = request.keys.len() as u64;
         let request =
@@ -140,7 +140,7 @@ impl Server {
         Ok(Response::new(ResetResponse { deleted }))
     }
 
-    /// Reverb does not say how much it has written.
+    /// Makes the server write a checkpoint. Reverb does not report its size.
     pub(super) async fn snapshot(&self) -> Result<Response<SnapshotResponse>, Status> {
         let answer = self.stub.clone().checkpoint(CheckpointRequest {}).await?.into_inner();
         Ok(Response::new(SnapshotResponse { path: answer.checkpoint_path, items: 0, bytes: 0 }))
@@ -151,7 +151,8 @@ impl Server {
     }
 }
 
-/// A server whose table has a prioritized selector stops to serve that table for ever at the first other one.
+/// Rejects priorities that a prioritized selector does not accept: one of them makes a Reverb server stop serving the
+/// table permanently.
 fn check_priorities(field: &str, priorities: impl Iterator<Item = f64>) -> Result<(), Status> {
     let is_wrong = |priority: &f64| !(priority.is_finite() && *priority >= 0.0);
     let mut priorities = priorities.enumerate();
@@ -163,7 +164,8 @@ fn check_priorities(field: &str, priorities: impl Iterator<Item = f64>) -> Resul
     }
 }
 
-/// Reverb does not tell the sum of its priorities: shards are drawn from by their sizes.
+/// Returns the extent of a table. Reverb does not report the sum of its priorities, so draws are distributed over the
+/// shards by their sizes.
 fn extent(size: u64) -> Extent {
     Extent { size, mass: size as f64 }
 }

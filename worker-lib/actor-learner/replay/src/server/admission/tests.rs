@@ -24,7 +24,8 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 proptest! {
-    /// Whatever way the bytes are cut into frames, they come through, and the share is that of the long messages.
+    /// However the bytes are split into frames, they arrive unchanged, and the reserved memory is that of the long
+    /// messages.
     #[test]
     fn bytes_come_through_and_are_accounted_for(
         lens in prop::collection::vec(0_usize..40_000, 1..6),

@@ -24,10 +24,10 @@ async fn silent_connections_give_their_places_back() {
     }
     let began = Instant::now();
     let _place = connections.place().await.unwrap();
-    // The clock is the test's own: it stands still unless all wait.
+    // The test's clock is virtual: it advances only while all tasks wait.
     assert!(began.elapsed() >= Duration::from_millis(FIRST_REQUEST_MS));
     for mut client in clients {
-        // The server's settings, then the end.
+        // The connection carries the server's settings, then it ends.
         client.read_to_end(&mut Vec::new()).await.unwrap();
     }
 }
@@ -49,7 +49,7 @@ async fn a_connection_without_requests_is_closed_after_a_while() {
     }
     ended.await.unwrap().unwrap();
     assert!(began.elapsed() >= idle * 7 / 3);
-    // It has given its place back.
+    // The connection has released its slot.
     drop(connections.place().await);
 }
 

@@ -1,4 +1,4 @@
-//! A directory in memory whose operations fail, tear, and damage what they carry, as a seed decides.
+//! In-memory directory whose operations fail, tear writes and damage data, as determined by a seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IoSlice};
@@ -11,15 +11,15 @@ use rand_chacha::ChaCha8Rng;
 use crate::lock;
 use crate::store::disk::{Disk, ReadFile, WriteFile};
 
-/// What a disk loses at once.
+/// Unit of loss of the simulated disk, in bytes.
 const SECTOR_BYTES: usize = 512;
-/// Reads after a flipped one that are good: a second reading finds what the file has.
+/// Number of correct reads after a corrupted one, so that a second read returns the content of the file.
 const GOOD_READS: u32 = 2;
 
-/// Names one content, whatever its names.
+/// Identifier of a file's content, independent of its names.
 type FileId = u64;
 
-/// How likely operations fail; each is one in so many, 0 is never.
+/// Fault rates of operations: one of this many operations fails; 0 disables the fault.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) failure: u32,
@@ -27,12 +27,12 @@ pub(crate) struct Faults {
     pub(crate) flipped_read: u32,
 }
 
-/// How a process ends.
+/// Kinds of crashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// What was written is in the kernel's hands.
+    /// Crash of the process: data written to the kernel survives.
     Process,
-    /// What was not synced is lost, in part or whole.
+    /// Crash of the machine: unsynced data is lost in part or completely.
     Machine,
 }
 
@@ -56,14 +56,14 @@ struct State {
     contents: BTreeMap<FileId, Content>,
     names: BTreeMap<String, FileId>,
     durable_names: BTreeMap<String, FileId>,
-    /// Not synced yet.
+    /// Changes of names that have not been synced.
     changes: Vec<NameChange>,
     next_id: FileId,
     faults: Faults,
     good_reads: u32,
-    /// Bytes that can be written until the disk is full.
+    /// Number of bytes that can be written before the disk is full.
     room: u64,
-    /// Operations until nothing works any more.
+    /// Number of operations before a crash, after which nothing works.
     until_crash: Option<u32>,
     /// Files that must be neither changed nor removed.
     protected: BTreeSet<FileId>,
@@ -71,7 +71,7 @@ struct State {
     violations: Vec<String>,
 }
 
-/// The directory; clones are the same one.
+/// Simulated directory. Clones share the same state.
 #[derive(Clone, Debug)]
 pub(crate) struct SimulatedDisk(Arc<Mutex<State>>);
 
@@ -108,14 +108,14 @@ impl State {
         self.names.get(name).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// What must not happen to a file that was found damaged.
+    /// Reports a violation if a file that was found damaged is changed or removed.
     fn touch(&mut self, id: FileId, what: &str) {
         if self.protected.contains(&id) {
             self.violations.push(format!("a damaged file was {what}"));
         }
     }
 
-    /// Takes in a part of what was to be written.
+    /// Appends at most `most` bytes of the parts.
     fn append(&mut self, id: FileId, parts: &[IoSlice<'_>], most: usize) -> usize {
         let mut left = most.min(usize::try_from(self.room).unwrap_or(usize::MAX));
         let before = left;
@@ -129,10 +129,10 @@ impl State {
         before - left
     }
 
-    /// Loses what was not synced.
+    /// Loses unsynced data.
     fn crash(&mut self) {
         for change in std::mem::take(&mut self.changes) {
-            // A file system may have written them in any order.
+            // A file system may write unsynced changes in any order.
             if self.rng.random_bool(0.5) {
                 continue;
             }
@@ -149,7 +149,7 @@ impl State {
         self.names.clone_from(&self.durable_names);
         for (id, content) in &mut self.contents {
             if content.synced < content.bytes.len() {
-                // What was found damaged may be gone with what is lost.
+                // A file that was found damaged may be among the lost data.
                 self.protected.remove(id);
             }
             let len = self.rng.random_range(content.synced..=content.bytes.len());
@@ -202,7 +202,7 @@ impl SimulatedDisk {
         lock(&self.0).is_crashed()
     }
 
-    /// Ends the process, or the machine; then everything works again.
+    /// Ends the process or the machine, after which all operations work again.
     pub(crate) fn end(&self, end: End) {
         let mut state = lock(&self.0);
         (state.until_crash, state.faults) = (None, Faults::default());
@@ -227,7 +227,7 @@ impl SimulatedDisk {
         state.names.get(name).map(|id| state.contents[id].bytes.clone()).unwrap_or_default()
     }
 
-    /// Makes a file with that content, which is durable.
+    /// Creates a durable file with this content.
     pub(crate) fn put(&self, name: &str, bytes: &[u8]) {
         let mut state = lock(&self.0);
         let id = state.next_id;
@@ -237,7 +237,7 @@ impl SimulatedDisk {
         state.durable_names.insert(name.to_owned(), id);
     }
 
-    /// Changes bytes of a file without an operation, once in its life.
+    /// Changes bytes of a file directly, at most once per file.
     pub(crate) fn damage(&self, name: &str, range: Range<usize>, change: impl Fn(&mut [u8])) -> bool {
         let mut state = lock(&self.0);
         let Some(id) = state.names.get(name).copied() else { return false };
@@ -248,10 +248,10 @@ impl SimulatedDisk {
         is_first
     }
 
-    /// From now on it is a violation if the file is changed or removed, which was found damaged, and is.
+    /// Protects a file that was found damaged, if it actually is: any later change or removal is a violation.
     pub(crate) fn protect(&self, name: &str) {
         let mut state = lock(&self.0);
-        // A file that could not be read may be whole.
+        // A file that could not be read may be undamaged.
         let id = state.names.get(name).copied().filter(|id| state.damaged.contains(id));
         state.protected.extend(id);
     }
@@ -366,7 +366,7 @@ impl WriteFile for OpenFile {
         let len = parts.iter().map(|part| part.len()).sum::<usize>();
         let most = state.rng.random_range(0..=len);
         if let Err(error) = state.operate() {
-            // Some of it may have got there, unless it was after the end.
+            // Some of the data may have been written, unless the crash has already occurred.
             let most = if state.is_crashed() { 0 } else { most };
             state.append(self.id, parts, most);
             return Err(error);
@@ -382,7 +382,7 @@ impl WriteFile for OpenFile {
     fn sync(&mut self) -> io::Result<()> {
         let mut state = lock(&self.disk.0);
         if let Err(error) = state.operate() {
-            // Some of it may be durable nevertheless, and the rest never will be.
+            // Some of the data may be durable nevertheless; the rest never will be.
             let is_partial = !state.is_crashed() && state.rng.random_bool(0.5);
             if let Some(content) = state.contents.get(&self.id).filter(|_| is_partial) {
                 let synced = content.synced..=content.bytes.len();

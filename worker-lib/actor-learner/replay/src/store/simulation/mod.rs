@@ -1,7 +1,8 @@
-//! The store on a disk in memory that fails, tears, loses and damages what it is given. Each world follows from a seed:
-//! the same seed gives the same faults at the same operations.
+//! Simulation of the store on an in-memory disk that fails, tears, loses and damages data. Each world follows from a
+//! seed: the same seed produces the same faults at the same operations.
 //!
-//! `STORAGE_SEEDS=FROM..TO cargo test --release -p iswitch-replay storage_faults` runs other seeds than the usual ones.
+//! `STORAGE_SEEDS=FROM..TO cargo test --release -p iswitch-replay storage_faults` runs seeds other than the default
+//! ones.
 
 pub(crate) mod disk;
 mod model;
@@ -12,9 +13,9 @@ use std::ops::Range;
 pub(crate) use self::model::records;
 use self::world::{Summary, run};
 
-/// Seeds that every run of the tests tries.
+/// Default seeds of a test run.
 const SEEDS: Range<u64> = 0..3_000;
-/// The environment variable that names others.
+/// Environment variable that selects other seeds.
 const SEEDS_VARIABLE: &str = "STORAGE_SEEDS";
 
 fn seeds() -> Range<u64> {
@@ -37,7 +38,7 @@ fn storage_faults_lose_and_alter_nothing_that_was_acknowledged() {
         total.kept_files += world.kept_files;
     }
     println!("{total:?}");
-    // Each kind of fault has happened.
+    // Check that each kind of fault has occurred.
     let kinds = [total.ends, total.damages, total.failures, total.mended, total.snapshots, total.kept_files];
     assert!(kinds.iter().all(|count| *count > 0), "{total:?}");
 }

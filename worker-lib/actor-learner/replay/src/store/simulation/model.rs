@@ -1,4 +1,4 @@
-//! What a shard has promised to its clients, and whether tables that were restored keep it.
+//! Model of a shard's promises to its clients, with the check that restored tables keep them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,28 +9,28 @@ use crate::store::format::{Frame, Header};
 use crate::store::record::Record;
 use crate::table::{Item, Table};
 
-/// How far something has got.
+/// Certainty that an operation has taken effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
     No,
-    /// It was asked for, and not acknowledged.
+    /// The operation was requested, but not acknowledged.
     Perhaps,
-    /// It was acknowledged.
+    /// The operation was acknowledged.
     Surely,
 }
 
-/// An item that a client has handed in.
+/// Item that a client has inserted.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) payload: Bytes,
-    /// As the shard has given it last.
+    /// Key that the shard assigned last.
     pub(super) key: u64,
     pub(super) inserted: State,
     pub(super) removed: State,
-    /// All that were set, and the first that may still be the item's.
+    /// All priorities that were set, and the index of the first one that the item may still have.
     priorities: Vec<f64>,
     first_priority: usize,
-    /// A record of it was damaged: it may be missing, be there again, or have an earlier priority.
+    /// Damage to records of the item: it may be missing, reappear, or have an earlier priority.
     damage: Damage,
 }
 
@@ -41,15 +41,15 @@ struct Damage {
     of_change: bool,
 }
 
-/// All items by their number.
+/// All items by their sequence number.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) entries: BTreeMap<u64, Entry>,
-    /// Numbers by the keys that the shard gave.
+    /// Sequence numbers by the keys that the shard assigned.
     pub(super) by_key: BTreeMap<u64, u64>,
 }
 
-/// The version that every item of a number has.
+/// Returns the version of the items with a given sequence number.
 pub(super) fn version(seq: u64) -> u64 {
     3 * seq + 1
 }
@@ -71,13 +71,13 @@ impl Entry {
         self.priorities[0]
     }
 
-    /// The item is in no table, and goes into one with the priority that it had at first.
+    /// Prepares an item that is in no table to be inserted again with its initial priority.
     pub(super) fn insert_again(&mut self) {
         (self.inserted, self.removed) = (State::Perhaps, State::No);
         self.first_priority = self.set_priority(self.priorities[0]);
     }
 
-    /// Takes note of a priority; its place.
+    /// Records a priority, and returns its index.
     pub(super) fn set_priority(&mut self, priority: f64) -> usize {
         self.priorities.push(priority);
         self.priorities.len() - 1
@@ -94,7 +94,7 @@ impl Entry {
         if self.removed == State::Surely && !self.damage.of_removal {
             return Err(format!("item {seq} is there again after its removal was acknowledged"));
         }
-        // Without the latest record an earlier one counts: the item's copy in a snapshot, for instance.
+        // Without the latest record, an earlier one applies, for example the item's copy in a snapshot.
         let is_earlier = self.damage.of_change || self.damage.of_item;
         let first = if is_earlier { 0 } else { self.first_priority };
         if !self.priorities[first..].contains(&item.priority) {
@@ -113,7 +113,7 @@ impl Model {
         keys.iter().filter_map(|key| self.by_key.get(key).copied()).collect()
     }
 
-    /// Raises what is known of the removal of items.
+    /// Raises the certainty that items were removed.
     pub(super) fn remove(&mut self, seqs: &[u64], state: State) {
         for seq in seqs {
             if let Some(entry) = self.entries.get_mut(seq) {
@@ -122,7 +122,7 @@ impl Model {
         }
     }
 
-    /// Takes note of records that overlap damaged bytes of a file.
+    /// Records the damage of records that overlap the damaged bytes of a file.
     pub(super) fn damage(&mut self, file: &[u8], range: &Range<usize>) {
         let hit = |place: &Range<usize>| place.start < range.end && range.start < place.end;
         for (_, record) in records(file).into_iter().filter(|(place, _)| hit(place)) {
@@ -146,10 +146,10 @@ impl Model {
         }
     }
 
-    /// Compares tables that were restored with what was promised, and goes on from what is there.
+    /// Compares restored tables with the promises, and continues from the restored state.
     ///
     /// # Errors
-    /// The promise that does not hold.
+    /// Returns the promise that does not hold.
     pub(super) fn check(&mut self, table: &Table, is_damage_reported: bool) -> Result<(), String> {
         let mut present: BTreeMap<u64, Item> = BTreeMap::new();
         for item in table.part(0, usize::MAX, u64::MAX).0 {
@@ -168,10 +168,11 @@ impl Model {
                     entry.check_present(*seq, item)?;
                     self.by_key.insert(item.key, *seq);
                     (entry.inserted, entry.removed) = (State::Surely, State::No);
-                    // Of the earlier ones one may come back when a record is damaged.
+                    // If a record is damaged, one of the earlier priorities may return.
                     entry.first_priority = entry.set_priority(item.priority);
                 }
-                // A draw that was not durable may be undone: then the oldest item gives way to the one that is back.
+                // A draw that was not durable may be undone. The oldest item is then removed for the one that
+                // returns.
                 None if is_full && Some(entry.key) < oldest => entry.removed = State::Perhaps,
                 None if entry.is_missing() && !entry.damage.of_item => {
                     return Err(format!("item {seq} is missing, and was acknowledged"));
@@ -187,7 +188,7 @@ impl Model {
     }
 }
 
-/// The whole records of a file, and their places.
+/// Returns the complete records of a file and their byte ranges.
 pub(crate) fn records(file: &[u8]) -> Vec<(Range<usize>, Record)> {
     let Some(header) = Header::parse(file) else { return Vec::new() };
     let mut records = Vec::new();

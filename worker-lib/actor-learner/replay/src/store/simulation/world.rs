@@ -1,4 +1,4 @@
-//! A shard's store and its clients on a simulated disk: what they do and what goes wrong follows from a seed.
+//! Store of a shard and its clients on a simulated disk. A seed determines the clients' operations and the faults.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -17,13 +17,13 @@ use crate::store::writer::Writer;
 use crate::store::{Directory, Durability, StoreError, restore};
 use crate::table::{Item, Origin, Table, TableConfig};
 
-/// What clients and faults do until the faults end.
+/// Number of steps of clients and faults before the faults end.
 const STEPS: u32 = 60;
 const ACTOR: u64 = 4;
-/// Starts with faults before one without.
+/// Maximum number of starts with faults before one without.
 const STARTS_MAX: u32 = 3;
 
-/// What happened in a world.
+/// Counts of the events in a world.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Summary {
     pub(super) acknowledged: u64,
@@ -35,14 +35,14 @@ pub(super) struct Summary {
     pub(super) kept_files: u64,
 }
 
-/// What a client is told when a record is durable.
+/// Acknowledgement that a client receives when a record is durable.
 enum Acknowledgement {
     Insert { seq: u64, evicted: Vec<u64> },
     Removal(Vec<u64>),
     Priority { seq: u64, place: usize },
 }
 
-/// What one process has.
+/// State of one process.
 struct Process {
     directory: Arc<Directory>,
     table: Arc<Mutex<Table>>,
@@ -67,7 +67,7 @@ pub(super) struct World {
 /// Runs the world of a seed.
 ///
 /// # Errors
-/// The promise that did not hold.
+/// Returns the promise that did not hold.
 pub(super) fn run(seed: u64) -> Result<Summary, String> {
     let mut world = World::new(seed)?;
     for _ in 0..STEPS {
@@ -154,7 +154,7 @@ impl World {
         });
     }
 
-    /// What a client asks for.
+    /// Performs one operation of a client.
     fn client(&mut self) {
         match self.rng.random_range(0..20) {
             0..11 => self.insert(),
@@ -170,7 +170,7 @@ impl World {
         self.process.journal.failure().is_some()
     }
 
-    /// A new item, or one whose insert was not acknowledged; as `Shard::try_insert`.
+    /// Inserts a new item, or one whose insert was not acknowledged, as `Shard::try_insert` does.
     fn insert(&mut self) {
         if self.is_refused() {
             return;
@@ -218,14 +218,14 @@ impl World {
     fn new_item(&mut self) -> u64 {
         let seq = self.next_seq;
         self.next_seq += 1;
-        // Some are a part of a write of their own.
+        // Some payloads are long enough to be a separate part of the write.
         let len = if self.rng.random_bool(0.05) { 4_200 } else { self.rng.random_range(0..60) };
         let payload: Bytes = (0..len).map(|at: u64| (seq * 31 + at) as u8).collect();
         self.model.entries.insert(seq, Entry::new(payload, self.rng.random_range(0.0..9.0)));
         seq
     }
 
-    /// As `Shard::sample`: a draw is answered before it is durable.
+    /// Samples as `Shard::sample` does: a draw is answered before it is durable.
     fn sample(&mut self) {
         let mut table = lock(&self.process.table);
         let Ok(sampled) = table.sample() else { return };
@@ -240,7 +240,7 @@ impl World {
         self.process.journal.append(&record, None);
     }
 
-    /// Key of an item of the table.
+    /// Returns the key of an item of the table.
     fn some_key(&mut self) -> Option<u64> {
         let items = lock(&self.process.table).part(0, usize::MAX, u64::MAX).0;
         if items.is_empty() { None } else { Some(items[self.rng.random_range(0..items.len())].key) }
@@ -282,7 +282,7 @@ impl World {
         self.pending.push((lsn, Acknowledgement::Removal(seqs)));
     }
 
-    /// Lets the journal write, and tells clients what is durable.
+    /// Lets the journal write, and acknowledges durable records to the clients.
     fn pump(&mut self) {
         let failures = self.process.journal.failures();
         self.process.journal.write(&mut self.process.writer);
@@ -291,7 +291,7 @@ impl World {
             match self.process.journal.is_durable(lsn) {
                 Ok(true) => self.acknowledge(acknowledgement),
                 Ok(false) => self.pending.push((lsn, acknowledgement)),
-                // The client does not know what became of it.
+                // The client does not learn the outcome of its request.
                 Err(_) => {}
             }
         }
@@ -311,7 +311,7 @@ impl World {
         }
     }
 
-    /// As `Shard::snapshot`, with clients that go on meanwhile.
+    /// Writes a snapshot as `Shard::snapshot` does, while clients continue.
     fn snapshot(&mut self) {
         let rotated = self.process.journal.begin_rotation();
         self.pump();
@@ -337,7 +337,7 @@ impl World {
         }
     }
 
-    /// Ends the process and starts another, which restores what there is.
+    /// Ends the process, and starts another one that restores the directory.
     fn restart(&mut self, has_faults: bool) -> Result<(), String> {
         self.pending.clear();
         for start in 0..=STARTS_MAX {
@@ -371,7 +371,7 @@ impl World {
         self.violations()
     }
 
-    /// Damages a bit or a sector of a file that is in use.
+    /// Damages a bit or a sector of a file in use.
     fn damage(&mut self) {
         let mut names = self.disk.file_names();
         names.retain(|name| !name.contains('.'));
@@ -398,7 +398,7 @@ impl World {
         }
     }
 
-    /// When the faults have ended, everything works again.
+    /// Ends the faults, and checks that everything works again.
     fn conclude(&mut self) -> Result<(), String> {
         self.restart(false)?;
         self.disk.set_room(u64::MAX);

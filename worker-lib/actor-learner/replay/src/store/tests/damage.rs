@@ -1,4 +1,4 @@
-//! Files that are not as they were written.
+//! Tests with damaged files.
 
 use super::*;
 use crate::store::format::{FRAME_BYTES, HEADER_BYTES, HEADER_COPY_BYTES, Header, SECOND_COPY};
@@ -9,10 +9,10 @@ use crate::store::simulation::records;
 const JOURNAL_1: &[u8] = include_bytes!("../../../tests/fixtures/journal-format-1");
 const SNAPSHOT_1: &[u8] = include_bytes!("../../../tests/fixtures/snapshot-format-1");
 
-/// Items, counts and actors of a table.
+/// Items, counts and actor windows of a table.
 type Contents = (Vec<Item>, Counts, Vec<(u64, Window)>);
 
-/// A disk with these files, read.
+/// Restores a disk with these files.
 fn read(files: &[(&str, &[u8])]) -> (Vec<Contents>, Restored, Directory) {
     let disk = SimulatedDisk::new(1);
     files.iter().for_each(|(name, bytes)| disk.put(name, bytes));
@@ -34,7 +34,7 @@ fn small_item(key: u64) -> Item {
     Item { payload: Bytes::from(vec![key as u8; 9]), ..item(key) }
 }
 
-/// A record of each kind, of two tables.
+/// Returns a record of each kind, for two tables.
 fn each_kind() -> Vec<Record> {
     let counts = |inserts| Counts { inserts, samples: 3, deletes: 0 };
     let insert = |table: &str, key| Record::Item {
@@ -60,7 +60,7 @@ fn each_kind() -> Vec<Record> {
     ]
 }
 
-/// A file of these records.
+/// Encodes a file of these records.
 fn file(records: &[Record]) -> Vec<u8> {
     let mut bytes = Header::new(42).emit().to_vec();
     for record in records {
@@ -75,7 +75,7 @@ fn file(records: &[Record]) -> Vec<u8> {
     bytes
 }
 
-/// Flips each bit of a file; what is restored is what all records but the one with the bit say.
+/// Flips each bit of a file, and checks that all records except the one with that bit are restored.
 fn flip_each_bit(name: &str) {
     let all = each_kind();
     let whole = file(&all);
@@ -93,7 +93,7 @@ fn flip_each_bit(name: &str) {
     let expected: Vec<Vec<Contents>> = (0..all.len()).map(without).collect();
     let (untouched, restored, _) = read(&[(name, &whole)]);
     assert_eq!((restored.damaged_files, restored.damaged_bytes, restored.torn_bytes), (0, 0, 0));
-    // Between the copies of the header there is nothing.
+    // The area between the copies of the header is unused.
     let header = (0..=HEADER_COPY_BYTES).chain(SECOND_COPY - 1..HEADER_BYTES);
     for at in header.chain(HEADER_BYTES..whole.len()) {
         for bit in 0..8 {
@@ -154,7 +154,7 @@ fn a_sector_that_is_lost_costs_the_records_in_it() {
 
 #[test]
 fn a_damaged_frame_is_passed_in_linear_time() {
-    // A payload of beginnings of frames, each of which claims the rest of the file.
+    // This payload consists of frame headers, each of which claims the rest of the file.
     let claims: Vec<u8> =
         (0..250_000).flat_map(|_| [0xf5, b'R', b'J', b'1', 0, 0, 16, 0, 1, 2, 3, 4, 5, 6, 7, 8]).collect();
     let evil = Item { payload: claims.into(), ..item(1) };
@@ -184,7 +184,8 @@ fn files_of_format_1_are_read() {
 #[test]
 fn damage_of_files_of_format_1_is_reported() {
     let name = "journal-0000000000000001";
-    // A name of a table is in one place of such a file only: its items are lost, the file is kept.
+    // In such a file, a table's name is stored only once. If it is damaged, the table's items are lost, and the file
+    // is kept.
     for at in (48..JOURNAL_1.len()).filter(|at| is_near_a_frame(JOURNAL_1, *at) || at % 61 == 0) {
         let mut flipped = JOURNAL_1.to_vec();
         flipped[at] ^= 1 << (at % 8);
@@ -206,7 +207,7 @@ fn a_damaged_file_is_kept_under_another_name() {
     write_snapshot(&directory, first.next_number, &table, &mut Pace::new(&mut || {})).unwrap();
     assert_eq!(std::fs::read(folder.path().join("journal-0000000000000000.damaged")).unwrap(), bytes);
     assert_eq!(directory.kept_files(), 1);
-    // It is neither read again, nor is its number used again.
+    // The file is not read again, and its number is not reused.
     let (table, second) = restored(&directory);
     assert_eq!((table.len(), second.damaged_files, second.next_number), (9, 0, 2));
     std::fs::remove_file(folder.path().join("snapshot-0000000000000001")).unwrap();

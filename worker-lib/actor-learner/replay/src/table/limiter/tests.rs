@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Reverb's `rate_limiter.cc`, line by line: signed counters.
+/// Line-by-line transcription of Reverb's `rate_limiter.cc`, with signed counters.
 struct Reverb {
     samples_per_insert: f64,
     min_size_to_sample: i64,
@@ -75,7 +75,8 @@ proptest! {
         }
     }
 
-    /// The ratio holds within the margin, whatever is tried, and never are both sides held back.
+    /// The ratio stays within the margin for any sequence of attempts, and inserts and samples are never both held
+    /// back.
     #[test]
     fn a_ratio_is_kept(
         (ratio, size) in (0.1_f64..10.0, 1_u64..30),

@@ -1,4 +1,4 @@
-//! Which item comes next: for a sampler the one to draw, for a remover the one to give up.
+//! Selectors, which pick the item that a sampler draws or a remover removes.
 
 mod ordered;
 mod prioritized;
@@ -16,31 +16,31 @@ use self::uniform::Uniform;
 
 pub(crate) use self::prioritized::{EXPONENT_MAX, WEIGHT_MAX};
 
-/// A rule that picks an item of a table.
+/// Rule that picks an item of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Selector {
-    /// Each item with the same chance.
+    /// Picks each item with equal probability.
     Uniform,
-    /// Each with a chance proportional to its priority to the power of `exponent`, those of priority 0 never unless all
-    /// have it (Schaul et al., "Prioritized experience replay", 2016).
+    /// Picks each item with a probability proportional to its priority to the power of `exponent`. Items of priority
+    /// 0 are never picked unless all items have priority 0 (Schaul et al., "Prioritized experience replay", 2016).
     Prioritized {
-        /// 0 to 16; 0 makes all positive priorities equal.
+        /// Exponent of the priorities; 0 to 16. With 0, all positive priorities are equal.
         exponent: f64,
     },
-    /// The one that was inserted first.
+    /// Picks the item that was inserted first.
     Fifo,
-    /// The one that was inserted last.
+    /// Picks the item that was inserted last.
     Lifo,
-    /// The one with the greatest priority; of equals the one that was inserted or changed first.
+    /// Picks the item with the greatest priority; among equals, the one inserted or changed first.
     MaxHeap,
-    /// The one with the least priority; of equals the one that was inserted or changed first.
+    /// Picks the item with the least priority; among equals, the one inserted or changed first.
     MinHeap,
 }
 
-/// Picks the item to draw.
+/// Selector that picks the item to draw.
 pub type Sampler = Selector;
-/// Picks the item that gives way to a new one in a full table.
+/// Selector that picks the item to remove when a new one arrives in a full table.
 pub type Remover = Selector;
 
 impl Selector {
@@ -106,7 +106,7 @@ impl From<Selector> for String {
     }
 }
 
-/// The items of a table, by their slots, in the form that a selector needs.
+/// Index of a table's items by slot, in the form that a selector needs.
 #[derive(Clone, Debug)]
 pub(super) enum Index {
     Uniform(Uniform),
@@ -139,7 +139,7 @@ impl Index {
         }
     }
 
-    /// A slot and the chance that it had; nothing if there is none.
+    /// Picks a slot, and returns it with its probability; returns `None` if there is no slot.
     pub(super) fn pick(&self, rng: &mut impl Rng) -> Option<(u32, f64)> {
         match self {
             Self::Uniform(index) => index.pick(rng),
@@ -148,7 +148,8 @@ impl Index {
         }
     }
 
-    /// Sum of the weights that chances are proportional to; `len` where there are no weights.
+    /// Returns the sum of the weights to which the probabilities are proportional, or `len` if the selector has no
+    /// weights.
     pub(super) fn mass(&self, len: usize) -> f64 {
         match self {
             Self::Prioritized(index) => index.mass(),

@@ -1,8 +1,8 @@
-//! Orders by time of insertion or by priority.
+//! Selection by insertion order or by priority.
 
 use std::collections::BTreeMap;
 
-/// Which slot comes first.
+/// Criterion for the first slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Oldest,
@@ -11,10 +11,10 @@ pub(super) enum Order {
     Least,
 }
 
-/// Place of a slot: what its order ranks by, then a number that grows with each insertion or change.
+/// Sort key of a slot: the value to rank by, then a number that grows with each insertion or change.
 type Place = (u64, u64);
 
-/// Slots in an order.
+/// Slots in sorted order.
 #[derive(Clone, Debug)]
 pub(in crate::table) struct Ordered {
     order: Order,
@@ -63,9 +63,9 @@ impl Ordered {
     }
 }
 
-/// Integers in the order of finite floats.
+/// Maps finite floats to integers in the same order.
 fn rank(priority: f64) -> u64 {
-    // Both zeros are one.
+    // Maps -0.0 to 0.0, so that both zeros rank equally.
     let bits = (priority + 0.0).to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }

@@ -1,18 +1,19 @@
-//! Chances proportional to priorities.
+//! Selection with probabilities proportional to priorities.
 
 use iswitch_sum_tree::SumTree;
 use rand::{Rng, RngExt};
 
 use super::uniform::Uniform;
 
-/// A weight of 1 as an integer: weights resolve 2^-40, and 2^28 of the greatest have a sum.
+/// Weight of 1 as an integer: weights have a resolution of 2^-40, and the sum of 2^28 maximum weights does not
+/// overflow.
 const ONE: f64 = 1_099_511_627_776.0;
-/// The greatest priority to the power of the exponent.
+/// Maximum of a priority to the power of the exponent.
 pub(crate) const WEIGHT_MAX: f64 = ONE;
-/// The greatest exponent.
+/// Maximum exponent.
 pub(crate) const EXPONENT_MAX: f64 = 16.0;
 
-/// Weights of slots, and all slots for the case that none has a weight.
+/// Weights of the slots, and the set of all slots for the case that no slot has a weight.
 #[derive(Clone, Debug)]
 pub(in crate::table) struct Prioritized {
     exponent: f64,
@@ -53,7 +54,8 @@ impl Prioritized {
     }
 }
 
-/// Priority 0 is weight 0, whatever the exponent, and every other one at least the least that there is.
+/// Returns the weight of a priority. Priority 0 has weight 0 with any exponent; every other priority has at least the
+/// smallest positive weight.
 fn weight(priority: f64, exponent: f64) -> u128 {
     if priority <= 0.0 {
         return 0;

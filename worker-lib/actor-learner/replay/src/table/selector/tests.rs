@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
-/// Slots in the order of insertion, with priorities and the number of their last change.
+/// Reference model: slots in insertion order, with their priorities and the number of their last change.
 #[derive(Default)]
 struct Naive {
     items: Vec<(u32, f64, u64)>,
@@ -95,7 +95,7 @@ fn weight_of(priority: f64) -> f64 {
     if priority == 0.0 { 0.0 } else { priority.powf(0.7) }
 }
 
-/// Pearson's statistic of as many draws against those that are expected.
+/// Returns Pearson's chi-square statistic of `draws` draws against the expected probabilities.
 fn chi_square(index: &Index, expected: &[f64], draws: u32) -> f64 {
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     let mut drawn = vec![0_u32; expected.len()];
@@ -112,7 +112,7 @@ fn draws_follow_priorities() {
     let selector = Selector::Prioritized { exponent: 0.6 };
     let mut index = selector.index();
     let priorities: Vec<f64> = (1..=64).map(|rank| 1.0 / f64::from(rank)).collect();
-    // Changed after they were inserted, with slots that were used before.
+    // Change the priorities after insertion, in slots that were used before.
     for slot in 0..80 {
         index.insert(slot, 5.0);
     }
@@ -121,10 +121,10 @@ fn draws_follow_priorities() {
     let weights: Vec<f64> = priorities.iter().map(|priority| priority.powf(0.6)).collect();
     let total: f64 = weights.iter().sum();
     let expected: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
-    // 63 degrees of freedom: 103.4 is exceeded once in a thousand times. The seed is fixed.
+    // With 63 degrees of freedom, 103.4 is exceeded with probability 0.001. The seed is fixed.
     let statistic = chi_square(&index, &expected, 200_000);
     assert!(statistic < 103.4, "{statistic}");
-    // The test would notice the exponent.
+    // Check that the test would detect a wrong exponent.
     let wrong: Vec<f64> =
         priorities.iter().map(|priority| priority / priorities.iter().sum::<f64>()).collect();
     assert!(chi_square(&index, &wrong, 200_000) > 1000.0);
@@ -135,7 +135,7 @@ fn uniform_draws_are_uniform() {
     let mut index = Selector::Uniform.index();
     (0..48).for_each(|slot| index.insert(slot, 1.0));
     (32..48).for_each(|slot| index.remove(slot));
-    // 31 degrees of freedom: 61.1 is exceeded once in a thousand times.
+    // With 31 degrees of freedom, 61.1 is exceeded with probability 0.001.
     let statistic = chi_square(&index, &[1.0 / 32.0; 32], 100_000);
     assert!(statistic < 61.1, "{statistic}");
 }

@@ -1,8 +1,8 @@
-//! Equal chances.
+//! Selection with equal probabilities.
 
 use rand::{Rng, RngExt};
 
-/// Slots without gaps, and where each of them stands.
+/// Slots without gaps, and the position of each slot.
 #[derive(Clone, Debug, Default)]
 pub(in crate::table) struct Uniform {
     members: Vec<u32>,
@@ -19,7 +19,7 @@ impl Uniform {
         self.members.push(slot);
     }
 
-    /// The last one takes the place.
+    /// Removes a slot; the last slot takes its position.
     pub(super) fn remove(&mut self, slot: u32) {
         let place = self.places[slot as usize];
         self.members.swap_remove(place as usize);

@@ -7,7 +7,7 @@ fn origin(actor: u64, session: u64, seq: u64) -> Origin {
 }
 
 proptest! {
-    /// What was marked is known, what was not is not, and what nobody can know is refused.
+    /// Marked numbers are known, unmarked ones are not, and numbers older than the window are refused.
     #[test]
     fn windows_remember(jumps in prop::collection::vec((0_u64..3000, any::<bool>()), 1..200)) {
         let mut writers = Writers::default();

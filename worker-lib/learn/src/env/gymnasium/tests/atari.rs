@@ -1,4 +1,4 @@
-//! Atari games.
+//! Preprocessing of Atari games.
 
 use super::*;
 use crate::nn::{Activation, Image, Network};
@@ -41,7 +41,7 @@ fn pong_is_what_the_paper_trained_on() {
     }
 }
 
-/// What Python's own wrappers give for a seed: the sum of all pixels of each observation, and the reward.
+/// Output of Python's own wrappers for a seed: a weighted sum of all pixels of each observation, and the reward.
 const REFERENCE: &str = "
 import gymnasium, ale_py, numpy
 gymnasium.register_envs(ale_py)
@@ -92,7 +92,7 @@ fn a_lost_life_is_told_and_the_episode_goes_on() {
     player.reset();
     let (mut lives, mut steps) = (5, 0);
     loop {
-        // FIRE serves a new ball, which nobody catches.
+        // FIRE serves a new ball, and the paddle never catches it.
         let step = player.env.step(Action::Discrete(1), &mut player.observation).unwrap();
         steps += 1;
         assert!(steps < 3000);

@@ -1,14 +1,14 @@
-//! Trajectories that have to be alike.
+//! Trajectories that must be equal.
 
 use super::*;
 use crate::env::{CartPole, Environment, MujocoHopper};
 
-/// Floats that Python prints, separated by spaces.
+/// Parses floats that Python printed, separated by spaces.
 fn numbers(text: &str) -> Vec<f64> {
     text.split_whitespace().map(|number| number.parse().unwrap()).collect()
 }
 
-/// Steps both until the episode of the first ends; gives the number of steps.
+/// Steps both environments until the first one's episode ends. Returns the number of steps.
 fn step_both(player: &mut Player, own: &mut impl Environment, tolerance: f64) -> usize {
     let mut observation = player.observation.clone();
     for steps in 1.. {
@@ -26,7 +26,7 @@ fn step_both(player: &mut Player, own: &mut impl Environment, tolerance: f64) ->
     unreachable!("the loop has no end")
 }
 
-/// The seed that the player's next reset draws.
+/// Returns the seed that the player's next reset draws.
 fn next_seed(player: &Player) -> u32 {
     use rand::Rng as _;
     player.rng.clone().next_u32() >> 1
@@ -57,7 +57,7 @@ fn hopper_is_the_one_that_opens_mujoco() {
     let Some(mut own) = available(MujocoHopper::new()) else { return };
     assert_eq!(player.env.spec().id, "gymnasium:Hopper-v5");
     assert_eq!((player.env.spec().action, player.env.spec().observation_dim), (own.spec().action, 11));
-    // Time, positions, velocities, and where the solver starts.
+    // Time, positions, velocities, and the solver's warm start.
     let state = numbers(&python(&format!(
         "import gymnasium; env = gymnasium.make('Hopper-v5'); env.reset(seed={}); d = env.unwrapped.data; \
          print(0.0, *map(float, [*d.qpos, *d.qvel, *d.qacc_warmstart]))",

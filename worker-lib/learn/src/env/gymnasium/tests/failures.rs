@@ -1,8 +1,9 @@
-//! Processes that crash, hang or are killed in the middle.
+//! Processes that crash, hang or are killed during an episode.
 
 use super::*;
 
-/// Environments that fail on purpose: at the fifth step, and once only if a file does not exist yet.
+/// Environments that fail on purpose at the fifth step; all but `always` fail only if a marker file does not exist
+/// yet.
 const FAULTS: &str = r#"
 import os, sys, time
 import gymnasium, numpy
@@ -40,7 +41,7 @@ for how in ["once", "always", "hang", "raise", "random", "never"]:
     gymnasium.register(f"{how.title()}-v0", lambda how=how: Faulty(how))
 "#;
 
-/// A Python that finds the environments above.
+/// Makes options for a Python that finds the environments above.
 fn faulty(directory: &Path, answer_timeout: Duration) -> GymnasiumOptions {
     std::fs::write(directory.join("iswitch_faults.py"), FAULTS).unwrap();
     let python = GymnasiumOptions::default().python;
@@ -48,7 +49,7 @@ fn faulty(directory: &Path, answer_timeout: Duration) -> GymnasiumOptions {
     options(script(directory, &text), answer_timeout)
 }
 
-/// Where a failure leaves no trace in the trajectory.
+/// Checks that a failure leaves no trace in the trajectory.
 fn goes_on_as_if_nothing_happened(how: &str, answer_timeout: Duration) {
     let directory = tempfile::tempdir().unwrap();
     let options = faulty(directory.path(), answer_timeout);
@@ -92,7 +93,7 @@ fn an_episode_that_always_crashes_is_cut_and_the_others_go_on() {
     let options = faulty(directory.path(), Duration::from_secs(60));
     let Some(mut all) = players_with("iswitch_faults:Always-v0", 2, &options) else { return };
     all.iter_mut().for_each(|player| drop(player.reset()));
-    // The second one is two steps behind.
+    // The second environment is two steps behind.
     (0..2).for_each(|_| drop(all[0].step()));
     let steps: Vec<_> = (0..3)
         .map(|_| {

@@ -1,4 +1,4 @@
-//! Against a real Gymnasium where there is one, and against processes that misbehave.
+//! Tests against a real Gymnasium, if one is installed, and against processes that misbehave.
 
 mod atari;
 mod equality;
@@ -16,7 +16,7 @@ use super::{GymnasiumEnvironment, GymnasiumOptions};
 use crate::env::tests::available;
 use crate::env::{Action, ActionSpec, Environment as _, Step};
 
-/// One environment as its user sees it, with its own generator.
+/// One environment with its own generator.
 struct Player {
     env: GymnasiumEnvironment,
     rng: ChaCha8Rng,
@@ -24,7 +24,7 @@ struct Player {
     acted: usize,
 }
 
-/// A step's outcome and the bits of the observation.
+/// Outcome of a step and the bits of the observation.
 type Seen = (Option<Step>, Vec<u32>);
 
 impl Player {
@@ -42,7 +42,7 @@ impl Player {
         self.seen(None)
     }
 
-    /// The same sequence for every player.
+    /// Applies `act` to the next action; the sequence of actions is the same for every player.
     fn with_action<T>(&self, act: impl FnOnce(Action<'_>) -> T) -> T {
         match self.env.spec().action {
             ActionSpec::Discrete { n } => act(Action::Discrete(self.acted * self.acted / 7 % n)),
@@ -74,7 +74,7 @@ impl Player {
         self.finish()
     }
 
-    /// So many steps, with a reset at the start and after each episode.
+    /// Takes `steps` steps, with a reset at the start and after each episode.
     fn play(&mut self, steps: usize) -> Vec<Seen> {
         let mut all = vec![self.reset()];
         for _ in 0..steps {
@@ -93,7 +93,7 @@ impl Player {
     }
 }
 
-/// Players of one process, with seeds from 0, where the machine has what they need.
+/// Makes players that share one process, with seeds from 0; `None` if the machine lacks a prerequisite.
 fn players(id: &str, count: usize) -> Option<Vec<Player>> {
     players_with(id, count, &GymnasiumOptions::default())
 }
@@ -107,19 +107,19 @@ fn player(id: &str) -> Option<Player> {
     Some(players(id, 1)?.remove(0))
 }
 
-/// What a Python program prints.
+/// Returns the output of a Python program.
 fn python(program: &str) -> String {
     let output = Command::new(GymnasiumOptions::default().python).args(["-c", program]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// An executable shell script that takes Python's place.
+/// Writes an executable shell script that replaces Python.
 fn script(directory: &Path, text: &str) -> PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
     let path = directory.join("python3");
-    // Written by another process: a file that this one has open for writing could get into a process that another
-    // test starts, and could then not be executed.
+    // Another process writes the file. If this process had it open for writing, a process that another test starts
+    // could inherit the descriptor, and the script could not be executed.
     let mut written = Command::new("sh");
     written.args(["-c", "cat > \"$0\" && chmod 755 \"$0\"", &path.display().to_string()]);
     feed(&mut written, &format!("#!/bin/sh\n{text}\n"));

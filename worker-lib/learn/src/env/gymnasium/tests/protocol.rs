@@ -1,4 +1,4 @@
-//! Processes that are not the child they should be. None of this needs Python.
+//! Processes that violate the protocol. These tests do not need Python.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::env::EnvError;
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// The error of making an environment in the script's process.
+/// Returns the error from making an environment in the script's process.
 fn error_of(text: &str, answer_timeout: Duration) -> String {
     let directory = tempfile::tempdir().unwrap();
     let python = script(directory.path(), text);
@@ -46,7 +46,7 @@ fn a_refusal_is_passed_on() {
     assert_eq!(error_of(r"printf '\007\000\000\000\005\002sorry'; sleep 1", LONG), "Some-v1: sorry");
 }
 
-/// A process that reads a request and gives an answer, for each of these, and dies when more is asked of it.
+/// Makes a process that answers each of these requests and exits on any further one.
 fn fake(directory: &Path, exchanges: &[(Vec<u8>, Vec<u8>)]) -> GymnasiumOptions {
     let mut text = String::new();
     for (i, (request, answer)) in exchanges.iter().enumerate() {
@@ -58,7 +58,7 @@ fn fake(directory: &Path, exchanges: &[(Vec<u8>, Vec<u8>)]) -> GymnasiumOptions 
     options(script(directory, &text), LONG)
 }
 
-/// So many environments that observe one number and have two choices.
+/// Returns the exchange that makes `count` environments, each with one number as its observation and two choices.
 fn making(count: usize) -> (Vec<u8>, Vec<u8>) {
     let ones = [1_u32; 4].map(u32::to_le_bytes).concat();
     let description =
@@ -66,7 +66,7 @@ fn making(count: usize) -> (Vec<u8>, Vec<u8>) {
     (message::make("Some-v1", count), message::message(1, &[1], &description))
 }
 
-/// An answer of environments that tell a reward and observe it.
+/// Returns an answer of environments whose observations equal their rewards.
 fn observed(rewards: &[f32]) -> Vec<u8> {
     let each = |reward: &f32| [&f64::from(*reward).to_le_bytes()[..], &[0], &reward.to_le_bytes()].concat();
     message::message(2, &[rewards.len() as u32], &rewards.iter().flat_map(each).collect::<Vec<_>>())
