@@ -77,8 +77,7 @@ impl Logic for OutputModule {
                 if self.info_valid.val() {
                     self.info_pop.next = true; self.held_info.d.next = self.info.val();
                     self.left.d.next = self.before_last.val().get_bits::<6>(3);
-                    // The beat count depends on the last burst: if it has 4 to 8 floats, it has at least 16 bytes, of
-                    // which only 14 fit into the preceding beat.
+                    // The beat count depends on the last burst: 4 to 8 floats do not fit into the preceding beat.
                     self.spills.d.next = self.before_last.val().get_bit(2)
                         | (self.before_last.val().get_bit(1) & self.before_last.val().get_bit(0));
                     self.state.d.next = OutputState::Prepare;

@@ -96,8 +96,7 @@ impl Logic for Verdict {
         self.weighed.d.next.open = self.entry.val().open & self.relation.val().same;
 
         self.count.bits.next = self.held_members.q.val() & self.participants.val();
-        // The count is sufficient if it is at least one and at least the number needed. A comparison would put a
-        // carry chain after the count.
+        // A comparison with the number needed would put a carry chain after the count.
         self.ones.next = self.count.count.val();
         self.enough.next = false;
         self.needs[0].next = !self.needed.val().any();

@@ -98,8 +98,7 @@ pub trait LocalHalf: Send {
     /// Writes the state of this half.
     fn write(&self, writer: &mut Writer);
 
-    /// Restores the state that [`Self::write`] wrote, given the files of all workers. Returns the environments of
-    /// this worker that no file contains.
+    /// Restores the written state from the files of all workers. Returns this worker's environments that none contains.
     ///
     /// # Errors
     /// If the saved state does not match.
