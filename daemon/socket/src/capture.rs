@@ -43,6 +43,7 @@ impl CaptureSocket {
     /// The errors of `socket(2)` and `bind(2)`; without `CAP_NET_RAW`, permission is denied.
     pub fn open(interface: u32, filter: &[Instruction], recv_buffer_bytes: usize) -> io::Result<Self> {
         // Protocol 0 receives nothing, so no frame arrives before the filter is attached.
+        // SAFETY: no pointers are involved.
         let raw = unsafe {
             libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0)
         };
