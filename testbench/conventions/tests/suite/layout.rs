@@ -1,9 +1,10 @@
 //! The layout of folders, files and `impl` blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 
-use iswitch_conventions::{cargo, entries, output, report, root, sources};
+use iswitch_conventions::{cargo, entries, metadata, output, report, root, sources};
 
 const TOP_FOLDERS: usize = 9;
 const FILE_LINES: usize = 800;
@@ -168,18 +169,33 @@ fn names_of_implemented_types_are_found() {
     assert_eq!(implemented("    impl Inner {"), None);
 }
 
+/// `--locked` fails if a lock file would have to change. The downloads that would show it are missing on a new machine.
 #[test]
-fn lock_files_name_the_packages_of_the_workspace() {
-    // `--locked` fails if a lock file would have to change.
-    for manifest in ["Cargo.toml", "worker-lib/worker/examples/burn/Cargo.toml"] {
-        output(cargo().args([
-            "metadata",
-            "--locked",
-            "--format-version",
-            "1",
-            "--no-deps",
-            "--manifest-path",
-            manifest,
-        ]));
+fn the_lock_file_of_the_example_names_the_packages_that_it_uses() {
+    const EXAMPLE: &str = "worker-lib/worker/examples/burn";
+    let text = fs::read_to_string(root().join(EXAMPLE).join("Cargo.lock")).expect("the example is locked");
+    let lock: toml::Table = toml::from_str(&text).expect("a lock file is TOML");
+    let packages = lock["package"].as_array().expect("a list of packages").iter();
+    let own = packages.filter(|package| package.get("source").is_none());
+    let locked: BTreeSet<_> =
+        own.map(|package| package["name"].as_str().expect("a name").to_owned()).collect();
+
+    let manifest = format!("{EXAMPLE}/Cargo.toml");
+    let mut command = cargo();
+    command.args(["metadata", "--format-version", "1", "--no-deps", "--manifest-path", &manifest]);
+    let example: serde_json::Value = serde_json::from_str(&output(&mut command)).expect("cargo prints JSON");
+    let all = metadata().packages;
+    let name = |value: &serde_json::Value| value["name"].as_str().expect("a name").to_owned();
+    let mut used = BTreeSet::from([name(&example["packages"][0])]);
+    let dependencies = example["packages"][0]["dependencies"].as_array().expect("a list");
+    let mut open: Vec<_> =
+        dependencies.iter().filter(|dependency| dependency["path"].is_string()).map(name).collect();
+    while let Some(name) = open.pop() {
+        let package = all.iter().find(|package| package.name == name).expect("a package of the workspace");
+        let below = package.dependencies.iter();
+        let below = below.filter(|it| it.path.is_some() && it.kind.as_deref() != Some("dev"));
+        open.extend(below.map(|dependency| dependency.name.clone()));
+        used.insert(name);
     }
+    assert_eq!(locked, used, "run cargo update --workspace in {EXAMPLE}");
 }
