@@ -94,9 +94,9 @@ impl Harness {
         harness
     }
 
-    /// Number of the first vector of a member of the asynchronous job, by its instance.
-    pub(crate) fn first_vector(&self, instance: u32) -> u32 {
-        let epoch = self.switch.epoch_of(JOB).expect("the job exists");
+    /// Number of the first vector of a member of an asynchronous job, by its instance.
+    pub(crate) fn first_vector(&self, job: u32, instance: u32) -> u32 {
+        let epoch = self.switch.epoch_of(job).expect("the job exists");
         Round::first_vector(instance, epoch).get()
     }
 

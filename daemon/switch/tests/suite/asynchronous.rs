@@ -263,7 +263,7 @@ fn halt_and_reset_work_as_in_a_synchronous_job() {
     for host in [1, 2] {
         switch.join(host, asynchronous(2));
     }
-    let first = switch.first_vector(asynchronous(2).instance);
+    let first = switch.first_vector(JOB, asynchronous(2).instance);
     assert_eq!(confirm(&mut switch, 2, first), ack(2, 2, 0, &[0, 1, 2]), "what was set aside is given up");
     send(&mut switch, 2, first, 1.0);
     assert_eq!(
@@ -398,7 +398,7 @@ fn after_a_restart_of_the_switch_the_furthest_member_counts() {
     assert_eq!(rounds, [base; 3]);
     let resumed = Event::JobResumed { job: JOB, members: 3, round: Round::new(base) };
     assert!(switch.events().contains(&resumed));
-    let first = switch.first_vector(resumes(3, 20, 0x20).instance);
+    let first = switch.first_vector(JOB, resumes(3, 20, 0x20).instance);
     for host in 1..=3 {
         let done = send(&mut switch, host, first, 1.0);
         assert_eq!(done, if host < 3 { vec![] } else { results(&[1, 2, 3], base, 3, 3.0) });

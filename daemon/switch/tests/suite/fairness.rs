@@ -1,7 +1,6 @@
 //! Several jobs on one switch: the queued work of one job costs the others no more than their turn.
 
 use crate::common::{Harness, JOB, LEASE_MS, Sent, control, data, range};
-use iswitch_protocol::Round;
 use iswitch_protocol::limits::{MAX_WORK_COST, WORK_COST_PER_DATAGRAM, WORK_FLOATS_PER_COST};
 use iswitch_protocol::wire::control::SegmentSetRepr;
 use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Mode, Status};
@@ -12,6 +11,8 @@ const ATTACKER: u32 = 6;
 const ATTACKERS: [u8; 2] = [101, 102];
 /// Floats of a full segment.
 const FLOATS: usize = 366;
+/// Of the members of each job that [`vector`] declares.
+const INSTANCE: u32 = 1;
 /// Turns within which everything that these tests queue is done.
 const MANY_TURNS: usize = 100_000;
 
@@ -21,13 +22,7 @@ fn harness() -> Harness {
 
 fn vector(mode: Mode, segments: u32, floats: u16, workers: u16) -> JoinRepr {
     let gradient_len = segments * u32::from(floats);
-    JoinRepr { mode, instance: 1, ..JoinRepr::worker(gradient_len, floats, workers) }
-}
-
-/// Number of the first vector of any member of an asynchronous job: all have instance 1.
-fn first_vector(switch: &Harness, job: u32) -> u32 {
-    let epoch = switch.switch.epoch_of(job).expect("the job exists");
-    Round::first_vector(1, epoch).get()
+    JoinRepr { mode, instance: INSTANCE, ..JoinRepr::worker(gradient_len, floats, workers) }
 }
 
 fn join(switch: &mut Harness, job: u32, hosts: &[u8], join: JoinRepr) {
@@ -157,7 +152,7 @@ fn a_flood_of_fbcasts_does_not_keep_vectors_of_another_job_out() {
     fill_with_fbcasts(&mut switch);
     let before = *switch.counters();
     let mut sent = Vec::new();
-    let first = first_vector(&switch, JOB);
+    let first = switch.first_vector(JOB, crate::common::join(1).instance);
     for packet in [data(0, first, &[1.0, 1.0]), data(1, first, &[1.0, 1.0]), data(2, first, &[1.0])] {
         sent.extend(frame(&mut switch, 1, Class::Data, &[packet]));
     }
@@ -211,7 +206,7 @@ fn a_long_vector_is_added_in_many_turns() {
     const SEGMENTS: u32 = 1000;
     let mut switch = harness();
     join(&mut switch, ATTACKER, &ATTACKERS, vector(Mode::Asynchronous, SEGMENTS, FLOATS as u16, 2));
-    let first = first_vector(&switch, ATTACKER);
+    let first = switch.first_vector(ATTACKER, INSTANCE);
     assert_eq!(send_vector(&mut switch, ATTACKERS[0], first, SEGMENTS, FLOATS), []);
     let floats_a_turn = MAX_WORK_COST as usize * WORK_FLOATS_PER_COST;
     let least = (SEGMENTS as usize * FLOATS).div_ceil(floats_a_turn) - 1;
@@ -233,7 +228,7 @@ fn a_member_sends_its_next_vector_while_the_last_one_is_being_added() {
     const SEGMENTS: u32 = 1000;
     let mut switch = harness();
     join(&mut switch, ATTACKER, &ATTACKERS, vector(Mode::Asynchronous, SEGMENTS, FLOATS as u16, 2));
-    let first = first_vector(&switch, ATTACKER);
+    let first = switch.first_vector(ATTACKER, INSTANCE);
     send_vector(&mut switch, ATTACKERS[0], first, SEGMENTS, FLOATS);
     assert!(is_busy(&switch));
     let before = *switch.counters();

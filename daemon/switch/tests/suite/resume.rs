@@ -561,11 +561,11 @@ fn a_vector_that_names_another_incarnation_is_in_no_sum() {
     let asynchronous = |resume| JoinRepr { mode: Mode::Asynchronous, instance: 100, resume, ..join(0) };
     let mut switch = Harness::new();
     switch.join(9, asynchronous(None));
-    let earlier = switch.first_vector(100);
+    let earlier = switch.first_vector(JOB, 100);
     switch.control(1, 1, ControlBody::Join(asynchronous(undeclared(LATEST, 0).resume)));
     send_join(&mut switch, 9, asynchronous(None));
     send_join(&mut switch, 2, asynchronous(undeclared(LATEST, 0).resume));
-    let later = switch.first_vector(100);
+    let later = switch.first_vector(JOB, 100);
     assert_ne!(earlier, later);
     switch.control(9, 2, ControlBody::SetH { threshold: 1 });
     let results_of = |switch: &mut Harness, number| {

@@ -403,7 +403,7 @@ fn a_join_with_a_trailer_gets_an_ack_of_the_same_length() {
 fn vectors_of_up_to_64_numbers_ahead_are_known() {
     let mut switch = Harness::new();
     switch.join(1, JoinRepr { mode: Mode::Asynchronous, ..join(1) });
-    let first = switch.first_vector(join(1).instance);
+    let first = switch.first_vector(JOB, join(1).instance);
     let mut confirm = |number| {
         let mut sent = switch.control(
             1,

@@ -1,60 +1,44 @@
 //! `cargo test` builds and runs the targets that have tests, and no others.
 
-use std::path::{Path, PathBuf};
+use iswitch_conventions::{metadata, report, root, sources};
 
-use iswitch_conventions::{Target, entries, metadata, report, root};
-
-/// The sources of a library or a program.
-fn files(target: &Target) -> Vec<PathBuf> {
-    if target.src_path.file_name().is_some_and(|name| name != "main.rs" && name != "lib.rs") {
-        return vec![target.src_path.clone()];
+/// Whether a file, by its path from the root, belongs to the library or program that begins with the file `first`.
+fn belongs(path: &str, first: &str) -> bool {
+    let (directory, name) = first.rsplit_once('/').expect("a file lies in a directory");
+    if name != "main.rs" && name != "lib.rs" {
+        return path == first;
     }
-    let mut found = Vec::new();
-    let directory = target.src_path.parent().expect("a file lies in a directory");
-    let is_own = |path: &Path| path.extension().is_some_and(|extension| extension == "rs");
-    let mut directories = vec![directory.to_owned()];
-    while let Some(directory) = directories.pop() {
-        for path in entries(&directory) {
-            match path.is_dir() {
-                // Programs of their own.
-                true if path.ends_with("src/bin") => {}
-                true => directories.push(path),
-                false if is_own(&path) => found.push(path),
-                false => {}
-            }
-        }
-    }
-    found
-}
-
-fn contain(files: &[PathBuf], is_sign: impl Fn(&str) -> bool) -> bool {
-    let text = |path: &PathBuf| {
-        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-    };
-    files.iter().any(|path| text(path).lines().map(str::trim_start).any(&is_sign))
+    // Programs in `src/bin` are targets of their own.
+    path.strip_prefix(directory).is_some_and(|rest| {
+        rest.starts_with('/') && !(directory.ends_with("src") && rest.starts_with("/bin/"))
+    })
 }
 
 #[test]
 fn targets_are_tested_if_they_have_tests() {
     let metadata = metadata();
     let own = metadata.packages.iter().filter(|package| package.source.is_none());
+    let sources = sources(".rs");
     let mut problems = Vec::new();
     for target in own.flat_map(|package| &package.targets) {
         let is = |kind: &str| target.kind.iter().any(|own| own == kind);
         if !is("lib") && !is("bin") {
             continue;
         }
-        let files = files(target);
-        let path = target.src_path.strip_prefix(root()).unwrap_or(&target.src_path).display();
-        let has_tests = contain(&files, |line| line.starts_with("#[cfg(test)]"));
+        let path =
+            target.src_path.strip_prefix(root()).expect("below the root").to_str().expect("paths are UTF-8");
+        let files = || sources.iter().filter(|(file, _)| belongs(file, path));
+        let contains = |is_sign: &dyn Fn(&str) -> bool| {
+            files().any(|(_, text)| text.lines().map(str::trim_start).any(is_sign))
+        };
+        let has_tests = contains(&|line| line.starts_with("#[cfg(test)]"));
         if target.test && is("bin") && !has_tests {
             problems.push(format!("{path} has no tests: test = false"));
         }
         if !target.test && has_tests {
             problems.push(format!("{path} has tests, and test = false"));
         }
-        let is_example = |line: &str| ["/// ```", "//! ```"].iter().any(|fence| line.starts_with(fence));
-        let has_examples = contain(&files, is_example);
+        let has_examples = contains(&|line| line.starts_with("/// ```") || line.starts_with("//! ```"));
         if is("lib") && target.doctest != has_examples {
             problems.push(format!("{path}: doctest = {}, expected {has_examples}", target.doctest));
         }
