@@ -79,6 +79,6 @@ fn bad_input_is_named() {
         (vec!["train", "--out", &trained], "already holds a run"),
         (vec!["evaluate", &searching], "is many, expected a number"),
         (vec!["evaluate", "lookahead:-1"], "evaluations of lookahead is -1, expected a number"),
-        (vec!["evaluate", &empty], "which holds no model.safetensors"),
+        (vec!["evaluate", &empty], "a directory without model.safetensors"),
     ]);
 }

@@ -61,7 +61,7 @@ impl Site {
         let mut command = self.switch.command(binaries::iswitchctl());
         let mut process =
             Process::spawn("doctor --answer", command.args(["doctor", "--answer", "0.0.0.0:7712"]));
-        process.wait_for("answers iswitchctl doctor", SOON);
+        process.wait_for("answering iswitchctl doctor", SOON);
         process
     }
 
@@ -175,8 +175,8 @@ fn no_daemon_is_found() {
         return;
     }
     let site = Site::new();
-    site.examine_switch().are(&["reachable"], "nobody has this UDP port open");
-    site.examine_peer().are(&["peer-reachable"], "nobody has this UDP port open");
+    site.examine_switch().are(&["reachable"], "no program has this UDP port open");
+    site.examine_peer().are(&["peer-reachable"], "no program has this UDP port open");
     let socket = "--socket /nonexistent/iswitchd.sock";
     site.examine(socket).are(&["daemon"], "does not answer");
 }
@@ -201,7 +201,7 @@ fn a_firewall_of_this_machine_is_found() {
     let site = Site::new();
     let daemon = site.daemon(&[]);
     filter(&site.worker, "output", 0, "udp dport 7711 drop");
-    site.examine_switch().are(&["reachable"], "a firewall of this machine refuses to send");
+    site.examine_switch().are(&["reachable"], "a firewall on this machine blocks the request");
     daemon.stop();
 }
 
@@ -212,7 +212,7 @@ fn a_missing_route_and_an_interface_that_is_down_are_found() {
     }
     let site = Site::new();
     site.worker.ip("route del default\n");
-    site.examine_switch().are(&["reachable"], "there is no way to 10.2.0.1:7711");
+    site.examine_switch().are(&["reachable"], "no route to 10.2.0.1:7711");
     site.worker.ip("link set e0 down\n");
     site.examine("--interface e0").are(&["interface"], "e0 is down");
     site.examine("--interface e7").are(&["interface"], "there is no interface e7");
@@ -248,12 +248,12 @@ fn a_path_that_swallows_long_packets_is_found_and_measured() {
     filter(&site.router, "output", 0, "icmp type destination-unreachable drop");
     let patience = "--timeout-ms 200";
     let findings = site.examine(&format!("--switch {SWITCH}:{PORT} {patience}"));
-    findings.are(&["path-mtu"], "packets above 1400 bytes vanish without a word");
+    findings.are(&["path-mtu"], "packets longer than 1400 bytes are lost without an ICMP error");
     daemon.stop();
     // Of one direction only: an interface would not take longer packets in either.
     site.router.ip("link set r2 mtu 1500\nroute change 10.1.0.0/24 dev r1 mtu lock 1400\n");
     let findings = site.examine(&format!("--peer {SWITCH} {patience}"));
-    findings.are(&["peer-mtu-back"], "packets above 1400 bytes vanish without a word");
+    findings.are(&["peer-mtu-back"], "packets longer than 1400 bytes are lost without an ICMP error");
 }
 
 #[test]
@@ -265,17 +265,20 @@ fn a_tos_that_is_removed_is_found_in_either_direction() {
     let daemon = site.daemon(&[]);
     let _answerer = site.answerer();
     bleach(&site.router, "ip saddr 10.2.0.1");
-    site.examine_switch().are(&["tos-control-back"], "answers arrive with ToS 0x00, sent with 0x0c");
-    site.examine_peer().are(&["peer-control-back", "peer-data-back"], "arrive with ToS 0x00, sent with 0x0c");
+    site.examine_switch().are(&["tos-control-back"], "answers sent with ToS 0x0c arrive with ToS 0x00");
+    site.examine_peer()
+        .are(&["peer-control-back", "peer-data-back"], "sent with ToS 0x0c arrive with ToS 0x00");
     site.router.run(["nft", "flush", "ruleset"]);
     bleach(&site.router, "ip saddr 10.1.0.1");
     site.examine_switch().are(&["reachable"], "does not answer");
-    site.examine_peer()
-        .are(&["peer-control-there", "peer-data-there"], "sent with ToS 0x0c arrive there with 0x00");
+    site.examine_peer().are(
+        &["peer-control-there", "peer-data-there"],
+        "sent with ToS 0x0c arrive at the peer with ToS 0x00",
+    );
     // The daemon has noticed too.
     let socket = format!("--socket {}", daemon.control_socket().display());
     Findings::of(site.switch.command(binaries::iswitchctl()), &socket)
-        .are(&["daemon-untagged"], "without our ToS");
+        .are(&["daemon-untagged"], "without an iSwitch ToS");
     daemon.stop();
 }
 
@@ -288,8 +291,8 @@ fn a_path_that_drops_the_tos_of_data_is_found() {
     let daemon = site.daemon(&[]);
     let _answerer = site.answerer();
     filter(&site.router, "forward", 0, "ip dscp 0x07 drop");
-    site.examine_switch().are(&["tos-data-there"], "those with 0x1c are not");
-    site.examine_peer().are(&["peer-data-there"], "ToS 0x1c have no answer");
+    site.examine_switch().are(&["tos-data-there"], "packets with the data ToS 0x1c are not");
+    site.examine_peer().are(&["peer-data-there"], "packets with ToS 0x1c are not answered");
     daemon.stop();
 }
 
@@ -308,8 +311,8 @@ fn keys_that_do_not_fit_are_found() {
     };
     let keyed = site.daemon(&["--key-file", theirs.to_str().unwrap()]);
     assert_eq!(examine(Some(&theirs)).wrong(), [""; 0]);
-    examine(Some(&ours)).are(&["key"], "the key of job 0 on the switch is another one");
-    examine(None).are(&["key"], "none was given here");
+    examine(Some(&ours)).are(&["key"], "job 0 has a different key on the switch");
+    examine(None).are(&["key"], "no --key-file was given here");
     keyed.stop();
     let open = site.daemon(&[]);
     examine(Some(&ours)).are(&["key"], "has no key on the switch");
@@ -353,7 +356,7 @@ fn a_switch_of_another_version_is_found() {
         stop.store(true, Ordering::Relaxed);
         findings
     });
-    findings.are(&["version"], "speaks version 2 of the protocol, this machine version 1");
+    findings.are(&["version"], "uses protocol version 2, this machine version 1");
 }
 
 #[test]
@@ -369,7 +372,7 @@ fn a_receive_buffer_that_is_too_small_is_found() {
         command.args(["--reuid", "65534", "--clear-groups"]);
     }
     command.arg(binaries::iswitchctl());
-    Findings::of(command, "--recv-buffer-bytes 1000000000").are(&["receive-buffer"], "asked for 1000000000");
+    Findings::of(command, "--recv-buffer-bytes 1000000000").are(&["receive-buffer"], "expected 1000000000");
 }
 
 #[test]
@@ -379,7 +382,7 @@ fn offloads_that_are_off_are_found() {
     }
     let site = Site::new();
     site.worker.run(["ethtool", "-K", "e0", "gro", "off", "tx", "off"]);
-    site.examine("--interface e0").are(&["offloads"], "e0 works without gro");
+    site.examine("--interface e0").are(&["offloads"], "e0 has no gro");
 }
 
 #[test]
@@ -391,6 +394,6 @@ fn loss_on_the_way_is_found() {
     let daemon = site.daemon(&[]);
     filter(&site.router, "forward", 0, "numgen inc mod 4 0 drop");
     let findings = site.examine(&format!("--switch {SWITCH}:{PORT} --timeout-ms 300"));
-    findings.are(&["loss"], "questions had no answer");
+    findings.are(&["loss"], "requests unanswered");
     daemon.stop();
 }

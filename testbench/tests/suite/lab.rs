@@ -189,7 +189,10 @@ fn what_is_missing_is_named() {
     let path = format!("{}:{}", programs.0.directory().display(), std::env::var("PATH").unwrap_or_default());
     for mut lab in programs.labs(&["--", "true"]) {
         let error = refused(lab.env("PATH", &path));
-        assert!(error.contains("this user may not make namespaces (unshare: unshare failed: Op"), "{error}");
+        assert!(
+            error.contains("this user may not create namespaces (unshare: unshare failed: Op"),
+            "{error}"
+        );
     }
 }
 

@@ -10,8 +10,8 @@ use iswitch_harness::requirements::{programs, together};
 
 /// Where the daemon says that its metrics are.
 fn metrics_address(daemon: &Daemon) -> SocketAddr {
-    let log = daemon.wait_for_log("metrics for Prometheus");
-    let line = log.lines().find(|line| line.contains("metrics for Prometheus")).expect("it says where");
+    let log = daemon.wait_for_log("serving Prometheus metrics");
+    let line = log.lines().find(|line| line.contains("serving Prometheus metrics")).expect("it says where");
     let (_, address) = line.split_once("address=").expect("it says where");
     address.trim().parse().expect("an address")
 }

@@ -85,7 +85,7 @@ fn a_daemon_without_a_file_survives_the_signal() {
     let _together = together();
     let mut daemon = Daemon::on_loopback(&[]);
     daemon.process.signal(Signal::USR1);
-    daemon.process.wait_for("there was no job yet", SOON);
+    daemon.process.wait_for("no job has been created yet", SOON);
     let group = Group::here(2, daemon.address(), "--rounds 20");
     group.results(SOON);
     daemon.process.signal(Signal::USR1);
@@ -206,7 +206,7 @@ fn top_follows_a_job_in_a_terminal() {
         assert!(!output.status.success());
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(without(Path::new("/nonexistent")).contains("cannot ask the daemon at /nonexistent"));
+    assert!(without(Path::new("/nonexistent")).contains("cannot query the daemon at /nonexistent"));
     drop(group);
     daemon.stop();
 }

@@ -183,10 +183,7 @@ fn gpus_are_drawn_with_their_failures() {
     let mut hindsight = given;
     hindsight[1] = "hindsight:2";
     let output = PLACE.command(&hindsight).arg("--gantt").arg(&svg).output().unwrap();
-    assert!(
-        String::from_utf8_lossy(&output.stderr).contains("no picture of GPUs: hindsight:2"),
-        "{output:?}"
-    );
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no Gantt chart: hindsight:2"), "{output:?}");
 }
 
 #[test]
@@ -229,20 +226,20 @@ fn bad_input_is_named() {
     let gavel = files.write("gavel", "A\trun\t-s\t1\t1000\t0.0\t1\n");
     PLACE.check_refusals([
         (vec!["evaluate", "best"], "policy is best, expected random, best-of:N"),
-        (vec!["evaluate", "random", "--jobs", &wide], "GPUs of a job is 65, expected 1 to 64, as many"),
+        (vec!["evaluate", "random", "--jobs", &wide], "GPUs of a job is 65, expected 1 to 64, the number"),
         (vec!["evaluate", "random", "--jobs", &short], "short, line 3: duration of a job is -3, expected"),
         (vec!["evaluate", "random", "--jobs", &odd], "odd, line 1: columns are \"when,who\", expected"),
         (vec!["evaluate", "random", "--jobs", "/nowhere"], "/nowhere: No such file"),
         (vec!["evaluate", "random", "--jobs", &gavel], "a trace of Gavel needs --throughputs"),
-        (vec!["evaluate", "random", "--jobs", &fine, "--interarrival", "5"], "give --batch N"),
-        (vec!["evaluate", "random", "--longest", "1"], "there are no jobs, expected at least 1 within"),
+        (vec!["evaluate", "random", "--jobs", &fine, "--interarrival", "5"], "add --batch N"),
+        (vec!["evaluate", "random", "--longest", "1"], "no jobs are left, expected at least 1 within"),
         (
             vec!["evaluate", "random", "--failures", &unknown],
             "unknown, line 2: id of a GPU is 64, expected 0 to 63",
         ),
         (
             vec!["evaluate", "random", "--failures", &overlap],
-            "overlap, line 3: outage of GPU 3 overlaps that of line 2",
+            "overlap, line 3: outage of GPU 3 overlaps the outage in line 2",
         ),
         (
             vec!["evaluate", "random", "--failures", &empty, "--checkpoint", "young-daly"],
@@ -259,9 +256,12 @@ fn bad_input_is_named() {
         (vec!["compare", "random", "random"], "two policies are called random"),
         (vec!["compare", "random", "--baseline", "las"], "baseline is las, expected one of"),
         (vec!["compare", "random", "--rate-factors", "1,0"], "failure factor is 0, expected a number"),
-        (vec!["compare", "random", "--rate-factors", "2,2"], "--rate-factors: 2 is there twice"),
-        (vec!["compare", "random", "--plots", "/nowhere"], "give two or more of one"),
-        (vec!["serve", "las", "--socket", "/nowhere/s"], "policy is las, which decides about more than one"),
+        (vec!["compare", "random", "--rate-factors", "2,2"], "--rate-factors: 2 appears twice"),
+        (vec!["compare", "random", "--plots", "/nowhere"], "needs two or more --rate-factors"),
+        (
+            vec!["serve", "las", "--socket", "/nowhere/s"],
+            "policy is las, which decides more than the GPUs of one",
+        ),
         (vec!["serve", "match", "--socket", "/nowhere/s"], "--socket /nowhere/s"),
     ]);
 }

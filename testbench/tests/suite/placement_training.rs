@@ -90,6 +90,6 @@ fn bad_input_is_named() {
         (vec!["train", "--out", &trained], "already holds a run"),
         (vec!["evaluate", &patent, "--gpus", "9"], "GPUs of the cluster is 9, expected 8"),
         (vec!["serve", &patent, "--gpus", "9", "--socket", &socket], "GPUs of the cluster is 9, expected 8"),
-        (vec!["evaluate", &empty], "which holds no model.safetensors"),
+        (vec!["evaluate", &empty], "a directory without model.safetensors"),
     ]);
 }

@@ -309,7 +309,7 @@ fn a_new_daemon_cleans_up_after_one_that_was_killed() {
 
     let mut daemon = Daemon::on_ports(&star, &[]);
     assert_eq!(star.tables(), 4);
-    daemon.wait_for_log("removed the ingress rule of a daemon that has died");
+    daemon.wait_for_log("removed the ingress rule of a daemon that is no longer running");
     aggregate(&daemon);
     // One that is alive keeps its ports.
     let port = Star::port(0);

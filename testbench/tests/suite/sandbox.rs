@@ -108,7 +108,7 @@ fn a_new_interface_is_served_without_privileges() {
     let mut daemon = Daemon::on_ports(&star, &[]);
     Group::in_star(&star, daemon.address(), "--rounds 5").results(SOON);
     star.replug(0, options);
-    daemon.process.wait_for("serving the new interface of that name", SOON);
+    daemon.process.wait_for("serving the recreated interface", SOON);
     wait::until("the rule to be installed again", SOON, || star.tables() == 2);
     let results = Group::in_star(&star, daemon.address(), "--rounds 5").results(SOON);
     assert_eq!(results.len(), 2);

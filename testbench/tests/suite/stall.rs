@@ -44,7 +44,8 @@ fn measure(stopped: usize) -> Vec<Value> {
     for other in others {
         let finished = other.wait(SOON);
         assert!(
-            finished.status.success() || finished.stderr.contains("the others went on without this worker"),
+            finished.status.success()
+                || finished.stderr.contains("the other workers continued without this one"),
             "{}",
             finished.stderr
         );

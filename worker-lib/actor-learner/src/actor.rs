@@ -167,7 +167,7 @@ fn acting(
         factory: &EnvFactory,
     ) -> Result<RemoteActor, ActorLearnerError> {
         let config: A = serde_json::from_str(&job.config)
-            .map_err(|error| TrainError::Config(format!("the run's hyper-parameters: {error}")))?;
+            .map_err(|error| TrainError::Config(format!("invalid hyper-parameters of the run: {error}")))?;
         Ok(config.remote_actor(environments, factory)?)
     }
     match job.algorithm.as_str() {
@@ -274,8 +274,8 @@ impl Inserts {
                     Some(refusal) if !self.is_proven => return Err(refusal),
                     // A token may be replaced during a run; shards and clients then have different tokens for a
                     // while.
-                    Some(refusal) => self.complaint.about("items are not stored", &refusal),
-                    None => self.complaint.about("items are not stored", &error),
+                    Some(refusal) => self.complaint.about("cannot store items", &refusal),
+                    None => self.complaint.about("cannot store items", &error),
                 }
             }
         }

@@ -144,7 +144,7 @@ impl ReplaySource {
                 Learner::Rollouts { learner, rollouts: Rollouts::new(client, format, count, statistics) }
             }
             (_, demand) => {
-                return Err(super::error::malformed("demand", format!("{demand:?}"), "that of the learner"));
+                return Err(super::error::malformed("demand", format!("{demand:?}"), "the learner's demand"));
             }
         };
         Ok(Self { spec, options, learner, publisher, shared, stop, updates: 0, steps: 0 })
@@ -295,7 +295,10 @@ fn follow_episodes(client: ReplayClient, shared: &Arc<Shared>) -> Result<(), Act
 
 fn spawn(name: &'static str, run: impl FnOnce() + Send + 'static) -> Result<(), ActorLearnerError> {
     let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(run);
-    spawned.map(|_| ()).map_err(|source| ActorLearnerError::Io { what: "drawing from the replay", source })
+    spawned.map(|_| ()).map_err(|source| ActorLearnerError::Io {
+        what: "cannot start a thread that draws from the replay",
+        source,
+    })
 }
 
 /// Batch with the keys of its items.
@@ -411,13 +414,13 @@ impl Draws {
             Ok(drawn) => {
                 self.is_proven = true;
                 self.waiting.extend(drawn);
-                self.complaint.over(&format!("{} come again", self.what));
+                self.complaint.over(&format!("{} are received again", self.what));
             }
             Err(error) if error.is_timeout() => self.is_proven = true,
             Err(error) => {
                 let refusal = refusal::of_replay(&error);
                 let text = refusal.as_ref().map_or_else(|| error.to_string(), ToString::to_string);
-                self.complaint.about(&format!("no {}", self.what), &text);
+                self.complaint.about(&format!("cannot draw {}", self.what), &text);
                 // A token may be replaced during a run; shards and clients then have different tokens for a while.
                 if refusal.is_some() && !self.is_proven {
                     let _ = shared.refused.set(text);
@@ -430,7 +433,7 @@ impl Draws {
     /// Counts an item that does not belong to this run.
     fn refuse(&mut self, error: &ActorLearnerError, shared: &Shared) {
         shared.malformed.fetch_add(1, Relaxed);
-        self.complaint.about("an item is not learned from", error);
+        self.complaint.about("discarded an invalid item", error);
     }
 }
 

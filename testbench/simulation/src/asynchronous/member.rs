@@ -189,7 +189,7 @@ fn protocol(scenario: &Scenario, config: SessionConfig, begin: Instant) -> Async
 }
 
 fn session(scenario: &Scenario, worker: usize, instance: u32) -> SessionConfig {
-    let layout = VectorLayout::new(scenario.gradient_len, SEGMENT_FLOATS).expect("a valid layout");
+    let layout = VectorLayout::new(scenario.gradient_len, SEGMENT_FLOATS).expect("the layout must be valid");
     let workers = if scenario.is_declared { scenario.workers.len() as u16 } else { 0 };
     let join = JoinRepr {
         mode: Mode::Asynchronous,

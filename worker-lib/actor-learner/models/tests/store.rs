@@ -1,4 +1,4 @@
-//! The store beside a simple model of it.
+//! Compares the store with a simple model of it.
 
 use std::collections::BTreeMap;
 

@@ -65,7 +65,7 @@ impl Sources {
         }
         let manifest = serde_json::from_slice(&text).map_err(|error| ModelError::BadAnswer {
             source_name: self.name(at),
-            what: format!("no pointer: {error}"),
+            what: format!("invalid pointer: {error}"),
         })?;
         Ok(Pointer { manifest: Some(manifest), as_of })
     }

@@ -415,7 +415,7 @@ impl World {
         self.restart(false)?;
         let names = self.disk.file_names();
         if let Some(name) = names.iter().find(|name| name.ends_with(".unfinished")) {
-            return Err(format!("{name} is left"));
+            return Err(format!("{name} was not removed"));
         }
         self.summary.kept_files = names.iter().filter(|name| name.ends_with(".damaged")).count() as u64;
         self.violations()

@@ -1,4 +1,4 @@
-//! Figures, as SVG.
+//! SVG figures of results.
 
 use iswitch_figure::{Axis, Line, LineChart, Paint, Reference};
 use iswitch_placement::learned::training::Iteration;
@@ -7,12 +7,13 @@ use super::results::Summary;
 use super::rules::Saving;
 use super::{DAY_S, HOUR_S};
 
-/// Colours of lines, in their order; then the same with gaps.
+/// Colours of the lines, in order; further lines use the same colours dashed.
 const PAINTS: [Paint; 7] =
     [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK, Paint::GREY];
 const UNITS: [(f64, &str); 3] = [(DAY_S, "d"), (HOUR_S, "h"), (60.0, "min")];
 
-/// Makespans over the factor of failure rates, a line for each policy; of `summaries` those with these checkpoints.
+/// Draws makespans over the failure-rate factor, with a line for each policy, from the summaries with the checkpoint
+/// setting `saving`.
 pub(super) fn over_rates(
     summaries: &[Summary],
     policies: &[String],
@@ -22,10 +23,7 @@ pub(super) fn over_rates(
     let checkpoint = saving.to_string();
     let place = |summary: &Summary| (summary.checkpoint == checkpoint).then_some(summary.rate_factor);
     LineChart {
-        title: format!(
-            "Makespan in days over how many times as often GPUs fail; checkpoint {}",
-            name(saving)
-        ),
+        title: format!("Makespan in days over the failure-rate factor; checkpoint {}", name(saving)),
         x: Axis { ticks: factors.to_vec(), ..Axis::logarithmic() },
         y: Axis::logarithmic(),
         lines: lines(summaries, policies, place),
@@ -34,7 +32,8 @@ pub(super) fn over_rates(
     .draw()
 }
 
-/// Makespans over checkpoints, in the order in which they are given; of `summaries` those with this factor.
+/// Draws makespans over the checkpoint settings, in the given order, from the summaries with the failure-rate factor
+/// `factor`.
 pub(super) fn over_checkpoints(
     summaries: &[Summary],
     policies: &[String],
@@ -46,7 +45,7 @@ pub(super) fn over_checkpoints(
         (summary.rate_factor == factor).then_some(at as f64)
     };
     LineChart {
-        title: format!("Makespan in days over checkpoints; GPUs fail {factor} times as often"),
+        title: format!("Makespan in days over checkpoint settings; failure-rate factor {factor}"),
         x: Axis::named(savings.iter().map(|saving| name(*saving)).collect()),
         y: Axis::logarithmic(),
         lines: lines(summaries, policies, place),
@@ -55,11 +54,11 @@ pub(super) fn over_checkpoints(
     .draw()
 }
 
-/// How a training went; `reference` is what the network was compared with.
+/// Draws the test results of a training; `reference` is the policy that the network was compared with.
 pub(super) fn learning(history: &[Iteration], reference: &str) -> String {
     let tested = history.iter().filter_map(|record| Some((record.iteration as f64, record.gain?)));
     LineChart {
-        title: format!("Makespan of {reference} over the network's, in tests"),
+        title: format!("Makespan of {reference} divided by the network's, in tests"),
         x: Axis { includes: vec![0.0], ..Axis::linear() },
         y: Axis::linear(),
         lines: vec![Line::new("network", PAINTS[0], tested.collect())],
@@ -68,7 +67,7 @@ pub(super) fn learning(history: &[Iteration], reference: &str) -> String {
     .draw()
 }
 
-/// A line for each policy, with its 95 % intervals.
+/// Returns a line for each policy, with its 95 % confidence intervals.
 fn lines(summaries: &[Summary], policies: &[String], place: impl Fn(&Summary) -> Option<f64>) -> Vec<Line> {
     let line = |(at, policy): (usize, &String)| {
         let own = summaries.iter().filter(|summary| summary.policy == *policy);
@@ -84,7 +83,7 @@ fn lines(summaries: &[Summary], policies: &[String], place: impl Fn(&Summary) ->
     policies.iter().enumerate().map(line).collect()
 }
 
-/// Short enough to stand below an axis.
+/// Returns a name of a checkpoint setting that is short enough for an axis label.
 fn name(saving: Saving) -> String {
     let Saving::Every(seconds) = saving else { return saving.to_string() };
     let unit = UNITS.into_iter().find(|(unit, _)| seconds % unit == 0.0);

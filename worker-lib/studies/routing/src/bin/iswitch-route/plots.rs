@@ -1,4 +1,4 @@
-//! The figures of the paper, as SVG.
+//! Figures of the paper, as SVG.
 
 use iswitch_figure::{Axis, HeatMap, Line, LineChart, Matrix, MatrixRow, Paint, Reference};
 use iswitch_routing::measure::Measurement;
@@ -8,10 +8,10 @@ use iswitch_routing::training::Iteration;
 use super::results::Summary;
 use iswitch_cli::mean::Mean;
 
-/// Colours of lines, in their order.
+/// Colours of the lines, in order.
 const PAINTS: [Paint; 6] = [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK];
 
-/// Figures 2 to 5: a value over policy iterations, beside those of policies that do not learn.
+/// Draws figures 2 to 5: a value over policy iterations, with those of policies without learning as references.
 pub(super) fn learning(
     title: String,
     runs: &[(String, &[Iteration])],
@@ -33,7 +33,7 @@ pub(super) fn learning(
     .draw()
 }
 
-/// Figure 6: a mean over the load, a line for each policy and one for the bound.
+/// Draws figure 6: a mean over the load, with one line for each policy and one for the bound.
 pub(super) fn over_load(
     title: String,
     policies: &[String],
@@ -60,7 +60,7 @@ pub(super) fn over_load(
     .draw()
 }
 
-/// Figure 7: mean lengths of all queues, a matrix of switch and class for each stage.
+/// Draws figure 7: mean lengths of all queues, with one matrix by switch and class for each stage.
 pub(super) fn heat(title: String, shape: Shape, runs: &[(String, &Measurement)]) -> String {
     let row = |(name, measured): &(String, &Measurement)| {
         let stages = measured.heat.chunks_exact(shape.links()).enumerate();
