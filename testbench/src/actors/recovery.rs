@@ -98,7 +98,8 @@ impl Run {
                 line.get(at + 1).cloned()
             })
         };
-        let endpoint = |address: String| address.parse::<Endpoint>().expect("the argument must be an address");
+        let endpoint =
+            |address: String| address.parse::<Endpoint>().expect("the argument must be an address");
         let learner = endpoint(argument(Kind::Cell, "--upstream"));
         let shard = format!("http://{}", argument(Kind::Shard, "--listen"));
         let name = "policy".parse().expect("`policy` must be a valid name");
@@ -108,7 +109,8 @@ impl Run {
         Self {
             parent: parent.id(),
             cell: endpoint(argument(Kind::Cell, "--listen")),
-            learner: BlockingModelClient::new(name, &[learner], options).expect("the model client must be created"),
+            learner: BlockingModelClient::new(name, &[learner], options)
+                .expect("the model client must be created"),
             shard: ReplayClient::new(config).expect("the replay client must be created"),
         }
     }
@@ -134,7 +136,8 @@ impl Run {
         let version = self.latest();
         let began = Instant::now();
         let victim = *before.first().expect("one process must exist");
-        let victim = Pid::from_raw(i32::try_from(victim).expect("an id fits into i32")).expect("an id is positive");
+        let victim =
+            Pid::from_raw(i32::try_from(victim).expect("an id fits into i32")).expect("an id is positive");
         kill_process(victim, Signal::KILL).expect("the process must accept the signal");
         wait("another process", || Some(ids(self)).filter(|now| now.len() == 1 && *now != before));
         match kind {
@@ -147,7 +150,8 @@ impl Run {
                 let name = "policy".parse().expect("`policy` must be a valid name");
                 let options = ClientOptions::default();
                 let cell = std::slice::from_ref(&self.cell);
-                let mut client = BlockingModelClient::new(name, cell, options).expect("the client must be created");
+                let mut client =
+                    BlockingModelClient::new(name, cell, options).expect("the client must be created");
                 wait("the cell", || client.latest().ok());
             }
             Kind::Shard => {

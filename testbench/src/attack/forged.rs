@@ -164,7 +164,9 @@ pub(super) fn reflection(effort: &Effort) -> Verdict {
             let ratio = amplification(&site, &victim, &packet);
             if ratio > 1.0 {
                 let what = packet.what;
-                return Err(format!("{what}, {kind:?} ports, with a key: {with_key}: amplification x{ratio:.2}"));
+                return Err(format!(
+                    "{what}, {kind:?} ports, with a key: {with_key}: amplification x{ratio:.2}"
+                ));
             }
             if ratio > worst.0 {
                 worst = (ratio, packet.what);

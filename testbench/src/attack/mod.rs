@@ -164,7 +164,10 @@ fn neighbours(effort: &Effort) -> Verdict {
         // Limits on non-members may delay a joining worker among many forged Joins.
         let may_starve = attack == neighbour::Attack::ForgedJoinsFirst;
         if run.rounds_per_s == 0.0 && !may_starve {
-            return Err(format!("{attack}: {}", run.failure.unwrap_or_else(|| "no round was completed".to_owned())));
+            return Err(format!(
+                "{attack}: {}",
+                run.failure.unwrap_or_else(|| "no round was completed".to_owned())
+            ));
         }
         if !may_starve && run.rounds_per_s < slowest.0 {
             slowest = (run.rounds_per_s, attack.name());

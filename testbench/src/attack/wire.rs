@@ -81,7 +81,10 @@ fn for_each(mut receiver: Box<dyn DataLinkReceiver>, is_over: &AtomicBool, mut s
 
 fn receiver() -> Box<dyn DataLinkReceiver> {
     let interfaces = pnet_datalink::interfaces();
-    let own = interfaces.into_iter().find(|it| it.name == WORKER_INTERFACE).expect("a worker must have this interface");
+    let own = interfaces
+        .into_iter()
+        .find(|it| it.name == WORKER_INTERFACE)
+        .expect("a worker must have this interface");
     let config = Config { read_timeout: Some(READ_TIMEOUT), read_buffer_size: 1 << 16, ..Config::default() };
     match pnet_datalink::channel(&own, config) {
         Ok(Channel::Ethernet(_, receiver)) => receiver,

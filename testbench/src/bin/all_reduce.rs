@@ -142,7 +142,10 @@ impl Place {
             .workers
             .map_or_else(|| from_launcher(["OMPI_COMM_WORLD_SIZE", "WORLD_SIZE"], "--workers"), Ok)?;
         anyhow::ensure!(rank < workers, "rank {rank} of {workers} workers: ranks count from 0");
-        anyhow::ensure!(usize::from(workers) <= MAX_MEMBERS, "{workers} workers, expected at most {MAX_MEMBERS}");
+        anyhow::ensure!(
+            usize::from(workers) <= MAX_MEMBERS,
+            "{workers} workers, expected at most {MAX_MEMBERS}"
+        );
         Ok(Self { rank, workers })
     }
 }
@@ -256,7 +259,10 @@ impl Numbers {
     fn check(&mut self, number: u32, round: u32, worker: &Worker) -> anyhow::Result<()> {
         let rejoins = worker.rejoins();
         let gap = self.missed(number, round);
-        anyhow::ensure!(gap == 0 || rejoins > self.rejoins, "round {round} is {gap} rounds later than expected");
+        anyhow::ensure!(
+            gap == 0 || rejoins > self.rejoins,
+            "round {round} is {gap} rounds later than expected"
+        );
         *self = Self { base: self.base.wrapping_add(gap), rejoins };
         Ok(())
     }
@@ -279,7 +285,10 @@ impl Outcome {
             report.contributors,
             report.uniform
         );
-        anyhow::ensure!(fewest >= min_workers.unwrap_or(workers), "round {round} contains only {fewest} gradients");
+        anyhow::ensure!(
+            fewest >= min_workers.unwrap_or(workers),
+            "round {round} contains only {fewest} gradients"
+        );
         self.partial_rounds += u32::from(fewest < workers);
         self.mixed_rounds += u32::from(fewest < most);
         Ok(())

@@ -132,7 +132,8 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> anyhow::Result<serde_json::Value> {
     let vector_len = cli.floats as usize;
-    let gradient_len = vector_len.checked_sub(Tail::LEN).context("--floats leaves no float for a gradient")?;
+    let gradient_len =
+        vector_len.checked_sub(Tail::LEN).context("--floats leaves no float for a gradient")?;
     let updates = Updates::default();
     let model = vec![0.0; gradient_len];
     let local = Box::new(Sleeper {

@@ -302,8 +302,9 @@ fn target_directory(workspace: &Path) -> Result<PathBuf> {
     ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
     let metadata: Value =
         serde_json::from_slice(&output.stdout).context("reading the output of cargo metadata")?;
-    let directory =
-        metadata["target_directory"].as_str().context("the output of cargo metadata lacks target_directory")?;
+    let directory = metadata["target_directory"]
+        .as_str()
+        .context("the output of cargo metadata lacks target_directory")?;
     Ok(directory.into())
 }
 

@@ -67,7 +67,8 @@ impl Tools {
         script += "esac\necho \"no machine $host\" >&2; exit 1\n";
         let path = self.directory.path().join("remote-shell");
         std::fs::write(&path, script).expect("the script must be written");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("permissions must be set");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
+            .expect("permissions must be set");
         path
     }
 }

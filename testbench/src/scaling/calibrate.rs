@@ -315,7 +315,11 @@ fn switch_core() -> (Line, Line) {
                     switch.handle_datagrams(now, &member(number), Class::Data, &bytes, stride());
                     let sent = drain(&mut switch);
                     let ns = nanos(begin);
-                    assert_eq!(sent > 0, number == MEMBERS, "only the last contribution must complete the sum");
+                    assert_eq!(
+                        sent > 0,
+                        number == MEMBERS,
+                        "only the last contribution must complete the sum"
+                    );
                     if sent > 0 { emitted.push(ns) } else { added.push(ns) }
                 }
             }

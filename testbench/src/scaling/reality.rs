@@ -60,7 +60,9 @@ pub fn compare(peers: &str, cores: usize, costs: Costs) -> Result<Vec<Pair>, Str
     for (number, line) in (1..).zip(peers.lines()).filter(|(_, line)| !line.trim().is_empty()) {
         let table: Value = serde_json::from_str(line).map_err(|error| format!("line {number}: {error}"))?;
         let lacks = |field: &str| {
-            format!("line {number}: {field} is missing or invalid; expected a table of `testbench peers --json`")
+            format!(
+                "line {number}: {field} is missing or invalid; expected a table of `testbench peers --json`"
+            )
         };
         if !table["racks"].is_null() {
             continue;

@@ -190,7 +190,10 @@ impl Simulation<'_> {
                 return Ok(());
             }
             _ => {
-                return violated(Rule::Lost, format!("worker {worker}: a submission ended as {submission:?}"));
+                return violated(
+                    Rule::Lost,
+                    format!("worker {worker}: a submission ended as {submission:?}"),
+                );
             }
         };
         acting.staleness.admitted(acting.sequence, Some(aggregate.get()));
