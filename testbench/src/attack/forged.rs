@@ -261,14 +261,14 @@ fn against_members(
     let hosts: Vec<_> = (0..WORKERS).map(|worker| site.host(worker)).collect();
     let attack = |is_over: &AtomicBool| {
         site.attacker().enter(|| {
-            let mut sender = Storm::open(1).expect("the attacker's interface");
+            let mut sender = Storm::open(1).expect("the interface must open");
             let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
             let mut sent = 0_u64;
             while !is_over.load(Ordering::Relaxed) {
                 let member = members[random.random_range(0..WORKERS)];
-                let host = hosts.iter().find(|host| host.address == *member.ip()).expect("a worker");
+                let host = hosts.iter().find(|host| host.address == *member.ip()).expect("a member must be a worker");
                 let frame = forge(&mut random).from(host.mac, member);
-                sender.send_frame(&frame).expect("it can be sent");
+                sender.send_frame(&frame).expect("the frame must be sent");
                 sent += 1;
             }
             sent

@@ -5,8 +5,8 @@ use iswitch_figure::{Axis, Line, LineChart, Paint, Reference};
 use super::convergence::{Comparison, Training};
 use super::tasks::Method;
 
-/// A line for each run, in a colour for each method: mean return of the last 100 episodes over environment steps or,
-/// where workers do not wait, over gradients in the model. The return that counts as learnt is marked.
+/// Draws a line for each run, in a colour for each method: mean return of the last 100 episodes by environment steps
+/// or, for asynchronous methods, by gradients in the model. The return that counts as learnt is marked.
 pub fn draw(comparison: &Comparison) -> String {
     let Comparison { task, workers, standings } = comparison;
     let is_async = standings.rows.iter().any(|row| row.contender.is_async);
