@@ -75,12 +75,15 @@ fn total(program: &Path, mode: LoadMode, floats: usize, rounds: u32) -> Result<u
     let mut command = Command::new("valgrind");
     command.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", profile.display())).arg(program);
     command.args(["--mode", mode.name(), "--floats", &floats.to_string(), "--rounds", &rounds.to_string()]);
-    let output = command.output().context("running valgrind; install the package `valgrind` if it is missing")?;
+    let output =
+        command.output().context("running valgrind; install the package `valgrind` if it is missing")?;
     let complaint = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{command:?}: {}\n{complaint}", output.status);
     let text = std::fs::read_to_string(&profile).context("reading the output of callgrind")?;
-    let totals =
-        text.lines().find_map(|line| line.strip_prefix("totals: ")).context("the output of callgrind has no totals")?;
+    let totals = text
+        .lines()
+        .find_map(|line| line.strip_prefix("totals: "))
+        .context("the output of callgrind has no totals")?;
     totals.trim().parse().with_context(|| format!("totals are {totals:?}, expected a number"))
 }
 
@@ -97,7 +100,8 @@ pub fn table(counts: &[Count]) -> String {
 /// # Errors
 /// If the document has no such table.
 pub fn parse(document: &str) -> Result<Vec<Count>> {
-    let (_, below) = document.split_once(HEADING).with_context(|| format!("the line {HEADING:?} is missing"))?;
+    let (_, below) =
+        document.split_once(HEADING).with_context(|| format!("the line {HEADING:?} is missing"))?;
     let section = below.split("\n## ").next().unwrap_or_default();
     let counts: Vec<_> = section.lines().filter_map(parse_row).collect();
     ensure!(!counts.is_empty(), "the table below {HEADING:?} is missing");
@@ -122,12 +126,14 @@ pub fn compare(counts: &[Count], kept: &[Count]) -> Result<()> {
     let mut problems = Vec::new();
     for Count { mode, floats, instructions } in counts {
         match kept.iter().find(|kept| (kept.mode, kept.floats) == (*mode, *floats)) {
-            None => problems.push(format!("{mode}, {floats} floats: {instructions} instructions, not in the table")),
+            None => problems
+                .push(format!("{mode}, {floats} floats: {instructions} instructions, not in the table")),
             Some(kept) if is_near(*instructions, kept.instructions) => {}
             Some(kept) => {
                 let kept = kept.instructions;
-                problems
-                    .push(format!("{mode}, {floats} floats: {instructions} instructions, the table has {kept}"));
+                problems.push(format!(
+                    "{mode}, {floats} floats: {instructions} instructions, the table has {kept}"
+                ));
             }
         }
     }

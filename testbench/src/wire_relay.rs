@@ -189,7 +189,8 @@ pub(crate) fn turn_offloads_off(namespace: &Namespace, interface: &str) {
 fn open(namespace: &Namespace, interface: &str) -> (Box<dyn DataLinkSender>, Box<dyn DataLinkReceiver>) {
     namespace.enter(|| {
         let interfaces = pnet_datalink::interfaces();
-        let found = interfaces.iter().find(|found| found.name == interface).expect("the interface must exist");
+        let found =
+            interfaces.iter().find(|found| found.name == interface).expect("the interface must exist");
         // A socket without a protocol receives nothing until it is bound to the interface.
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)
             .expect("opening a packet socket needs the namespace's owner");

@@ -270,7 +270,7 @@ fn obey_signals(mut signals: Signals, handle: Handle, dumps: FlightDumps) -> any
 fn dump_flights(handle: &Handle, dumps: &FlightDumps) {
     match handle.flights() {
         Ok(flights) if flights.is_empty() => {
-            tracing::info!("flight recorder is empty: no job has been created yet")
+            tracing::info!("flight recorder is empty: no job has been created yet");
         }
         Ok(flights) => {
             flights.iter().for_each(|flight| dumps.push("signal", flight.clone()));

@@ -122,7 +122,7 @@ pub fn filter_system_calls() {
     match system_calls::list(notifies).filter("iswitchd") {
         Ok(allowed) => tracing::info!(allowed, "system calls filtered by seccomp"),
         Err(error) => {
-            tracing::warn!(%error, "seccomp is not available: the daemon can still make any system call")
+            tracing::warn!(%error, "seccomp is not available: the daemon can still make any system call");
         }
     }
 }

@@ -266,7 +266,10 @@ fn against_members(
             let mut sent = 0_u64;
             while !is_over.load(Ordering::Relaxed) {
                 let member = members[random.random_range(0..WORKERS)];
-                let host = hosts.iter().find(|host| host.address == *member.ip()).expect("a member must be a worker");
+                let host = hosts
+                    .iter()
+                    .find(|host| host.address == *member.ip())
+                    .expect("a member must be a worker");
                 let frame = forge(&mut random).from(host.mac, member);
                 sender.send_frame(&frame).expect("the frame must be sent");
                 sent += 1;

@@ -42,7 +42,8 @@ impl Latencies {
 }
 
 fn read(output: &str) -> Vec<f64> {
-    let line: Value = serde_json::from_str(output.lines().last().unwrap_or_default()).expect("a line of JSON");
+    let line: Value =
+        serde_json::from_str(output.lines().last().unwrap_or_default()).expect("a line of JSON");
     let all = line["latencies_ms"].as_array().expect("latencies_ms must be a list");
     all.iter().map(|latency| latency.as_f64().expect("a latency must be a number")).collect()
 }

@@ -112,7 +112,11 @@ where
     if stream.below(4) == 0 {
         let (frame, beats) = stream.half_a_frame();
         let report = device.run(&[Command::Reset(frame, beats)])?;
-        ensure!(report.frames.is_empty(), "the board sent {} frames after a reset, expected none", report.frames.len());
+        ensure!(
+            report.frames.is_empty(),
+            "the board sent {} frames after a reset, expected none",
+            report.frames.len()
+        );
         outcome.resets += 1;
     }
     Ok(())
@@ -124,7 +128,9 @@ fn compare(got: &[Frame], results: &[Vec<u8>], ordinary: &[Frame]) -> Result<()>
         if got.bytes != *expected {
             let byte = got.bytes.iter().zip(expected).position(|(a, b)| a != b);
             let (len, expected_len) = (got.bytes.len(), expected.len());
-            anyhow::bail!("result {at} differs at byte {byte:?}; it has {len} bytes, expected {expected_len}");
+            anyhow::bail!(
+                "result {at} differs at byte {byte:?}; it has {len} bytes, expected {expected_len}"
+            );
         }
     }
     ensure!(sums.len() == results.len(), "{} results, expected {}", sums.len(), results.len());

@@ -169,7 +169,8 @@ impl Stream {
         let worker = self.below(workers);
         let segments = self.setup.layout.segment_count();
         let index = self.stray_index();
-        let len = self.setup.layout.range(SegmentIndex::new(index).expect("the index must be in range")).len();
+        let len =
+            self.setup.layout.range(SegmentIndex::new(index).expect("the index must be in range")).len();
         let round = match self.below(4) {
             0 => self.round.minus(self.random.random_range(1..6)),
             1 if !self.is_large => self.round.plus(self.random.random_range(1..6)),

@@ -142,7 +142,8 @@ fn large_join(instance: u32) -> JoinRepr {
 
 fn joined(target: &Target, join: JoinRepr) -> Result<(Member, Round), String> {
     let mut member = Member::open(target.switch, JOB)?;
-    let round = member.join(join).map_err(|status| format!("the switch refused the attacker's Join: {status:?}"))?;
+    let round =
+        member.join(join).map_err(|status| format!("the switch refused the attacker's Join: {status:?}"))?;
     Ok((member, round))
 }
 

@@ -136,7 +136,8 @@ impl Site {
             let run = begun.map(|()| finish(early.unwrap_or_else(|| self.start_victim(daemon, load)), load));
             stop.store(true, Ordering::Relaxed);
             let attacks_per_s = attacking.join().expect("the attacker must not panic")?;
-            run.map(|run| Run { attacks_per_s, ..run }).ok_or_else(|| format!("{attack}: the attack did not begin"))
+            run.map(|run| Run { attacks_per_s, ..run })
+                .ok_or_else(|| format!("{attack}: the attack did not begin"))
         })
     }
 

@@ -50,7 +50,8 @@ pub struct AsyncRun {
 impl AsyncRun {
     fn of(lines: &[Value]) -> Self {
         let first = &lines[0];
-        let number = |field: &str| first[field].as_f64().unwrap_or_else(|| panic!("no number {field} in {first}"));
+        let number =
+            |field: &str| first[field].as_f64().unwrap_or_else(|| panic!("no number {field} in {first}"));
         let staleness = sum(lines, "staleness");
         let inclusion = sum(lines, "inclusion");
         Self {

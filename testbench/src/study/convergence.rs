@@ -151,7 +151,8 @@ fn read_training(printed: &str, out: &Path, seed: u64) -> Result<Training, Strin
     let result: Value = serde_json::from_str(printed.lines().last().unwrap_or_default())
         .map_err(|error| format!("{error} in {printed:?}"))?;
     let csv = std::fs::read_to_string(out.join("progress.csv")).map_err(|error| error.to_string())?;
-    let number = |field: &str| result[field].as_f64().ok_or_else(|| format!("expected a number {field} in {result}"));
+    let number =
+        |field: &str| result[field].as_f64().ok_or_else(|| format!("expected a number {field} in {result}"));
     let staleness = result["staleness"].as_array().map(|counts| {
         let counts: Vec<_> = counts.iter().filter_map(Value::as_u64).collect();
         mean(&counts)

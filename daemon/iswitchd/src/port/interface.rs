@@ -198,7 +198,7 @@ impl Interface {
                 Link::Up => tracing::info!(port, "interface is up"),
                 Link::Down => tracing::warn!(port, "interface is down"),
                 Link::Gone => {
-                    tracing::warn!(port, "interface is gone; waiting for an interface with the same name")
+                    tracing::warn!(port, "interface is gone; waiting for an interface with the same name");
                 }
             }
             self.link = link;

@@ -187,7 +187,7 @@ impl Vector {
         match &outcome {
             Ok(true) => {}
             Ok(false) => {
-                self.lose(index, "its replay led to a different state: the environment is not deterministic")
+                self.lose(index, "its replay led to a different state: the environment is not deterministic");
             }
             Err(_) => self.lose(index, "the process failed during its replay"),
         }
