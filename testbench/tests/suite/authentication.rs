@@ -17,7 +17,7 @@ use rustix::net::sockopt::set_ip_tos;
 const UPLINK_PORTS: [&str; 2] = ["27721", "27731"];
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Sends requests for job 0 without a key until it is told to stop.
+/// Sends requests for job 0 without a key until `stop` is set.
 fn disturb(switch: SocketAddrV4, stop: &AtomicBool) {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     socket.connect(switch).unwrap();
@@ -67,7 +67,7 @@ fn workers_with_the_key_sum_and_others_are_named() {
     let log = daemon.stop().stderr;
     assert!(log.contains("refused: not authentic"), "{log}");
     let digits = std::fs::read_to_string(&key).unwrap();
-    assert!(!log.contains(digits.trim()), "the key is in the log");
+    assert!(!log.contains(digits.trim()), "the log must not contain the key");
 }
 
 #[test]

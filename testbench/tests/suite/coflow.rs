@@ -93,7 +93,8 @@ fn the_busiest_ports_are_drawn() {
 fn coflows_of_a_trace_are_jobs() {
     let directory = scratch::directory();
     let file = directory.path().join("trace");
-    // At 1 Gbit/s 1 and 4 s; the second arrives half a second after the first: 1 and 4.5 s.
+    // At 1 Gbit/s, the transfers take 1 and 4 s. The second job arrives half a second after the first, so they take 1
+    // and 4.5 s.
     std::fs::write(&file, "2 2\n1 0 1 0 1 1:125\n2 500 1 0 1 1:500\n").unwrap();
     let trace = file.to_str().unwrap();
     let evaluate = |more: &[&str]| COFLOW.json(&[&["evaluate", "sebf", "--trace", trace], more].concat());

@@ -1,5 +1,4 @@
-//! `iswitchctl doctor` finds what was broken on purpose, each time in namespaces of its own: a worker, a router, a
-//! switch.
+//! `iswitchctl doctor` finds deliberate faults, each in its own namespaces: a worker, a router and a switch.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
@@ -20,7 +19,7 @@ const WORKER: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
 const SWITCH: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 1);
 const PORT: u16 = 7711;
 
-/// A worker and a switch with a router between them.
+/// Worker and switch with a router between them.
 struct Site {
     worker: Namespace,
     router: Namespace,
@@ -44,7 +43,7 @@ impl Site {
             end.ip(&format!(
                 "addr add {address}/24 dev e0\nlink set e0 up\nroute add default via {gateway}\n"
             ));
-            // Off by default on such links, and rightly missed.
+            // GRO is off by default on such links, and doctor rightly reports that.
             end.run(["ethtool", "-K", "e0", "gro", "on"]);
         }
         site.router.run(["sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"]);
@@ -56,7 +55,7 @@ impl Site {
         Daemon::serving(&self.switch, SWITCH, PortKind::Udp, &[], arguments)
     }
 
-    /// What answers at the switch's end.
+    /// Starts a process that answers at the switch's end.
     fn answerer(&self) -> Process {
         let mut command = self.switch.command(binaries::iswitchctl());
         let mut process =
@@ -78,7 +77,7 @@ impl Site {
     }
 }
 
-/// What doctor has found.
+/// Findings of doctor.
 #[derive(Debug)]
 struct Findings(Vec<Value>);
 
@@ -90,7 +89,7 @@ impl Findings {
             command.args(["--timeout-ms", "1000"]);
         }
         if !arguments.contains("--recv-buffer-bytes") && !is_root() {
-            // Less than the least limit that systems set for others than root.
+            // This is below the lowest limit that systems set for users other than root.
             command.args(["--recv-buffer-bytes", "200000"]);
         }
         let output = command.output().expect("iswitchctl starts");
@@ -100,7 +99,7 @@ impl Findings {
         let mut findings = report["findings"].as_array().expect("a list").clone();
         let has_failed = findings.iter().any(|finding| finding["outcome"] == "failed");
         assert_eq!(output.status.code(), Some(i32::from(has_failed)), "{text}");
-        // Nobody has asked after the daemon that this machine perhaps has.
+        // Checks of a daemon that may run on this machine are ignored unless its socket is named.
         let is_asked = |check: &str| arguments.contains("--socket") || !check.starts_with("daemon");
         findings.retain(|finding| finding["check"].as_str().is_some_and(is_asked));
         let wrong = |finding: &&Value| finding["outcome"] == "failed" || finding["outcome"] == "warning";
@@ -110,7 +109,7 @@ impl Findings {
         Self(findings)
     }
 
-    /// Names of the checks that went wrong. How this machine's CPU is driven is its owner's business.
+    /// Returns the names of the failed checks, without those of the CPU's settings, which depend on the machine.
     fn wrong(&self) -> Vec<&str> {
         let wrong =
             self.0.iter().filter(|finding| finding["outcome"] == "failed" || finding["outcome"] == "warning");
@@ -120,7 +119,7 @@ impl Findings {
             .collect()
     }
 
-    /// These and no other checks went wrong, the first of them with these words.
+    /// Checks that exactly these checks failed, the first of them with a text that contains `words`.
     fn are(&self, checks: &[&str], words: &str) {
         assert_eq!(self.wrong(), checks, "{self:#?}");
         let detail = |finding: &&Value| finding["check"] == checks[0] && finding["outcome"] != "ok";
@@ -134,14 +133,14 @@ fn may_run(test: &str) -> bool {
     networks_and(test, &["ethtool", "setpriv"])
 }
 
-/// Adds a rule to what a machine does with packets.
+/// Adds a packet filter rule to a machine.
 fn filter(machine: &Namespace, hook: &str, priority: i32, rule: &str) {
     machine.nft(&format!(
         "table ip t {{\nchain {hook} {{\ntype filter hook {hook} priority {priority}\n{rule}\n}}\n}}\n"
     ));
 }
 
-/// Sets the DSCP of what passes a machine, to or from the worker, to zero.
+/// Makes a machine set the DSCP of packets to or from the worker to zero.
 fn bleach(machine: &Namespace, matching: &str) {
     filter(machine, "prerouting", -300, &format!("{matching} ip dscp set cs0"));
 }
@@ -158,7 +157,7 @@ fn nothing_is_wrong_with_a_set_up_that_works() {
         let findings = site.examine(&format!("--switch {SWITCH}:{PORT} --peer {SWITCH}"));
         assert_eq!(findings.wrong(), [""; 0], "{findings:#?}");
         assert!(findings.0.len() >= 17, "{findings:#?}");
-        // On the switch's machine the daemon is looked at as well.
+        // On the switch's machine, doctor also checks the daemon.
         let socket = daemon.control_socket();
         let local = Findings::of(
             site.switch.command(binaries::iswitchctl()),
@@ -250,7 +249,7 @@ fn a_path_that_swallows_long_packets_is_found_and_measured() {
     let findings = site.examine(&format!("--switch {SWITCH}:{PORT} {patience}"));
     findings.are(&["path-mtu"], "packets longer than 1400 bytes are lost without an ICMP error");
     daemon.stop();
-    // Of one direction only: an interface would not take longer packets in either.
+    // The limit is for one direction only; an interface MTU would apply to both.
     site.router.ip("link set r2 mtu 1500\nroute change 10.1.0.0/24 dev r1 mtu lock 1400\n");
     let findings = site.examine(&format!("--peer {SWITCH} {patience}"));
     findings.are(&["peer-mtu-back"], "packets longer than 1400 bytes are lost without an ICMP error");
@@ -275,7 +274,7 @@ fn a_tos_that_is_removed_is_found_in_either_direction() {
         &["peer-control-there", "peer-data-there"],
         "sent with ToS 0x0c arrive at the peer with ToS 0x00",
     );
-    // The daemon has noticed too.
+    // The daemon has noticed the fault too.
     let socket = format!("--socket {}", daemon.control_socket().display());
     Findings::of(site.switch.command(binaries::iswitchctl()), &socket)
         .are(&["daemon-untagged"], "without an iSwitch ToS");
@@ -319,7 +318,7 @@ fn keys_that_do_not_fit_are_found() {
     open.stop();
 }
 
-/// A switch of the next release refuses every packet for its version.
+/// Answers as a switch of a later version, which refuses every packet because of its version.
 fn refuse_version(socket: &UdpSocket, stop: &AtomicBool) {
     let mut buffer = [0; 2048];
     while !stop.load(Ordering::Relaxed) {
@@ -365,7 +364,8 @@ fn a_receive_buffer_that_is_too_small_is_found() {
         return;
     }
     let site = Site::new();
-    // Root gets what it asks for; without the capability the system's limit counts, which no machine sets so high.
+    // Root gets the buffer that it requests. Without the capability the system's limit applies, which is never that
+    // high.
     let mut command = site.worker.command("setpriv");
     command.args(["--bounding-set", "-all", "--inh-caps", "-all", "--ambient-caps", "-all"]);
     if is_root() {

@@ -78,8 +78,9 @@ fn check_row(row: &Row, result: &Value) {
     assert!((all / of_makespan - 1.0).abs() < 1e-9, "{all}, {of_makespan}: {row:?}");
 }
 
-/// Two GPUs, a job of 100 s on both; GPU 1 fails at 40 s for 20 s. It starts again at 60 s, needs 10 s to restart, and
-/// is complete at 170 s, or after a checkpoint at 30 s, which takes 2 s, at 60 + 10 + 70 + 2 * 2 = 144 s.
+/// Two GPUs, and a job of 100 s on both. GPU 1 fails at 40 s for 20 s. The job starts again at 60 s, needs 10 s to
+/// restart, and is complete at 170 s. With a checkpoint at 30 s, which takes 2 s, it is complete at 60 + 10 + 70 + 2 *
+/// 2 = 144 s.
 #[test]
 fn a_known_failure_costs_what_it_must() {
     let files = Files::new();
@@ -99,14 +100,14 @@ fn a_known_failure_costs_what_it_must() {
         assert!(near(hours(name), seconds), "{name}: {result}");
     }
     assert_eq!(makespan(&evaluate(&["--checkpoint", "30", "--checkpoint-cost", "2"])), 144.0);
-    // Twice as often: at 20 s.
+    // With twice the failure rate, the failure is at 20 s.
     assert_eq!(makespan(&evaluate(&["--rate-factor", "2"])), 150.0);
 }
 
 #[test]
 fn jobs_that_wait_start_as_the_rule_of_the_queue_says() {
     let files = Files::new();
-    // The second needs both GPUs; the third and the fourth would fit beside the first, and only the third is over
+    // The second job needs both GPUs. The third and the fourth would fit beside the first, and only the third ends
     // before it.
     let lines = "0,1,100\n1,2,50\n2,1,90\n3,1,500\n";
     let jobs = files.write("jobs", &format!("arrival_s,gpus,duration_s\n{lines}"));
@@ -175,7 +176,7 @@ fn gpus_are_drawn_with_their_failures() {
     let drawn = text(&svg);
     assert!(drawn.contains("first-fit; the first 2 of 3 GPUs"), "{drawn}");
     assert!(["GPU 0", "GPU 1", "job 0", "failed"].iter().all(|name| drawn.contains(&format!("\n{name}\n"))));
-    // One mark: GPU 2 is not shown.
+    // There is one mark, because GPU 2 is not shown.
     assert_eq!(drawn.matches("stroke-width=\"2\"").count(), 1, "{drawn}");
     assert!(!drawn.contains("\nGPU 2\n"), "{drawn}");
     let output = PLACE.command(&given).args(["--gantt"]).arg(&svg).arg("--json").output().unwrap();
