@@ -16,9 +16,16 @@ use iswitch_protocol::key_file;
 
 use ask::AskArgs;
 
+const EXAMPLES: &str = "\
+Examples:
+  iswitchctl status                                  State of the switch of this machine
+  iswitchctl top                                     Rates and late workers, refreshed
+  iswitchctl doctor --switch 10.9.0.254:7711         Checks of the path to a switch
+  iswitchctl keygen job.key                          New key for a job";
+
 /// Inspect a running iswitchd, diagnose a set-up, capture traffic and create keys
 #[derive(Parser)]
-#[command(name = "iswitchctl", version)]
+#[command(name = "iswitchctl", version, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -242,10 +242,10 @@ impl Drop for FlightWriter {
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
         let begin = std::time::Instant::now();
-        let mut is_told = false;
+        let mut is_notified = false;
         // Waits for a limited time, because the reader of standard error or of a pipe may have stalled.
         while !thread.is_finished() && begin.elapsed() < END_TIMEOUT {
-            is_told = is_told || self.dumps.orders.try_send(Order::End).is_ok();
+            is_notified = is_notified || self.dumps.orders.try_send(Order::End).is_ok();
             // Unlike a sleep, `park_timeout` uses a system call that the sandbox allows.
             std::thread::park_timeout(END_INTERVAL);
         }

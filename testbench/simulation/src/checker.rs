@@ -378,10 +378,10 @@ impl Checker {
         let own = &mut self.lives[life];
         // A life that was notified before has taken over the state of others, whose latest sum may have been
         // abandoned since.
-        let was_told = std::mem::replace(&mut own.may_lack, true);
+        let was_reported = std::mem::replace(&mut own.may_lack, true);
         // A life without any sum was only assigned a start round, and that may change.
         let has_sums = own.has.is_some();
-        let is_excused = !waits_for_all || was_told || !has_sums;
+        let is_excused = !waits_for_all || was_reported || !has_sums;
         if self.checks_sums && !is_excused && self.was_always_member(life, boot) {
             let detail =
                 format!("life {life} has missed a sum, although it was always a member in boot {boot:x}");

@@ -359,8 +359,8 @@ fn a_conversation_is_followed() {
 }
 
 #[test]
-fn what_is_not_ours_or_is_damaged_is_told_apart() {
-    if !programs("what_is_not_ours_or_is_damaged_is_told_apart", &["tshark"]) {
+fn what_is_not_ours_or_is_damaged_is_distinguished() {
+    if !programs("what_is_not_ours_or_is_damaged_is_distinguished", &["tshark"]) {
         return;
     }
     let leave = control(ControlBody::Leave);

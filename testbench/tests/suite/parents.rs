@@ -27,7 +27,7 @@ fn assert_complete(results: &[Value]) {
 }
 
 /// Asserts that the racks report that their parent does not answer.
-fn assert_told(job: &TreeJob) {
+fn assert_notified(job: &TreeJob) {
     for rack in &job.racks {
         let text = rack.status_text();
         let line = format!("job 0: the parent {ROOT_ADDRESS}:{DEFAULT_PORT} has not answered for ");
@@ -36,54 +36,58 @@ fn assert_told(job: &TreeJob) {
 }
 
 /// Pauses the root. Returns how long the racks took to notice, if they should notice, and to receive sums again.
-fn pause_root(job: &mut TreeJob, pause: Duration, is_told: bool) -> (Duration, Duration) {
+fn pause_root(job: &mut TreeJob, pause: Duration, is_notified: bool) -> (Duration, Duration) {
     let results = |job: &TreeJob| -> Vec<u64> { job.racks.iter().map(Daemon::results).collect() };
     job.root.process.signal(Signal::STOP);
     let begin = Instant::now();
     sleep(SETTLED);
     let before = results(job);
-    if is_told {
+    if is_notified {
         job.racks.iter().for_each(|rack| rack.wait_for_parent(true));
-        assert_told(job);
+        assert_notified(job);
     }
-    let told = begin.elapsed();
-    sleep(pause.saturating_sub(told));
+    let reported = begin.elapsed();
+    sleep(pause.saturating_sub(reported));
     assert_eq!(results(job), before, "no rack may deliver a sum of its own");
     job.root.process.signal(Signal::CONT);
     let begin = Instant::now();
     job.wait_for_results();
     let recovery = begin.elapsed();
     job.racks.iter().for_each(|rack| rack.wait_for_parent(false));
-    (told, recovery)
+    (reported, recovery)
 }
 
 #[test]
-fn a_pause_of_the_root_is_told_and_costs_time_only() {
-    if !networks_and("a_pause_of_the_root_is_told_and_costs_time_only", &[]) {
+fn a_pause_of_the_root_is_notified_and_costs_time_only() {
+    if !networks_and("a_pause_of_the_root_is_notified_and_costs_time_only", &[]) {
         return;
     }
     let _together = together();
     let tree = Tree::new(&RACKS);
     // The pauses are shorter than the three heartbeats after which a parent is lost, longer than them, and longer than
     // a lease.
-    for (pause_ms, is_told) in [(LEASE_MS / 4, false), (LEASE_MS * 3 / 4, true), (LEASE_MS * 2, true)] {
+    for (pause_ms, is_notified) in [(LEASE_MS / 4, false), (LEASE_MS * 3 / 4, true), (LEASE_MS * 2, true)] {
         for kind in PortKind::ALL {
             let mut job = TreeJob::start(&tree, kind, &LEASE, "--rounds 1000000 --patience-ms 100");
             job.wait_for_results();
-            let (told, recovery) = pause_root(&mut job, Duration::from_millis(pause_ms), is_told);
+            let (reported, recovery) = pause_root(&mut job, Duration::from_millis(pause_ms), is_notified);
             assert_eq!(job.root.traffic("expelled"), 0);
             let results = job.finish();
             assert_complete(&results);
             assert_eq!(total(&results, "rejoins"), 0);
-            let are_told = |result: &Value| result["orphaned_stalls"].as_u64() > Some(0);
+            let are_notified = |result: &Value| result["orphaned_stalls"].as_u64() > Some(0);
             // In the shorter pause, perhaps 200 ms remain for the notification, and a worker may be scheduled too late
             // for it.
-            let all_are_told = pause_ms < LEASE_MS || results.iter().all(are_told);
-            assert!(all_are_told, "each worker must be notified: {results:?}");
-            assert!(!is_told || results.iter().any(are_told), "the workers must be notified: {results:?}");
-            let told = if is_told { format!("told after {told:.0?}, ") } else { String::new() };
+            let all_are_notified = pause_ms < LEASE_MS || results.iter().all(are_notified);
+            assert!(all_are_notified, "each worker must be notified: {results:?}");
+            assert!(
+                !is_notified || results.iter().any(are_notified),
+                "the workers must be notified: {results:?}"
+            );
+            let reported =
+                if is_notified { format!("reported after {reported:.0?}, ") } else { String::new() };
             report(&format!(
-                "root paused for {pause_ms} ms, lease {LEASE_MS} ms, {kind:?}: {told}sums again {recovery:.0?} \
+                "root paused for {pause_ms} ms, lease {LEASE_MS} ms, {kind:?}: {reported}sums again {recovery:.0?} \
                  after the pause; {}",
                 costs(&results)
             ));

@@ -126,7 +126,7 @@ fn jobs_that_wait_start_as_the_rule_of_the_queue_says() {
 }
 
 #[test]
-fn every_format_of_jobs_is_told_by_its_first_line() {
+fn every_format_of_jobs_is_recognised_by_its_first_line() {
     let files = Files::new();
     let throughputs = r#"{"v100": {"('A', 1)": {"null": 10.0}}}"#;
     let throughputs = files.write("throughputs.json", throughputs);

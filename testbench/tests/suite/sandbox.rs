@@ -155,7 +155,7 @@ fn allow(path: &Path, mode: u32) {
 }
 
 #[test]
-fn the_service_manager_is_told() {
+fn the_service_manager_is_notified() {
     let directory = scratch::directory();
     let path = directory.path().join("notify");
     let socket = UnixDatagram::bind(&path).expect("a socket");

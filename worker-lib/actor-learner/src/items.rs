@@ -260,8 +260,8 @@ mod tests {
         for env in 0..environments {
             let bytes = format.rollout(&buffer, env, &tail, &[2.0, 3.0]);
             // A rollout may be decoded into the slot of another environment.
-            let told = format.read_rollout(&bytes, &mut copy, 1 - env, &mut statistics).unwrap();
-            assert_eq!(told, tail);
+            let reported = format.read_rollout(&bytes, &mut copy, 1 - env, &mut statistics).unwrap();
+            assert_eq!(reported, tail);
         }
         assert_eq!(statistics, [5.0, 7.0]);
         let swap = |column: &[f32]| {

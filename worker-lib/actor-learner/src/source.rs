@@ -65,15 +65,15 @@ struct Shared {
     waited_us: AtomicU64,
     waited_first_us: AtomicU64,
     /// Episode statistics from actors that no gradient has carried yet.
-    told: Mutex<Tail>,
+    reported: Mutex<Tail>,
     /// Reason why the shards rejected this learner's credentials, if they have never accepted them.
     refused: OnceLock<String>,
 }
 
 impl Shared {
-    fn told(&self) -> MutexGuard<'_, Tail> {
+    fn reported(&self) -> MutexGuard<'_, Tail> {
         // Poisoning is harmless, because the statistics are plain sums.
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn check_access(&self) -> Result<(), TrainError> {
@@ -232,8 +232,8 @@ impl LocalHalf for ReplaySource {
                 learner.gradient(model, gradient)
             }
         };
-        let told = std::mem::take(&mut *shared.told());
-        Ok(Tail { losses, ..told })
+        let reported = std::mem::take(&mut *shared.reported());
+        Ok(Tail { losses, ..reported })
     }
 
     fn observe(&mut self, counters: &Counters) {
@@ -281,7 +281,7 @@ fn follow_episodes(client: ReplayClient, shared: &Arc<Shared>) -> Result<(), Act
             for item in client.sample(EPISODES, EPISODES_PER_DRAW).unwrap_or_default() {
                 match episodes::from_bytes(&item.payload) {
                     Ok(tail) => {
-                        shared.told().add_experience(&tail);
+                        shared.reported().add_experience(&tail);
                     }
                     Err(_) => _ = shared.malformed.fetch_add(1, Relaxed),
                 }
@@ -517,7 +517,7 @@ impl Rollouts {
             let buffer = learner.buffer_mut();
             match self.format.read_rollout(&item.payload, buffer, filled, &mut self.statistics) {
                 Ok(tail) => {
-                    shared.told().add_experience(&tail);
+                    shared.reported().add_experience(&tail);
                     if age > wanted.staleness {
                         shared.stale.fetch_add(1, Relaxed);
                         continue;

@@ -16,12 +16,19 @@ use iswitch_learn::algorithms::ppo::PpoConfig;
 
 use subcommand::Forwarded;
 
+const EXAMPLES: &str = "\
+Examples:
+  iswitch train ppo --workers 4                      Switch and workers on this machine
+  iswitch train ppo --switch 10.9.0.254:7711 --workers 4 --rank 0
+  iswitch eval runs/first --episodes 5               Returns of a trained agent
+  iswitch lab --workers 4 --rate 1gbit -- iswitch train ppo";
+
 /// Train and evaluate RL agents with in-network gradient aggregation
 ///
 /// The switch between the workers sums their gradients while the packets pass through it. `iswitch train ppo` trains
 /// with a switch and four workers on this machine; --switch joins a switch on another machine.
 #[derive(Parser)]
-#[command(name = "iswitch", version, about)]
+#[command(name = "iswitch", version, about, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -227,7 +227,7 @@ impl<H: OwnParameters> TrainArgs<H> {
                 );
             }
         }
-        self.run.stop_when_told(&trainer.stop_handle())?;
+        self.run.stop_on_request(&trainer.stop_handle())?;
         let options = self.session_options(&out, place.rank == 0, A::CHECKPOINT_EVERY);
         let mut session = Session::new(options, &trainer.progress(), trainer.loss_names())?;
         let outcome = session.run(trainer.as_mut())?;
@@ -241,7 +241,7 @@ impl<H: OwnParameters> TrainArgs<H> {
     /// Runs one worker that does not wait for the others.
     fn work_asynchronously<A: Algorithm>(&self, job: Job<A>, place: Place) -> anyhow::Result<()> {
         let stop = Arc::new(AtomicBool::new(false));
-        self.run.stop_when_told(&stop)?;
+        self.run.stop_on_request(&stop)?;
         let by_server = self.group.server.filter(|_| self.group.aggregator(place.workers) == Aggregator::Ps);
         let options =
             self.session_options(&job.out, place.rank == 0 && by_server.is_none(), A::CHECKPOINT_EVERY);

@@ -73,8 +73,8 @@ fn refusal(to: u8, request: u32, status: Status, round: u32, expected: u32) -> S
 }
 
 fn digest(switch: &mut Harness, host: u8, round: u32, digest: u64) -> Vec<Sent> {
-    let told = DigestRepr { round: Round::new(round), digest };
-    switch.control(host, 9, ControlBody::Digest(told))
+    let reported = DigestRepr { round: Round::new(round), digest };
+    switch.control(host, 9, ControlBody::Digest(reported))
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn fbcast_finishes_the_aggregate_as_a_whole() {
 }
 
 #[test]
-fn a_member_that_lags_behind_is_told_the_history_before_what_is_kept() {
+fn a_member_that_lags_behind_is_given_the_history_before_what_is_kept() {
     let mut switch = formed(1);
     let aggregates = GENERATIONS + 5;
     (1..=aggregates).for_each(|vector| drop(send(&mut switch, 1, vector, 1.0)));
@@ -629,8 +629,8 @@ impl Comparison {
         };
         let missing: Vec<_> = (0..3).filter(|index| staged >> index & 1 == 0).collect();
         match confirm(&mut self.switch, host, vector) {
-            Sent::Ack { status, expected, missing: told, .. } => {
-                assert_eq!((status, expected, told), (Status::Success, 0, missing));
+            Sent::Ack { status, expected, missing: reported, .. } => {
+                assert_eq!((status, expected, reported), (Status::Success, 0, missing));
             }
             other => panic!("{other:?}"),
         }

@@ -224,7 +224,7 @@ fn the_notice_that_the_job_is_complete_is_part_of_the_session() {
 }
 
 #[test]
-fn who_has_no_key_is_told_so_but_never_more_than_he_said() {
+fn who_has_no_key_is_notified_but_never_more_than_he_said() {
     let (mut world, _) = formed(false);
     let bare = control(JOB, 3, ControlBody::Join(join(2)));
     let forged = sign(&other_key(), NO_SESSION, 1 << 60, 3, ControlBody::Join(join(2)));
@@ -365,7 +365,7 @@ fn no_recorded_result_is_accepted_when_a_job_runs_through_old_rounds() {
 }
 
 #[test]
-fn a_member_that_is_forgotten_is_told_so_with_its_own_counter() {
+fn a_member_that_is_forgotten_is_notified_with_its_own_counter() {
     let (mut world, mut clients) = formed(false);
     world.harness.sleep(u64::from(2 * LEASE_MS));
     assert!(world.state().is_empty());

@@ -27,9 +27,9 @@ fn nobody_starts_before_all_workers_of_all_racks_have_joined() {
     tree.sleep(50);
     assert_eq!(tree.standings(), []);
     tree.join(2, 2, None);
-    let told = tree.standings();
-    assert_eq!(told.len(), 4, "{told:?}");
-    assert!(told.iter().all(|(_, standing, round)| (*standing, *round) == (Standing::Fresh, 0)));
+    let reported = tree.standings();
+    assert_eq!(reported.len(), 4, "{reported:?}");
+    assert!(reported.iter().all(|(_, standing, round)| (*standing, *round) == (Standing::Fresh, 0)));
 }
 
 #[test]
@@ -98,8 +98,8 @@ fn a_rack_whose_switch_restarts_keeps_its_seat() {
     tree.join(1, 1, resume(0, start, 0));
     assert_eq!(tree.standings(), [], "the job should wait for the other worker");
     tree.join(1, 2, resume(0, start, 0));
-    let told = tree.standings();
-    assert_eq!(told, [1, 2].map(|place| (worker(1, place), Standing::Resumed, 0)));
+    let reported = tree.standings();
+    assert_eq!(reported, [1, 2].map(|place| (worker(1, place), Standing::Resumed, 0)));
     tree.contribute(1, 2, 0);
     tree.contribute(1, 1, 0);
     assert_eq!(tree.result_for_all(), sum_of_all(0));
@@ -139,8 +139,8 @@ fn of_a_restarted_rack_each_worker_goes_on_where_it_was() {
     // The first worker was disconnected for one round.
     tree.join(1, 1, resume(0, start, 0));
     tree.join(1, 2, resume(1, after, 0));
-    let told = tree.standings();
-    assert_eq!(told, [1, 2].map(|place| (worker(1, place), Standing::Resumed, u32::from(place) - 1)));
+    let reported = tree.standings();
+    assert_eq!(reported, [1, 2].map(|place| (worker(1, place), Standing::Resumed, u32::from(place) - 1)));
 }
 
 #[test]
@@ -154,16 +154,16 @@ fn when_the_root_restarts_all_join_anew_and_a_sum_that_one_rack_lacks_is_replaye
     tree.live(400);
     let forgotten =
         |(_, got): &(SocketAddrV4, Got)| matches!(got, Got::Ack { status: Status::UnknownMember, .. });
-    let told = tree.take();
-    let is_told = |to: SocketAddrV4| told.iter().any(|got| got.0 == to && forgotten(got));
-    assert!(RACKS.into_iter().all(|rack| is_told(worker(rack, 1)) && is_told(worker(rack, 2))));
+    let reported = tree.take();
+    let is_notified = |to: SocketAddrV4| reported.iter().any(|got| got.0 == to && forgotten(got));
+    assert!(RACKS.into_iter().all(|rack| is_notified(worker(rack, 1)) && is_notified(worker(rack, 2))));
     // Rack 1 has the sum of round 0, but rack 2 lacks it.
     tree.join(1, 1, resume(1, after, start));
     tree.join(1, 2, resume(1, after, 0));
     tree.join(2, 1, resume(0, start, 0));
     tree.join(2, 2, resume(0, start, 0));
-    let told = tree.standings();
-    let base = told[1].2;
+    let reported = tree.standings();
+    let base = reported[1].2;
     assert!(base >= 1 + 3 + 300 % 256);
     let expected = [
         (worker(1, 1), Standing::Supplies, base - 1),
@@ -171,7 +171,7 @@ fn when_the_root_restarts_all_join_anew_and_a_sum_that_one_rack_lacks_is_replaye
         (worker(2, 1), Standing::Awaits, base - 1),
         (worker(2, 2), Standing::Awaits, base - 1),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     tree.send(1, 1, Class::Data, &weighted(0, base - 1, 4, &[ALL, ALL]));
     assert_eq!(tree.result_for_all(), sum_of_all(base - 1));
     for (rack, place) in [(2, 2), (1, 1), (2, 1), (1, 2)] {
@@ -192,10 +192,10 @@ fn a_sum_that_only_a_neighbour_lacks_is_replayed_within_the_rack() {
     tree.join(1, 2, resume(0, start, 0));
     tree.join(2, 1, resume(1, after, 0));
     tree.join(2, 2, resume(1, after, 0));
-    let told = tree.standings();
-    let base = told[2].2;
-    assert_eq!(told[0], (worker(1, 1), Standing::Supplies, base - 1));
-    assert_eq!(told[1], (worker(1, 2), Standing::Awaits, base - 1));
+    let reported = tree.standings();
+    let base = reported[2].2;
+    assert_eq!(reported[0], (worker(1, 1), Standing::Supplies, base - 1));
+    assert_eq!(reported[1], (worker(1, 2), Standing::Awaits, base - 1));
     let before = tree.switches[ROOT].counters().data_received;
     tree.send(1, 1, Class::Data, &weighted(0, base - 1, 4, &[ALL, ALL]));
     let got: Vec<_> = tree.take();
@@ -204,7 +204,7 @@ fn a_sum_that_only_a_neighbour_lacks_is_replayed_within_the_rack() {
 }
 
 #[test]
-fn a_lost_parent_is_told_and_never_replaced_by_a_local_sum() {
+fn a_lost_parent_is_notified_and_never_replaced_by_a_local_sum() {
     let mut tree = Tree::formed();
     tree.events(1);
     tree.cut = vec![*uplink(1).ip()];
@@ -215,8 +215,8 @@ fn a_lost_parent_is_told_and_never_replaced_by_a_local_sum() {
     assert!(tree.events(1).contains(&Event::ParentLost { job: JOB, parent: service(ROOT) }));
     tree.help(1, 1, 0, 1);
     let got = tree.take();
-    let told = |(_, got): &(SocketAddrV4, Got)| matches!(got, Got::Ack { orphaned: true, .. });
-    assert!(got.iter().any(told), "{got:?}");
+    let reported = |(_, got): &(SocketAddrV4, Got)| matches!(got, Got::Ack { orphaned: true, .. });
+    assert!(got.iter().any(reported), "{got:?}");
     assert!(!got.iter().any(|(_, got)| matches!(got, Got::Result { .. })));
     // The link recovers before the lease expires, so nothing is lost.
     tree.cut.clear();
@@ -244,7 +244,7 @@ fn a_switch_that_slept_does_not_blame_its_parent() {
 }
 
 #[test]
-fn a_parent_that_has_never_answered_is_told() {
+fn a_parent_that_has_never_answered_is_notified() {
     let mut tree = Tree::new();
     tree.cut = vec![*service(ROOT).ip()];
     tree.join(1, 1, None);
@@ -260,7 +260,7 @@ fn a_parent_that_has_never_answered_is_told() {
 }
 
 #[test]
-fn a_rack_that_was_cut_off_too_long_is_told_that_it_has_missed_rounds() {
+fn a_rack_that_was_cut_off_too_long_is_notified_that_it_has_missed_rounds() {
     let mut tree = Tree::formed();
     let start = history::begin(EPOCH, JOB, Round::new(0));
     tree.contribute(2, 1, 0);
@@ -276,8 +276,8 @@ fn a_rack_that_was_cut_off_too_long_is_told_that_it_has_missed_rounds() {
     tree.live(300);
     tree.join(1, 1, resume(0, start, 0));
     tree.join(1, 2, resume(0, start, 0));
-    let told = tree.standings();
-    assert_eq!(told, [1, 2].map(|place| (worker(1, place), Standing::Fresh, 1)));
+    let reported = tree.standings();
+    assert_eq!(reported, [1, 2].map(|place| (worker(1, place), Standing::Fresh, 1)));
 }
 
 #[test]
@@ -297,9 +297,9 @@ fn reset_and_halt_reach_all_racks() {
     for (rack, place) in [(2, 2), (1, 1), (2, 1), (1, 2)] {
         tree.join(rack, place, resume(0, start, 0));
     }
-    let told = tree.standings();
-    let base = told[0].2;
-    assert!(told.iter().all(|(_, standing, round)| (*standing, *round) == (Standing::Resumed, base)));
+    let reported = tree.standings();
+    let base = reported[0].2;
+    assert!(reported.iter().all(|(_, standing, round)| (*standing, *round) == (Standing::Resumed, base)));
     tree.send(1, 1, Class::Control, &reset);
     let got = tree.take();
     let granted = |got: &Got| matches!(got, Got::Ack { action: Action::Reset, status: Status::Success, .. });
@@ -459,8 +459,8 @@ fn a_rack_goes_on_without_a_worker_that_does_not_come_back() {
     tree.join(1, 1, resume(0, start, 0));
     tree.take();
     tree.live(1500);
-    let told = tree.standings();
-    assert_eq!(told, [(worker(1, 1), Standing::Resumed, 0)]);
+    let reported = tree.standings();
+    assert_eq!(reported, [(worker(1, 1), Standing::Resumed, 0)]);
 }
 
 /// Returns whether rack 1 continues when the root has been restarted and rack 2 does not return.
@@ -516,10 +516,10 @@ fn a_rack_of_newcomers_does_not_give_way_by_itself() {
     tree.take();
     tree.send_join(1, 2, undeclared(Some(resume(50, 1000, 0))));
     assert!([ROOT, 1].iter().all(|at| !tree.events(*at).contains(&Event::GaveWay { job: JOB })));
-    let told = tree.standings();
+    let reported = tree.standings();
     assert!(
-        told.iter().any(|(to, standing, _)| (*to, *standing) == (worker(1, 2), Standing::Fresh)),
-        "{told:?}"
+        reported.iter().any(|(to, standing, _)| (*to, *standing) == (worker(1, 2), Standing::Fresh)),
+        "{reported:?}"
     );
 }
 

@@ -81,20 +81,20 @@ fn one_behind() -> Harness {
     let mut switch = Harness::new();
     send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
     send_join(&mut switch, 2, resuming(LATEST, BEHIND, 3));
-    let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    let reported = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
     let supplies = |host| (host, true, Standing::Supplies, REPLAY, LATEST);
-    assert_eq!(told, [supplies(1), supplies(2), (3, true, Standing::Awaits, REPLAY, LATEST)]);
+    assert_eq!(reported, [supplies(1), supplies(2), (3, true, Standing::Awaits, REPLAY, LATEST)]);
     switch
 }
 
 #[test]
 fn all_who_were_members_go_on_under_fresh_rounds() {
     let mut switch = Harness::new();
-    let told = send_join(&mut switch, 1, resuming(LATEST, 0, 3));
-    assert!(matches!(told[..], [(1, false, ..)]), "{told:?}");
+    let reported = send_join(&mut switch, 1, resuming(LATEST, 0, 3));
+    assert!(matches!(reported[..], [(1, false, ..)]), "{reported:?}");
     send_join(&mut switch, 2, resuming(LATEST, 0, 3));
-    let told = send_join(&mut switch, 3, resuming(LATEST, BEHIND, 3));
-    assert_eq!(told, [1, 2, 3].map(|host| (host, true, Standing::Resumed, BASE, LATEST)));
+    let reported = send_join(&mut switch, 3, resuming(LATEST, BEHIND, 3));
+    assert_eq!(reported, [1, 2, 3].map(|host| (host, true, Standing::Resumed, BASE, LATEST)));
     assert!(switch.events().contains(&Event::JobResumed { job: JOB, members: 3, round: Round::new(BASE) }));
     switch.round(&[1, 2], BASE);
     assert_eq!(switch.data(3, 2, BASE, &[3.0])[0], result(1, 2, BASE, 3, &[6.0]));
@@ -131,9 +131,9 @@ fn a_reset_hides_no_sum_that_one_member_lacks() {
     // Only member 3 lacks the sum of round 0.
     send_join(&mut switch, 1, resuming_at(1, after, start));
     send_join(&mut switch, 2, resuming_at(1, after, start));
-    let told = send_join(&mut switch, 3, resuming_at(0, start, 0));
+    let reported = send_join(&mut switch, 3, resuming_at(0, start, 0));
     let standings: Vec<_> =
-        told.iter().map(|(host, formed, standing, ..)| (*host, *formed, *standing)).collect();
+        reported.iter().map(|(host, formed, standing, ..)| (*host, *formed, *standing)).collect();
     let supplies = |host| (host, true, Standing::Supplies);
     assert_eq!(standings, [supplies(1), supplies(2), (3, true, Standing::Awaits)]);
 }
@@ -153,10 +153,10 @@ fn if_nobody_holds_the_sum_any_more_those_who_lack_it_go_on_without_it() {
     );
     assert_eq!(switch.data(3, 0, ANEW, &[3.0, 3.0]), [result(3, 0, ANEW, 1, &[3.0, 3.0])]);
     // Member 3 keeps its history, and a member that returns with the sum is out of date.
-    let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
-    assert_eq!(told, [(3, true, Standing::Resumed, ANEW, BEHIND)]);
-    let told = send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
-    assert!(matches!(told[..], [(1, true, Standing::Fresh, ..)]), "{told:?}");
+    let reported = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    assert_eq!(reported, [(3, true, Standing::Resumed, ANEW, BEHIND)]);
+    let reported = send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
+    assert!(matches!(reported[..], [(1, true, Standing::Fresh, ..)]), "{reported:?}");
 }
 
 #[test]
@@ -167,8 +167,8 @@ fn a_sum_that_all_hold_in_parts_and_one_as_a_whole_is_not_given_up() {
     send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
     switch.control(1, 2, ControlBody::Leave);
     // Member 2 has the sum but cannot send it, so member 3 has missed a round.
-    let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
-    assert_eq!(told, [(3, true, Standing::Fresh, BASE, LATEST)]);
+    let reported = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    assert_eq!(reported, [(3, true, Standing::Fresh, BASE, LATEST)]);
     switch.data(2, 2, BASE, &[2.0]);
     assert_eq!(switch.data(3, 2, BASE, &[3.0])[0], result(2, 2, BASE, 2, &[5.0]));
 }
@@ -184,8 +184,8 @@ fn if_nobody_lacks_the_sum_any_more_the_job_goes_on() {
     send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
     send_join(&mut switch, 2, resuming(BEHIND, 0, 3));
     // Member 3 is up to date but holds no sum, so it waits until the replayed round has passed.
-    let told = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
-    assert_eq!(told[2], (3, true, Standing::Resumed, BASE, LATEST));
+    let reported = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
+    assert_eq!(reported[2], (3, true, Standing::Resumed, BASE, LATEST));
     switch.control(1, 2, ControlBody::Leave);
     switch.control(2, 2, ControlBody::Leave);
     assert_eq!(switch.data(3, 2, BASE, &[3.0]), [result(3, 2, BASE, 1, &[3.0])]);
@@ -198,11 +198,11 @@ fn a_replayed_sum_is_given_once() {
         switch.send(1, Class::Data, &weighted(index, REPLAY, 3, &floats));
     }
     // Member 3 has received the sum, and rejoins because it believes that the switch has forgotten it.
-    let told = send_join(&mut switch, 3, resuming(LATEST, BEHIND, 3));
-    assert_eq!(told, [(3, true, Standing::Resumed, BASE, LATEST)]);
-    let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    let reported = send_join(&mut switch, 3, resuming(LATEST, BEHIND, 3));
+    assert_eq!(reported, [(3, true, Standing::Resumed, BASE, LATEST)]);
+    let reported = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
     assert_eq!(
-        told,
+        reported,
         [(3, true, Standing::Awaits, REPLAY, LATEST)],
         "member 3 should await the sum if it lacks it"
     );
@@ -212,8 +212,8 @@ fn a_replayed_sum_is_given_once() {
 fn a_job_does_not_wait_for_members_that_only_a_departed_one_knew() {
     let mut switch = Harness::new();
     let unlimited = |resume| JoinRepr { workers: 0, resume, ..join(0) };
-    let told = send_join(&mut switch, 1, unlimited(resuming(LATEST, 0, 3).resume));
-    assert!(matches!(told[..], [(1, false, ..)]), "{told:?}");
+    let reported = send_join(&mut switch, 1, unlimited(resuming(LATEST, 0, 3).resume));
+    assert!(matches!(reported[..], [(1, false, ..)]), "{reported:?}");
     send_join(&mut switch, 2, unlimited(None));
     switch.control(1, 2, ControlBody::Leave);
     assert_eq!(switch.switch.jobs().next().map(|job| job.formed), Some(true));
@@ -232,14 +232,14 @@ fn after_a_job() -> Harness {
 
 /// Returns the first round of a job of two members that resume with these next rounds and histories.
 fn first_round_of(switch: &mut Harness, claims: [u32; 2], histories: [u64; 2]) -> u32 {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for (host, (claim, history)) in [1, 2].into_iter().zip(claims.into_iter().zip(histories)) {
         let previous = if history == LATEST { BEHIND } else { 0 };
         let JoinRepr { resume, .. } = resuming_at(claim, history, previous);
         let resume = resume.map(|resume| ResumeRepr { members: 2, weight: 2, ..resume });
-        told = send_join(switch, host, JoinRepr { resume, ..join(2) });
+        reported = send_join(switch, host, JoinRepr { resume, ..join(2) });
     }
-    told.last().expect("the switch should answer").3
+    reported.last().expect("the switch should answer").3
 }
 
 #[test]
@@ -267,9 +267,9 @@ fn who_shares_no_history_starts_afresh() {
     let mut switch = Harness::new();
     send_join(&mut switch, 1, resuming(5, 4, 3));
     send_join(&mut switch, 2, resuming(LATEST, 0, 3));
-    let told = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
+    let reported = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
     let resumed = |host| (host, true, Standing::Resumed, BASE, LATEST);
-    assert_eq!(told, [(1, true, Standing::Fresh, BASE, LATEST), resumed(2), resumed(3)]);
+    assert_eq!(reported, [(1, true, Standing::Fresh, BASE, LATEST), resumed(2), resumed(3)]);
 }
 
 #[test]
@@ -277,8 +277,8 @@ fn one_sum_that_nobody_holds_is_not_awaited() {
     let mut switch = Harness::new();
     send_join(&mut switch, 1, resuming(LATEST, 0, 3));
     send_join(&mut switch, 2, resuming(LATEST, 0, 3));
-    let told = send_join(&mut switch, 3, resuming(BEHIND, 0, 3));
-    assert_eq!(told[2], (3, true, Standing::Fresh, BASE, LATEST));
+    let reported = send_join(&mut switch, 3, resuming(BEHIND, 0, 3));
+    assert_eq!(reported[2], (3, true, Standing::Fresh, BASE, LATEST));
 }
 
 #[test]
@@ -291,28 +291,32 @@ fn a_job_that_comes_back_waits_a_lease_for_the_missing() {
         let set = iswitch_protocol::wire::control::SegmentSetRepr { range, bitmap: &[] };
         switch.control(host, 0, ControlBody::Help(set));
     };
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for _ in 0..8 {
-        told.extend(switch.sleep(u64::from(LEASE_MS) / 4));
+        reported.extend(switch.sleep(u64::from(LEASE_MS) / 4));
         heartbeat(&mut switch, 1);
         heartbeat(&mut switch, 2);
     }
-    assert_eq!(told.len(), 2, "both members should be notified once: {told:?}");
+    assert_eq!(reported.len(), 2, "both members should be notified once: {reported:?}");
     switch.data(1, 2, BASE, &[1.0]);
     assert_eq!(switch.data(2, 2, BASE, &[2.0])[0], result(1, 2, BASE, 2, &[3.0]));
     // The third member returns late.
-    let told = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
+    let reported = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
     let after = history::after(LATEST, BOOT, Round::new(BASE));
-    assert_eq!(told, [(3, true, Standing::Fresh, BASE + 1, after)], "the member should have missed a round");
+    assert_eq!(
+        reported,
+        [(3, true, Standing::Fresh, BASE + 1, after)],
+        "the member should have missed a round"
+    );
 }
 
 #[test]
 fn fewer_members_than_declared_are_enough_if_they_were_fewer_before() {
     let mut switch = Harness::new();
     send_join(&mut switch, 1, resuming(LATEST, 0, 2));
-    let told = send_join(&mut switch, 2, resuming(LATEST, 0, 2));
-    assert_eq!(told.len(), 2);
-    assert!(told.iter().all(|(_, formed, ..)| *formed));
+    let reported = send_join(&mut switch, 2, resuming(LATEST, 0, 2));
+    assert_eq!(reported.len(), 2);
+    assert!(reported.iter().all(|(_, formed, ..)| *formed));
 }
 
 #[test]
@@ -350,13 +354,13 @@ fn an_expelled_member_is_up_to_date_only_if_nothing_was_summed_since() {
     switch.round(&[1, 2, 3], 0);
     switch.control(3, 2, ControlBody::Leave);
     let after_0 = history::after(start, BOOT, Round::new(0));
-    let told = send_join(&mut switch, 3, rejoin(after_0, 1));
-    assert_eq!(told, [(3, true, Standing::Resumed, 1, after_0)], "round 1 should not have begun");
+    let reported = send_join(&mut switch, 3, rejoin(after_0, 1));
+    assert_eq!(reported, [(3, true, Standing::Resumed, 1, after_0)], "round 1 should not have begun");
     switch.control(3, 3, ControlBody::Leave);
     switch.round(&[1, 2], 1);
     let after_1 = history::after(after_0, BOOT, Round::new(1));
-    let told = send_join(&mut switch, 3, rejoin(after_0, 1));
-    assert_eq!(told, [(3, true, Standing::Fresh, 2, after_1)], "round 1 should be finished");
+    let reported = send_join(&mut switch, 3, rejoin(after_0, 1));
+    assert_eq!(reported, [(3, true, Standing::Fresh, 2, after_1)], "round 1 should be finished");
 }
 
 #[test]
@@ -376,8 +380,8 @@ fn a_member_that_only_believes_to_be_forgotten_goes_on_where_it_was() {
             behind: 0,
             fresh: false,
         };
-        let told = send_join(&mut switch, 1, JoinRepr { resume: Some(resume), ..join(2) });
-        assert_eq!(told, [(1, true, Standing::Resumed, round, history)]);
+        let reported = send_join(&mut switch, 1, JoinRepr { resume: Some(resume), ..join(2) });
+        assert_eq!(reported, [(1, true, Standing::Resumed, round, history)]);
     }
     let left = |event: &Event| matches!(event, Event::Left { why: Departure::Restarted, .. });
     assert!(!switch.events().iter().any(left));
@@ -458,21 +462,21 @@ fn a_newcomer_that_comes_first_does_not_take_the_job_over() {
     assert!(is_dismissed(&sent, 9), "{sent:?}");
     assert!(!switch.switch.jobs().next().unwrap().formed, "the job should wait for two more members");
     // The new member does not take over the job either if it has rejoined before the job is complete.
-    let told = send_join(&mut switch, 9, JoinRepr { resume: Some(own), ..join(0) });
-    assert!(matches!(told[..], [(9, false, ..)]), "{told:?}");
+    let reported = send_join(&mut switch, 9, JoinRepr { resume: Some(own), ..join(0) });
+    assert!(matches!(reported[..], [(9, false, ..)]), "{reported:?}");
     switch.events();
-    let told = send_join(&mut switch, 2, undeclared(LATEST, BEHIND));
+    let reported = send_join(&mut switch, 2, undeclared(LATEST, BEHIND));
     let standing = |host: u8| {
-        let (_, formed, standing, _, history) = told.iter().find(|(to, ..)| *to == host).unwrap();
+        let (_, formed, standing, _, history) = reported.iter().find(|(to, ..)| *to == host).unwrap();
         (*formed, *standing, *history)
     };
     assert_eq!([1, 2].map(standing), [(true, Standing::Resumed, LATEST); 2]);
     assert_eq!(standing(9), (true, Standing::Fresh, LATEST));
-    let told = send_join(&mut switch, 3, undeclared(LATEST, BEHIND));
-    assert!(matches!(told[..], [(3, true, Standing::Resumed, _, LATEST)]), "{told:?}");
+    let reported = send_join(&mut switch, 3, undeclared(LATEST, BEHIND));
+    assert!(matches!(reported[..], [(3, true, Standing::Resumed, _, LATEST)]), "{reported:?}");
     // A member with a different history does not restart the job.
-    let told = send_join(&mut switch, 4, undeclared(500, 0));
-    assert!(matches!(told[..], [(4, true, Standing::Fresh, _, LATEST)]), "{told:?}");
+    let reported = send_join(&mut switch, 4, undeclared(500, 0));
+    assert!(matches!(reported[..], [(4, true, Standing::Fresh, _, LATEST)]), "{reported:?}");
 }
 
 #[test]
@@ -486,9 +490,9 @@ fn newcomers_that_outnumber_the_holders_of_the_sums_do_not_take_the_job_over() {
     let sent = switch.control(1, 1, ControlBody::Join(undeclared(LATEST, BEHIND)));
     assert!([7, 8, 9].into_iter().all(|host| is_dismissed(&sent, host)), "{sent:?}");
     send_join(&mut switch, 7, JoinRepr { resume: Some(own), ..join(0) });
-    let told = send_join(&mut switch, 8, JoinRepr { resume: Some(own), ..join(0) });
+    let reported = send_join(&mut switch, 8, JoinRepr { resume: Some(own), ..join(0) });
     let standings: Vec<_> =
-        told.iter().map(|(host, _, standing, _, history)| (*host, *standing, *history)).collect();
+        reported.iter().map(|(host, _, standing, _, history)| (*host, *standing, *history)).collect();
     let fresh = |host| (host, Standing::Fresh, LATEST);
     assert_eq!(standings, [(1, Standing::Resumed, LATEST), fresh(7), fresh(8)]);
 }
@@ -518,8 +522,8 @@ fn a_job_gives_way_to_its_history_once_and_in_its_first_lease_only() {
         switch.sleep(u64::from(LEASE_MS) / 4);
         switch.control(9, 0, ControlBody::HEARTBEAT);
     }
-    let told = send_join(&mut switch, 1, undeclared(LATEST, BEHIND));
-    assert!(matches!(told[..], [(1, true, Standing::Fresh, 2, _)]), "{told:?}");
+    let reported = send_join(&mut switch, 1, undeclared(LATEST, BEHIND));
+    assert!(matches!(reported[..], [(1, true, Standing::Fresh, 2, _)]), "{reported:?}");
 }
 
 /// Sends a Join after which the switch tells other members to rejoin, and checks that it is granted.
@@ -537,8 +541,8 @@ fn a_declared_job_gives_way_to_nobody() {
     let epoch = switch.switch.epoch_of(JOB);
     switch.control(2, 2, ControlBody::Leave);
     let JoinRepr { resume, .. } = resuming(LATEST, BEHIND, 2);
-    let told = send_join(&mut switch, 3, JoinRepr { resume, ..join(2) });
-    assert!(matches!(told[..], [(3, true, Standing::Fresh, 1, _)]), "{told:?}");
+    let reported = send_join(&mut switch, 3, JoinRepr { resume, ..join(2) });
+    assert!(matches!(reported[..], [(3, true, Standing::Fresh, 1, _)]), "{reported:?}");
     assert_eq!(switch.switch.epoch_of(JOB), epoch);
 }
 
@@ -553,9 +557,9 @@ fn an_asynchronous_job_gives_way_to_its_history_too() {
     let far =
         ResumeRepr { round: Round::new(NEXT + 1000), history: 77, ..undeclared(LATEST, 0).resume.unwrap() };
     send_join(&mut switch, 9, JoinRepr { instance: 101, ..asynchronous(Some(far)) });
-    let told = send_join(&mut switch, 2, asynchronous(undeclared(LATEST, 0).resume));
+    let reported = send_join(&mut switch, 2, asynchronous(undeclared(LATEST, 0).resume));
     let standing = |host: u8| {
-        told.iter().find(|(to, ..)| *to == host).map(|(.., standing, _, history)| (*standing, *history))
+        reported.iter().find(|(to, ..)| *to == host).map(|(.., standing, _, history)| (*standing, *history))
     };
     assert_eq!([1, 2].map(standing), [Some((Standing::Resumed, LATEST)); 2]);
     assert_eq!(standing(9), Some((Standing::Fresh, LATEST)));

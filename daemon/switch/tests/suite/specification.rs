@@ -352,8 +352,8 @@ fn acks_of_a_rack_name_the_epoch_and_the_weight_of_the_whole_job() {
     let mut rack = Rack::new();
     let request = rack.join_request();
     rack.answer(request, parent_ack(true));
-    let told = acks(&mut rack.switch, |ack| (ack.status, ack.formed, ack.boot, ack.weight, ack.members));
-    assert_eq!(told, [(Status::Success, true, 77, 9, 1)]);
+    let reported = acks(&mut rack.switch, |ack| (ack.status, ack.formed, ack.boot, ack.weight, ack.members));
+    assert_eq!(reported, [(Status::Success, true, 77, 9, 1)]);
 }
 
 /// Section 7, H-7.

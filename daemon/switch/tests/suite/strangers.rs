@@ -400,7 +400,7 @@ fn jobs_without_a_key_do_not_scatter_the_memory_of_those_with_one() {
 }
 
 #[test]
-fn a_job_that_is_refused_for_its_slots_is_told_how_much_would_fit() {
+fn a_job_that_is_refused_for_its_slots_is_given_the_length_that_would_fit() {
     let mut switch = Harness::new();
     // 4,096 slots hold two rounds of 2,048 floats.
     let refused = switch.join(1, JoinRepr::worker(4096, 1, 1));

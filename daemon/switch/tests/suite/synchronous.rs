@@ -355,7 +355,7 @@ fn a_reset_of_an_incomplete_job_ends_a_halt_and_keeps_its_members() {
 }
 
 #[test]
-fn a_sender_that_counts_rounds_by_itself_is_told_where_the_job_is() {
+fn a_sender_that_counts_rounds_by_itself_is_given_the_round_of_the_job() {
     let mut switch = Harness::formed(2);
     switch.round(&[1, 2], 0);
     switch.data(1, 0, 1, &[1.0, 1.0]);
@@ -363,8 +363,8 @@ fn a_sender_that_counts_rounds_by_itself_is_told_where_the_job_is() {
     assert_eq!(switch.data(2, 0, 2, &[1.0, 1.0]), []);
     for round in [3, 500, 1 << 22] {
         // The switch still keeps the result of round 0 for the member.
-        let told = refusal(2, 0, Status::StaleRound, 0, 0);
-        assert_eq!(switch.data(2, 0, round, &[1.0, 1.0]), [told], "round {round}");
+        let reported = refusal(2, 0, Status::StaleRound, 0, 0);
+        assert_eq!(switch.data(2, 0, round, &[1.0, 1.0]), [reported], "round {round}");
     }
     assert_eq!(switch.counters().drops(DropReason::EarlyRound), 4);
 }

@@ -8,3 +8,4 @@ mod layout;
 mod licences;
 mod targets;
 mod tidy;
+mod words;

@@ -131,7 +131,7 @@ impl World {
     fn resume(&self, host: u8, resuming: Resuming) -> ResumeRepr {
         let state = &self.hosts[usize::from(host)];
         let round = self.place_of(&host_endpoint(host).peer).map_or(Round::new(1000), |place| place.round);
-        let history = if resuming.as_told { state.history } else { u64::from(resuming.history) };
+        let history = if resuming.as_reported { state.history } else { u64::from(resuming.history) };
         ResumeRepr {
             round: offset(round, resuming.round),
             members: u16::from(resuming.members),
@@ -173,8 +173,8 @@ impl World {
             }
             Request::Halt => self.send_control(host, ControlBody::Halt),
             Request::Digest(at, digest) => {
-                let told = DigestRepr { round: offset(round, at), digest: u64::from(digest) };
-                self.send_control(host, ControlBody::Digest(told));
+                let reported = DigestRepr { round: offset(round, at), digest: u64::from(digest) };
+                self.send_control(host, ControlBody::Digest(reported));
             }
             Request::Acknowledge => self.send_control(host, ControlBody::Ack(acknowledgement(round))),
         }

@@ -138,7 +138,7 @@ pub(crate) struct Resuming {
     #[generator(0..5u8)]
     pub(crate) members: u8,
     /// Whether the host reports the history that the switch last sent to it, instead of `history`.
-    pub(crate) as_told: bool,
+    pub(crate) as_reported: bool,
     /// Whether the host reports a history that it received but never had.
     pub(crate) fresh: bool,
     #[generator(0..4u8)]

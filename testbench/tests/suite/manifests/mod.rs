@@ -77,11 +77,11 @@ fn what_the_manifests_run_trains() {
     assert_eq!((&result["workers"], &result["replicas_identical"]), (&2.into(), &true.into()), "{result}");
     assert!(result["steps"].as_u64() >= Some(20_000) && nothing.is_empty(), "{result}");
     for (index, actors) in actors.into_iter().enumerate() {
-        let told = actors.wait_success(SOON);
-        let told: Value = serde_json::from_str(&told).expect(&told);
+        let reported = actors.wait_success(SOON);
+        let reported: Value = serde_json::from_str(&reported).expect(&reported);
         // Each process has four actors.
-        assert_eq!((&told["actors"], &told["first"]), (&4.into(), &(4 * index).into()), "{told}");
-        assert!(told["items"].as_u64() > Some(0), "{told}");
+        assert_eq!((&reported["actors"], &reported["first"]), (&4.into(), &(4 * index).into()), "{reported}");
+        assert!(reported["items"].as_u64() > Some(0), "{reported}");
     }
 }
 

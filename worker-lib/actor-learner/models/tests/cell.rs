@@ -354,7 +354,7 @@ async fn names_that_upstream_does_not_have_take_no_place() {
 }
 
 #[tokio::test]
-async fn a_reader_whose_name_is_displaced_is_told_to_come_again() {
+async fn a_reader_whose_name_is_displaced_is_asked_to_retry() {
     let (_store, learner) = learner(LearnerOptions::default()).await;
     let options = CellOptions { unknown_names_max: 1, ..CellOptions::default() };
     let cell = cell(&[endpoint(&learner)], options).await;

@@ -128,7 +128,7 @@ async fn refusals_have_names() {
 }
 
 #[tokio::test]
-async fn a_connection_too_many_is_told_to_come_again() {
+async fn a_connection_too_many_is_asked_to_retry() {
     let server = ServerOptions { connections_max: 1, ..ServerOptions::default() };
     let (store, learner) = learner(LearnerOptions { server, ..LearnerOptions::default() }).await;
     store.publish(&name(), 1, model(1, 10)).unwrap();

@@ -261,7 +261,7 @@ fn a_request_to_stop_reaches_all_workers_in_the_same_rollout() {
 }
 
 #[test]
-fn workers_with_other_hyper_parameters_are_told_apart() {
+fn workers_with_other_hyper_parameters_are_distinguished() {
     let members = Loopback::group(2, agent(HOPPER).parameter_count());
     let errors: Vec<String> = std::thread::scope(|scope| {
         let threads: Vec<_> = members
@@ -276,7 +276,8 @@ fn workers_with_other_hyper_parameters_are_told_apart() {
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let expected = "the workers disagree: worker 1 has a different environment or different hyper-parameters than worker 0";
+    let expected = "the workers disagree: worker 1 has a different environment or different hyper-parameters \
+                    than worker 0";
     assert_eq!(errors[0], expected);
 }
 

@@ -187,7 +187,7 @@ impl<C: Command> Job<C> {
         if let Some(saved) = &saved {
             saved.restore(&mut training)?;
         }
-        run.stop_when_told(&training.stop_handle())?;
+        run.stop_on_request(&training.stop_handle())?;
         let begin = Instant::now();
         let is_first = place.rank == 0;
         train::<C>(&mut training, is_first.then_some(&out), run.quiet)?;

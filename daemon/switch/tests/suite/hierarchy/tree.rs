@@ -252,7 +252,7 @@ impl Tree {
 
     /// Returns the standing and the round in the Ack that each worker got when the job was complete.
     pub(super) fn standings(&mut self) -> Vec<(SocketAddrV4, Standing, u32)> {
-        let mut told: Vec<_> = self
+        let mut reported: Vec<_> = self
             .take()
             .into_iter()
             .filter_map(|(to, got)| match got {
@@ -262,9 +262,9 @@ impl Tree {
                 _ => None,
             })
             .collect();
-        told.sort_by_key(|(to, ..)| *to);
-        told.dedup();
-        told
+        reported.sort_by_key(|(to, ..)| *to);
+        reported.dedup();
+        reported
     }
 }
 

@@ -153,7 +153,7 @@ impl<H: OwnParameters> LearnerArgs<H> {
         let (spec, is_first) = (spec(job)?, place.rank == 0);
         let len = vector_len(&job.config, &spec)?;
         let stop: Arc<AtomicBool> = Arc::default();
-        train.run.stop_when_told(&stop)?;
+        train.run.stop_on_request(&stop)?;
         let halves = job.config.clone().remote_learner(place, &spec)?;
         let acting = halves.acting.clone();
         let publisher = if is_first { Some(self.publisher(&job.env, &halves, access)?) } else { None };

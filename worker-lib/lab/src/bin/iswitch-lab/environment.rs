@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_is_told_its_rank_and_the_switch() {
+    fn a_worker_is_given_its_rank_and_the_switch() {
         let variables = variables(2, 4).unwrap();
         let value = |name| variables.iter().find(|(key, _)| *key == name).unwrap().1.to_str().unwrap();
         assert_eq!((value("RANK"), value("WORLD_SIZE"), value("LOCAL_RANK")), ("2", "4", "0"));

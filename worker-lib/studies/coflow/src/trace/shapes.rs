@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_told_apart_by_content() {
+    fn formats_are_distinguished_by_content() {
         let parse = |text| parse_shapes(text, Path::new("any.csv")).unwrap();
         let shape = || Shape { nodes: 2, edges: vec![(0, 1)] };
         assert_eq!(parse("2 1 0 1\n"), [shape()]);

@@ -118,7 +118,7 @@ fn an_iteration_that_is_stopped_leaves_no_trace() {
 }
 
 #[test]
-fn the_papers_network_learns_without_being_told_anything() {
+fn the_papers_network_learns_without_any_option() {
     let config = DeepWeaveConfig {
         agents: 8,
         iterations: 60,

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_told_by_the_first_line() {
+    fn formats_are_recognised_by_the_first_line() {
         for (format, names) in JOBS {
             let mut columns = names.to_vec();
             columns.reverse();
