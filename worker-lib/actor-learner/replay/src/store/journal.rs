@@ -164,11 +164,11 @@ impl Journal {
     /// that the journal lost. Returns whether the journal works.
     pub(crate) fn mend(&self, mendable: Mendable) -> bool {
         let mend = |progress: &mut Progress| {
-            let is_mended = progress.failure.is_some() && progress.failures == mendable.0;
-            if is_mended {
+            let is_repaired = progress.failure.is_some() && progress.failures == mendable.0;
+            if is_repaired {
                 progress.failure = None;
             }
-            is_mended
+            is_repaired
         };
         if self.shared.progress.send_if_modified(mend) {
             tracing::warn!("the journal is written again: a snapshot contains the missing records");
