@@ -164,12 +164,19 @@ fn finish(processes: impl IntoIterator<Item = Process>) {
 }
 
 #[test]
-fn the_summary_names_every_chapter() {
-    let summary = std::fs::read_to_string(guide().join("SUMMARY.md")).expect("a summary");
-    let chapters = std::fs::read_dir(guide()).expect("the guide").flatten().map(|entry| entry.file_name());
-    for chapter in chapters.filter(|name| name != "SUMMARY.md") {
-        let name = chapter.to_string_lossy();
-        assert!(summary.contains(&format!("]({name})")), "SUMMARY.md lacks {name}");
+fn the_summary_names_every_page() {
+    let docs = guide().join("..");
+    let summary = std::fs::read_to_string(docs.join("SUMMARY.md")).expect("the summary must be readable");
+    for directory in ["", "guide/", "results/"] {
+        let entries = std::fs::read_dir(docs.join(directory)).expect("the directory must be readable");
+        let names = entries.map(|entry| entry.expect("the entry must be readable").file_name());
+        for name in names.filter_map(|name| name.into_string().ok()) {
+            let is_page = name.ends_with(".md") && name != "SUMMARY.md";
+            assert!(
+                !is_page || summary.contains(&format!("]({directory}{name})")),
+                "the summary lacks {directory}{name}"
+            );
+        }
     }
 }
 
