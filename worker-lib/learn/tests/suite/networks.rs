@@ -188,7 +188,7 @@ fn the_batch_does_not_change_a_row() {
 }
 
 #[test]
-#[should_panic(expected = "a convolution after")]
+#[should_panic(expected = "expected an image before a convolution")]
 fn a_convolution_needs_an_image() {
     let _ = Network::flat(3).dense(4, Activation::Relu).convolution(1, 1, 1, Activation::Relu);
 }
