@@ -95,7 +95,7 @@ fn in_range(rank: usize, workers: usize, name: &str) -> anyhow::Result<Place> {
 /// Time within which further signals count as part of the first request: `timeout` or a shell script may send several.
 const SECOND_SIGNAL_AFTER: Duration = Duration::from_secs(1);
 
-/// Sets the flag on the first SIGINT or SIGTERM. A second signal, after [`SECOND_SIGNAL_AFTER`], ends the process at
+/// Sets the flag on the first SIGINT or SIGTERM. A second signal, after `SECOND_SIGNAL_AFTER`, ends the process at
 /// once.
 pub fn stop_on_signal(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
     const INTERRUPTED: i32 = 130;
