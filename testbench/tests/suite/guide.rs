@@ -171,7 +171,8 @@ fn the_summary_names_every_page() {
         let entries = std::fs::read_dir(docs.join(directory)).expect("the directory must be readable");
         let names = entries.map(|entry| entry.expect("the entry must be readable").file_name());
         for name in names.filter_map(|name| name.into_string().ok()) {
-            let is_page = name.ends_with(".md") && name != "SUMMARY.md";
+            let is_page =
+                Path::new(&name).extension().is_some_and(|kind| kind == "md") && name != "SUMMARY.md";
             assert!(
                 !is_page || summary.contains(&format!("]({directory}{name})")),
                 "the summary lacks {directory}{name}"
