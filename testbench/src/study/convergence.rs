@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn who_never_reached_it_is_notified() {
+    fn who_never_reached_it_is_reported() {
         let mut never = training();
         never.points.truncate(2);
         let [server, switch] = Method::ASYNCHRONOUS;

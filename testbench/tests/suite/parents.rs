@@ -36,13 +36,13 @@ fn assert_notified(job: &TreeJob) {
 }
 
 /// Pauses the root. Returns how long the racks took to notice, if they should notice, and to receive sums again.
-fn pause_root(job: &mut TreeJob, pause: Duration, is_notified: bool) -> (Duration, Duration) {
+fn pause_root(job: &mut TreeJob, pause: Duration, is_reported: bool) -> (Duration, Duration) {
     let results = |job: &TreeJob| -> Vec<u64> { job.racks.iter().map(Daemon::results).collect() };
     job.root.process.signal(Signal::STOP);
     let begin = Instant::now();
     sleep(SETTLED);
     let before = results(job);
-    if is_notified {
+    if is_reported {
         job.racks.iter().for_each(|rack| rack.wait_for_parent(true));
         assert_notified(job);
     }
@@ -58,19 +58,19 @@ fn pause_root(job: &mut TreeJob, pause: Duration, is_notified: bool) -> (Duratio
 }
 
 #[test]
-fn a_pause_of_the_root_is_notified_and_costs_time_only() {
-    if !networks_and("a_pause_of_the_root_is_notified_and_costs_time_only", &[]) {
+fn a_pause_of_the_root_is_reported_and_costs_time_only() {
+    if !networks_and("a_pause_of_the_root_is_reported_and_costs_time_only", &[]) {
         return;
     }
     let _together = together();
     let tree = Tree::new(&RACKS);
     // The pauses are shorter than the three heartbeats after which a parent is lost, longer than them, and longer than
     // a lease.
-    for (pause_ms, is_notified) in [(LEASE_MS / 4, false), (LEASE_MS * 3 / 4, true), (LEASE_MS * 2, true)] {
+    for (pause_ms, is_reported) in [(LEASE_MS / 4, false), (LEASE_MS * 3 / 4, true), (LEASE_MS * 2, true)] {
         for kind in PortKind::ALL {
             let mut job = TreeJob::start(&tree, kind, &LEASE, "--rounds 1000000 --patience-ms 100");
             job.wait_for_results();
-            let (reported, recovery) = pause_root(&mut job, Duration::from_millis(pause_ms), is_notified);
+            let (reported, recovery) = pause_root(&mut job, Duration::from_millis(pause_ms), is_reported);
             assert_eq!(job.root.traffic("expelled"), 0);
             let results = job.finish();
             assert_complete(&results);
@@ -81,11 +81,11 @@ fn a_pause_of_the_root_is_notified_and_costs_time_only() {
             let all_are_notified = pause_ms < LEASE_MS || results.iter().all(are_notified);
             assert!(all_are_notified, "each worker must be notified: {results:?}");
             assert!(
-                !is_notified || results.iter().any(are_notified),
+                !is_reported || results.iter().any(are_notified),
                 "the workers must be notified: {results:?}"
             );
             let reported =
-                if is_notified { format!("reported after {reported:.0?}, ") } else { String::new() };
+                if is_reported { format!("reported after {reported:.0?}, ") } else { String::new() };
             report(&format!(
                 "root paused for {pause_ms} ms, lease {LEASE_MS} ms, {kind:?}: {reported}sums again {recovery:.0?} \
                  after the pause; {}",

@@ -124,7 +124,7 @@ impl Actor {
         match (acting, *demand) {
             (RemoteActor::Steps(actor), _) => {
                 let mut teller =
-                    Teller { writer: episodes, notified_at: Instant::now(), untold: Tail::default() };
+                    Teller { writer: episodes, reported_at: Instant::now(), untold: Tail::default() };
                 let steps = ITEMS_PER_REQUEST.div_ceil(*environments);
                 while let Some(policy) = next() {
                     let items = step(actor.as_mut(), &policy, steps, format)?;
@@ -286,15 +286,15 @@ impl Inserts {
 /// Sends episode statistics at regular intervals.
 struct Teller<'a> {
     writer: &'a Writer,
-    notified_at: Instant,
+    reported_at: Instant,
     untold: Tail,
 }
 
 impl Teller<'_> {
     fn tell(&mut self, tail: &Tail) {
         self.untold.add_experience(tail);
-        if self.notified_at.elapsed() >= EPISODES_EVERY {
-            self.notified_at = Instant::now();
+        if self.reported_at.elapsed() >= EPISODES_EVERY {
+            self.reported_at = Instant::now();
             let payload = episodes::to_bytes(&std::mem::take(&mut self.untold)).into();
             // Learning does not depend on the statistics, so a failed insert is ignored.
             drop(self.writer.submit(vec![NewItem { priority: 1.0, version: 0, payload }]));

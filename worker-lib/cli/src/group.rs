@@ -91,7 +91,7 @@ impl GroupArgs {
     }
 
     /// Whether the address of an aggregator to join is given, so that this process is one worker of a group.
-    pub fn is_notified(&self) -> bool {
+    pub fn is_configured(&self) -> bool {
         self.switch.is_some() || self.server.is_some() || self.members.is_some()
     }
 

@@ -115,7 +115,7 @@ impl RunArgs {
                 ),
                 None => Ok(Role::Worker(place)),
             },
-            None if group.is_notified() => bail!(
+            None if group.is_configured() => bail!(
                 "--switch, --server and --members require --rank and --workers, or a launcher that sets RANK and \
                  WORLD_SIZE"
             ),
@@ -128,7 +128,7 @@ impl RunArgs {
     /// directory holds a run, unless `--resume` or `--force` is given or this process is one worker of several.
     pub fn directory(&self, default: PathBuf, group: &GroupArgs) -> PathBuf {
         let may_choose = self.out.is_none() && !self.resume && !self.force;
-        let is_alone = !group.is_notified() && !self.supervised;
+        let is_alone = !group.is_configured() && !self.supervised;
         match &self.out {
             Some(out) => out.clone(),
             None if may_choose && is_alone => unused(&default),

@@ -204,7 +204,7 @@ fn a_sum_that_only_a_neighbour_lacks_is_replayed_within_the_rack() {
 }
 
 #[test]
-fn a_lost_parent_is_notified_and_never_replaced_by_a_local_sum() {
+fn a_lost_parent_is_reported_and_never_replaced_by_a_local_sum() {
     let mut tree = Tree::formed();
     tree.events(1);
     tree.cut = vec![*uplink(1).ip()];
@@ -244,7 +244,7 @@ fn a_switch_that_slept_does_not_blame_its_parent() {
 }
 
 #[test]
-fn a_parent_that_has_never_answered_is_notified() {
+fn a_parent_that_has_never_answered_is_reported() {
     let mut tree = Tree::new();
     tree.cut = vec![*service(ROOT).ip()];
     tree.join(1, 1, None);

@@ -294,7 +294,7 @@ fn rings_that_differ_fail_at_each_member() {
 }
 
 #[test]
-fn nobody_at_the_other_end_is_notified_in_time() {
+fn nobody_at_the_other_end_is_reported_in_time() {
     let listener = TcpListener::bind(free_port()).unwrap();
     let nobody = local(&TcpListener::bind(free_port()).unwrap());
     let members = vec![local(&listener), nobody];

@@ -106,7 +106,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LocalArgs<H>) -> anyhow
     if args.train.lists_parameters(&job)? {
         return Ok(ExitCode::SUCCESS);
     }
-    if args.train.group.is_notified() {
+    if args.train.group.is_configured() {
         bail!(
             "--switch, --server and --members are not supported here, because all learners are child processes: pass \
              them to `iswitch learner`"

@@ -91,7 +91,7 @@ fn games_are_those_of_gymnasium_s_wrappers() {
 }
 
 #[test]
-fn a_lost_life_is_notified_and_the_episode_goes_on() {
+fn a_lost_life_is_reported_and_the_episode_goes_on() {
     let Some(mut player) = player("ALE/Breakout-v5") else { return };
     player.reset();
     let (mut lives, mut steps) = (5, 0);

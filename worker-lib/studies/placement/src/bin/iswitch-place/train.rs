@@ -60,7 +60,7 @@ impl train::Command for TrainArgs {
 
     const NAME: &'static str = "place";
     const CHARTS: &'static [&'static str] = &["placement/gain", "placement/reward", "placement/choices"];
-    const RESUMED_WITH: &'static str = ", and the same files";
+    const RESUMED_WITH: &'static str = ", with the same files";
 
     fn common(&self) -> &TrainingArgs {
         &self.training
