@@ -96,6 +96,7 @@ impl Simulation<'_> {
         }
         self.note(|| format!("{worker} continues with its own state"));
         self.departures.orphans += 1;
+        self.workers[worker].is_orphan = true;
         let model = self.workers[worker].model.clone();
         self.resumed_models.insert((epoch, wanted.get()), model.clone());
         Some((wanted, model))
@@ -143,6 +144,7 @@ impl Simulation<'_> {
             return violated(Rule::RoundOrder, detail);
         }
         acting.is_ahead = false;
+        acting.is_orphan = false;
         acting.updates += 1;
         acting.updates_since_heal += 1;
         acting.next = Some(sum.aggregate.next());

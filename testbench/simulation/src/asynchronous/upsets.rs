@@ -172,7 +172,7 @@ impl Simulation<'_> {
             // Unless this is the first admission, the protocol reports the missed sums.
             return Ok(());
         }
-        if acting.awaits_state.is_some() {
+        if acting.awaits_state.is_some() || acting.is_orphan {
             // The protocol names the aggregate whose state the worker needs now, or the worker never obtains it.
             return Ok(());
         }
