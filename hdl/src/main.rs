@@ -17,7 +17,7 @@ use hdl::generate;
 ///
 /// The target board is the NetFPGA-SUME.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, max_term_width = 79)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -25,7 +25,7 @@ Examples:
 
 /// Inspect a running iswitchd, diagnose a set-up, capture traffic and create keys
 #[derive(Parser)]
-#[command(name = "iswitchctl", version, after_help = EXAMPLES)]
+#[command(name = "iswitchctl", version, max_term_width = 79, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -57,7 +57,7 @@ Examples:
 /// `offload = false`, --no-ingress-rule is `ingress_rule = false` and --no-sandbox is `sandbox = false`. The command
 /// line takes precedence over the file.
 #[derive(Debug, Parser)]
-#[command(name = "iswitchd", version, after_help = EXAMPLES)]
+#[command(name = "iswitchd", version, max_term_width = 79, after_help = EXAMPLES)]
 pub struct Cli {
     /// Configuration file in TOML
     #[arg(long, value_name = "FILE")]

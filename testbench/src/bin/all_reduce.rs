@@ -27,7 +27,7 @@ const NOT_CHECKED: u8 = 2;
 
 /// Check and time all-reduce through a switch
 #[derive(Clone, Debug, Parser)]
-#[command(version)]
+#[command(version, max_term_width = 79)]
 struct Cli {
     /// Address of the switch
     #[arg(long, value_name = "ADDR:PORT")]

@@ -20,7 +20,7 @@ const RATE: f32 = 0.01;
 
 /// Run the asynchronous pipeline on a toy problem
 #[derive(Clone, Debug, Parser)]
-#[command(version)]
+#[command(version, max_term_width = 79)]
 struct Cli {
     /// Address of the switch
     #[arg(long, value_name = "ADDR:PORT")]

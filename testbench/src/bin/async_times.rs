@@ -28,7 +28,7 @@ const RATE: f32 = 0.01;
 
 /// Update a model as an asynchronous job would, with replayed computation
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, max_term_width = 79)]
 struct Cli {
     /// Address of the switch to join
     #[arg(long, value_name = "ADDR:PORT", required_unless_present_any = ["server", "serve"])]

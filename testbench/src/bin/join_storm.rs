@@ -29,7 +29,7 @@ const MARGIN: Duration = Duration::from_secs(10);
 
 /// Measure the cost of forged Joins to the members of a job
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, max_term_width = 79)]
 struct Cli {
     /// Number of forged Joins
     #[arg(long, default_value_t = 1_000_000)]

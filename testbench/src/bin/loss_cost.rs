@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 ///
 /// Needs root.
 #[derive(Clone, Debug, Parser)]
-#[command(version)]
+#[command(version, max_term_width = 79)]
 struct Cli {
     /// Number of pairs of runs, without and with loss, for each kind of round
     #[arg(long, default_value_t = 7)]

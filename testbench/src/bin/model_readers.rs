@@ -18,7 +18,7 @@ const TIMES: Times = Times { connect: Duration::from_secs(60), stall: Duration::
 
 /// Read a model as many actors would
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, max_term_width = 79)]
 struct Cli {
     /// Endpoints to read from
     ///

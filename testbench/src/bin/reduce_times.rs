@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Measure the time of sums, as one worker of a job or as its parameter server
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, max_term_width = 79)]
 struct Cli {
     /// Method of aggregation
     #[arg(long, value_enum)]

@@ -23,7 +23,7 @@ const CONNECTING: Duration = Duration::from_secs(3);
 
 /// Write to replay as many actors would
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, max_term_width = 79)]
 struct Cli {
     /// Addresses of the servers
     ///

@@ -10,6 +10,7 @@ mod doctor;
 mod faults;
 mod forged_sources;
 mod guide;
+mod help;
 mod hierarchy;
 mod independent_client;
 mod instructions;

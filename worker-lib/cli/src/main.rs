@@ -28,7 +28,7 @@ Examples:
 /// The switch between the workers sums their gradients while the packets pass through it. `iswitch train ppo` trains
 /// with a switch and four workers on this machine; --switch joins a switch on another machine.
 #[derive(Parser)]
-#[command(name = "iswitch", version, about, after_help = EXAMPLES)]
+#[command(name = "iswitch", version, max_term_width = 79, about, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

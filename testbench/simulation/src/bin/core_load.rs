@@ -7,7 +7,7 @@ use iswitch_simulation::core_load::{
 
 /// Sum the rounds of four members in memory, without a network
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, max_term_width = 79)]
 struct Cli {
     /// Mode of the core: synchronous, ordered, asynchronous or partial
     #[arg(long, default_value = "synchronous")]

@@ -8,7 +8,7 @@ use iswitch_simulation::search;
 
 /// Run random scenarios and stop at the first that violates a rule
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, max_term_width = 79)]
 struct Cli {
     #[command(flatten)]
     options: search::Options,

@@ -25,7 +25,7 @@ use iswitch_simulation::search;
 
 /// Test the switch and the worker protocol, and measure them against other systems
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, max_term_width = 79)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -7,7 +7,7 @@ use iswitch_models::cli::Command;
 
 /// Distribute versioned models from a learner to its actors
 #[derive(Debug, Parser)]
-#[command(name = "iswitch-models", version)]
+#[command(name = "iswitch-models", version, max_term_width = 79)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -17,7 +17,7 @@ const BAD_OPTIONS: u8 = 2;
 
 /// Serve one shard of experience replay until SIGTERM or SIGINT
 #[derive(Parser)]
-#[command(name = "replayd", version, about)]
+#[command(name = "replayd", version, max_term_width = 79, about)]
 struct Cli {
     /// TOML file with options
     ///

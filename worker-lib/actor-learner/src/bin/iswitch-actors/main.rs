@@ -29,7 +29,7 @@ use replay::ReplayArgs;
 
 /// Train with actors, replay shards, cells and learners in separate processes
 #[derive(Parser)]
-#[command(name = "iswitch-actors", bin_name = "iswitch", version, about)]
+#[command(name = "iswitch-actors", bin_name = "iswitch", version, max_term_width = 79, about)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -15,7 +15,7 @@ use iswitch_protocol::limits::MAX_MEMBERS;
 /// is prefixed with its rank. If one command fails, the others are terminated; the exit status is that of the first
 /// command that failed.
 #[derive(Debug, Parser)]
-#[command(name = "iswitch-lab", bin_name = "iswitch lab", version, about)]
+#[command(name = "iswitch-lab", bin_name = "iswitch lab", version, max_term_width = 79, about)]
 pub(crate) struct Cli {
     /// Number of workers
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = value_parser!(u16).range(1..=MAX_MEMBERS as i64))]

@@ -15,7 +15,7 @@ use iswitch_manual::print_line;
 /// Arguments of `iswitch coflow evaluate`.
 #[derive(Args)]
 pub(crate) struct EvaluateArgs {
-    #[arg(help = format!("Policy: {POLICIES}"))]
+    #[arg(help = "Policy: its name, or the run directory of a training", long_help = format!("Policy: {POLICIES}"))]
     policy: String,
     #[command(flatten)]
     workload: WorkloadArgs,

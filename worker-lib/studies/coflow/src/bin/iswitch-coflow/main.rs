@@ -18,7 +18,7 @@ use iswitch_cli::program;
 
 /// Train and compare coflow scheduling policies for a data-centre fabric
 #[derive(Parser)]
-#[command(name = "iswitch-coflow", bin_name = "iswitch coflow", version, about)]
+#[command(name = "iswitch-coflow", bin_name = "iswitch coflow", version, max_term_width = 79, about)]
 enum Cli {
     /// Train a network that assigns priorities to coflows, with one or more workers
     Train(Box<train::TrainArgs>),

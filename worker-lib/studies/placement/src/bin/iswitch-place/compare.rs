@@ -31,7 +31,8 @@ pub(crate) struct CompareArgs {
     #[arg(
         value_name = "POLICY",
         default_values_t = PolicySpec::all().map(|policy| policy.to_string()),
-        help = format!("Policies to compare: {POLICIES}")
+        help = "Policies to compare: names, or run directories of trainings",
+        long_help = format!("Policies to compare: {POLICIES}")
     )]
     policies: Vec<String>,
     #[command(flatten)]

@@ -23,7 +23,7 @@ const GANTT_GPUS: u64 = 128;
 /// Arguments of `iswitch place evaluate`.
 #[derive(Args)]
 pub(crate) struct EvaluateArgs {
-    #[arg(help = format!("Policy to run: {POLICIES}"))]
+    #[arg(help = "Policy: its name, or the run directory of a training", long_help = format!("Policy: {POLICIES}"))]
     policy: String,
     #[command(flatten)]
     workload: WorkloadArgs,

@@ -27,7 +27,7 @@ const DAY_S: f64 = 24.0 * HOUR_S;
 
 /// Train, compare and serve policies that place training jobs on failing GPUs
 #[derive(Parser)]
-#[command(name = "iswitch-place", bin_name = "iswitch place", version, about)]
+#[command(name = "iswitch-place", bin_name = "iswitch place", version, max_term_width = 79, about)]
 enum Cli {
     /// Train a network that places jobs, with one or more workers
     Train(Box<train::TrainArgs>),

@@ -18,7 +18,10 @@ use iswitch_cli::line_server::{self, Answer, Service};
 /// Arguments of `iswitch place serve`.
 #[derive(Args)]
 pub(crate) struct ServeArgs {
-    #[arg(help = format!("Policy that picks GPUs: {PICKERS}"))]
+    #[arg(
+        help = "Policy that picks GPUs: its name, or the run directory of a training",
+        long_help = format!("Policy that picks GPUs: {PICKERS}")
+    )]
     policy: String,
     /// Path of the Unix socket to listen on
     ///

@@ -24,7 +24,8 @@ pub(crate) struct CompareArgs {
     #[arg(
         value_name = "POLICY",
         default_values = ["rand", "jsq", "po2", "drill:2:1", "maxweight", "central-jsq-exits", "colouring", "mlpi"],
-        help = format!("Policies: {POLICIES}")
+        help = "Policies to compare: names, or run directories of trainings",
+        long_help = format!("Policies to compare: {POLICIES}")
     )]
     policies: Vec<String>,
     #[command(flatten)]
@@ -81,7 +82,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
 
 fn common_shape(args: &CompareArgs, sources: &[PolicySource]) -> anyhow::Result<Shape> {
     let trained = sources.iter().find_map(PolicySource::shape);
-    args.shape.shape(args.runs.shape_of_file()?.or(trained))
+    args.shape.shape(args.runs.default_shape(trained)?)
 }
 
 fn table(summaries: &[Summary]) -> String {

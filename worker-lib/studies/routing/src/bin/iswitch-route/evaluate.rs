@@ -21,7 +21,7 @@ use super::source::{POLICIES, PolicySource};
 /// Arguments of `iswitch route evaluate`.
 #[derive(Args)]
 pub(crate) struct EvaluateArgs {
-    #[arg(help = format!("Policy: {POLICIES}"))]
+    #[arg(help = "Policy: its name, or the run directory of a training", long_help = format!("Policy: {POLICIES}"))]
     policy: String,
     #[command(flatten)]
     shape: ShapeArgs,
@@ -61,7 +61,7 @@ pub(crate) struct EvaluateArgs {
 /// Evaluates a policy on draws of arrival rates.
 pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     let source = PolicySource::parse(&args.policy)?;
-    let default = args.runs.shape_of_file()?.or(source.shape());
+    let default = args.runs.default_shape(source.shape())?;
     let shape = args.shape.shape(default)?;
     let draws = args.runs.numbers();
     let files =

@@ -16,7 +16,7 @@ use iswitch_cli::program;
 
 /// Train and compare packet-routing policies for multi-stage networks
 #[derive(Parser)]
-#[command(name = "iswitch-route", bin_name = "iswitch route", version, about)]
+#[command(name = "iswitch-route", bin_name = "iswitch route", version, max_term_width = 79, about)]
 enum Cli {
     /// Train a routing policy with one or more workers
     Train(Box<train::TrainArgs>),

@@ -16,7 +16,7 @@ pub(super) const LOAD: f64 = 0.6;
 pub(super) struct ShapeArgs {
     /// Number of stages
     ///
-    /// The default is that of the trained policy; 3 if there is none, and with --rates.
+    /// The default is that of the trained policy; 3 if there is none.
     #[arg(long, value_name = "S")]
     stages: Option<usize>,
     /// Number of switches per stage, and of classes
@@ -65,9 +65,11 @@ impl RunsArgs {
         self.draw..self.draw + self.draws.unwrap_or(if self.rates.is_some() { 1 } else { DRAWS })
     }
 
-    /// Returns the size of the network in the file of arrival rates, if one is given.
-    pub(super) fn shape_of_file(&self) -> anyhow::Result<Option<Shape>> {
-        Ok(self.rates.as_ref().map(|path| Rates::read(path, STAGES)).transpose()?.map(|rates| rates.shape()))
+    /// Returns the default size of the network: the number of switches in the file of arrival rates, if one is given,
+    /// and otherwise the size for which the policy was trained.
+    pub(super) fn default_shape(&self, trained: Option<Shape>) -> anyhow::Result<Option<Shape>> {
+        let Some(path) = &self.rates else { return Ok(trained) };
+        Ok(Some(Rates::read(path, trained.map_or(STAGES, Shape::stages))?.shape()))
     }
 
     /// Returns the arrival rates of one draw.

@@ -16,7 +16,7 @@ use iswitch_cli::line_server::{self, Answer, Service};
 /// Arguments of `iswitch route serve`.
 #[derive(Args)]
 pub(crate) struct ServeArgs {
-    #[arg(help = format!("Policy: {POLICIES}"))]
+    #[arg(help = "Policy: its name, or the run directory of a training", long_help = format!("Policy: {POLICIES}"))]
     policy: String,
     /// Path of the Unix socket to listen on
     ///

@@ -1,0 +1,124 @@
+//! Help of all commands: every line fits a terminal of 80 columns, and every option and command has a one-line
+//! description.
+
+use std::path::Path;
+
+use iswitch_harness::binaries;
+use iswitch_harness::process::{command, run};
+
+/// Width of a terminal, in columns.
+const COLUMNS: usize = 80;
+/// Verb or noun phrases of the short help are at most this long, in characters.
+const LONGEST_DESCRIPTION: usize = 79;
+
+fn programs() -> [&'static Path; 12] {
+    [
+        binaries::iswitchd(),
+        binaries::iswitchctl(),
+        binaries::iswitch(),
+        binaries::path("iswitch-actors"),
+        binaries::path("iswitch-coflow"),
+        binaries::path("iswitch-lab"),
+        binaries::path("iswitch-place"),
+        binaries::path("iswitch-route"),
+        binaries::iswitch_models(),
+        binaries::replayd(),
+        binaries::path("hdl"),
+        binaries::path("testbench"),
+    ]
+}
+
+fn help(program: &Path, subcommands: &[String], option: &str, columns: usize) -> String {
+    run(command(program).args(subcommands).arg(option).env("COLUMNS", columns.to_string()))
+}
+
+/// Returns the names of the subcommands that a help text lists.
+fn subcommands(help: &str) -> Vec<String> {
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
+    let names = listed.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
+    names
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Calls `check` with the program, each of its subcommands and theirs.
+fn for_each_command(check: &mut impl FnMut(&Path, &[String])) {
+    fn visit(program: &Path, path: &mut Vec<String>, check: &mut impl FnMut(&Path, &[String])) {
+        check(program, path);
+        for name in subcommands(&help(program, path, "-h", COLUMNS)) {
+            path.push(name);
+            visit(program, path, check);
+            path.pop();
+        }
+    }
+    for program in programs() {
+        visit(program, &mut Vec::new(), check);
+    }
+}
+
+/// Returns the options, arguments and commands that a short help lists, each with its description, without the default
+/// and the accepted values.
+fn descriptions(help: &str) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for line in help.lines().take_while(|line| *line != "Examples:") {
+        let text = line.trim_start();
+        match line.len() - text.len() {
+            0 => {}
+            // Options without a letter are indented by 6.
+            1..=6 => {
+                let (name, description) = text.split_once("  ").unwrap_or((text, ""));
+                found.push((name.to_owned(), description.trim().to_owned()));
+            }
+            _ => {
+                if let Some((_, description)) = found.last_mut() {
+                    *description = format!("{description} {text}").trim().to_owned();
+                }
+            }
+        }
+    }
+    let without_values = |text: String| text.split(" [").next().unwrap_or_default().to_owned();
+    found.into_iter().map(|(name, description)| (name, without_values(description))).collect()
+}
+
+#[test]
+fn every_line_fits_a_terminal() {
+    for_each_command(&mut |program, path| {
+        for option in ["-h", "--help"] {
+            // A wider terminal changes nothing.
+            let text = help(program, path, option, 2 * COLUMNS);
+            for line in text.lines().filter(|line| !line.starts_with("Usage: ")) {
+                let len = line.chars().count();
+                assert!(len < COLUMNS, "{} {path:?} {option}: {len} columns: {line}", program.display());
+            }
+        }
+    });
+}
+
+#[test]
+fn descriptions_are_short_phrases() {
+    for_each_command(&mut |program, path| {
+        for (name, text) in descriptions(&help(program, path, "-h", COLUMNS)) {
+            let entry = format!("{} {path:?}: {name}: {text:?}", program.display());
+            assert!(text.chars().count() <= LONGEST_DESCRIPTION, "{entry} is too long for the short help");
+            assert!(!text.ends_with('.'), "{entry} is a sentence, expected a verb or noun phrase");
+            let begins = text.chars().next();
+            assert!(
+                begins.is_some_and(|letter| letter.is_uppercase() || !letter.is_alphabetic()),
+                "{entry} must begin with a capital letter"
+            );
+        }
+    });
+}
+
+#[test]
+fn the_main_programs_end_with_examples() {
+    for program in [binaries::iswitch(), binaries::iswitchd(), binaries::iswitchctl()] {
+        let text = help(program, &[], "--help", COLUMNS);
+        let (_, examples) =
+            text.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{}: {text}", program.display()));
+        assert!(examples.lines().count() >= 3, "{}: {examples}", program.display());
+    }
+}
