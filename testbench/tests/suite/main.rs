@@ -7,6 +7,7 @@ mod coflow;
 mod coflow_training;
 mod dissector;
 mod doctor;
+mod documentation;
 mod faults;
 mod forged_sources;
 mod guide;
