@@ -54,7 +54,7 @@ DARK = ("#8b949e #ff7b72 #3fb950 #e69f00 #56b4e9 #bc8cff #39c5cf #b1bac4 "
         "#9da7b1 #ffa198 #56d364 #e3b341 #79c0ff #d2a8ff #56d4dd #e6edf3").split()
 
 # A control sequence with its parameters and its final byte, a control character, or text.
-TOKEN = re.compile(r"\x1b\[([<-?]?)([0-9;]*)([@-~])|([\x00-\x1f\x7f])|([^\x00-\x1f\x7f]+)")
+TOKEN = re.compile(r"\x1b\[([<-?]?)([0-9;]*)([@-~])|([\x00-\x1a\x1c-\x1f\x7f])|([^\x00-\x1f\x7f]+)")
 INCOMPLETE = re.compile(r"\x1b(\[[0-?]*)?$")
 
 
@@ -86,12 +86,13 @@ class Style(NamedTuple):
                 return self._replace(colour=parameter - 30)
             case _ if 90 <= parameter <= 97:
                 return self._replace(colour=parameter - 90 + 8)
-        raise RecordError(f"the output selects the text style {parameter}; only colours 0 to 15, bold and dim are supported")
+        raise RecordError(f"the output selects the text style {parameter}, which is not supported; "
+                          "expected one of the colours 0 to 15, bold or dim")
 
     def classes(self) -> str:
         """Returns the CSS classes of the style."""
-        names = [f"c{self.colour}"] if self.colour is not None else []
-        return " ".join(names + ["b"] * self.bold + ["d"] * self.dim)
+        names = {f"c{self.colour}": self.colour is not None, "b": self.bold, "d": self.dim}
+        return " ".join(name for name, applies in names.items() if applies)
 
 
 class Run(NamedTuple):
@@ -103,6 +104,14 @@ class Run(NamedTuple):
 
 
 Line = tuple[Run, ...]
+
+
+class Recording(NamedTuple):
+    """Output of a command with its times, the duration and the exit status of the command."""
+
+    output: list[tuple[float, str]]
+    seconds: float
+    status: int
 
 
 class Frame(NamedTuple):
@@ -210,11 +219,6 @@ class Screen:
         """Returns the contents of all lines."""
         return tuple(tuple(runs(cells)) for cells in self.cells)
 
-    def text(self) -> str:
-        """Returns the contents of all lines as plain text."""
-        lines = ("".join(character for character, _ in cells).rstrip() for cells in self.cells)
-        return "\n".join(lines).strip("\n")
-
 
 def runs(cells: list[tuple[str, Style]]) -> Iterator[Run]:
     """Divides a line into runs. Characters beyond ASCII are separate, as they may come from a font of another width."""
@@ -226,8 +230,8 @@ def runs(cells: list[tuple[str, Style]]) -> Iterator[Run]:
         column += len(text)
 
 
-def record(command: list[str], columns: int, rows: int) -> tuple[list[tuple[float, str]], int]:
-    """Runs a command in a pseudo-terminal. Returns its output with the times in seconds, and its exit status."""
+def record(command: list[str], columns: int, rows: int) -> Recording:
+    """Runs a command in a pseudo-terminal."""
     begin = time.monotonic()
     process, terminal = os.forkpty()
     if process == 0:
@@ -239,7 +243,7 @@ def record(command: list[str], columns: int, rows: int) -> tuple[list[tuple[floa
         output.append((time.monotonic() - begin, decoder.decode(data)))
     os.close(terminal)
     _, status = os.waitpid(process, 0)
-    return output, os.waitstatus_to_exitcode(status)
+    return Recording(output, time.monotonic() - begin, os.waitstatus_to_exitcode(status))
 
 
 def read(terminal: int) -> bytes:
@@ -261,11 +265,12 @@ def typed(screen: Screen, command: list[str]) -> Iterator[Frame]:
     screen.write("\r\n")
 
 
-def shown(screen: Screen, output: list[tuple[float, str]]) -> Iterator[Frame]:
-    """Shows the output of the command and then the prompt. Times count from the start of the command."""
+def shown(screen: Screen, recording: Recording) -> Iterator[Frame]:
+    """Shows the output of the command and then a prompt. Times count from the start of the command."""
     previous = screen.lines()
-    for (seconds, text), (following, _) in itertools.pairwise([*output, (math.inf, "")]):
-        screen.write(text if following < math.inf else text + PROMPT)
+    writes = [*recording.output, (recording.seconds, PROMPT), (math.inf, "")]
+    for (seconds, text), (following, _) in itertools.pairwise(writes):
+        screen.write(text)
         lines = screen.lines()
         if following - seconds > SETTLE_SECONDS and lines != previous:
             yield Frame(seconds, lines)
@@ -287,14 +292,14 @@ def thin(frames: list[Frame], interval: float) -> list[Frame]:
 def spans(frames: list[Frame], end: float) -> dict[Span, list[tuple[int, Line]]]:
     """Returns the lines that are visible in each interval, with their rows."""
     visible: dict[Span, list[tuple[int, Line]]] = {}
-    times = [frame.seconds for frame in frames]
-    for row, contents in enumerate(zip(*(frame.lines for frame in frames))):
-        for line, group in itertools.groupby(zip(times, contents), key=lambda entry: entry[1]):
-            begin = next(group)[0]
-            last = max((seconds for seconds, _ in group), default=begin)
-            span_end = next((seconds for seconds in times if seconds > last), end)
+    times = [*(frame.seconds for frame in frames), end]
+    for row in range(len(frames[0].lines)):
+        first = 0
+        for line, group in itertools.groupby(frame.lines[row] for frame in frames):
+            following = first + len(list(group))
             if line:
-                visible.setdefault(Span(begin, span_end), []).append((row, line))
+                visible.setdefault(Span(times[first], times[following]), []).append((row, line))
+            first = following
     return visible
 
 
@@ -303,8 +308,10 @@ def draw_line(row: int, line: Line) -> str:
     y = MARGIN + row * LINE_HEIGHT + FONT_SIZE
     elements = []
     for column, text, style in line:
-        classes = f' class="{style.classes()}"' if style.classes() else ""
-        elements.append(f'<text{classes} x="{MARGIN + column * CELL_WIDTH:g}" y="{y}" '
+        attributes = f' class="{style.classes()}"' if style.classes() else ""
+        # The boxes of a progress bar must touch each other.
+        attributes += "" if text.isascii() else ' lengthAdjust="spacingAndGlyphs"'
+        elements.append(f'<text{attributes} x="{MARGIN + column * CELL_WIDTH:g}" y="{y}" '
                         f'textLength="{len(text) * CELL_WIDTH:g}">{escape(text)}</text>')
     return "".join(elements)
 
@@ -326,8 +333,9 @@ def draw_spans(visible: dict[Span, list[tuple[int, Line]]], end: float) -> tuple
 
 def colours(frames: list[Frame], palette: list[str]) -> str:
     """Returns the CSS rules of the colours that occur in the frames."""
-    used = {run.style.colour for frame in frames for line in frame.lines for run in line}
-    return "".join(f".c{colour}{{fill:{palette[colour]}}}" for colour in sorted(used - {None}))
+    styles = {run.style for frame in frames for line in frame.lines for run in line}
+    used = sorted({style.colour for style in styles if style.colour is not None})
+    return "".join(f".c{colour}{{fill:{palette[colour]}}}" for colour in used)
 
 
 def draw(frames: list[Frame], columns: int, title: str, caption: str) -> str:
@@ -354,43 +362,34 @@ font-size="{FONT_SIZE}">
 {keyframes}
 </style>
 <rect class="box" x="1" y="1" width="{width - 2:g}" height="{height - 2}" rx="8"/>
-<g lengthAdjust="spacingAndGlyphs">
 {groups}
-</g>
 <text class="caption" x="{width - 4:g}" y="{height + 17}" text-anchor="end">{escape(caption)}</text>
 </svg>
 """
 
 
-def check(command: list[str], output: list[tuple[float, str]], status: int, screen: Screen) -> None:
+def check(command: list[str], recording: Recording) -> None:
     """Raises an error if the recording must not be published."""
-    if status != 0:
-        raise RecordError(f"the command '{shlex.join(command)}' ended with exit status {status}; expected 0. "
-                          f"Fix the command and record it again. The last screen is:\n{screen.text()}")
-    if not output:
-        raise RecordError(f"the command '{shlex.join(command)}' printed nothing; record a command with output")
-    text = "".join(text for _, text in output)
+    if recording.status != 0:
+        raise RecordError(f"the command '{shlex.join(command)}' ended with exit status {recording.status}; expected 0. "
+                          "Run the command without the script to see its output")
+    text = "".join(text for _, text in recording.output)
     for directory in (Path.cwd(), Path.home()):
         if str(directory) in text:
             raise RecordError(f"the output contains '{directory}', a path of this machine. "
-                              "If the path is from a line of the build, build the program before the recording")
+                              "If a line of the build contains it, build the program before the recording")
 
 
-def animate(command: list[str], columns: int, rows: int) -> str:
-    """Records a command. Returns the picture."""
-    if shutil.which(command[0]) is None:
-        raise RecordError(f"the program '{command[0]}' does not exist; expected a program in PATH")
-    output, status = record(command, columns, rows)
+def animate(command: list[str], recording: Recording, columns: int, rows: int) -> str:
+    """Returns the picture of a recording."""
     screen = Screen(columns, rows)
     typing = list(typed(screen, command))
-    real = list(shown(screen, output))
-    check(command, output, status, screen)
-
+    real = list(shown(screen, recording))
     short = shorten(real)
     speed = max(math.ceil(short[-1].seconds / PLAY_SECONDS_MAX), 1)
-    caption = f"a real run of {output[-1][0]:.0f} s, played at {speed}x"
+    caption = f"a real run of {recording.seconds:.0f} s, played at {speed}x"
     if short[-1].seconds < real[-1].seconds:
-        caption += f", with waits of at most {WAIT_SECONDS_MAX:g} s"
+        caption += f", waits limited to {WAIT_SECONDS_MAX:g} s"
     start = typing[-1].seconds + ENTER_SECONDS
     frames = typing + [frame._replace(seconds=start + frame.seconds / speed) for frame in short]
     for interval in FRAME_INTERVALS_SECONDS:
@@ -423,11 +422,17 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Records the command and writes the picture."""
     options = arguments()
+    if shutil.which(options.command[0]) is None:
+        sys.exit(f"record.py: the program '{options.command[0]}' is not in PATH; install it or give its path")
     try:
-        picture = animate(options.command, options.columns, options.rows)
+        recording = record(options.command, options.columns, options.rows)
+        check(options.command, recording)
+        picture = animate(options.command, recording, options.columns, options.rows)
         options.output.write_text(picture, encoding="utf-8")
-    except (RecordError, OSError) as error:
+    except RecordError as error:
         sys.exit(f"record.py: {error}")
+    except OSError as error:
+        sys.exit(f"record.py: the script cannot write '{options.output}': {error.strerror}")
 
 
 if __name__ == "__main__":

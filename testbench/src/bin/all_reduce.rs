@@ -81,9 +81,9 @@ struct Cli {
 
 /// Rank of a worker and the world size.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct World {
     rank: u16,
-    workers: u16,
+    size: u16,
 }
 
 /// Round whose sum is wrong, and what is wrong with it.
@@ -118,13 +118,13 @@ struct Outcome {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match Place::of(&cli).and_then(|place| run(&cli, place).map(|outcome| (place, outcome))) {
-        Ok((place, Ok(outcome))) => {
-            println!("{}", outcome.render(&cli, place));
+    match World::of(&cli).and_then(|world| run(&cli, world).map(|outcome| (world, outcome))) {
+        Ok((world, Ok(outcome))) => {
+            println!("{}", outcome.render(&cli, world));
             ExitCode::SUCCESS
         }
-        Ok((place, Err(WrongSum { round, wrong }))) => {
-            eprintln!("all_reduce: rank {} round {round}: {wrong}", place.rank);
+        Ok((world, Err(WrongSum { round, wrong }))) => {
+            eprintln!("all_reduce: rank {} round {round}: {wrong}", world.rank);
             ExitCode::from(WRONG_SUM)
         }
         Err(error) => {
@@ -134,7 +134,7 @@ fn main() -> ExitCode {
     }
 }
 
-impl Place {
+impl World {
     /// Takes the rank and the number of workers from the command line, or from the environment of the launcher.
     fn of(cli: &Cli) -> anyhow::Result<Self> {
         let rank = cli.rank.map_or_else(|| from_launcher(["OMPI_COMM_WORLD_RANK", "RANK"], "--rank"), Ok)?;
@@ -146,7 +146,7 @@ impl Place {
             usize::from(workers) <= MAX_MEMBERS,
             "{workers} workers, expected at most {MAX_MEMBERS}"
         );
-        Ok(Self { rank, workers })
+        Ok(Self { rank, size: workers })
     }
 }
 
@@ -156,12 +156,12 @@ fn from_launcher(variables: [&str; 2], option: &str) -> anyhow::Result<u16> {
     value.parse().with_context(|| format!("{name}={value}"))
 }
 
-fn run(cli: &Cli, place: Place) -> anyhow::Result<Result<Outcome, WrongSum>> {
+fn run(cli: &Cli, world: World) -> anyhow::Result<Result<Outcome, WrongSum>> {
     let is_asked_to_end = Arc::default();
     signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&is_asked_to_end))?;
-    let mut options = JoinOptions::new(cli.switch, place.workers, cli.floats);
+    let mut options = JoinOptions::new(cli.switch, world.size, cli.floats);
     options.job = cli.job;
-    options.rank = place.rank;
+    options.rank = world.rank;
     if let Some(path) = &cli.key_file {
         let key = key_file::read(path).with_context(|| format!("key file {}", path.display()))?;
         options = options.with_key(key, cli.tag_data);
@@ -170,14 +170,14 @@ fn run(cli: &Cli, place: Place) -> anyhow::Result<Result<Outcome, WrongSum>> {
     options.offload = !cli.no_offload;
     options.round_timeout = cli.patience_ms.map(Duration::from_millis);
     options.workers_timeout = Some(Duration::from_secs(60));
-    let witness = make_witness(cli.floats as usize, usize::from(options.segment_floats), place)?;
+    let witness = make_witness(cli.floats as usize, usize::from(options.segment_floats), world)?;
     let mut worker = Worker::join(options)?;
-    let outcome = check_rounds(cli, place, witness, &mut worker, &is_asked_to_end)?;
+    let outcome = check_rounds(cli, world, witness, &mut worker, &is_asked_to_end)?;
     Ok(outcome.map(|outcome| Outcome { counters: worker.counters(), rejoins: worker.rejoins(), ..outcome }))
 }
 
-fn make_witness(floats: usize, segment_floats: usize, place: Place) -> anyhow::Result<Witness> {
-    let census = Witness::census_floats(usize::from(place.workers));
+fn make_witness(floats: usize, segment_floats: usize, world: World) -> anyhow::Result<Witness> {
+    let census = Witness::census_floats(usize::from(world.size));
     let last = floats.checked_rem(segment_floats).context("--segment-floats is 0, expected at least 2")?;
     let shortest = if last == 0 { segment_floats.min(floats) } else { last };
     anyhow::ensure!(
@@ -185,12 +185,12 @@ fn make_witness(floats: usize, segment_floats: usize, place: Place) -> anyhow::R
         "--floats {floats} leaves {shortest} floats for the last segment; expected at least {census} to \
          count workers and one to vote"
     );
-    Ok(Witness::new(usize::from(place.rank), usize::from(place.workers), floats, segment_floats))
+    Ok(Witness::new(usize::from(world.rank), usize::from(world.size), floats, segment_floats))
 }
 
 fn check_rounds(
     cli: &Cli,
-    place: Place,
+    world: World,
     mut witness: Witness,
     worker: &mut Worker,
     is_asked_to_end: &AtomicBool,
@@ -228,7 +228,7 @@ fn check_rounds(
             Ok(census) => census,
             Err(wrong) => return Ok(Err(WrongSum { round, wrong })),
         };
-        outcome.count(&census, &report, round, place.workers, cli.min_workers)?;
+        outcome.count(&census, &report, round, world.size, cli.min_workers)?;
         if vector[last] > 0.0 {
             break;
         }
@@ -294,7 +294,7 @@ impl Outcome {
         Ok(())
     }
 
-    fn render(&self, cli: &Cli, place: Place) -> String {
+    fn render(&self, cli: &Cli, world: World) -> String {
         // The first round includes the time until this worker learns that all others have joined.
         let mut sorted = self.times.get(1..).unwrap_or_default().to_vec();
         sorted.sort_unstable();
@@ -304,7 +304,7 @@ impl Outcome {
         };
         let (p50, p99, max) = (quantile(0.5), quantile(0.99), quantile(1.0));
         let megabits = f64::from(cli.floats) * 32.0 / p50.max(1e-3);
-        let Place { rank, workers } = place;
+        let World { rank, size: workers } = world;
         let WorkerCounters { rounds, segments, retransmitted, helps, .. } = self.counters;
         if cli.json {
             let result = serde_json::json!({

@@ -11,7 +11,7 @@ use iswitch_learn::algorithms::dqn::DqnConfig;
 use iswitch_learn::algorithms::environments::EnvFactory;
 use iswitch_learn::algorithms::phases::Phase;
 use iswitch_learn::algorithms::ppo::PpoConfig;
-use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Place, Trainer};
+use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Trainer, World};
 use iswitch_learn::env;
 use serde_json::{Value, json};
 use strum::VariantArray as _;
@@ -153,7 +153,7 @@ fn measure_config<A: Algorithm>(
 ) -> Result<Split, TrainError> {
     let spec = factory(1)?[0].spec().clone();
     let aggregator = Box::new(Loopback::alone(config.vector_len(&spec, Mode::Synchronous)?));
-    let mut trainer = config.trainer(Place { rank: 0, workers }, factory, aggregator)?;
+    let mut trainer = config.trainer(World { rank: 0, size: workers }, factory, aggregator)?;
     let stopwatch = Stopwatch::default();
     let run = stopwatch.hearing(|| time(trainer.as_mut(), &stopwatch, seconds))?;
     let floats = trainer.aggregator().gradient_len();

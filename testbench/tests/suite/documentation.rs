@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use iswitch_conventions::{report, root, sources};
+use iswitch_conventions::{report, sources};
 use iswitch_harness::binaries;
 use iswitch_harness::process::command;
 use iswitch_harness::requirements::programs;

@@ -15,7 +15,7 @@ use iswitch_learn::algorithms::asynchronous::train;
 use iswitch_learn::algorithms::checkpoint::{self, ModelFile, RunKind, Writer};
 use iswitch_learn::algorithms::halves::{Halves, Tail};
 use iswitch_learn::algorithms::replica::Replica;
-use iswitch_learn::algorithms::trainer::{Place, Progress, Report};
+use iswitch_learn::algorithms::trainer::{Progress, Report, World};
 use iswitch_learn::env::EnvSpec;
 use iswitch_manual::output;
 use serde::Serialize;
@@ -66,7 +66,7 @@ struct AsyncOutcome {
 /// Asynchronous run that has not begun yet.
 pub struct Run {
     halves: Halves,
-    place: Place,
+    world: World,
     staleness: u32,
     options: SessionOptions,
     json: bool,
@@ -76,7 +76,7 @@ impl Run {
     /// Creates a run of both halves; restores the checkpoint if the options resume a run.
     pub fn new(
         mut halves: Halves,
-        place: Place,
+        world: World,
         staleness: u32,
         options: SessionOptions,
         json: bool,
@@ -87,7 +87,7 @@ impl Run {
             checkpoint::check_kind(&reader, halves.algorithm, halves.local.spec())?;
             halves.replica.read(&mut halves.model, &reader)?;
         }
-        Ok(Self { halves, place, staleness, options, json })
+        Ok(Self { halves, world, staleness, options, json })
     }
 
     /// Number of floats in a vector.
@@ -121,11 +121,11 @@ impl Run {
         let report = train(self.halves, worker, config, stop, &mut |replica, model, report| {
             observing.observe(replica, model, report)
         })?;
-        if self.place.rank > 0 {
+        if self.world.rank > 0 {
             return Ok(());
         }
         let staleness = report.staleness.at_commit().counts().to_vec();
-        observing.print(self.place, "switch", (staleness, report.staleness.skipped()), self.json)
+        observing.print(self.world, "switch", (staleness, report.staleness.skipped()), self.json)
     }
 
     /// Trains as one worker of a parameter server; the server shows the job's progress.
@@ -144,7 +144,7 @@ impl Run {
         let report = server.run(model, replica, stop, &mut |replica, model, report| {
             observing.observe(replica, model, report)
         })?;
-        observing.print(self.place, "parameter server", (report.staleness, report.skipped), self.json)
+        observing.print(self.world, "parameter server", (report.staleness, report.skipped), self.json)
     }
 }
 
@@ -178,7 +178,7 @@ impl Observing {
 
     fn print(
         &self,
-        place: Place,
+        world: World,
         aggregator: &'static str,
         (staleness, skipped): (Vec<u64>, u64),
         json: bool,
@@ -187,7 +187,7 @@ impl Observing {
         let outcome = AsyncOutcome {
             algorithm: self.algorithm,
             env: self.spec.id.to_string(),
-            workers: place.workers,
+            workers: world.size,
             aggregator,
             mode: "asynchronous",
             steps: self.last.steps,

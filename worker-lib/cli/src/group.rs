@@ -13,7 +13,7 @@ use iswitch::aggregate::{
 };
 use iswitch::{GradientAggregator, JoinOptions, Loopback, Worker};
 use iswitch_learn::algorithms::async_server::AsyncServer;
-use iswitch_learn::algorithms::trainer::Place;
+use iswitch_learn::algorithms::trainer::World;
 use iswitch_runtime::embedded::EmbeddedSwitch;
 
 use crate::asynchronous::Run;
@@ -135,11 +135,11 @@ impl GroupArgs {
 
     /// Returns the options with which a worker joins the switch. Vectors have `len` floats; `supervised` workers start
     /// together.
-    pub fn switch_options(&self, place: Place, len: usize, supervised: bool) -> anyhow::Result<JoinOptions> {
+    pub fn switch_options(&self, world: World, len: usize, supervised: bool) -> anyhow::Result<JoinOptions> {
         let switch = self.switch.context("--switch is required")?;
         let gradient_len = u32::try_from(len).context("the network has more than 2^32 parameters")?;
-        let rank = u16::try_from(place.rank).context("--rank does not fit in 16 bits")?;
-        let workers = u16::try_from(place.workers).context("--workers does not fit in 16 bits")?;
+        let rank = u16::try_from(world.rank).context("--rank does not fit in 16 bits")?;
+        let workers = u16::try_from(world.size).context("--workers does not fit in 16 bits")?;
         let siblings = supervised.then_some(SIBLINGS_TIMEOUT);
         switch::options(switch, self.job, (rank, workers), gradient_len, siblings, &self.key)
     }
@@ -176,27 +176,27 @@ impl GroupArgs {
     /// Joins the aggregator as one worker. Vectors have `len` floats; `supervised` workers start together.
     pub fn join(
         &self,
-        place: Place,
+        world: World,
         len: usize,
         supervised: bool,
     ) -> anyhow::Result<Box<dyn GradientAggregator>> {
         let gradient_len = u32::try_from(len).context("the network has more than 2^32 parameters")?;
-        let rank = u16::try_from(place.rank).context("--rank does not fit in 16 bits")?;
-        match self.aggregator(place.workers) {
+        let rank = u16::try_from(world.rank).context("--rank does not fit in 16 bits")?;
+        match self.aggregator(world.size) {
             Aggregator::Local => Ok(Box::new(Loopback::alone(len))),
-            Aggregator::Switch => Ok(Box::new(Worker::join(self.switch_options(place, len, supervised)?)?)),
+            Aggregator::Switch => Ok(Box::new(Worker::join(self.switch_options(world, len, supervised)?)?)),
             Aggregator::Ps => {
                 let server = self.server.context("--server is required")?;
-                let options = self.server_options(server, place.workers, len)?;
+                let options = self.server_options(server, world.size, len)?;
                 Ok(Box::new(ParameterServerClient::join(&options, rank)?))
             }
             Aggregator::Ring => {
                 let members = self.members.clone().context("--members is required")?;
-                if members.len() != place.workers {
+                if members.len() != world.size {
                     bail!(
                         "--members has {} addresses, expected {}, one per worker",
                         members.len(),
-                        place.workers
+                        world.size
                     );
                 }
                 let style = self.style();

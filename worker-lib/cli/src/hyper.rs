@@ -9,9 +9,7 @@ use serde_json::Value;
 
 /// Hyper-parameters that override the environment's preset.
 #[derive(Args, Clone, Debug)]
-#[command(
-    next_help_heading = "Hyper-parameters (defaults: the environment's preset; sizes are totals)"
-)]
+#[command(next_help_heading = "Hyper-parameters (defaults: the environment's preset; sizes are totals)")]
 pub struct HyperParameters {
     /// Number of environments of the job, a multiple of the number of workers
     ///

@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use iswitch_learn::algorithms::trainer::Place;
+use iswitch_learn::algorithms::trainer::World;
 
 use crate::group::Host;
 
@@ -33,16 +33,16 @@ const KUBERNETES: &str = "JOB_COMPLETION_INDEX";
 ///
 /// # Errors
 /// If a setting is partial, not a number, out of range, or contradicts another; the text names it.
-pub fn placement(
+pub fn world(
     rank: Option<usize>,
     workers: Option<usize>,
     lookup: impl Fn(&str) -> Option<String>,
-) -> anyhow::Result<Option<Place>> {
+) -> anyhow::Result<Option<World>> {
     if let Some(rank) = rank {
         let workers = workers.context("--rank requires --workers")?;
         return in_range(rank, workers, "--rank").map(Some);
     }
-    let mut found: Option<(Place, &str)> = None;
+    let mut found: Option<(World, &str)> = None;
     for (rank_name, workers_name) in LAUNCHERS {
         let Some(rank) = number(rank_name, &lookup)? else { continue };
         let Some(size) = number(workers_name, &lookup)? else {
@@ -51,19 +51,19 @@ pub fn placement(
         if let Some(workers) = workers.filter(|workers| *workers != size) {
             bail!("--workers {workers} contradicts {workers_name}={size}");
         }
-        let placement = in_range(rank, size, rank_name)?;
+        let world = in_range(rank, size, rank_name)?;
         match found {
-            Some((other, name)) if other != placement => {
+            Some((other, name)) if other != world => {
                 bail!("{rank_name} and {workers_name} contradict {name}; give --rank and --workers");
             }
-            _ => found = Some((placement, rank_name)),
+            _ => found = Some((world, rank_name)),
         }
     }
     if let (None, Some(rank)) = (found, number(KUBERNETES, &lookup)?) {
         let workers = workers.with_context(|| format!("{KUBERNETES} is set, so --workers is required"))?;
         return in_range(rank, workers, KUBERNETES).map(Some);
     }
-    Ok(found.map(|(placement, _)| placement))
+    Ok(found.map(|(world, _)| world))
 }
 
 /// Returns the rank of this process from a launcher's variables, without the number of processes.
@@ -85,11 +85,11 @@ fn number(name: &str, lookup: &impl Fn(&str) -> Option<String>) -> anyhow::Resul
     text.trim().parse().map(Some).with_context(|| format!("{name}={text} is not a number"))
 }
 
-fn in_range(rank: usize, workers: usize, name: &str) -> anyhow::Result<Place> {
+fn in_range(rank: usize, workers: usize, name: &str) -> anyhow::Result<World> {
     if rank >= workers {
         bail!("{name} is {rank}, expected 0 to {} for {workers} workers", workers.saturating_sub(1));
     }
-    Ok(Place { rank, workers })
+    Ok(World { rank, size: workers })
 }
 
 /// Time within which further signals count as part of the first request: `timeout` or a shell script may send several.
@@ -213,8 +213,8 @@ impl Workers {
     /// ends the group, once there is one.
     fn reap(&mut self, fatal: Failure) -> std::io::Result<Option<ExitStatus>> {
         let mut first = None;
-        for (rank, place) in self.children.iter_mut().enumerate() {
-            let Some(child) = place else { continue };
+        for (rank, slot) in self.children.iter_mut().enumerate() {
+            let Some(child) = slot else { continue };
             let Some(status) = child.try_wait()? else { continue };
             if !status.success() {
                 eprintln!("iswitch: worker {rank} failed: {status}");
@@ -222,7 +222,7 @@ impl Workers {
             if rank == 0 || (fatal == Failure::OfAny && !status.success()) {
                 first = Some(status);
             }
-            *place = None;
+            *slot = None;
         }
         Ok(first)
     }
@@ -251,7 +251,7 @@ impl Drop for Workers {
 mod tests {
     use super::*;
 
-    fn place(
+    fn world(
         rank: Option<usize>,
         workers: Option<usize>,
         variables: &[(&str, &str)],
@@ -259,36 +259,36 @@ mod tests {
         let lookup = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
-        let found = placement(rank, workers, lookup).map_err(|error| format!("{error:#}"))?;
-        Ok(found.map(|placement| (placement.rank, placement.workers)))
+        let found = super::world(rank, workers, lookup).map_err(|error| format!("{error:#}"))?;
+        Ok(found.map(|world| (world.rank, world.size)))
     }
 
     #[test]
     fn nobody_says_anything() {
-        assert_eq!(place(None, None, &[]), Ok(None));
-        assert_eq!(place(None, Some(4), &[]), Ok(None));
+        assert_eq!(world(None, None, &[]), Ok(None));
+        assert_eq!(world(None, Some(4), &[]), Ok(None));
         // A size alone is common in batch scripts and means nothing.
-        assert_eq!(place(None, Some(4), &[("SLURM_NTASKS", "8")]), Ok(None));
+        assert_eq!(world(None, Some(4), &[("SLURM_NTASKS", "8")]), Ok(None));
     }
 
     #[test]
     fn launchers_are_understood() {
         for (rank, size) in LAUNCHERS {
-            assert_eq!(place(None, None, &[(rank, "2"), (size, "8")]), Ok(Some((2, 8))));
-            assert_eq!(place(None, Some(8), &[(rank, "2"), (size, "8")]), Ok(Some((2, 8))));
+            assert_eq!(world(None, None, &[(rank, "2"), (size, "8")]), Ok(Some((2, 8))));
+            assert_eq!(world(None, Some(8), &[(rank, "2"), (size, "8")]), Ok(Some((2, 8))));
         }
-        assert_eq!(place(None, Some(3), &[(KUBERNETES, "2")]), Ok(Some((2, 3))));
+        assert_eq!(world(None, Some(3), &[(KUBERNETES, "2")]), Ok(Some((2, 3))));
     }
 
     #[test]
     fn options_win_over_launchers() {
-        assert_eq!(place(Some(1), Some(2), &[("RANK", "7"), ("WORLD_SIZE", "8")]), Ok(Some((1, 2))));
-        assert_eq!(place(Some(1), Some(2), &[("RANK", "7")]), Ok(Some((1, 2))));
+        assert_eq!(world(Some(1), Some(2), &[("RANK", "7"), ("WORLD_SIZE", "8")]), Ok(Some((1, 2))));
+        assert_eq!(world(Some(1), Some(2), &[("RANK", "7")]), Ok(Some((1, 2))));
     }
 
     #[test]
     fn partial_settings_are_named() {
-        let error = |rank, workers, variables: &[(&str, &str)]| place(rank, workers, variables).unwrap_err();
+        let error = |rank, workers, variables: &[(&str, &str)]| world(rank, workers, variables).unwrap_err();
         assert_eq!(error(Some(1), None, &[]), "--rank requires --workers");
         assert!(error(None, None, &[("RANK", "1")]).starts_with("RANK is set but WORLD_SIZE is not"));
         assert_eq!(
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn contradictions_are_named() {
-        let error = |workers, variables: &[(&str, &str)]| place(None, workers, variables).unwrap_err();
+        let error = |workers, variables: &[(&str, &str)]| world(None, workers, variables).unwrap_err();
         assert_eq!(
             error(Some(4), &[("RANK", "1"), ("WORLD_SIZE", "2")]),
             "--workers 4 contradicts WORLD_SIZE=2"

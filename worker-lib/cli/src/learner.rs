@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use iswitch::GradientAggregator;
-use iswitch_learn::algorithms::trainer::Place;
+use iswitch_learn::algorithms::trainer::World;
 use serde::Serialize;
 
 use crate::group::GroupArgs;
@@ -20,11 +20,11 @@ pub fn start(
     role: &Role,
     out: &Path,
     len: usize,
-    work: impl FnOnce(Place) -> anyhow::Result<()>,
+    work: impl FnOnce(World) -> anyhow::Result<()>,
 ) -> anyhow::Result<ExitCode> {
-    run.prepare(out, role.place())?;
+    run.prepare(out, role.world())?;
     match *role {
-        Role::Worker(place) => work(place)?,
+        Role::Worker(world) => work(world)?,
         Role::Parent(workers) => {
             return run.lead(out, workers, Failure::OfFirst, |_| group.host(workers, len));
         }
@@ -61,14 +61,14 @@ pub struct Aggregation {
 impl Aggregation {
     /// Collects the results of a run that began at `begin`.
     pub fn new(
-        place: Place,
+        world: World,
         aggregator: &dyn GradientAggregator,
         replicas_identical: bool,
         begin: Instant,
     ) -> Self {
         let stats = aggregator.stats();
         Self {
-            workers: place.workers,
+            workers: world.size,
             aggregator: aggregator.name(),
             seconds: (begin.elapsed().as_secs_f64() * 1e3).round() / 1e3,
             replicas_identical,

@@ -47,7 +47,7 @@ impl Outcome {
         Ok(Self {
             algorithm: trainer.algorithm(),
             env: trainer.spec().id.to_string(),
-            workers: trainer.place().workers,
+            workers: trainer.world().size,
             aggregator: trainer.aggregator().name(),
             steps: at.steps,
             iterations: at.iterations,

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use iswitch_learn::algorithms::checkpoint;
-use iswitch_learn::algorithms::trainer::Place;
+use iswitch_learn::algorithms::trainer::World;
 use iswitch_protocol::limits::MAX_MEMBERS;
 
 use crate::files::make_directory;
@@ -78,7 +78,7 @@ fn worker_count() -> clap::builder::RangedI64ValueParser<u16> {
 /// Role of this process in the job.
 pub enum Role {
     /// One worker.
-    Worker(Place),
+    Worker(World),
     /// The parent process of this number of workers.
     Parent(usize),
     /// The parameter server of this number of workers, and the address at which it listens.
@@ -87,10 +87,10 @@ pub enum Role {
 
 impl Role {
     /// Returns the rank and world size of this process, or those of worker 0 if this process is not a worker.
-    pub fn place(&self) -> Place {
+    pub fn world(&self) -> World {
         match *self {
-            Self::Worker(place) => place,
-            Self::Parent(workers) | Self::Server(workers, _) => Place { rank: 0, workers },
+            Self::Worker(world) => world,
+            Self::Parent(workers) | Self::Server(workers, _) => World { rank: 0, size: workers },
         }
     }
 }
@@ -100,27 +100,27 @@ impl RunArgs {
     pub fn role(&self, group: &GroupArgs, default_workers: u16) -> anyhow::Result<Role> {
         let lookup = |name: &str| std::env::var(name).ok();
         let rank = self.rank.map(usize::from);
-        let place = launch::placement(rank, self.workers.map(usize::from), lookup)?;
-        let workers = place.map_or(usize::from(self.workers.unwrap_or(default_workers)), |it| it.workers);
+        let world = launch::world(rank, self.workers.map(usize::from), lookup)?;
+        let workers = world.map_or(usize::from(self.workers.unwrap_or(default_workers)), |it| it.size);
         group.check(workers)?;
         if let Some(address) = group.serve {
             return Ok(Role::Server(workers, address));
         }
-        match place {
-            Some(place) => match group.missing(place.workers).filter(|_| place.workers > 1) {
+        match world {
+            Some(world) => match group.missing(world.size).filter(|_| world.size > 1) {
                 Some(missing) => bail!(
                     "this process is worker {} of {} (from --rank or a launcher's variables): {missing} is required",
-                    place.rank,
-                    place.workers
+                    world.rank,
+                    world.size
                 ),
-                None => Ok(Role::Worker(place)),
+                None => Ok(Role::Worker(world)),
             },
             None if group.is_configured() => bail!(
                 "--switch, --server and --members require --rank and --workers, or a launcher that sets RANK and \
                  WORLD_SIZE"
             ),
             None if workers > 1 => Ok(Role::Parent(workers)),
-            None => Ok(Role::Worker(Place::ALONE)),
+            None => Ok(Role::Worker(World::ALONE)),
         }
     }
 
@@ -138,8 +138,8 @@ impl RunArgs {
 
     /// Creates the run directory and refuses to overwrite a run. Only worker 0 or the parent process does so; in other
     /// processes it does nothing.
-    pub fn prepare(&self, out: &Path, place: Place) -> anyhow::Result<()> {
-        if self.supervised || place.rank > 0 {
+    pub fn prepare(&self, out: &Path, world: World) -> anyhow::Result<()> {
+        if self.supervised || world.rank > 0 {
             return Ok(());
         }
         if holds_run(out) && !self.goes_on() && !self.force {
@@ -216,7 +216,7 @@ impl RunArgs {
 
 /// Whether a ring of workers sums the gradients.
 pub fn is_ring(group: &GroupArgs, role: &Role) -> bool {
-    group.aggregator(role.place().workers) == Aggregator::Ring
+    group.aggregator(role.world().size) == Aggregator::Ring
 }
 
 fn holds_run(out: &Path) -> bool {

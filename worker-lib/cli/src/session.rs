@@ -73,7 +73,7 @@ impl Session {
             let before = trainer.progress();
             let report = trainer
                 .advance()
-                .with_context(|| format!("worker {}, step {}", trainer.place().rank, before.steps))?;
+                .with_context(|| format!("worker {}, step {}", trainer.world().rank, before.steps))?;
             let at = trainer.progress();
             let last = report.stopped || at.finished;
             self.show(&at, &report, trainer.aggregation_times())?;

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use iswitch_learn::algorithms::async_server::AsyncServer;
 use iswitch_learn::algorithms::checkpoint::{self, ModelFile};
-use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Place, Trainer};
+use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Trainer, World};
 use iswitch_learn::env;
 use iswitch_manual::print_line;
 
@@ -93,12 +93,12 @@ pub fn run<A: Algorithm, H: OwnParameters>(args: &TrainArgs<H>) -> anyhow::Resul
         bail!("--async: a ring waits for all its members; use --aggregator switch or ps instead");
     }
     // Reports a wrong id or a missing library before any process is started.
-    if !args.run.supervised && role.place().rank == 0 {
+    if !args.run.supervised && role.world().rank == 0 {
         job.vector_len(args.mode())?;
     }
-    args.run.prepare(&job.out, role.place())?;
+    args.run.prepare(&job.out, role.world())?;
     match role {
-        Role::Worker(place) => args.work(job, place)?,
+        Role::Worker(world) => args.work(job, world)?,
         Role::Parent(workers) => {
             let host = |restarted| args.host(job.clone(), workers, restarted);
             return args.run.lead(&job.out, workers, Failure::OfFirst, host);
@@ -177,13 +177,13 @@ impl<H: OwnParameters> TrainArgs<H> {
     fn asynchronous_run<A: Algorithm>(
         &self,
         job: Job<A>,
-        place: Place,
+        world: World,
         options: SessionOptions,
     ) -> anyhow::Result<Run> {
         let id = job.env;
         let make = move |count: usize| env::make_vector(&id, count);
-        let halves = job.config.halves(place, &make, Mode::Asynchronous)?;
-        Run::new(halves, place, self.asynchronous.staleness, options, self.run.json)
+        let halves = job.config.halves(world, &make, Mode::Asynchronous)?;
+        Run::new(halves, world, self.asynchronous.staleness, options, self.run.json)
     }
 
     /// Starts the aggregator that the child processes join.
@@ -191,7 +191,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         if self.asynchronous.is_async && self.group.aggregator(workers) == Aggregator::Ps {
             let mut options = self.session_options(&job.out, true, A::CHECKPOINT_EVERY);
             options.resume |= restarted && holds_checkpoint(&job.out);
-            let run = self.asynchronous_run(job, Place { rank: 0, workers }, options)?;
+            let run = self.asynchronous_run(job, World { rank: 0, size: workers }, options)?;
             return Ok(Host::AsyncServer(AsyncHost::start(run)?));
         }
         self.group.host(workers, job.vector_len(self.mode())?)
@@ -203,7 +203,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         launch::stop_on_signal(&stop)?;
         if self.asynchronous.is_async {
             let options = self.session_options(&job.out, true, A::CHECKPOINT_EVERY);
-            let run = self.asynchronous_run(job, Place { rank: 0, workers }, options)?;
+            let run = self.asynchronous_run(job, World { rank: 0, size: workers }, options)?;
             let server = AsyncServer::bind(address, run.vector_len(), run.staleness())?;
             return run.serve(server, &stop);
         }
@@ -211,14 +211,14 @@ impl<H: OwnParameters> TrainArgs<H> {
     }
 
     /// Runs one worker.
-    fn work<A: Algorithm>(&self, job: Job<A>, place: Place) -> anyhow::Result<()> {
+    fn work<A: Algorithm>(&self, job: Job<A>, world: World) -> anyhow::Result<()> {
         if self.asynchronous.is_async {
-            return self.work_asynchronously(job, place);
+            return self.work_asynchronously(job, world);
         }
-        let aggregator = self.group.join(place, job.vector_len(Mode::Synchronous)?, self.run.supervised)?;
+        let aggregator = self.group.join(world, job.vector_len(Mode::Synchronous)?, self.run.supervised)?;
         let Job { env: id, config, out } = job;
         let make = move |count: usize| env::make_vector(&id, count);
-        let mut trainer = config.trainer(place, &make, aggregator)?;
+        let mut trainer = config.trainer(world, &make, aggregator)?;
         if self.run.resumes(&out) {
             let missing = checkpoint::resume(trainer.as_mut(), &out)?;
             if !missing.is_empty() {
@@ -228,10 +228,10 @@ impl<H: OwnParameters> TrainArgs<H> {
             }
         }
         self.run.stop_on_request(&trainer.stop_handle())?;
-        let options = self.session_options(&out, place.rank == 0, A::CHECKPOINT_EVERY);
+        let options = self.session_options(&out, world.rank == 0, A::CHECKPOINT_EVERY);
         let mut session = Session::new(options, &trainer.progress(), trainer.loss_names())?;
         let outcome = session.run(trainer.as_mut())?;
-        if place.rank == 0 {
+        if world.rank == 0 {
             outcome.print(self.run.json)?;
             note_stop(&session, trainer.as_ref(), &out);
         }
@@ -239,20 +239,20 @@ impl<H: OwnParameters> TrainArgs<H> {
     }
 
     /// Runs one worker that does not wait for the others.
-    fn work_asynchronously<A: Algorithm>(&self, job: Job<A>, place: Place) -> anyhow::Result<()> {
+    fn work_asynchronously<A: Algorithm>(&self, job: Job<A>, world: World) -> anyhow::Result<()> {
         let stop = Arc::new(AtomicBool::new(false));
         self.run.stop_on_request(&stop)?;
-        let by_server = self.group.server.filter(|_| self.group.aggregator(place.workers) == Aggregator::Ps);
+        let by_server = self.group.server.filter(|_| self.group.aggregator(world.size) == Aggregator::Ps);
         let options =
-            self.session_options(&job.out, place.rank == 0 && by_server.is_none(), A::CHECKPOINT_EVERY);
-        let run = self.asynchronous_run(job, place, options)?;
+            self.session_options(&job.out, world.rank == 0 && by_server.is_none(), A::CHECKPOINT_EVERY);
+        let run = self.asynchronous_run(job, world, options)?;
         if let Some(server) = by_server {
             return run.with_server(server, stop);
         }
         if self.group.switch.is_none() {
             bail!("--async with a single worker requires --switch ADDR:PORT; else give more --workers");
         }
-        let join = self.group.switch_options(place, run.vector_len(), self.run.supervised)?;
+        let join = self.group.switch_options(world, run.vector_len(), self.run.supervised)?;
         run.with_switch(join, stop)
     }
 }
@@ -269,6 +269,6 @@ fn note_stop(session: &Session, trainer: &dyn Trainer, out: &Path) {
         at.total_steps,
         trainer.algorithm(),
         out.display(),
-        trainer.place().workers
+        trainer.world().size
     ));
 }

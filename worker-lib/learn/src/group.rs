@@ -6,12 +6,12 @@ use crate::algorithms::TrainError;
 use crate::algorithms::exact::{
     LIMBS, WORKERS_MAX, all_gather_u64, all_reduce_uniform, from_fixed, read_limbs, write_limbs,
 };
-use crate::algorithms::trainer::Place;
+use crate::algorithms::trainer::World;
 use iswitch::GradientAggregator;
 
 /// A worker as a member of the group that trains together.
 pub struct Group {
-    place: Place,
+    world: World,
     aggregator: Box<dyn GradientAggregator>,
     vector: Vec<f32>,
 }
@@ -19,13 +19,13 @@ pub struct Group {
 impl Group {
     /// Creates the group's view of this worker. `aggregator` must sum vectors of `vector_len` floats.
     pub fn new(
-        place: Place,
+        world: World,
         environments: usize,
         vector_len: usize,
         aggregator: Box<dyn GradientAggregator>,
     ) -> Result<Self, TrainError> {
         let refuse = |reason| Err(TrainError::Config(reason));
-        let Place { workers, .. } = place;
+        let World { size: workers, .. } = world;
         if !environments.is_multiple_of(workers) {
             return refuse(format!(
                 "environments is {environments}, expected a multiple of the {workers} workers"
@@ -38,12 +38,12 @@ impl Group {
         if actual != vector_len {
             return refuse(format!("the aggregator's vectors have {actual} floats, expected {vector_len}"));
         }
-        Ok(Self { place, aggregator, vector: vec![0.0; vector_len] })
+        Ok(Self { world, aggregator, vector: vec![0.0; vector_len] })
     }
 
     /// Returns the rank of this worker and the world size.
-    pub fn place(&self) -> Place {
-        self.place
+    pub fn world(&self) -> World {
+        self.world
     }
 
     /// Returns the aggregator that sums for the group.
@@ -53,8 +53,8 @@ impl Group {
 
     /// Returns this worker's share of `environments` environments.
     pub fn own(&self, environments: usize) -> Range<usize> {
-        let each = environments / self.place.workers;
-        self.place.rank * each..(self.place.rank + 1) * each
+        let each = environments / self.world.size;
+        self.world.rank * each..(self.world.rank + 1) * each
     }
 
     /// Replaces each number by its exact sum over all workers.
@@ -83,14 +83,14 @@ impl Group {
         self.vector.fill(0.0);
         self.vector[..gradient.len()].copy_from_slice(gradient);
         let round = self.aggregator.all_reduce(&mut self.vector)?;
-        let scale = self.place.workers as f32 / f32::from(round.contributors.max(1));
+        let scale = self.world.size as f32 / f32::from(round.contributors.max(1));
         gradient.iter_mut().zip(&self.vector).for_each(|(own, sum)| *own = sum * scale);
         Ok(())
     }
 
     /// Returns the numbers of every worker, by rank.
     fn gather(&mut self, numbers: &[u64]) -> Result<Vec<Vec<u64>>, TrainError> {
-        all_gather_u64(self.aggregator.as_mut(), self.place.rank, self.place.workers, numbers)
+        all_gather_u64(self.aggregator.as_mut(), self.world.rank, self.world.size, numbers)
     }
 
     /// Checks that all workers start with the same digests of the settings and of the state.
@@ -101,7 +101,7 @@ impl Group {
         let Some(other) = all.iter().position(differs) else { return Ok(()) };
         let what =
             if all[other][0] == own[0] { "starts from a different state" } else { "has different settings" };
-        let rank = self.place.rank;
+        let rank = self.world.rank;
         Err(TrainError::Disagreement(format!("worker {other} {what} than worker {rank}")))
     }
 

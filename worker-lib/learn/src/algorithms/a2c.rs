@@ -29,7 +29,7 @@ use super::remote::{Rest, RolloutActor, RolloutLearner};
 use super::rollout::RolloutBuffer;
 use super::share::Share;
 use super::streams::{Purpose, stream};
-use super::trainer::{Algorithm, Mode, Place, Policy, common_accessors};
+use super::trainer::{Algorithm, Mode, Policy, World, common_accessors};
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Categorical, RmsProp, clip_global_norm};
 
@@ -160,11 +160,11 @@ impl OnPolicyAlgorithm for A2cConfig {
     type Actor = A2cActor;
     type Learner = A2cLearner;
 
-    fn share_of(&self, place: Place) -> Result<Share, TrainError> {
+    fn share_of(&self, world: World) -> Result<Share, TrainError> {
         let least = if self.clip_rewards { 16_usize } else { 8 };
-        let environments = self.environments.unwrap_or_else(|| least.next_multiple_of(place.workers.max(1)));
+        let environments = self.environments.unwrap_or_else(|| least.next_multiple_of(world.size.max(1)));
         let steps = self.steps_per_env.saturating_mul(environments);
-        Share::new(place.rank, place.workers, Some(environments), steps, steps)
+        Share::new(world.rank, world.size, Some(environments), steps, steps)
     }
 
     fn actor(&self, spec: EnvSpec, slots: Vec<EnvironmentSlot>) -> A2cActor {

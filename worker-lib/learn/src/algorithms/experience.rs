@@ -11,7 +11,7 @@ use super::phases::Phase;
 use super::remote::Demand;
 use super::replay::{Batch, Prioritisation, Replay};
 use super::share::Share;
-use super::trainer::Place;
+use super::trainer::World;
 use super::vector_env::VectorEnv;
 use crate::env::EnvSpec;
 
@@ -84,12 +84,12 @@ impl Experience {
     pub fn new(
         options: &ExperienceOptions,
         environments: Option<usize>,
-        place: Place,
+        world: World,
         factory: &EnvFactory,
     ) -> Result<Self, TrainError> {
         let schedule = options.schedule;
         // Rollouts of one step suffice to divide the environments.
-        let share = Share::new(place.rank, place.workers, environments, 1, 1)?;
+        let share = Share::new(world.rank, world.size, environments, 1, 1)?;
         let environments = share.environments;
         if options.batch_size < environments || options.buffer_size < environments {
             return Err(TrainError::Config(format!(

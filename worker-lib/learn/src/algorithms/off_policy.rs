@@ -11,7 +11,7 @@ use super::experience::{Experience, ExperienceOptions};
 use super::halves::{Halves, LocalHalf, Tail};
 use super::phases::Phase;
 use super::remote::{BatchLearner, RemoteActor, RemoteHalves, RemoteLearner, Rest, StepActor, batch_share};
-use super::trainer::{Algorithm, Family, Mode, Place};
+use super::trainer::{Algorithm, Family, Mode, World};
 use super::vector_env::{TransitionSink, VectorEnv};
 use crate::env::EnvSpec;
 
@@ -61,9 +61,9 @@ pub(super) trait OffPolicyAlgorithm: Algorithm {
 pub struct OffPolicy;
 
 impl<C: OffPolicyAlgorithm> Family<C> for OffPolicy {
-    fn halves(mut config: C, place: Place, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError> {
+    fn halves(mut config: C, world: World, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError> {
         let environments = *config.common().environments;
-        let mut experience = Experience::new(&config.experience(), environments, place, factory)?;
+        let mut experience = Experience::new(&config.experience(), environments, world, factory)?;
         // Fixed from here on, so that a run resumed with more workers keeps its environments.
         *config.common().environments = Some(experience.environments());
         let (spec, samples) = (experience.spec().clone(), experience.batch_size());
@@ -77,9 +77,9 @@ impl<C: OffPolicyAlgorithm> Family<C> for OffPolicy {
         Ok(config.rest(&spec)?.with(Box::new(local)))
     }
 
-    fn remote_learner(config: C, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
-        let samples = batch_share(config.experience().batch_size, place.workers);
-        let learner = config.learner(spec, samples, Source::Elsewhere(place.rank))?;
+    fn remote_learner(config: C, world: World, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
+        let samples = batch_share(config.experience().batch_size, world.size);
+        let learner = config.learner(spec, samples, Source::Elsewhere(world.rank))?;
         Ok(RemoteHalves {
             learner: RemoteLearner::Batches(Box::new(learner)),
             acting: config.acting(spec)?,

@@ -9,7 +9,7 @@ use super::environments::{EnvFactory, EnvironmentSlot, local_slots, slots};
 use super::halves::{Halves, LocalHalf, Tail};
 use super::remote::{Demand, RemoteActor, RemoteHalves, RemoteLearner, Rest, RolloutActor, RolloutLearner};
 use super::share::Share;
-use super::trainer::{Algorithm, Family, Mode, Place};
+use super::trainer::{Algorithm, Family, Mode, World};
 use crate::env::EnvSpec;
 
 /// Access to environments whose state can be saved.
@@ -26,7 +26,7 @@ pub(super) trait OnPolicyAlgorithm: Algorithm {
     type Learner: RolloutLearner + 'static;
 
     /// Returns the worker's share of the global batch.
-    fn share_of(&self, place: Place) -> Result<Share, TrainError>;
+    fn share_of(&self, world: World) -> Result<Share, TrainError>;
 
     fn actor(&self, spec: EnvSpec, slots: Vec<EnvironmentSlot>) -> Self::Actor;
 
@@ -47,16 +47,16 @@ pub(super) trait OnPolicyAlgorithm: Algorithm {
 pub struct OnPolicy;
 
 impl<C: OnPolicyAlgorithm> Family<C> for OnPolicy {
-    fn halves(mut config: C, place: Place, factory: &EnvFactory, _mode: Mode) -> Result<Halves, TrainError> {
-        let share = fix_environments(&mut config, place)?;
+    fn halves(mut config: C, world: World, factory: &EnvFactory, _mode: Mode) -> Result<Halves, TrainError> {
+        let share = fix_environments(&mut config, world)?;
         let (spec, slots) = local_slots(&share, *config.common().seed, factory)?;
         let (actor, learner) = (config.actor(spec.clone(), slots), config.learner(&share, &spec));
         let local = LocalRollouts { actor, learner, statistics: vec![0.0; config.statistics_len(&spec)] };
         Ok(config.rest(&spec).with(Box::new(local)))
     }
 
-    fn remote_learner(mut config: C, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
-        let share = fix_environments(&mut config, place)?;
+    fn remote_learner(mut config: C, world: World, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
+        let share = fix_environments(&mut config, world)?;
         let learner = config.learner(&share, spec);
         let demand = Demand::Rollouts {
             per_update: share.environments,
@@ -84,8 +84,8 @@ impl<C: OnPolicyAlgorithm> Family<C> for OnPolicy {
 }
 
 /// Divides the job and fixes the number of its environments, so that a run resumed with more workers keeps them.
-fn fix_environments<C: OnPolicyAlgorithm>(config: &mut C, place: Place) -> Result<Share, TrainError> {
-    let share = config.share_of(place)?;
+fn fix_environments<C: OnPolicyAlgorithm>(config: &mut C, world: World) -> Result<Share, TrainError> {
+    let share = config.share_of(world)?;
     *config.common().environments = Some(share.environments);
     Ok(share)
 }

@@ -11,7 +11,7 @@ use super::checkpoint::{Reader, Writer};
 use super::halves::{Halves, LocalHalf, Tail};
 use super::phases::Phase;
 use super::replica::Replica;
-use super::trainer::{Place, Progress, Report, Trainer, agree, first_bytes};
+use super::trainer::{Progress, Report, Trainer, World, agree, first_bytes};
 use crate::env::EnvSpec;
 use iswitch::{AggregateError, GradientAggregator};
 
@@ -22,7 +22,7 @@ const ITERATIONS: u64 = 100;
 pub struct SynchronousTrainer {
     algorithm: &'static str,
     config: String,
-    place: Place,
+    world: World,
     model: Vec<f32>,
     local: Box<dyn LocalHalf>,
     replica: Replica,
@@ -41,7 +41,7 @@ impl SynchronousTrainer {
     /// If the aggregator's vectors have a different length.
     pub fn new(
         halves: Halves,
-        place: Place,
+        world: World,
         aggregator: Box<dyn GradientAggregator>,
     ) -> Result<Self, TrainError> {
         let Halves { algorithm, config, model, gradient_len, local, replica } = halves;
@@ -52,7 +52,7 @@ impl SynchronousTrainer {
         Ok(Self {
             algorithm,
             config,
-            place,
+            world,
             model,
             local,
             replica,
@@ -93,7 +93,7 @@ impl SynchronousTrainer {
         let round = self.aggregator.all_reduce(&mut self.vector)?;
         self.aggregation_times.push(begin.elapsed());
         drop(aggregating);
-        let (contributors, workers) = (usize::from(round.contributors), self.place.workers);
+        let (contributors, workers) = (usize::from(round.contributors), self.world.size);
         if self.all_or_none && contributors < workers {
             return Err(TrainError::Lost { contributors, workers });
         }
@@ -116,8 +116,8 @@ impl Trainer for SynchronousTrainer {
         self.local.spec()
     }
 
-    fn place(&self) -> Place {
-        self.place
+    fn world(&self) -> World {
+        self.world
     }
 
     fn aggregator(&mut self) -> &mut dyn GradientAggregator {

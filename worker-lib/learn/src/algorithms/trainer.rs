@@ -20,18 +20,18 @@ use super::synchronous::SynchronousTrainer;
 use crate::env::EnvSpec;
 use iswitch::GradientAggregator;
 
-/// Position of a worker in its job.
+/// Rank of a worker and the world size of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct World {
     /// Rank of this worker, from 0.
     pub rank: usize,
     /// Number of workers of the job.
-    pub workers: usize,
+    pub size: usize,
 }
 
-impl Place {
-    /// The position of the only worker of a job.
-    pub const ALONE: Self = Self { rank: 0, workers: 1 };
+impl World {
+    /// World of the only worker of a job.
+    pub const ALONE: Self = Self { rank: 0, size: 1 };
 }
 
 /// Progress of a run; identical on all workers.
@@ -79,7 +79,7 @@ pub trait Trainer {
     fn spec(&self) -> &EnvSpec;
 
     /// Returns the position of this worker in the job.
-    fn place(&self) -> Place;
+    fn world(&self) -> World;
 
     /// Returns the aggregator that sums the gradients.
     fn aggregator(&mut self) -> &mut dyn GradientAggregator;
@@ -137,7 +137,7 @@ pub trait Trainer {
 /// # Errors
 /// If the aggregation fails.
 pub fn all_gather(trainer: &mut dyn Trainer, values: &[u64]) -> Result<Vec<Vec<u64>>, TrainError> {
-    let Place { rank, workers } = trainer.place();
+    let World { rank, size: workers } = trainer.world();
     all_gather_u64(trainer.aggregator(), rank, workers, values)
 }
 
@@ -163,7 +163,7 @@ pub(super) fn agree(trainer: &mut dyn Trainer) -> Result<(), TrainError> {
             .chain_update(trainer.config_json()),
     );
     let own = [job, trainer.progress().advances, trainer.digest()];
-    let rank = trainer.place().rank;
+    let rank = trainer.world().rank;
     let all = all_gather(trainer, &own)?;
     for (other_rank, other) in all.iter().enumerate().filter(|(_, other)| other[0] != 0) {
         let difference = if other[0] != own[0] {
@@ -205,13 +205,13 @@ pub trait Family<A> {
     ///
     /// # Errors
     /// If an environment cannot be made or the sizes are invalid.
-    fn halves(config: A, place: Place, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError>;
+    fn halves(config: A, world: World, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError>;
 
     /// Assembles a remote learner; see [`Algorithm::remote_learner`].
     ///
     /// # Errors
     /// If the algorithm does not support the environment or the sizes are invalid.
-    fn remote_learner(config: A, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError>;
+    fn remote_learner(config: A, world: World, spec: &EnvSpec) -> Result<RemoteHalves, TrainError>;
 
     /// Assembles a remote actor; see [`Algorithm::remote_actor`].
     ///
@@ -279,18 +279,18 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     ///
     /// # Errors
     /// If a hyper-parameter is out of range or an environment cannot be made.
-    fn halves(self, place: Place, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError> {
+    fn halves(self, world: World, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError> {
         self.check()?;
-        Self::Family::halves(self, place, factory, mode)
+        Self::Family::halves(self, world, factory, mode)
     }
 
     /// Creates one of `place.workers` learners that learn from the experience of remote actors.
     ///
     /// # Errors
     /// If a hyper-parameter is out of range or the algorithm does not support the environment.
-    fn remote_learner(self, place: Place, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
+    fn remote_learner(self, world: World, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
         self.check()?;
-        Self::Family::remote_learner(self, place, spec)
+        Self::Family::remote_learner(self, world, spec)
     }
 
     /// Creates an actor that acts in the environments with these numbers for remote learners.
@@ -312,12 +312,12 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// different length.
     fn trainer(
         self,
-        place: Place,
+        world: World,
         factory: &EnvFactory,
         aggregator: Box<dyn GradientAggregator>,
     ) -> Result<Box<dyn Trainer>, TrainError> {
-        let halves = self.halves(place, factory, Mode::Synchronous)?;
-        Ok(Box::new(SynchronousTrainer::new(halves, place, aggregator)?))
+        let halves = self.halves(world, factory, Mode::Synchronous)?;
+        Ok(Box::new(SynchronousTrainer::new(halves, world, aggregator)?))
     }
 
     /// Loads the trained agent from a model file.

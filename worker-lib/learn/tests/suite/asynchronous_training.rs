@@ -14,7 +14,7 @@ use iswitch_learn::algorithms::checkpoint::{ModelFile, RunKind, save_model};
 use iswitch_learn::algorithms::ddpg::DdpgConfig;
 use iswitch_learn::algorithms::halves::{Halves, Tail};
 use iswitch_learn::algorithms::ppo::PpoConfig;
-use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Place, Progress};
+use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Progress, World};
 use iswitch_learn::env;
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
@@ -29,8 +29,8 @@ fn a2c(total_steps: u64) -> A2cConfig {
 }
 
 fn halves<A: Algorithm>(config: &A, id: &'static str, rank: usize, workers: usize) -> Halves {
-    let place = Place { rank, workers };
-    config.clone().halves(place, &|count| env::make_vector(id, count), Mode::Asynchronous).unwrap()
+    let world = World { rank, size: workers };
+    config.clone().halves(world, &|count| env::make_vector(id, count), Mode::Asynchronous).unwrap()
 }
 
 /// Final state of a worker.

@@ -12,7 +12,7 @@ use iswitch_learn::algorithms::evaluate::evaluate;
 use iswitch_learn::algorithms::ppo::PpoConfig;
 use iswitch_learn::algorithms::replay::Prioritisation;
 use iswitch_learn::algorithms::trained::Trained;
-use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Place, Trainer, replicas_identical};
+use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Trainer, World, replicas_identical};
 use iswitch_learn::env;
 
 const CART_POLE: &str = "CartPole-v1";
@@ -64,8 +64,8 @@ fn on_all<A: Algorithm + Sync, T: Send>(
                 let (config, work) = (config.clone(), &work);
                 scope.spawn(move || {
                     let make = |count: usize| env::make_vector(id, count);
-                    let place = Place { rank, workers };
-                    let mut trainer = config.trainer(place, &make, Box::new(member)).unwrap();
+                    let world = World { rank, size: workers };
+                    let mut trainer = config.trainer(world, &make, Box::new(member)).unwrap();
                     work(trainer.as_mut())
                 })
             })
@@ -152,7 +152,7 @@ fn a_resumed_run_goes_on_bit_for_bit() {
 fn a_request_to_stop_reaches_all_workers() {
     let stops = on_all(CART_POLE, &a2c(), 2, |trainer| {
         assert!(!trainer.advance().unwrap().stopped);
-        if trainer.place().rank == 1 {
+        if trainer.world().rank == 1 {
             trainer.stop_handle().store(true, Ordering::Relaxed);
         }
         let report = trainer.advance().unwrap();

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::atomic::Ordering;
 
 use iswitch::{JoinOptions, Loopback, Worker};
-use iswitch_learn::algorithms::trainer::Place;
+use iswitch_learn::algorithms::trainer::World;
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 use crate::{Record, Saved, Study, StudyError, Training};
@@ -32,7 +32,7 @@ where
 /// Fails if the hyper-parameters or the task are rejected.
 pub fn try_alone<S: Study>(config: S::Config, task: S::Task) -> Result<Training<S>, StudyError> {
     let len = Training::<S>::vector_len(&config)?;
-    Training::new(config, task, Place::ALONE, Box::new(Loopback::alone(len)))
+    Training::new(config, task, World::ALONE, Box::new(Loopback::alone(len)))
 }
 
 /// Creates a training with a single worker.
@@ -74,8 +74,8 @@ where
     let train = |rank: usize| {
         let options = JoinOptions::new(address, workers as u16, len as u32);
         let worker = Worker::join(JoinOptions { rank: rank as u16, ..options }).expect("the worker joins");
-        let place = Place { rank, workers };
-        let training = Training::new(config.clone(), task.clone(), place, Box::new(worker));
+        let world = World { rank, size: workers };
+        let training = Training::new(config.clone(), task.clone(), world, Box::new(worker));
         let mut training = training.expect("the training fits its task");
         run_to_the_end(&mut training);
         assert!(training.replicas_identical().expect("the workers compare their states"));

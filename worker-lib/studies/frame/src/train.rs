@@ -12,7 +12,7 @@ use iswitch_cli::learner::{self, Aggregation};
 use iswitch_cli::progress::Steps;
 use iswitch_cli::run::RunArgs;
 use iswitch_learn::algorithms::metrics::MetricsWriter;
-use iswitch_learn::algorithms::trainer::Place;
+use iswitch_learn::algorithms::trainer::World;
 use iswitch_manual::print_line;
 use serde::Serialize;
 
@@ -133,7 +133,7 @@ struct Job<C: Command> {
 pub fn run<C: Command>(args: &C) -> anyhow::Result<ExitCode> {
     let TrainingArgs { run, group, list_parameters, .. } = args.common();
     let role = run.role(group, DEFAULT_WORKERS)?;
-    let workers = role.place().workers;
+    let workers = role.world().size;
     let name = format!("runs/{}-{}-{}", C::NAME, args.kind(), args.common().seed.unwrap_or(1));
     let out = run.directory(PathBuf::from(name), group);
     let saved = run.resumes(&out).then(|| Saved::<C::Study>::read(&out).context("nothing to resume"));
@@ -149,7 +149,7 @@ pub fn run<C: Command>(args: &C) -> anyhow::Result<ExitCode> {
     // Report invalid files once, before any worker starts.
     let task = args.task(input, &config, workers)?;
     let job = Job::<C> { config, task, saved, out: out.clone() };
-    learner::start((run, group), &role, &out, len, |place| job.work(args.common(), place, len))
+    learner::start((run, group), &role, &out, len, |world| job.work(args.common(), world, len))
 }
 
 /// Returns the hyper-parameters of the training: the saved ones, or the preset modified by the arguments.
@@ -179,21 +179,21 @@ fn config<C: Command>(
 
 impl<C: Command> Job<C> {
     /// Runs one worker.
-    fn work(self, args: &TrainingArgs, place: Place, len: usize) -> anyhow::Result<()> {
+    fn work(self, args: &TrainingArgs, world: World, len: usize) -> anyhow::Result<()> {
         let Self { config, task, saved, out } = self;
         let TrainingArgs { run, group, .. } = args;
-        let aggregator = group.join(place, len, run.supervised)?;
-        let mut training = Training::new(config, task, place, aggregator)?;
+        let aggregator = group.join(world, len, run.supervised)?;
+        let mut training = Training::new(config, task, world, aggregator)?;
         if let Some(saved) = &saved {
             saved.restore(&mut training)?;
         }
         run.stop_on_request(&training.stop_handle())?;
         let begin = Instant::now();
-        let is_first = place.rank == 0;
+        let is_first = world.rank == 0;
         train::<C>(&mut training, is_first.then_some(&out), run.quiet)?;
         let replicas_identical = training.replicas_identical()?;
         if is_first {
-            let sums = Aggregation::new(place, training.aggregator(), replicas_identical, begin);
+            let sums = Aggregation::new(world, training.aggregator(), replicas_identical, begin);
             print(&C::outcome(&training), &sums, run.json)?;
             C::draw(&training, &out)?;
             if !training.is_finished() {

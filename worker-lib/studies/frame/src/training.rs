@@ -12,7 +12,7 @@ use crate::saved::history;
 use crate::study::{Hyperparameters, OnStage, Record, Step, Study};
 use iswitch::GradientAggregator;
 use iswitch_learn::algorithms::checkpoint::{self, Reader, RunKind, Writer};
-use iswitch_learn::algorithms::trainer::{Place, first_bytes};
+use iswitch_learn::algorithms::trainer::{World, first_bytes};
 use iswitch_learn::group::Group;
 
 /// Best policy so far.
@@ -50,10 +50,10 @@ impl<S: Study> Training<S> {
     pub fn new(
         config: S::Config,
         task: S::Task,
-        place: Place,
+        world: World,
         aggregator: Box<dyn GradientAggregator>,
     ) -> Result<Self, StudyError> {
-        let group = Group::new(place, config.common().shares, Self::vector_len(&config)?, aggregator)?;
+        let group = Group::new(world, config.common().shares, Self::vector_len(&config)?, aggregator)?;
         let study = S::new(&config, task)?;
         Ok(Self {
             config,
@@ -77,8 +77,8 @@ impl<S: Study> Training<S> {
     }
 
     /// Returns the rank of this worker and the number of workers.
-    pub fn place(&self) -> Place {
-        self.group.place()
+    pub fn world(&self) -> World {
+        self.group.world()
     }
 
     /// Returns the aggregator of the training.

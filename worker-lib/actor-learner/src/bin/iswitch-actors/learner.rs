@@ -12,7 +12,7 @@ use iswitch_learn::algorithms::checkpoint;
 use iswitch_learn::algorithms::halves::Halves;
 use iswitch_learn::algorithms::remote::{Demand, RemoteHalves};
 use iswitch_learn::algorithms::synchronous::SynchronousTrainer;
-use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Place, Trainer as _};
+use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Trainer as _, World};
 use iswitch_learn::env::{self, EnvSpec};
 use iswitch_manual::print_line;
 use iswitch_models::{Access, Listen};
@@ -113,9 +113,9 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LearnerArgs<H>) -> anyh
         args.child.follow_parent(&Arc::default());
     }
     let role = run.role(group, DEFAULT_LEARNERS)?;
-    run.prepare(&job.out, role.place())?;
+    run.prepare(&job.out, role.world())?;
     match role {
-        Role::Worker(place) => args.learn(&job, place, access)?,
+        Role::Worker(world) => args.learn(&job, world, access)?,
         Role::Parent(learners) => {
             let len = vector_len(&job.config, &spec(&job)?)?;
             // The failure of any learner ends the group: each learner holds little state of its own, and all of them
@@ -146,21 +146,21 @@ impl<H: OwnParameters> LearnerArgs<H> {
     fn learn<A: Algorithm>(
         &self,
         job: &Job<A>,
-        place: Place,
+        world: World,
         (replay, access): (ClientConfig, Access),
     ) -> anyhow::Result<()> {
         let Self { train, service, .. } = self;
-        let (spec, is_first) = (spec(job)?, place.rank == 0);
+        let (spec, is_first) = (spec(job)?, world.rank == 0);
         let len = vector_len(&job.config, &spec)?;
         let stop: Arc<AtomicBool> = Arc::default();
         train.run.stop_on_request(&stop)?;
-        let halves = job.config.clone().remote_learner(place, &spec)?;
+        let halves = job.config.clone().remote_learner(world, &spec)?;
         let acting = halves.acting.clone();
         let publisher = if is_first { Some(self.publisher(&job.env, &halves, access)?) } else { None };
-        let aggregator = train.group.join(place, len, train.run.supervised)?;
-        let (halves, stats) = self.with_source(halves, place, replay, publisher.clone(), &stop)?;
+        let aggregator = train.group.join(world, len, train.run.supervised)?;
+        let (halves, stats) = self.with_source(halves, world, replay, publisher.clone(), &stop)?;
         let mut trainer =
-            SynchronousTrainer::new(halves, place, aggregator)?.with_stop(Arc::clone(&stop)).all_or_none();
+            SynchronousTrainer::new(halves, world, aggregator)?.with_stop(Arc::clone(&stop)).all_or_none();
         if train.run.resumes(&job.out) {
             checkpoint::resume(&mut trainer, &job.out)?;
         }
@@ -212,7 +212,7 @@ impl<H: OwnParameters> LearnerArgs<H> {
     fn with_source(
         &self,
         halves: RemoteHalves,
-        place: Place,
+        world: World,
         replay: ClientConfig,
         publisher: Option<Arc<Mutex<Publisher>>>,
         stop: &Arc<AtomicBool>,
@@ -220,8 +220,8 @@ impl<H: OwnParameters> LearnerArgs<H> {
         let options = SourceOptions {
             replay,
             demand: halves.demand,
-            learners: place.workers,
-            rank: place.rank,
+            learners: world.size,
+            rank: world.rank,
             staleness: u64::from(self.train.asynchronous.staleness),
             acting: halves.acting.clone(),
         };

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 use iswitch_learn::algorithms::remote::Demand;
-use iswitch_learn::algorithms::trainer::{Algorithm, Place};
+use iswitch_learn::algorithms::trainer::{Algorithm, World};
 use iswitch_learn::env;
 
 use super::access::{model_token, replay_token};
@@ -113,7 +113,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LocalArgs<H>) -> anyhow
         );
     }
     args.site.check_tokens()?;
-    args.train.run.prepare(&job.out, Place::ALONE)?;
+    args.train.run.prepare(&job.out, World::ALONE)?;
     let stop: Arc<AtomicBool> = Arc::default();
     launch::stop_on_signal(&stop)?;
     let addresses = Addresses::choose(&args.site)?;
@@ -176,9 +176,9 @@ impl<H: OwnParameters> LocalArgs<H> {
     /// at least one rollout of each environment, so that none becomes stale while it waits for the others.
     fn environments<A: Algorithm>(&self, job: &Job<A>) -> anyhow::Result<Option<u32>> {
         let learners = u32::from(self.train.run.workers_or(1));
-        let place = Place { rank: 0, workers: learners as usize };
+        let world = World { rank: 0, size: learners as usize };
         // Report an invalid environment id or a missing library before any process starts.
-        let demand = job.config.clone().remote_learner(place, env::make(&job.env)?.spec())?.demand;
+        let demand = job.config.clone().remote_learner(world, env::make(&job.env)?.spec())?.demand;
         let Demand::Rollouts { per_update, .. } = demand else { return Ok(None) };
         let all = (self.site.actors * self.site.environments_per_actor).next_multiple_of(learners);
         let may_choose = !self.train.run.resume && !self.train.hyper.environments_given();

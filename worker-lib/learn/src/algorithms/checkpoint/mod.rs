@@ -49,7 +49,7 @@ pub fn save(trainer: &mut dyn Trainer, directory: &Path) -> Result<(), TrainErro
 pub fn save_on(disk: &dyn Disk, trainer: &mut dyn Trainer, directory: &Path) -> Result<(), TrainError> {
     const WRITTEN: u64 = 1;
     const FAILED: u64 = 2;
-    let rank = trainer.place().rank;
+    let rank = trainer.world().rank;
     let advances = trainer.progress().advances;
     // Read before the exchange, because the first worker replaces the model file after it.
     let resumable = saved_advances(disk, directory);

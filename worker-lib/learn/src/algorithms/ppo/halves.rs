@@ -22,7 +22,7 @@ use crate::algorithms::remote::{Rest, RolloutActor, RolloutLearner};
 use crate::algorithms::rollout::RolloutBuffer;
 use crate::algorithms::share::Share;
 use crate::algorithms::streams::{Purpose, stream};
-use crate::algorithms::trainer::Place;
+use crate::algorithms::trainer::World;
 use crate::env::EnvSpec;
 use crate::nn::{Adam, clip_global_norm};
 
@@ -30,8 +30,8 @@ impl OnPolicyAlgorithm for PpoConfig {
     type Actor = PpoActor;
     type Learner = PpoLearner;
 
-    fn share_of(&self, place: Place) -> Result<Share, TrainError> {
-        self.share(place.rank, place.workers)
+    fn share_of(&self, world: World) -> Result<Share, TrainError> {
+        self.share(world.rank, world.size)
     }
 
     fn actor(&self, spec: EnvSpec, slots: Vec<EnvironmentSlot>) -> PpoActor {
@@ -245,7 +245,7 @@ pub(in crate::algorithms) struct PpoLearner {
     layout: Layout,
     buffer: RolloutBuffer,
     minibatches: Minibatches,
-    place: Position,
+    position: Position,
     /// Random streams for the sample order, one for each environment.
     streams: Vec<ChaCha8Rng>,
     /// Statistics of the rollout.
@@ -262,7 +262,7 @@ impl PpoLearner {
         Self {
             buffer: new_buffer(&share, &agent),
             minibatches: Minibatches::new(config, &share, agent),
-            place: Position { epoch: config.epochs, number: 0 },
+            position: Position { epoch: config.epochs, number: 0 },
             streams,
             statistics: vec![0.0; layout.statistics_len()],
             statistics_untold: false,
@@ -275,12 +275,12 @@ impl PpoLearner {
 
     fn next_minibatch(&mut self) {
         let _phase = Phase::Sample.enter();
-        let Position { epoch, number } = self.place;
+        let Position { epoch, number } = self.position;
         if number == 0 {
             self.minibatches.shuffle(self.streams.iter_mut());
         }
         self.minibatches.draw(number, &self.buffer);
-        self.place = if number + 1 == self.share.minibatches() {
+        self.position = if number + 1 == self.share.minibatches() {
             Position { epoch: epoch + 1, number: 0 }
         } else {
             Position { epoch, number: number + 1 }
@@ -299,7 +299,7 @@ fn normalise_advantages(buffer: &mut RolloutBuffer) {
 
 impl RolloutLearner for PpoLearner {
     fn wants_rollout(&self) -> bool {
-        self.place.epoch >= self.config.epochs
+        self.position.epoch >= self.config.epochs
     }
 
     fn buffer_mut(&mut self) -> &mut RolloutBuffer {
@@ -312,7 +312,7 @@ impl RolloutLearner for PpoLearner {
         self.statistics_untold = true;
         self.minibatches.begin(&mut self.buffer);
         normalise_advantages(&mut self.buffer);
-        self.place = Position { epoch: 0, number: 0 };
+        self.position = Position { epoch: 0, number: 0 };
     }
 
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> [f32; LOSSES] {
@@ -356,7 +356,7 @@ impl PpoShared {
         let means = self.moments.iter().flat_map(|moments| &moments.mean);
         let variances = self.moments.iter().flat_map(|moments| &moments.variance);
         let places = &mut model[self.layout.parameters..];
-        places.iter_mut().zip(means.chain(variances)).for_each(|(place, x)| *place = *x as f32);
+        places.iter_mut().zip(means.chain(variances)).for_each(|(world, x)| *world = *x as f32);
     }
 }
 

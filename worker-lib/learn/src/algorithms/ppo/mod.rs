@@ -47,7 +47,7 @@ use super::share::Share;
 use super::statistics::RolloutStatistics;
 use super::streams::{Purpose, stream};
 use super::trainer::{
-    Algorithm, Mode, Place, Policy, Progress, Report, Trainer, agree, common_accessors, first_bytes,
+    Algorithm, Mode, Policy, Progress, Report, Trainer, World, agree, common_accessors, first_bytes,
 };
 use crate::env::EnvSpec;
 use crate::nn::{Adam, Workspace, clip_global_norm};
@@ -212,11 +212,11 @@ impl Algorithm for PpoConfig {
 
     fn trainer(
         self,
-        place: Place,
+        world: World,
         factory: &EnvFactory,
         aggregator: Box<dyn GradientAggregator>,
     ) -> Result<Box<dyn Trainer>, TrainError> {
-        Ok(Box::new(PpoTrainer::new(self, (place.rank, place.workers), factory, aggregator)?))
+        Ok(Box::new(PpoTrainer::new(self, (world.rank, world.size), factory, aggregator)?))
     }
 
     fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
@@ -652,8 +652,8 @@ impl Trainer for PpoTrainer {
         &self.rollouts.collector.spec
     }
 
-    fn place(&self) -> Place {
-        Place { rank: self.rollouts.share.rank, workers: self.rollouts.share.workers }
+    fn world(&self) -> World {
+        World { rank: self.rollouts.share.rank, size: self.rollouts.share.workers }
     }
 
     fn aggregator(&mut self) -> &mut dyn GradientAggregator {

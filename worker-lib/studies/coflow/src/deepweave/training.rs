@@ -18,7 +18,7 @@ use crate::workload::Job;
 use iswitch_learn::algorithms::checkpoint::{Reader, Writer};
 use iswitch_learn::algorithms::exact::{LIMBS, from_fixed, to_fixed};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
-use iswitch_learn::algorithms::trainer::Place;
+use iswitch_learn::algorithms::trainer::World;
 use iswitch_study::{Mark, Record, Study, StudyError, Weights};
 
 /// Phase of the training to which an iteration belongs.
@@ -116,7 +116,7 @@ impl DeepWeaveStudy {
     /// geometric mean over workloads.
     fn test(&mut self, step: &mut Step<'_>) -> Result<f64, StudyError> {
         let config = step.config;
-        let Place { rank, workers } = step.group.place();
+        let World { rank, size: workers } = step.group.world();
         let own: Vec<usize> = (rank..config.test_workloads).step_by(workers).collect();
         let mut sums = [0, own.len() as i128];
         for (at, workload) in own.into_iter().enumerate() {

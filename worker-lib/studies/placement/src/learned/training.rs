@@ -18,7 +18,7 @@ use crate::workload::Workload;
 use iswitch_learn::algorithms::checkpoint::{Reader, Writer};
 use iswitch_learn::algorithms::exact::{LIMBS, from_fixed, to_fixed};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
-use iswitch_learn::algorithms::trainer::Place;
+use iswitch_learn::algorithms::trainer::World;
 use iswitch_study::{Mark, Record, Study, StudyError, Weights};
 
 /// Number of the simulated run of a test.
@@ -105,7 +105,7 @@ impl PlacementStudy {
     /// makespans divided by the network's, and the standard error of its logarithm.
     fn test(&mut self, step: &mut Step<'_>) -> Result<(f64, f64), StudyError> {
         let config = step.config;
-        let Place { rank, workers } = step.group.place();
+        let World { rank, size: workers } = step.group.world();
         let own: Vec<usize> = (rank..config.test_draws).step_by(workers).collect();
         let policy = Trained::new(config.clone(), self.parameters().into());
         let mut sums = [0, 0, own.len() as i128];

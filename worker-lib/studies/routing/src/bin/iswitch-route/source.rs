@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use iswitch::Loopback;
-use iswitch_learn::algorithms::trainer::Place;
+use iswitch_learn::algorithms::trainer::World;
 use iswitch_routing::config::{Learner, RoutingConfig, ValueKind};
 use iswitch_routing::network::Shape;
 use iswitch_routing::policy::{Fill, Greedy, Policy, PolicySpec};
@@ -85,7 +85,7 @@ fn train(rates: &Rates, seed: u64) -> anyhow::Result<Greedy<Box<dyn Value>>> {
     let config = RoutingConfig { seed, ..preset };
     let aggregator = Box::new(Loopback::alone(Training::vector_len(&config)?));
     let task = Task { rates: rates.clone(), threads: 1 };
-    let mut training = Training::new(config, task, Place::ALONE, aggregator)?;
+    let mut training = Training::new(config, task, World::ALONE, aggregator)?;
     while !training.is_finished() {
         training.advance()?;
     }
