@@ -33,11 +33,11 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: Options) -> Result<()> {
     let Options { build, workers, floats, seed, vcd, svg, json } = options;
-    let sight = Walkthrough { build, workers, floats, seed, vcd, svg }.run()?;
+    let timings = Walkthrough { build, workers, floats, seed, vcd, svg }.run()?;
     if json {
-        println!("{}", serde_json::json!(sight));
+        println!("{}", serde_json::json!(timings));
     } else {
-        println!("{sight}");
+        println!("{timings}");
     }
     Ok(())
 }

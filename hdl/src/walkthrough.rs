@@ -16,7 +16,7 @@ use crate::accelerator::Build;
 use crate::accelerator::records::{MAX_FLOATS, MEMBERS};
 use crate::adder::add;
 use crate::host::{JobSetup, Member, SetupError, contribution, member_frame, result_frame};
-use crate::simulation::{BoardError, CYCLE_PS, Command, Device as _, Frame, Passage, RustDevice};
+use crate::simulation::{BoardError, CYCLE_PS, Command, Device as _, Frame, FrameSpan, RustDevice};
 
 /// Signals shown in the picture, from the input to the output.
 const SHOWN: [&str; 14] = [
@@ -56,15 +56,15 @@ pub struct Walkthrough {
 
 /// Times at which frames entered and left the accelerator.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Sight {
-    /// Passages of the contributions, one per worker.
-    pub contributions: Vec<Passage>,
+pub struct FrameTimings {
+    /// Frames of the contributions, one per worker.
+    pub contributions: Vec<FrameSpan>,
     /// An ordinary frame, sent immediately before the last contribution.
-    pub ordinary_in: Passage,
+    pub ordinary_in: FrameSpan,
     /// The same frame at the output.
-    pub ordinary_out: Passage,
+    pub ordinary_out: FrameSpan,
     /// The result.
-    pub result: Passage,
+    pub result: FrameSpan,
     /// Cycles from the last beat of the last contribution to the last beat of the result.
     pub latency_cycles: u64,
 }
@@ -108,7 +108,7 @@ impl Walkthrough {
     ///
     /// # Panics
     /// If the number of workers or floats is out of range.
-    pub fn run(&self) -> Result<Sight, WalkthroughError> {
+    pub fn run(&self) -> Result<FrameTimings, WalkthroughError> {
         assert!(
             (1..=MEMBERS).contains(&usize::from(self.workers)) && (1..=MAX_FLOATS).contains(&self.floats)
         );
@@ -129,20 +129,26 @@ impl Walkthrough {
         if bytes != expected.iter().collect::<Vec<_>>() {
             return Err(WalkthroughError::Wrong(report.frames));
         }
-        let sight = Self::sight(&device);
+        let timings = Self::timings(&device);
         if let (Some(vcd), Some(svg)) = (&self.vcd, &self.svg) {
-            draw(vcd, svg, sight.result.last_cycle + 4)?;
+            draw(vcd, svg, timings.result.last_cycle + 4)?;
         }
-        Ok(sight)
+        Ok(timings)
     }
 
-    fn sight(device: &RustDevice) -> Sight {
-        let passages = device.passages();
-        let mut contributions = passages.entered.clone();
+    fn timings(device: &RustDevice) -> FrameTimings {
+        let frame_spans = device.frame_spans();
+        let mut contributions = frame_spans.entered.clone();
         let ordinary_in = contributions.remove(contributions.len() - 2);
         let last = contributions[contributions.len() - 1].last_cycle;
-        let (ordinary_out, result) = (passages.left[0], passages.left[1]);
-        Sight { contributions, ordinary_in, ordinary_out, result, latency_cycles: result.last_cycle - last }
+        let (ordinary_out, result) = (frame_spans.left[0], frame_spans.left[1]);
+        FrameTimings {
+            contributions,
+            ordinary_in,
+            ordinary_out,
+            result,
+            latency_cycles: result.last_cycle - last,
+        }
     }
 
     fn setup(&self) -> JobSetup {
@@ -196,14 +202,14 @@ fn draw(vcd: &Path, svg: &Path, cycles: u64) -> Result<(), WalkthroughError> {
     vcd_to_svg(from, to, &SHOWN, 0, cycles * CYCLE_PS).map_err(|error| failed(format!("{error:#}")))
 }
 
-impl fmt::Display for Sight {
+impl fmt::Display for FrameTimings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<28}{:>12}{:>12}", "", "first cycle", "last cycle")?;
-        let mut line = |name: &str, passage: &Passage| {
-            writeln!(f, "{name:<28}{:>12}{:>12}", passage.first_cycle, passage.last_cycle)
+        let mut line = |name: &str, span: &FrameSpan| {
+            writeln!(f, "{name:<28}{:>12}{:>12}", span.first_cycle, span.last_cycle)
         };
-        for (number, passage) in self.contributions.iter().enumerate() {
-            line(&format!("contribution {number} enters"), passage)?;
+        for (number, span) in self.contributions.iter().enumerate() {
+            line(&format!("contribution {number} enters"), span)?;
         }
         line("ordinary frame enters", &self.ordinary_in)?;
         line("ordinary frame leaves", &self.ordinary_out)?;

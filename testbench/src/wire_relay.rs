@@ -46,8 +46,8 @@ const READ_TIMEOUT: Duration = Duration::from_millis(50);
 /// Running relay. Dropping it removes the relay and cuts the cable.
 #[derive(Debug)]
 pub struct WireRelay {
-    to_switch: Arc<Mutex<Passage>>,
-    to_end: Arc<Mutex<Passage>>,
+    to_switch: Arc<Mutex<RelayedWire>>,
+    to_end: Arc<Mutex<RelayedWire>>,
     epoch: std::time::Instant,
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -57,7 +57,7 @@ pub struct WireRelay {
 
 /// One direction of the relay, with the counters of its frames.
 #[derive(Debug)]
-struct Passage {
+struct RelayedWire {
     link: Link,
     random: ChaCha8Rng,
     relayed: Relayed,
@@ -94,8 +94,8 @@ impl WireRelay {
         let (to_port, from_port) = open(&namespace, SWITCH_SIDE);
         let (to_end, from_end) = open(&namespace, FAR_SIDE);
         let mut relay = Self {
-            to_switch: Arc::new(Mutex::new(Passage::new(LinkModel::PERFECT, 0))),
-            to_end: Arc::new(Mutex::new(Passage::new(LinkModel::PERFECT, 0))),
+            to_switch: Arc::new(Mutex::new(RelayedWire::new(LinkModel::PERFECT, 0))),
+            to_end: Arc::new(Mutex::new(RelayedWire::new(LinkModel::PERFECT, 0))),
             epoch: std::time::Instant::now(),
             is_over: Arc::default(),
             threads: Vec::new(),
@@ -105,8 +105,8 @@ impl WireRelay {
         relay.start(Arc::clone(&relay.to_end), from_port, to_end);
         cable.await_frames();
         // Both ends can exchange frames now. From here on the model applies.
-        *lock(&relay.to_switch) = Passage::new(model, seed.wrapping_mul(2));
-        *lock(&relay.to_end) = Passage::new(model, seed.wrapping_mul(2).wrapping_add(1));
+        *lock(&relay.to_switch) = RelayedWire::new(model, seed.wrapping_mul(2));
+        *lock(&relay.to_end) = RelayedWire::new(model, seed.wrapping_mul(2).wrapping_add(1));
         relay
     }
 
@@ -123,15 +123,15 @@ impl WireRelay {
     /// Starts the threads of one direction.
     fn start(
         &mut self,
-        passage: Arc<Mutex<Passage>>,
+        wire: Arc<Mutex<RelayedWire>>,
         from: Box<dyn DataLinkReceiver>,
         to: Box<dyn DataLinkSender>,
     ) {
         let (sender, frames) = channel();
-        let (epoch, is_over, reader) = (self.epoch, Arc::clone(&self.is_over), Arc::clone(&passage));
+        let (epoch, is_over, reader) = (self.epoch, Arc::clone(&self.is_over), Arc::clone(&wire));
         self.threads
             .push(std::thread::spawn(move || receive_frames(from, &reader, &sender, epoch, &is_over)));
-        self.threads.push(std::thread::spawn(move || send_frames(to, &passage, &frames, epoch)));
+        self.threads.push(std::thread::spawn(move || send_frames(to, &wire, &frames, epoch)));
     }
 }
 
@@ -144,15 +144,15 @@ impl Drop for WireRelay {
     }
 }
 
-impl Passage {
+impl RelayedWire {
     fn new(model: LinkModel, seed: u64) -> Self {
         let random = ChaCha8Rng::seed_from_u64(seed);
         Self { link: Link::new(model), random, relayed: Relayed::default() }
     }
 }
 
-fn lock(passage: &Mutex<Passage>) -> MutexGuard<'_, Passage> {
-    passage.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(wire: &Mutex<RelayedWire>) -> MutexGuard<'_, RelayedWire> {
+    wire.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Moves the end of a cable into the relay's namespace, and replaces it with the end of a new cable.
@@ -220,7 +220,7 @@ fn time_since(epoch: std::time::Instant) -> Instant {
 /// Determines the fate of each frame, and passes on those that will arrive.
 fn receive_frames(
     mut from: Box<dyn DataLinkReceiver>,
-    passage: &Mutex<Passage>,
+    wire: &Mutex<RelayedWire>,
     to: &Sender<Frame>,
     epoch: std::time::Instant,
     is_over: &AtomicBool,
@@ -237,7 +237,7 @@ fn receive_frames(
             }
         };
         let arrivals = {
-            let Passage { link, random, relayed } = &mut *lock(passage);
+            let RelayedWire { link, random, relayed } = &mut *lock(wire);
             link.carry(time_since(epoch), bytes.len(), random, &mut relayed.link)
         };
         for arrival in arrivals.into_iter().flatten() {
@@ -262,7 +262,7 @@ fn corrupt(frame: &mut [u8]) {
 /// Sends each frame when it is due, until no more can arrive.
 fn send_frames(
     mut to: Box<dyn DataLinkSender>,
-    passage: &Mutex<Passage>,
+    wire: &Mutex<RelayedWire>,
     frames: &Receiver<Frame>,
     epoch: std::time::Instant,
 ) {
@@ -273,7 +273,7 @@ fn send_frames(
         if patience == Some(Duration::ZERO) {
             let Some(Reverse(frame)) = waiting.pop() else { continue };
             let is_sent = matches!(to.send_to(&frame.bytes, None), Some(Ok(())));
-            let relayed = &mut lock(passage).relayed;
+            let relayed = &mut lock(wire).relayed;
             relayed.refused += u64::from(!is_sent);
             relayed.overtaken += u64::from(frame.sequence < latest);
             latest = latest.max(frame.sequence);

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// Options that select the daemon and the output format.
 #[derive(Args, Debug)]
-pub(crate) struct AskArgs {
+pub(crate) struct QueryArgs {
     /// Control socket of the daemon
     ///
     /// The default is /run/iswitchd.sock for root, and iswitchd.sock in XDG_RUNTIME_DIR for other users. If that file
@@ -27,7 +27,7 @@ pub(crate) struct AskArgs {
 /// Control socket of a daemon that runs as the systemd unit.
 const SERVICE_SOCKET: &str = "/run/iswitchd/control";
 
-impl AskArgs {
+impl QueryArgs {
     /// Returns whether to print JSON.
     pub(crate) fn json(&self) -> bool {
         self.json

@@ -14,7 +14,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use iswitch_control::Request;
 use iswitch_protocol::key_file;
 
-use ask::AskArgs;
+use ask::QueryArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,7 +30,7 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
-    ask: AskArgs,
+    ask: QueryArgs,
 }
 
 #[derive(Subcommand)]

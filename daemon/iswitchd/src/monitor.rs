@@ -31,11 +31,11 @@ const MONITOR_NAME: &str = "iswitchd-monitor";
 /// Line that the monitor prints once it ignores the signals that are meant for the daemon.
 const READY: &str = "ready\n";
 /// Maximum length of the description of a daemon, in bytes.
-const ESTATE_LEN_MAX_BYTES: u64 = 1 << 20;
+const RESOURCES_LEN_MAX_BYTES: u64 = 1 << 20;
 
 /// Resources of a daemon that the monitor removes or recreates.
 #[derive(Debug, Deserialize, Serialize)]
-struct Estate {
+struct Resources {
     /// Ingress rules. Requests are numbered: the rules first, then the AF_XDP ports.
     rules: Vec<RuleScript>,
     xdp: Vec<XdpScript>,
@@ -64,7 +64,7 @@ impl Monitor {
     ) -> anyhow::Result<Self> {
         let control_socket = control_socket.map(std::path::absolute).transpose()?;
         let rule_count = rules.len();
-        let estate = Estate { rules, xdp, control_socket, log_format, log_level };
+        let resources = Resources { rules, xdp, control_socket, log_format, log_level };
         let (mut requests, input) = UnixStream::pair()?;
         let path = std::env::var_os("PATH").unwrap_or_default();
         // Executes the running program, even if its file has been replaced by another version.
@@ -77,7 +77,7 @@ impl Monitor {
             .stdout(Stdio::piped())
             .spawn()
             .context("cannot start the monitor")?;
-        requests.write_all(format!("{}\n", serde_json::to_string(&estate)?).as_bytes())?;
+        requests.write_all(format!("{}\n", serde_json::to_string(&resources)?).as_bytes())?;
         let mut answer = String::new();
         let output = child.stdout.take().context("the monitor has no output")?;
         BufReader::new(output).read_line(&mut answer)?;
@@ -132,18 +132,19 @@ fn run() -> anyhow::Result<()> {
     rustix::thread::set_name(c"iswitch-monitor")?;
     let mut input = BufReader::new(io::stdin().lock());
     let mut line = String::new();
-    (&mut input).take(ESTATE_LEN_MAX_BYTES).read_line(&mut line)?;
-    let estate: Estate = serde_json::from_str(&line).context("cannot parse the description of the daemon")?;
-    log::start(estate.log_format, estate.log_level);
+    (&mut input).take(RESOURCES_LEN_MAX_BYTES).read_line(&mut line)?;
+    let resources: Resources =
+        serde_json::from_str(&line).context("cannot parse the description of the daemon")?;
+    log::start(resources.log_format, resources.log_level);
     log::detach()?;
     io::stdout().write_all(READY.as_bytes())?;
-    estate.serve(input);
-    estate.clear_up();
+    resources.serve(input);
+    resources.clear_up();
     log::flush();
     Ok(())
 }
 
-impl Estate {
+impl Resources {
     /// Carries out requests until the daemon closes its end of the stream or terminates.
     fn serve(&self, requests: impl BufRead) {
         // A read error is treated as the end of the stream.

@@ -11,7 +11,7 @@ use crate::endpoint::Endpoint;
 use crate::flight::Incident;
 use crate::ids::{JobIndex, MemberAt, MemberId};
 use crate::job::{Addition, Aggregates, Aggregation, Job, Rounds, Verdict};
-use crate::limiter::Asks;
+use crate::limiter::StrangerPacket;
 use crate::output::Outbox;
 use crate::reason::{Counters, DropReason};
 use crate::reply::{self, Refusal};
@@ -59,7 +59,7 @@ fn handle_stranger(state: &mut State, from: &Endpoint, len_bytes: usize, datagra
     if state.is_stray(from) {
         return state.counters.count_drops(DropReason::OtherPort, datagrams);
     }
-    if !state.limiter.admit(state.now, *from.peer.ip(), Asks::Data) {
+    if !state.limiter.admit(state.now, *from.peer.ip(), StrangerPacket::Data) {
         return state.counters.count_drops(DropReason::RateLimited, datagrams);
     }
     state.counters.count_drops(DropReason::UnknownMember, datagrams);

@@ -48,7 +48,7 @@ impl Default for StrangerLimits {
 
 /// Kind of packet that a non-member has sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asks {
+pub(crate) enum StrangerPacket {
     /// A control packet, such as a Join.
     Control,
     /// Data packets, of which a forgotten member sends many at once. They may use only half of the bucket, so that
@@ -81,13 +81,13 @@ impl Limiter {
 
     /// Takes one token from the bucket of the source and one from the shared bucket, or none if either is empty.
     /// Returns whether the packet is admitted.
-    pub(crate) fn admit(&mut self, now: Instant, source: Ipv4Addr, asks: Asks) -> bool {
+    pub(crate) fn admit(&mut self, now: Instant, source: Ipv4Addr, packet: StrangerPacket) -> bool {
         let now = now.as_nanos();
         let cells = self.cells(source);
         let fullest = cells.iter().zip(&self.rows).map(|(cell, row)| row[*cell]).min().unwrap_or(0);
-        let depth = match asks {
-            Asks::Control => BURST_NS,
-            Asks::Data => BURST_NS / 2,
+        let depth = match packet {
+            StrangerPacket::Control => BURST_NS,
+            StrangerPacket::Data => BURST_NS / 2,
         };
         let (Some(of_source), Some(of_all)) = (
             taken(fullest, now, self.source_interval_ns, depth),
@@ -134,18 +134,18 @@ mod tests {
         Instant::from_nanos(0).plus(Duration::from_millis(ms))
     }
 
-    fn admitted(limiter: &mut Limiter, ms: u64, source: u32, asks: Asks, count: usize) -> usize {
-        (0..count).filter(|_| limiter.admit(at(ms), source.into(), asks)).count()
+    fn admitted(limiter: &mut Limiter, ms: u64, source: u32, packet: StrangerPacket, count: usize) -> usize {
+        (0..count).filter(|_| limiter.admit(at(ms), source.into(), packet)).count()
     }
 
     #[test]
     fn a_bucket_empties_and_fills_at_its_rate() {
         let mut limiter = Limiter::new(&LIMITS);
-        assert_eq!(admitted(&mut limiter, 0, 1, Asks::Control, 1000), BURST);
-        assert_eq!(admitted(&mut limiter, 99, 1, Asks::Control, 10), 0);
-        assert_eq!(admitted(&mut limiter, 500, 1, Asks::Control, 100), 5);
+        assert_eq!(admitted(&mut limiter, 0, 1, StrangerPacket::Control, 1000), BURST);
+        assert_eq!(admitted(&mut limiter, 99, 1, StrangerPacket::Control, 10), 0);
+        assert_eq!(admitted(&mut limiter, 500, 1, StrangerPacket::Control, 100), 5);
         assert_eq!(
-            admitted(&mut limiter, 3_600_000, 1, Asks::Control, 1000),
+            admitted(&mut limiter, 3_600_000, 1, StrangerPacket::Control, 1000),
             BURST,
             "the counters should not overflow"
         );
@@ -154,16 +154,16 @@ mod tests {
     #[test]
     fn data_leave_half_of_the_bucket_to_joins() {
         let mut limiter = Limiter::new(&LIMITS);
-        assert_eq!(admitted(&mut limiter, 0, 1, Asks::Data, 1000), BURST / 2);
-        assert_eq!(admitted(&mut limiter, 0, 1, Asks::Control, 1000), BURST / 2);
+        assert_eq!(admitted(&mut limiter, 0, 1, StrangerPacket::Data, 1000), BURST / 2);
+        assert_eq!(admitted(&mut limiter, 0, 1, StrangerPacket::Control, 1000), BURST / 2);
     }
 
     #[test]
     fn one_source_takes_nothing_from_another() {
         let mut limiter = Limiter::new(&LIMITS);
-        admitted(&mut limiter, 0, 1, Asks::Control, 1_000_000);
+        admitted(&mut limiter, 0, 1, StrangerPacket::Control, 1_000_000);
         assert_eq!(
-            admitted(&mut limiter, 0, 2, Asks::Control, 1000),
+            admitted(&mut limiter, 0, 2, StrangerPacket::Control, 1000),
             BURST,
             "refused packets should not be charged"
         );
@@ -173,7 +173,7 @@ mod tests {
     fn all_sources_together_have_a_limit() {
         let mut limiter = Limiter::new(&LIMITS);
         let total: usize =
-            (0..100_000).map(|source| admitted(&mut limiter, 0, source, Asks::Control, 1)).sum();
+            (0..100_000).map(|source| admitted(&mut limiter, 0, source, StrangerPacket::Control, 1)).sum();
         assert_eq!(total, 1000 * STRANGER_BURST_S as usize);
     }
 
@@ -191,8 +191,8 @@ mod tests {
             let (mut now_ms, mut count) = (0, 0);
             for (source, wait_ms) in steps {
                 now_ms += wait_ms;
-                limiter.admit(at(now_ms), source.into(), Asks::Control);
-                count += admitted(&mut limiter, now_ms, 7, Asks::Control, 2);
+                limiter.admit(at(now_ms), source.into(), StrangerPacket::Control);
+                count += admitted(&mut limiter, now_ms, 7, StrangerPacket::Control, 2);
             }
             prop_assert!(count as u64 <= BURST as u64 + now_ms / 100);
         }

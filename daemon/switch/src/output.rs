@@ -72,13 +72,13 @@ struct Trailer {
 
 /// A batch and its destination.
 #[derive(Debug)]
-pub(crate) struct Shipment {
+pub(crate) struct AddressedBatch {
     pub(crate) batch: Batch,
     job: JobIndex,
     to: Endpoint,
 }
 
-impl Shipment {
+impl AddressedBatch {
     fn new() -> Self {
         Self { batch: Batch::new(), job: JobIndex::new(0), to: NOWHERE }
     }
@@ -130,11 +130,11 @@ pub(crate) struct Outbox {
     /// Counter of the last packet that was sent in any session of a member.
     counter: u64,
     /// Results for all members of a job.
-    pub(crate) results: Shipment,
+    pub(crate) results: AddressedBatch,
     /// Results for one member.
-    pub(crate) answers: Shipment,
+    pub(crate) answers: AddressedBatch,
     /// Partial sums for the parent.
-    pub(crate) partials: Shipment,
+    pub(crate) partials: AddressedBatch,
     lent: Lent,
 }
 
@@ -145,9 +145,9 @@ impl Outbox {
             sending: Vec::with_capacity(MAX_PAYLOAD_LEN_BYTES),
             sending_to: NOWHERE,
             counter: 0,
-            results: Shipment::new(),
-            answers: Shipment::new(),
-            partials: Shipment::new(),
+            results: AddressedBatch::new(),
+            answers: AddressedBatch::new(),
+            partials: AddressedBatch::new(),
             lent: Lent::Nothing,
         }
     }

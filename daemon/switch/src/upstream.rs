@@ -44,7 +44,7 @@ pub(crate) fn handle_from_parent(
     }
 }
 
-fn hear_from_parent(state: &mut State, at: JobIndex) {
+fn renew_parent_lease(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(uplink) = state.uplink_mut(at) else { return };
     if uplink.hear(now) {
@@ -58,7 +58,7 @@ fn verify_result<'a>(state: &mut State, at: JobIndex, bytes: &'a [u8]) -> Option
     let key = state.jobs.get(at)?.result_key();
     let content = key.map_or(Some(bytes), |key| key.verify(bytes));
     match content {
-        Some(_) => hear_from_parent(state, at),
+        Some(_) => renew_parent_lease(state, at),
         None => state.counters.count_drop(DropReason::NotAuthentic),
     }
     content
@@ -107,7 +107,7 @@ fn handle_control(state: &mut State, at: JobIndex, bytes: &[u8]) {
         state.counters.count_drop(DropReason::NotAuthentic);
         return report_unproven_refusal(state, at, &repr);
     }
-    hear_from_parent(state, at);
+    renew_parent_lease(state, at);
     match repr.body {
         ControlBody::Ack(ack) if ack.action == Action::Join => {
             handle_join_answer(state, at, repr.request, &ack);

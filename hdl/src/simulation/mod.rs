@@ -7,7 +7,7 @@ mod verilated;
 pub mod verilator;
 
 pub use device::{BoardError, Command, Device, Frame, Pause, Report};
-pub use rust_device::{Passage, Passages, RustDevice};
+pub use rust_device::{FrameSpan, FrameSpans, RustDevice};
 pub use verilated::{Verilated, VerilatedError};
 
 /// Clock period at the reference switch's 200 MHz, in picoseconds.

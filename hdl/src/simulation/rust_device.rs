@@ -40,13 +40,13 @@ pub struct RustDevice {
     report: Report,
     entering: Option<u64>,
     leaving: Option<u64>,
-    passages: Passages,
+    frame_spans: FrameSpans,
     trace: Option<Trace>,
 }
 
 /// First and last cycle of a frame on one side of the board, counted from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Passage {
+pub struct FrameSpan {
     /// Cycle of the first beat.
     pub first_cycle: u64,
     /// Cycle of the last beat.
@@ -55,11 +55,11 @@ pub struct Passage {
 
 /// Times at which frames entered and left the board.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Passages {
-    /// Passages at the input, in the order of sending.
-    pub entered: Vec<Passage>,
-    /// Passages at the output, in the order of arrival.
-    pub left: Vec<Passage>,
+pub struct FrameSpans {
+    /// Frames at the input, in the order of sending.
+    pub entered: Vec<FrameSpan>,
+    /// Frames at the output, in the order of arrival.
+    pub left: Vec<FrameSpan>,
 }
 
 #[derive(Clone, Copy)]
@@ -93,7 +93,7 @@ impl RustDevice {
             report: Report::default(),
             entering: None,
             leaving: None,
-            passages: Passages::default(),
+            frame_spans: FrameSpans::default(),
             trace: None,
         };
         device.reset().expect("a board in reset settles");
@@ -106,8 +106,8 @@ impl RustDevice {
     }
 
     /// Returns the times at which the frames of the last run entered and left.
-    pub fn passages(&self) -> &Passages {
-        &self.passages
+    pub fn frame_spans(&self) -> &FrameSpans {
+        &self.frame_spans
     }
 
     /// Starts to record every change of every signal as a Value Change Dump, in picoseconds at 200 MHz.
@@ -194,7 +194,7 @@ impl RustDevice {
         let first_cycle = *self.entering.get_or_insert(now);
         if last {
             self.entering = None;
-            self.passages.entered.push(Passage { first_cycle, last_cycle: now });
+            self.frame_spans.entered.push(FrameSpan { first_cycle, last_cycle: now });
         }
     }
 
@@ -218,7 +218,7 @@ impl RustDevice {
             let bytes = std::mem::take(&mut self.arriving);
             self.report.frames.push(Frame { bytes, source, destination });
             self.leaving = None;
-            self.passages.left.push(Passage { first_cycle, last_cycle: now });
+            self.frame_spans.left.push(FrameSpan { first_cycle, last_cycle: now });
         } else if keep != u32::MAX {
             return Err(BoardError::ShortBeat);
         }
@@ -308,7 +308,7 @@ impl Device for RustDevice {
 
     fn run(&mut self, commands: &[Command]) -> Result<Report, Self::Error> {
         self.report = Report::default();
-        self.passages = Passages::default();
+        self.frame_spans = FrameSpans::default();
         self.started = None;
         commands.iter().try_for_each(|command| self.do_command(command))?;
         self.drain()?;

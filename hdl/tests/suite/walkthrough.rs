@@ -11,20 +11,20 @@ fn walkthrough(workers: u8, floats: u16) -> Walkthrough {
 
 #[test]
 fn frames_of_the_full_mtu_pass_without_a_gap() {
-    let sight = walkthrough(4, 366).run().unwrap();
-    let ends: Vec<_> = sight.contributions.iter().map(|passage| passage.last_cycle).collect();
+    let timings = walkthrough(4, 366).run().unwrap();
+    let ends: Vec<_> = timings.contributions.iter().map(|span| span.last_cycle).collect();
     // A frame of 1,514 bytes takes 48 beats, and the ordinary frame of 96 bytes takes three.
     assert_eq!(ends, [47, 95, 143, 194]);
-    assert_eq!(sight.result.last_cycle - sight.result.first_cycle, 47);
-    assert!(sight.ordinary_out.last_cycle < sight.result.first_cycle);
-    assert_eq!(sight.latency_cycles, sight.result.last_cycle - 194);
+    assert_eq!(timings.result.last_cycle - timings.result.first_cycle, 47);
+    assert!(timings.ordinary_out.last_cycle < timings.result.first_cycle);
+    assert_eq!(timings.latency_cycles, timings.result.last_cycle - 194);
 }
 
 #[test]
 fn one_worker_with_one_float_is_answered() {
-    let sight = walkthrough(1, 1).run().unwrap();
-    assert_eq!(sight.contributions.len(), 1);
-    assert!(sight.result.first_cycle > sight.ordinary_out.last_cycle);
+    let timings = walkthrough(1, 1).run().unwrap();
+    assert_eq!(timings.contributions.len(), 1);
+    assert!(timings.result.first_cycle > timings.ordinary_out.last_cycle);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::netns::{Cable, Namespace, Star, StarOptions};
 
 /// Address of the switch above the racks.
 pub const ROOT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 254);
-/// Address of the switch above the trees of a [`Tower`].
+/// Address of the switch above the trees of a [`ThreeLevelTree`].
 pub const TOP_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 7, 0, 254);
 /// Interface of a switch that leads to its parent.
 pub const UPLINK_INTERFACE: &str = "u0";
@@ -148,14 +148,14 @@ impl Tree {
 
 /// A switch above several [`Tree`]s, whose roots reach it through a bridge: three levels of switches.
 #[derive(Debug)]
-pub struct Tower {
+pub struct ThreeLevelTree {
     /// The switch above the trees.
     pub top: Namespace,
     /// The trees; all use the same addresses.
     pub trees: Vec<Tree>,
 }
 
-impl Tower {
+impl ThreeLevelTree {
     /// Creates trees whose racks have the given numbers of workers, and waits until the cables carry frames.
     ///
     /// # Panics

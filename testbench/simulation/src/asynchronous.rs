@@ -168,11 +168,11 @@ impl<'a> Simulation<'a> {
             worker.pace.stall = None;
             worker.updates_since_heal = 0;
         }
-        self.start_gone(false);
+        self.start_stopped(false);
         let lease = Duration::from_millis(u64::from(self.scenario.lease_ms));
         let mut operate_at = Some(self.now.plus(lease + OPERATOR_PATIENCE));
         let limit = self.now.plus(LIVENESS_LIMIT + lease * 2);
-        while !self.has_gone_on() {
+        while !self.has_made_progress() {
             if self.now > limit {
                 let jobs: Vec<_> = self.switch.jobs().collect();
                 let updates: Vec<_> = self.workers.iter().map(|worker| worker.updates_since_heal).collect();
@@ -183,17 +183,18 @@ impl<'a> Simulation<'a> {
             }
             if operate_at.take_if(|at| *at <= self.now).is_some() && !self.is_complete() {
                 self.note(|| "starting all workers that the job waits for".to_owned());
-                self.start_gone(true);
+                self.start_stopped(true);
             }
             self.step()?;
         }
         Ok(())
     }
 
-    fn has_gone_on(&self) -> bool {
-        let is_gone = |worker: &SimulatedWorker| !worker.is_running && worker.returns.is_none();
-        let has_gone_on = |worker: &SimulatedWorker| worker.updates_since_heal >= UPDATES_AFTER_HEAL;
-        self.workers.iter().all(|worker| is_gone(worker) || has_gone_on(worker)) && self.is_census_right()
+    fn has_made_progress(&self) -> bool {
+        let is_stopped = |worker: &SimulatedWorker| !worker.is_running && worker.returns.is_none();
+        let has_made_progress = |worker: &SimulatedWorker| worker.updates_since_heal >= UPDATES_AFTER_HEAL;
+        self.workers.iter().all(|worker| is_stopped(worker) || has_made_progress(worker))
+            && self.is_census_right()
     }
 
     /// Returns whether the job has all the workers it waits for.

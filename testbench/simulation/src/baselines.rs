@@ -144,7 +144,7 @@ fn run_real(link: LinkModel, rounds: u32, seed: u64) -> Outcome {
 
 /// A packet of a model, or a deadline.
 #[derive(Clone, Copy, Debug)]
-enum Happening {
+enum ScheduledEvent {
     AtSwitch(Packet),
     AtWorker(Packet),
     Timeout(Packet),
@@ -183,7 +183,7 @@ struct Model {
     rounds: u32,
     now: Instant,
     random: ChaCha8Rng,
-    queue: Queue<Happening>,
+    queue: Queue<ScheduledEvent>,
     up: Vec<Link>,
     down: Vec<Link>,
     counters: LinkCounters,
@@ -224,10 +224,10 @@ impl Model {
             }
             self.now = at;
             match what {
-                Happening::AtSwitch(packet) if self.protocol == Protocol::Counter => self.count(packet),
-                Happening::AtSwitch(packet) => self.count_once(packet),
-                Happening::AtWorker(packet) => self.take(packet),
-                Happening::Timeout(packet) => self.send_again(packet),
+                ScheduledEvent::AtSwitch(packet) if self.protocol == Protocol::Counter => self.count(packet),
+                ScheduledEvent::AtSwitch(packet) => self.count_once(packet),
+                ScheduledEvent::AtWorker(packet) => self.take(packet),
+                ScheduledEvent::Timeout(packet) => self.send_again(packet),
             }
             if self.workers.iter().all(|worker| worker.round == self.rounds) {
                 self.outcome.finished = 1;
@@ -257,18 +257,18 @@ impl Model {
         let link = &mut self.up[packet.worker];
         let arrivals = link.carry(self.now, PACKET_LEN_BYTES, &mut self.random, &mut self.counters);
         for arrival in arrivals.into_iter().flatten() {
-            self.queue.push(arrival.at, Happening::AtSwitch(packet));
+            self.queue.push(arrival.at, ScheduledEvent::AtSwitch(packet));
         }
         // Timeouts vary slightly, so that workers do not retransmit in lockstep.
         let timeout = RETRANSMISSION_TIMEOUT.mul_f64(1.0 + 0.1 * self.random.random::<f64>());
-        self.queue.push(self.now.plus(timeout), Happening::Timeout(packet));
+        self.queue.push(self.now.plus(timeout), ScheduledEvent::Timeout(packet));
     }
 
     fn send_down(&mut self, packet: Packet) {
         let link = &mut self.down[packet.worker];
         let arrivals = link.carry(self.now, PACKET_LEN_BYTES, &mut self.random, &mut self.counters);
         for arrival in arrivals.into_iter().flatten() {
-            self.queue.push(arrival.at, Happening::AtWorker(packet));
+            self.queue.push(arrival.at, ScheduledEvent::AtWorker(packet));
         }
     }
 

@@ -136,7 +136,7 @@ pub fn panic_message(panic: &(dyn Any + Send)) -> &str {
 
 /// A scheduled event.
 #[derive(Clone, Copy, Debug)]
-enum Happening {
+enum ScheduledEvent {
     /// A packet from a member arrives at its switch.
     AtSwitch { packet: u32, peer: SocketAddrV4, is_bad: bool },
     /// A packet from a switch arrives at its member.

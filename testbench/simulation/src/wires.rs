@@ -8,7 +8,7 @@ use iswitch_protocol::wire::Class;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::Happening;
+use super::ScheduledEvent;
 use super::addresses::{Member, member_at};
 use super::network::{Damage, Link, LinkCounters};
 use super::packets::{Packet, Packets};
@@ -51,7 +51,7 @@ pub(super) struct Wires {
     up: Vec<Link>,
     down: Vec<Link>,
     workers: usize,
-    pub(super) queue: Queue<Happening>,
+    pub(super) queue: Queue<ScheduledEvent>,
     pub(super) packets: Packets,
     random: ChaCha8Rng,
     pub(super) counters: LinkCounters,
@@ -125,8 +125,8 @@ impl Wires {
             }
             let is_bad = arrival.damage == Damage::Found;
             let what = match direction {
-                Direction::Up => Happening::AtSwitch { packet, peer, is_bad },
-                Direction::Down => Happening::AtMember { packet, peer, is_bad },
+                Direction::Up => ScheduledEvent::AtSwitch { packet, peer, is_bad },
+                Direction::Down => ScheduledEvent::AtMember { packet, peer, is_bad },
             };
             self.queue.push(arrival.at, what);
         }

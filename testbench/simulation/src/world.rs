@@ -10,7 +10,7 @@ use std::time::Duration;
 use iswitch_protocol::{Instant, Round, VectorLayout};
 use iswitch_switch::Switch;
 
-use super::Happening;
+use super::ScheduledEvent;
 use super::addresses::{Member, member_at};
 use super::checker::{Checker, Rule, Violation, Witness, violated};
 use super::network::Link;
@@ -128,17 +128,17 @@ impl<'a> World<'a> {
 
     fn schedule_plan(&mut self) {
         let queue = &mut self.wires.queue;
-        (0..self.switches.len()).for_each(|at| queue.push(BEGIN, Happening::StartSwitch(at)));
+        (0..self.switches.len()).for_each(|at| queue.push(BEGIN, ScheduledEvent::StartSwitch(at)));
         for (worker, node) in self.workers.iter_mut().enumerate() {
             let start = self.scenario.starts.get(worker).copied().unwrap_or_default();
             node.will_start = true;
-            queue.push(BEGIN.plus(start), Happening::StartWorker { worker, new_port: false });
+            queue.push(BEGIN.plus(start), ScheduledEvent::StartWorker { worker, new_port: false });
         }
         for (position, planned) in self.scenario.plan.iter().enumerate() {
-            queue.push(BEGIN.plus(planned.at), Happening::Planned(position));
+            queue.push(BEGIN.plus(planned.at), ScheduledEvent::Planned(position));
         }
         if self.scenario.rounds.is_none() {
-            queue.push(BEGIN.plus(self.scenario.duration), Happening::Heal);
+            queue.push(BEGIN.plus(self.scenario.duration), ScheduledEvent::Heal);
         }
     }
 
@@ -152,8 +152,8 @@ impl<'a> World<'a> {
         // Corruption may have passed the checksums, so the only remaining promise is that nothing panics.
         self.report.unchecked > 0
             || self.workers.iter().all(|node| {
-                let is_gone = node.worker.is_none() && !node.will_start;
-                is_gone || node.delivered_since_heal >= ROUNDS_AFTER_HEAL
+                let is_stopped = node.worker.is_none() && !node.will_start;
+                is_stopped || node.delivered_since_heal >= ROUNDS_AFTER_HEAL
             })
     }
 
@@ -175,28 +175,28 @@ impl<'a> World<'a> {
         )
     }
 
-    fn happen(&mut self, what: Happening) -> Result<(), Violation> {
+    fn happen(&mut self, what: ScheduledEvent) -> Result<(), Violation> {
         match what {
-            Happening::AtSwitch { packet, peer, is_bad } => self.arrive_at_switch(packet, peer, is_bad),
-            Happening::AtMember { packet, peer, is_bad } => self.arrive_at_member(packet, peer, is_bad),
-            Happening::Wake(node) => self.wake(node),
-            Happening::Planned(position) => self.act(self.scenario.plan[position]),
-            Happening::StartWorker { worker, new_port } => self.start_worker(worker, new_port),
-            Happening::StartSwitch(at) => {
+            ScheduledEvent::AtSwitch { packet, peer, is_bad } => self.arrive_at_switch(packet, peer, is_bad),
+            ScheduledEvent::AtMember { packet, peer, is_bad } => self.arrive_at_member(packet, peer, is_bad),
+            ScheduledEvent::Wake(node) => self.wake(node),
+            ScheduledEvent::Planned(position) => self.act(self.scenario.plan[position]),
+            ScheduledEvent::StartWorker { worker, new_port } => self.start_worker(worker, new_port),
+            ScheduledEvent::StartSwitch(at) => {
                 self.start_switch(at);
                 Ok(())
             }
-            Happening::Resume(node) => self.resume(node),
-            Happening::Reconnect { ends, up, down } => {
+            ScheduledEvent::Resume(node) => self.resume(node),
+            ScheduledEvent::Reconnect { ends, up, down } => {
                 self.note(|| format!("the partition of {ends:?} ends"));
                 self.wires.partition(ends, up, down, Link::unblock);
                 Ok(())
             }
-            Happening::Heal => {
+            ScheduledEvent::Heal => {
                 self.heal();
                 Ok(())
             }
-            Happening::Operate => self.operate(),
+            ScheduledEvent::Operate => self.operate(),
         }
     }
 
@@ -228,7 +228,7 @@ impl<'a> World<'a> {
             return;
         }
         if let Some(at) = process.schedule(now, deadline) {
-            self.wires.queue.push(at, Happening::Wake(node));
+            self.wires.queue.push(at, ScheduledEvent::Wake(node));
         }
     }
 

@@ -3,4 +3,4 @@
 
 pub mod recovery;
 pub mod scaling;
-pub mod site;
+pub mod testbed;

@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 use iswitch_figure::{Axis, Line, LineChart, Paint};
 use serde_json::{Value, json};
 
-use super::site::{Outcome, Run};
+use super::testbed::{Outcome, Run};
 use crate::contest::{Contest, Markdown, Progress, Row, Standings};
 use iswitch_harness::scratch;
 

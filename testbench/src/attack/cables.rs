@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use super::site::{Site, undisturbed};
+use super::testbed::{Testbed, undisturbed};
 use super::wire::{beside, is_for_switch, watch};
 use super::{Effort, Verdict};
 use crate::storm::Storm;
@@ -15,9 +15,9 @@ const COPIES_MAX: usize = 4096;
 const MOVES: u8 = 3;
 
 pub(super) fn second_cable(effort: &Effort) -> Verdict {
-    let site = Site::new();
-    let daemon = site.daemon(&[]);
-    let (worker, attacker) = (&site.star.workers[0], site.attacker());
+    let testbed = Testbed::new();
+    let daemon = testbed.daemon(&[]);
+    let (worker, attacker) = (&testbed.star.workers[0], testbed.attacker());
     let copy = |is_over: &AtomicBool| {
         let (frames, copies) = sync_channel(COPIES_MAX);
         std::thread::scope(|scope| {
@@ -26,7 +26,7 @@ pub(super) fn second_cable(effort: &Effort) -> Verdict {
             copier.join().expect("the copier must not panic")
         })
     };
-    let (rounds, copied) = beside(copy, || undisturbed(site.workers(&daemon, ""), effort));
+    let (rounds, copied) = beside(copy, || undisturbed(testbed.workers(&daemon, ""), effort));
     daemon.stop();
     let rounds = rounds?;
     if copied == 0 {
@@ -52,11 +52,11 @@ fn copy_to(copies: &Receiver<Vec<u8>>) -> u64 {
 }
 
 pub(super) fn other_mac(effort: &Effort) -> Verdict {
-    let site = Site::new();
-    let daemon = site.daemon(&[]);
-    let workers = site.workers(&daemon, "");
+    let testbed = Testbed::new();
+    let daemon = testbed.daemon(&[]);
+    let workers = testbed.workers(&daemon, "");
     for number in 0..MOVES {
-        move_to(&site.star.workers[0], number);
+        move_to(&testbed.star.workers[0], number);
         std::thread::sleep(effort.duration / 2);
         daemon.wait_for_results();
     }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use super::site::{Site, undisturbed};
+use super::testbed::{Testbed, undisturbed};
 use super::{Effort, Verdict};
 use iswitch_harness::netns::SWITCH_ADDRESS;
 
@@ -16,12 +16,12 @@ const CONNECTIONS: usize = 400;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) fn silent(effort: &Effort) -> Verdict {
-    let site = Site::new();
+    let testbed = Testbed::new();
     let metrics = SocketAddr::from((SWITCH_ADDRESS, METRICS_PORT));
-    let daemon = site.daemon(&["--metrics", &metrics.to_string()]);
-    let workers = site.workers(&daemon, "");
+    let daemon = testbed.daemon(&["--metrics", &metrics.to_string()]);
+    let workers = testbed.workers(&daemon, "");
     let control = daemon.control_socket();
-    let silent = site.attacker().enter(|| {
+    let silent = testbed.attacker().enter(|| {
         let mut silent = Vec::new();
         for _ in 0..CONNECTIONS {
             // A refused connection serves the purpose as well.
@@ -36,7 +36,7 @@ pub(super) fn silent(effort: &Effort) -> Verdict {
     let rounds = undisturbed(workers, effort)?;
     let open = (silent.len(), questions.len());
     drop((silent, questions));
-    let answered = site.attacker().enter(|| wait_for_page(metrics));
+    let answered = testbed.attacker().enter(|| wait_for_page(metrics));
     // Panics if the daemon does not answer.
     daemon.counters();
     daemon.stop();

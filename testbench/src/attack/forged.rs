@@ -13,7 +13,7 @@ use iswitch_protocol::{Round, Seg, SegmentIndex};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::site::{Host, JOB, Site, WORKERS, undisturbed};
+use super::testbed::{Host, JOB, Testbed, WORKERS, undisturbed};
 use super::wire::{beside, is_answer, recorded};
 use super::{Effort, Verdict};
 use crate::neighbour::member::{ALL, first};
@@ -120,8 +120,8 @@ fn kinds(job: u32, round: Round) -> impl Iterator<Item = Packet> {
 }
 
 /// Sends frames from the attacker's port of the switch.
-fn send(site: &Site, frames: &[Vec<u8>], pause: Duration) {
-    site.attacker().enter(|| {
+fn send(testbed: &Testbed, frames: &[Vec<u8>], pause: Duration) {
+    testbed.attacker().enter(|| {
         let mut sender = Storm::open(1).expect("the attacker's interface must open");
         for frame in frames {
             sender.send_frame(frame).expect("the frame must be sent");
@@ -131,13 +131,13 @@ fn send(site: &Site, frames: &[Vec<u8>], pause: Duration) {
 }
 
 /// Sends packets in the name of a host, and returns the bytes of the answers that reach it per byte of those packets.
-fn amplification(site: &Site, victim: &Host<'_>, packet: &Packet) -> f64 {
+fn amplification(testbed: &Testbed, victim: &Host<'_>, packet: &Packet) -> f64 {
     let frames = vec![packet.from(victim.mac, SocketAddrV4::new(victim.address, PORT)); REPEATS];
     let sent: usize = frames.iter().map(Vec::len).sum();
     // A raw port answers to where a packet came from. If a cable leads to several hosts, the victim may be there.
     let (((), at_attacker), at_victim) = recorded(victim.namespace, || {
-        recorded(site.attacker(), || {
-            send(site, &frames, PAUSE);
+        recorded(testbed.attacker(), || {
+            send(testbed, &frames, PAUSE);
             std::thread::sleep(QUIET);
         })
     });
@@ -146,22 +146,22 @@ fn amplification(site: &Site, victim: &Host<'_>, packet: &Packet) -> f64 {
 }
 
 pub(super) fn reflection(effort: &Effort) -> Verdict {
-    let site = Site::new();
-    let victim = site.bystander();
+    let testbed = Testbed::new();
+    let victim = testbed.bystander();
     let mut worst = (0.0, String::new());
     for (kind, with_key) in [(PortKind::Raw, false), (PortKind::Raw, true), (PortKind::Udp, false)] {
         let (daemon, arguments) = if with_key {
-            (site.daemon_on(kind, &site.key_arguments()), site.keyed())
+            (testbed.daemon_on(kind, &testbed.key_arguments()), testbed.keyed())
         } else {
-            (site.daemon_on(kind, &[]), String::new())
+            (testbed.daemon_on(kind, &[]), String::new())
         };
         // A job whose results can be requested.
-        let workers = site.workers(&daemon, &arguments);
+        let workers = testbed.workers(&daemon, &arguments);
         let round = daemon.jobs()[0]["round"].as_u64().unwrap_or_default();
         let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
         let known = [JOB, JOB + 1].into_iter().flat_map(|job| kinds(job, Round::new(round as u32)));
         for packet in known.chain((0..effort.packets / 100).map(|_| random_packet(&mut random))) {
-            let ratio = amplification(&site, &victim, &packet);
+            let ratio = amplification(&testbed, &victim, &packet);
             if ratio > 1.0 {
                 let what = packet.what;
                 return Err(format!(
@@ -187,15 +187,15 @@ fn answers(daemon: &Daemon) -> u64 {
 }
 
 /// Sends frames to a switch without members, and expects that the switch answers none of them.
-fn expect_silence(site: &Site, frames: &[Vec<u8>]) -> Verdict {
-    let daemon = site.daemon(&[]);
+fn expect_silence(testbed: &Testbed, frames: &[Vec<u8>]) -> Verdict {
+    let daemon = testbed.daemon(&[]);
     let begin = answers(&daemon);
-    send(site, frames, PAUSE);
+    send(testbed, frames, PAUSE);
     std::thread::sleep(QUIET);
     let answered = answers(&daemon) - begin;
     // The switch is not silent for another reason: this panics if the switch does not answer a valid Join.
-    let host = SocketAddrV4::new(site.bystander().address, PORT);
-    send(site, &[control(1, 1, ControlBody::Join(join())).from(SENDER_MAC, host)], PAUSE);
+    let host = SocketAddrV4::new(testbed.bystander().address, PORT);
+    send(testbed, &[control(1, 1, ControlBody::Join(join())).from(SENDER_MAC, host)], PAUSE);
     daemon.wait_for_more("control_sent", begin + answered);
     daemon.stop();
     match answered {
@@ -205,8 +205,8 @@ fn expect_silence(site: &Site, frames: &[Vec<u8>]) -> Verdict {
 }
 
 pub(super) fn group_senders(_effort: &Effort) -> Verdict {
-    let site = Site::new();
-    let host = site.bystander().address;
+    let testbed = Testbed::new();
+    let host = testbed.bystander().address;
     let senders = [
         ([0xff; 6], host, PORT),
         ([1, 0, 0x5e, 0, 0, 1], host, PORT),
@@ -221,21 +221,21 @@ pub(super) fn group_senders(_effort: &Effort) -> Verdict {
         kinds(JOB, Round::default()).map(move |packet| packet.from(mac, sender))
     });
     let frames: Vec<_> = frames.collect();
-    expect_silence(&site, &frames)
+    expect_silence(&testbed, &frames)
 }
 
 pub(super) fn acks(effort: &Effort) -> Verdict {
-    let site = Site::new();
+    let testbed = Testbed::new();
     let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
     let frames = (0..effort.packets / 5).map(|_| {
         // From a host, or from the port of another switch.
         let port = if random.random_bool(0.5) { PORT } else { DEFAULT_PORT };
-        let sender = SocketAddrV4::new(site.bystander().address, port);
+        let sender = SocketAddrV4::new(testbed.bystander().address, port);
         let job = if random.random_bool(0.5) { JOB } else { random.next_u32() };
         control(job, random.next_u32(), ControlBody::Ack(ack())).from(SENDER_MAC, sender)
     });
     let frames: Vec<_> = frames.collect();
-    expect_silence(&site, &frames)
+    expect_silence(&testbed, &frames)
 }
 
 /// Returns the addresses of the members of the only job, as an operator sees them.
@@ -247,20 +247,20 @@ fn members(daemon: &Daemon) -> Vec<SocketAddrV4> {
 
 /// Lets workers with the key aggregate while the attacker sends the packets of `forge` in the name of a random member.
 fn against_members(
-    site: &Site,
+    testbed: &Testbed,
     effort: &Effort,
     options: &str,
     forge: impl Fn(&mut ChaCha8Rng) -> Packet + Sync,
 ) -> Verdict {
-    let daemon = site.daemon_with_key();
-    let workers = site.workers(&daemon, &format!("{} {options}", site.keyed()));
+    let daemon = testbed.daemon_with_key();
+    let workers = testbed.workers(&daemon, &format!("{} {options}", testbed.keyed()));
     let members = members(&daemon);
     if members.len() != WORKERS {
         return Err(format!("{} members instead of {WORKERS}", members.len()));
     }
-    let hosts: Vec<_> = (0..WORKERS).map(|worker| site.host(worker)).collect();
+    let hosts: Vec<_> = (0..WORKERS).map(|worker| testbed.host(worker)).collect();
     let attack = |is_over: &AtomicBool| {
-        site.attacker().enter(|| {
+        testbed.attacker().enter(|| {
             let mut sender = Storm::open(1).expect("the interface must open");
             let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
             let mut sent = 0_u64;
@@ -283,8 +283,8 @@ fn against_members(
 }
 
 pub(super) fn orders(effort: &Effort) -> Verdict {
-    let site = Site::new();
-    against_members(&site, effort, "", |random| {
+    let testbed = Testbed::new();
+    against_members(&testbed, effort, "", |random| {
         let round = Round::new(random.next_u32() & 0xff_ffff);
         // Without tags, data is protected by port and address alone.
         of_kind(random.random_range(0..CONTROL_KINDS), JOB, round)
@@ -292,8 +292,8 @@ pub(super) fn orders(effort: &Effort) -> Verdict {
 }
 
 pub(super) fn random_bytes(effort: &Effort) -> Verdict {
-    let site = Site::new();
-    against_members(&site, effort, "--tag-data", random_packet)
+    let testbed = Testbed::new();
+    against_members(&testbed, effort, "--tag-data", random_packet)
 }
 
 /// Random bytes, or a packet of which some bits are others, or which is cut.

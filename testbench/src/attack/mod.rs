@@ -6,7 +6,7 @@ mod clients;
 mod forged;
 mod places;
 mod recorded;
-mod site;
+mod testbed;
 mod wire;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -154,10 +154,10 @@ impl Attack {
 
 fn neighbours(effort: &Effort) -> Verdict {
     let load = Load { workers: 2, floats: 10_119, seconds: effort.duration.as_secs_f64() };
-    let site = neighbour::Site::new(load.workers, PortKind::Raw);
+    let testbed = neighbour::Testbed::new(load.workers, PortKind::Raw);
     let mut slowest = (f64::INFINITY, "");
     for &attack in neighbour::Attack::VARIANTS {
-        let run = site.run(Some(attack), load)?;
+        let run = testbed.run(Some(attack), load)?;
         if !run.is_exact {
             return Err(format!("{attack}: a sum is wrong"));
         }

@@ -4,7 +4,7 @@ use std::net::SocketAddrV4;
 
 use iswitch_protocol::wire::{JoinRepr, Status};
 
-use super::site::{Site, undisturbed};
+use super::testbed::{Testbed, undisturbed};
 use super::{Effort, Verdict};
 use crate::neighbour::member::Member;
 
@@ -21,13 +21,13 @@ const SHORT_SEGMENT_FLOATS: u16 = 1;
 
 /// Lets members of other jobs join until the switch refuses them, and then lets workers with the key aggregate.
 fn beside(effort: &Effort, take: impl Fn(SocketAddrV4) -> Result<Vec<Member>, String> + Sync) -> Verdict {
-    let site = Site::new();
+    let testbed = Testbed::new();
     // One address stands for as many addresses as the attack needs.
-    let arguments = [&site.key_arguments()[..], &["--max-jobs-per-source", "64"]].concat();
-    let daemon = site.daemon(&arguments);
+    let arguments = [&testbed.key_arguments()[..], &["--max-jobs-per-source", "64"]].concat();
+    let daemon = testbed.daemon(&arguments);
     let switch = daemon.address();
-    let taken = site.attacker().enter(|| take(switch))?;
-    let workers = site.workers(&daemon, &site.keyed());
+    let taken = testbed.attacker().enter(|| take(switch))?;
+    let workers = testbed.workers(&daemon, &testbed.keyed());
     let rounds = undisturbed(workers, effort)?;
     let jobs = taken.len();
     drop(taken);

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::site::{Host, Site, undisturbed};
+use super::testbed::{Host, Testbed, undisturbed};
 use super::wire::{beside, is_answer, recorded};
 use super::{Effort, Verdict};
 use crate::storm::Storm;
@@ -11,12 +11,12 @@ use iswitch_harness::netns::{Namespace, Star, WORKER_INTERFACE};
 /// Records what one worker sends or receives while a job aggregates, and replays it to the same job later and to the
 /// next job.
 fn replay(effort: &Effort, are_results: bool) -> Verdict {
-    let site = Site::new();
-    let daemon = site.daemon_with_key();
-    let victim = site.host(0);
-    let options = format!("{} --tag-data", site.keyed());
+    let testbed = Testbed::new();
+    let daemon = testbed.daemon_with_key();
+    let victim = testbed.host(0);
+    let options = format!("{} --tag-data", testbed.keyed());
     let (first, mut frames) = recorded(victim.namespace, || {
-        let workers = site.workers(&daemon, &options);
+        let workers = testbed.workers(&daemon, &options);
         std::thread::sleep(effort.duration);
         workers
     });
@@ -26,12 +26,12 @@ fn replay(effort: &Effort, are_results: bool) -> Verdict {
     }
     // Results are replayed from the switch's end of the cable to the worker.
     let from = if are_results {
-        Cable { namespace: &site.star.switch, interface: Star::port(0) }
+        Cable { namespace: &testbed.star.switch, interface: Star::port(0) }
     } else {
-        Cable { namespace: site.attacker(), interface: WORKER_INTERFACE.to_owned() }
+        Cable { namespace: testbed.attacker(), interface: WORKER_INTERFACE.to_owned() }
     };
     let rounds = play(&from, &frames, || undisturbed(first, effort))?;
-    let second = site.workers(&daemon, &options);
+    let second = testbed.workers(&daemon, &options);
     let later = play(&from, &frames, || undisturbed(second, effort))?;
     daemon.stop();
     Ok(format!("{} packets replayed repeatedly beside {} rounds", frames.len(), rounds + later))

@@ -57,13 +57,13 @@ struct Cli {
 
 /// Additional traffic that arrives at the switch in a turn.
 #[derive(Clone, Copy, Debug)]
-enum Beside {
+enum BackgroundTraffic {
     /// No frames, or frames that are not for the switch.
     Calm(Option<Kind>),
     Storm,
 }
 
-impl fmt::Display for Beside {
+impl fmt::Display for BackgroundTraffic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Calm(None) => "no frames",
@@ -108,9 +108,11 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     // By then, the memory of both rounds has been touched.
     daemon.wait_until_results(4 * u64::from(cli.floats.div_ceil(u32::from(DEFAULT_SEGMENT_FLOATS))));
     let rss_before_kib = daemon.process.rss_kib();
-    let calm = Beside::Calm(cli.decoy.then_some(Kind::Decoy));
-    let standings = Contest::new([calm, Beside::Storm], cli.turns as usize)
-        .try_hold(&Progress::new(), |beside, turn| measure(cli, &daemon, attacker, *beside, turn.index))?;
+    let calm = BackgroundTraffic::Calm(cli.decoy.then_some(Kind::Decoy));
+    let standings = Contest::new([calm, BackgroundTraffic::Storm], cli.turns as usize)
+        .try_hold(&Progress::new(), |background, turn| {
+            measure(cli, &daemon, attacker, *background, turn.index)
+        })?;
     let rss_after_kib = daemon.process.rss_kib();
     let drops = daemon.counters()["drops"].clone();
     let results = group.results(Duration::from_secs_f64(seconds) + SOON);
@@ -137,17 +139,17 @@ fn measure(
     cli: &Cli,
     daemon: &Daemon,
     attacker: &Namespace,
-    beside: Beside,
+    background: BackgroundTraffic,
     turn: usize,
 ) -> anyhow::Result<Run> {
     let joins = (cli.joins / cli.turns).max(1);
     let (begin, before) = (Instant::now(), daemon.results());
-    match beside {
-        Beside::Calm(None) => {
+    match background {
+        BackgroundTraffic::Calm(None) => {
             std::thread::sleep(Duration::from_secs_f64(joins as f64 / cli.rate as f64));
         }
-        Beside::Calm(Some(kind)) => send(cli, attacker, kind, joins, turn)?,
-        Beside::Storm => send(cli, attacker, Kind::Join, joins, turn)?,
+        BackgroundTraffic::Calm(Some(kind)) => send(cli, attacker, kind, joins, turn)?,
+        BackgroundTraffic::Storm => send(cli, attacker, Kind::Join, joins, turn)?,
     }
     let seconds = begin.elapsed().as_secs_f64();
     let bits = (daemon.results() - before) as f64 * f64::from(DEFAULT_SEGMENT_FLOATS) * 32.0;

@@ -1,10 +1,10 @@
-//! Framework of all benchmarks: contenders take turns on one site, a seed shuffles the order of each turn, and every
+//! Framework of all benchmarks: contenders take turns on one testbed, a seed shuffles the order of each turn, and every
 //! figure is the median of the turns with the minimum and the maximum. The first contender is the reference.
 //!
 //! Machines are shared and noisy, so contenders are compared only within a turn: [`Row::ratio_to`] divides the runs of
 //! the same turn and returns the median of the ratios.
 
-mod crowd;
+mod actor_pool;
 pub mod latencies;
 pub mod markdown;
 pub mod progress;
@@ -18,7 +18,7 @@ use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 
-pub(crate) use crowd::Crowd;
+pub(crate) use actor_pool::ActorPool;
 pub use latencies::Latencies;
 pub use markdown::Markdown;
 pub use progress::Progress;

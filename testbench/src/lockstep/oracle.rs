@@ -64,19 +64,19 @@ impl Oracle {
         let repr = ControlRepr { job: self.job, request, body };
         let mut bytes = vec![0; repr.buffer_len()];
         repr.emit(&mut bytes);
-        self.take_in(from, Class::Control, &bytes);
+        self.receive(from, Class::Control, &bytes);
         if self.challenge.take().is_some_and(|challenge| answer_challenge(&mut bytes, &challenge)) {
-            self.take_in(from, Class::Control, &bytes);
+            self.receive(from, Class::Control, &bytes);
         }
         bytes
     }
 
     /// Passes a contribution to the core.
     pub(super) fn data(&mut self, from: SocketAddrV4, payload: &[u8]) {
-        self.take_in(from, Class::Data, payload);
+        self.receive(from, Class::Data, payload);
     }
 
-    fn take_in(&mut self, from: SocketAddrV4, class: Class, payload: &[u8]) {
+    fn receive(&mut self, from: SocketAddrV4, class: Class, payload: &[u8]) {
         self.now_ns += 1_000_000;
         let now = Instant::from_nanos(self.now_ns);
         self.switch.handle_datagrams(now, &endpoint(from), class, payload, payload.len());

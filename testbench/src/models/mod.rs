@@ -4,14 +4,14 @@
 
 pub mod contender;
 pub mod nginx;
-pub mod site;
 pub mod table;
+pub mod testbed;
 
 use crate::contest::{Contest, Latencies, Progress};
 
 pub use contender::Contender;
-pub use site::Site;
 pub use table::Table;
+pub use testbed::Testbed;
 
 /// Latencies of the actors of one turn, in milliseconds.
 #[derive(Clone, Copy, Debug)]
@@ -50,9 +50,9 @@ pub struct Load {
 ///
 /// # Panics
 /// If an actor does not receive the model.
-pub fn measure(site: &mut Site, contenders: &[Contender], load: Load, progress: &Progress) -> Table {
+pub fn measure(testbed: &mut Testbed, contenders: &[Contender], load: Load, progress: &Progress) -> Table {
     let title = format!("{} bytes", load.len_bytes);
     let contest = Contest::new(contenders.iter().copied(), load.turns).titled(title);
-    let standings = contest.hold(progress, |contender, _| site.read(*contender, load));
-    Table { load, rate: site.rate(), standings }
+    let standings = contest.hold(progress, |contender, _| testbed.read(*contender, load));
+    Table { load, rate: testbed.rate(), standings }
 }

@@ -62,7 +62,7 @@ pub struct Run {
 
 /// Namespaces for a victim and an attacker around a switch.
 #[derive(Debug)]
-pub struct Site {
+pub struct Testbed {
     star: Star,
     kind: PortKind,
 }
@@ -78,7 +78,7 @@ pub struct Target {
     pub control: std::path::PathBuf,
 }
 
-impl Site {
+impl Testbed {
     /// Creates the namespaces for this number of workers of the victim.
     ///
     /// # Panics
@@ -176,14 +176,14 @@ fn of_workers(workers: &[Finished]) -> Run {
 
 /// Condition that the victim runs under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beside {
+pub enum Condition {
     /// Without another job.
     Nobody,
     /// With an attacker.
     Attacker(Attack),
 }
 
-impl fmt::Display for Beside {
+impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nobody => f.write_str("alone"),
@@ -198,19 +198,19 @@ impl fmt::Display for Beside {
 /// If an attack cannot be carried out.
 ///
 /// # Panics
-/// As [`Site::run`].
+/// As [`Testbed::run`].
 pub fn measure(
-    site: &Site,
+    testbed: &Testbed,
     attacks: &[Attack],
     load: Load,
     turns: usize,
     progress: &Progress,
 ) -> Result<Table, String> {
     let row = |attack: &Attack| {
-        let contest = Contest::new([Beside::Nobody, Beside::Attacker(*attack)], turns);
-        let held = contest.titled(attack.name()).try_hold(progress, |beside, _| match beside {
-            Beside::Nobody => site.run(None, load),
-            Beside::Attacker(attack) => site.run(Some(*attack), load),
+        let contest = Contest::new([Condition::Nobody, Condition::Attacker(*attack)], turns);
+        let held = contest.titled(attack.name()).try_hold(progress, |condition, _| match condition {
+            Condition::Nobody => testbed.run(None, load),
+            Condition::Attacker(attack) => testbed.run(Some(*attack), load),
         });
         held.map(|standings| (*attack, standings))
     };

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Attack, Beside, Load, Run};
+use super::{Attack, Condition, Load, Run};
 use crate::contest::{Markdown, Spread, Standings};
 
 /// Runs under each attack, and runs of the victim alone in the same turns.
@@ -13,7 +13,7 @@ pub struct Table {
     /// Load of the victim.
     pub load: Load,
     /// For each attack, the runs alone and then those under attack.
-    pub rows: Vec<(Attack, Standings<Beside, Run>)>,
+    pub rows: Vec<(Attack, Standings<Condition, Run>)>,
 }
 
 /// Figures of one row.
@@ -26,7 +26,7 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(standings: &Standings<Beside, Run>) -> Self {
+    fn of(standings: &Standings<Condition, Run>) -> Self {
         let (alone, attacked) = (standings.reference(), &standings.rows[1]);
         Self {
             alone: alone.spread(|run| run.rounds_per_s),
@@ -85,7 +85,7 @@ impl Table {
 
     /// Returns the table as JSON.
     pub fn json(&self) -> Value {
-        let row = |(attack, standings): &(Attack, Standings<Beside, Run>)| {
+        let row = |(attack, standings): &(Attack, Standings<Condition, Run>)| {
             let Figures { alone, attacked, ratio, attacks_per_s, is_exact } = Figures::of(standings);
             json!({
                 "attack": attack.name(), "attacks_per_s": attacks_per_s.json(), "rounds_per_s_alone": alone.json(),

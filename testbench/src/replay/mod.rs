@@ -3,14 +3,14 @@
 
 pub mod contender;
 pub mod reverb;
-pub mod site;
 pub mod table;
+pub mod testbed;
 pub mod throughput;
 
 pub use contender::{Contender, Kind};
 pub use reverb::Reverb;
-pub use site::Site;
 pub use table::Table;
+pub use testbed::Testbed;
 
 use std::fmt;
 use std::time::Duration;
@@ -111,14 +111,14 @@ impl Load {
 
 /// Contender and number of actors that write to it; each such pair has its own turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crowded {
+pub struct LoadedContender {
     /// Contender that the actors write to.
     pub contender: Contender,
     /// Number of actors.
     pub actors: usize,
 }
 
-impl fmt::Display for Crowded {
+impl fmt::Display for LoadedContender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} actors, {}", self.actors, self.contender)
     }
@@ -128,13 +128,13 @@ impl fmt::Display for Crowded {
 ///
 /// # Panics
 /// If an insert fails.
-pub fn measure(site: &Site, contenders: &[Contender], load: &Load, progress: &Progress) -> Table {
+pub fn measure(testbed: &Testbed, contenders: &[Contender], load: &Load, progress: &Progress) -> Table {
     let pairs = contenders.iter().flat_map(|contender| {
-        load.actors.iter().map(|actors| Crowded { contender: *contender, actors: *actors })
+        load.actors.iter().map(|actors| LoadedContender { contender: *contender, actors: *actors })
     });
     let contest = Contest::new(pairs, load.turns).titled(format!("{} bytes", load.len_bytes));
-    let standings = contest.hold(progress, |Crowded { contender, actors }, turn| {
-        let run = site.write(*contender, load, *actors);
+    let standings = contest.hold(progress, |LoadedContender { contender, actors }, turn| {
+        let run = testbed.write(*contender, load, *actors);
         turn.report(run);
         run
     });

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use iswitch_figure::{Axis, Line, LineChart, Paint};
 use serde_json::{Value, json};
 
-use super::{Contender, Crowded, Kind, Load, Run};
+use super::{Contender, Kind, Load, LoadedContender, Run};
 use crate::contest::{Markdown, Row, Spread, Standings};
 use crate::peers::plot::tick_text;
 use crate::peers::series::bytes_text;
@@ -16,11 +16,11 @@ pub struct Table {
     /// Load of the measurements.
     pub load: Load,
     /// Runs of each contender and number of actors.
-    pub standings: Standings<Crowded, Run>,
+    pub standings: Standings<LoadedContender, Run>,
 }
 
 /// Rows of one contender, in ascending order of the number of actors.
-type Columns = [Row<Crowded, Run>];
+type Columns = [Row<LoadedContender, Run>];
 
 impl Table {
     /// Returns each contender with its rows.
@@ -64,7 +64,7 @@ impl Table {
 
     /// Returns the table as JSON.
     pub fn json(&self) -> Value {
-        let cell = |row: &Row<Crowded, Run>| {
+        let cell = |row: &Row<LoadedContender, Run>| {
             let of = |value: fn(&Run) -> f64| row.spread(value).json();
             json!({
                 "actors": row.contender.actors, "inserts": of(|run| run.inserts as f64),
@@ -87,7 +87,7 @@ impl Table {
     pub fn csv(&self) -> String {
         let mut text = String::new();
         let (len_bytes, bits_per_s) = (self.load.len_bytes, self.load.rate.bits_per_s);
-        for Row { contender: Crowded { contender, actors }, runs } in &self.standings.rows {
+        for Row { contender: LoadedContender { contender, actors }, runs } in &self.standings.rows {
             let (kind, shards) = (contender.kind.slug(), contender.shards);
             for (turn, Run { inserts, mean_ms, p50_ms, p99_ms }) in runs.iter().enumerate() {
                 let _ = writeln!(

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::reverb::{Reverb, Sampler};
-use crate::contest::{Contest, Crowd, Latencies, Markdown, Progress, Row, Spread, Standings};
+use crate::contest::{ActorPool, Contest, Latencies, Markdown, Progress, Row, Spread, Standings};
 use crate::peers::series::bytes_text;
 
 use iswitch_harness::binaries;
@@ -88,9 +88,9 @@ fn one_turn(pair: Pair, reverb: Option<&Reverb>, load: Load) -> Latencies {
         Latencies::printed([Process::spawn("actors", &mut command).wait_success(TURN_TIMEOUT)])
     } else {
         let scheme = if pair == Pair::Own { "http" } else { "reverb" };
-        let crowd =
-            Crowd { actors: load.actors, processes: 1, head_start: HEAD_START, timeout: TURN_TIMEOUT };
-        crowd.run(|| {
+        let actor_pool =
+            ActorPool { actors: load.actors, processes: 1, head_start: HEAD_START, timeout: TURN_TIMEOUT };
+        actor_pool.run(|| {
             let mut command = command(binaries::replay_writers());
             command.args(["--shards", &format!("{scheme}://{address}"), "--bytes", &bytes]);
             command.args(["--warm-up-s", &warm_up_s, "--measured-s", &measured_s]);

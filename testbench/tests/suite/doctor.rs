@@ -20,22 +20,22 @@ const SWITCH: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 1);
 const PORT: u16 = 7711;
 
 /// Worker and switch with a router between them.
-struct Site {
+struct Testbed {
     worker: Namespace,
     router: Namespace,
     switch: Namespace,
 }
 
-impl Site {
+impl Testbed {
     fn new() -> Self {
-        let site = Self {
+        let testbed = Self {
             worker: Namespace::new("doc-w"),
             router: Namespace::new("doc-r"),
             switch: Namespace::new("doc-s"),
         };
-        let ends = [(&site.worker, "r1", WORKER, "10.1.0.2"), (&site.switch, "r2", SWITCH, "10.2.0.2")];
+        let ends = [(&testbed.worker, "r1", WORKER, "10.1.0.2"), (&testbed.switch, "r2", SWITCH, "10.2.0.2")];
         for (end, port, address, gateway) in ends {
-            site.router.ip(&format!(
+            testbed.router.ip(&format!(
                 "link add {port} type veth peer name e0 netns {}\n\
                  addr add {gateway}/24 dev {port}\nlink set {port} up\n",
                 end.name()
@@ -46,9 +46,9 @@ impl Site {
             // GRO is off by default on such links, and doctor rightly reports that.
             end.run(["ethtool", "-K", "e0", "gro", "on"]);
         }
-        site.router.run(["sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"]);
-        site.worker.run(["ping", "-q", "-c", "1", "-w", "5", &SWITCH.to_string()]);
-        site
+        testbed.router.run(["sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"]);
+        testbed.worker.run(["ping", "-q", "-c", "1", "-w", "5", &SWITCH.to_string()]);
+        testbed
     }
 
     fn daemon(&self, arguments: &[&str]) -> Daemon {
@@ -150,17 +150,17 @@ fn nothing_is_wrong_with_a_set_up_that_works() {
     if !may_run("nothing_is_wrong_with_a_set_up_that_works") {
         return;
     }
-    let site = Site::new();
-    let _answerer = site.answerer();
+    let testbed = Testbed::new();
+    let _answerer = testbed.answerer();
     for arguments in [&[][..], &["--ordered"]] {
-        let daemon = site.daemon(arguments);
-        let findings = site.examine(&format!("--switch {SWITCH}:{PORT} --peer {SWITCH}"));
+        let daemon = testbed.daemon(arguments);
+        let findings = testbed.examine(&format!("--switch {SWITCH}:{PORT} --peer {SWITCH}"));
         assert_eq!(findings.wrong(), [""; 0], "{findings:#?}");
         assert!(findings.0.len() >= 17, "{findings:#?}");
         // On the switch's machine, doctor also checks the daemon.
         let socket = daemon.control_socket();
         let local = Findings::of(
-            site.switch.command(binaries::iswitchctl()),
+            testbed.switch.command(binaries::iswitchctl()),
             &format!("--socket {}", socket.display()),
         );
         assert_eq!(local.wrong(), [""; 0], "{local:#?}");
@@ -173,11 +173,11 @@ fn no_daemon_is_found() {
     if !may_run("no_daemon_is_found") {
         return;
     }
-    let site = Site::new();
-    site.examine_switch().are(&["reachable"], "no program has this UDP port open");
-    site.examine_peer().are(&["peer-reachable"], "no program has this UDP port open");
+    let testbed = Testbed::new();
+    testbed.examine_switch().are(&["reachable"], "no program has this UDP port open");
+    testbed.examine_peer().are(&["peer-reachable"], "no program has this UDP port open");
     let socket = "--socket /nonexistent/iswitchd.sock";
-    site.examine(socket).are(&["daemon"], "does not answer");
+    testbed.examine(socket).are(&["daemon"], "does not answer");
 }
 
 #[test]
@@ -185,10 +185,10 @@ fn a_firewall_that_drops_is_found() {
     if !may_run("a_firewall_that_drops_is_found") {
         return;
     }
-    let site = Site::new();
-    let daemon = site.daemon(&[]);
-    filter(&site.router, "forward", 0, "udp dport 7711 drop");
-    site.examine_switch().are(&["reachable"], "does not answer");
+    let testbed = Testbed::new();
+    let daemon = testbed.daemon(&[]);
+    filter(&testbed.router, "forward", 0, "udp dport 7711 drop");
+    testbed.examine_switch().are(&["reachable"], "does not answer");
     daemon.stop();
 }
 
@@ -197,10 +197,10 @@ fn a_firewall_of_this_machine_is_found() {
     if !may_run("a_firewall_of_this_machine_is_found") {
         return;
     }
-    let site = Site::new();
-    let daemon = site.daemon(&[]);
-    filter(&site.worker, "output", 0, "udp dport 7711 drop");
-    site.examine_switch().are(&["reachable"], "a firewall on this machine blocks the request");
+    let testbed = Testbed::new();
+    let daemon = testbed.daemon(&[]);
+    filter(&testbed.worker, "output", 0, "udp dport 7711 drop");
+    testbed.examine_switch().are(&["reachable"], "a firewall on this machine blocks the request");
     daemon.stop();
 }
 
@@ -209,15 +209,15 @@ fn a_missing_route_and_an_interface_that_is_down_are_found() {
     if !may_run("a_missing_route_and_an_interface_that_is_down_are_found") {
         return;
     }
-    let site = Site::new();
-    site.worker.ip("route del default\n");
-    site.examine_switch().are(&["reachable"], "no route to 10.2.0.1:7711");
-    site.worker.ip("link set e0 down\n");
-    site.examine("--interface e0").are(&["interface"], "e0 is down");
-    site.examine("--interface e7").are(&["interface"], "there is no interface e7");
-    site.worker.ip("link set e0 up\n");
-    site.router.ip("link set r1 down\n");
-    site.examine("--interface e0").are(&["interface"], "has no carrier");
+    let testbed = Testbed::new();
+    testbed.worker.ip("route del default\n");
+    testbed.examine_switch().are(&["reachable"], "no route to 10.2.0.1:7711");
+    testbed.worker.ip("link set e0 down\n");
+    testbed.examine("--interface e0").are(&["interface"], "e0 is down");
+    testbed.examine("--interface e7").are(&["interface"], "there is no interface e7");
+    testbed.worker.ip("link set e0 up\n");
+    testbed.router.ip("link set r1 down\n");
+    testbed.examine("--interface e0").are(&["interface"], "has no carrier");
 }
 
 #[test]
@@ -225,13 +225,13 @@ fn a_small_mtu_is_found_wherever_it_is() {
     if !may_run("a_small_mtu_is_found_wherever_it_is") {
         return;
     }
-    let site = Site::new();
-    let daemon = site.daemon(&[]);
-    let _answerer = site.answerer();
-    site.router.ip("link set r2 mtu 1400\n");
-    site.examine_switch().are(&["path-mtu"], "carries packets of 1400 bytes, expected 1500");
-    site.worker.ip("link set e0 mtu 1300\n");
-    site.examine_switch().are(&["interface-mtu", "path-mtu"], "e0 has an MTU of 1300 bytes");
+    let testbed = Testbed::new();
+    let daemon = testbed.daemon(&[]);
+    let _answerer = testbed.answerer();
+    testbed.router.ip("link set r2 mtu 1400\n");
+    testbed.examine_switch().are(&["path-mtu"], "carries packets of 1400 bytes, expected 1500");
+    testbed.worker.ip("link set e0 mtu 1300\n");
+    testbed.examine_switch().are(&["interface-mtu", "path-mtu"], "e0 has an MTU of 1300 bytes");
     daemon.stop();
 }
 
@@ -240,18 +240,18 @@ fn a_path_that_swallows_long_packets_is_found_and_measured() {
     if !may_run("a_path_that_swallows_long_packets_is_found_and_measured") {
         return;
     }
-    let site = Site::new();
-    let daemon = site.daemon(&[]);
-    let _answerer = site.answerer();
-    site.router.ip("link set r2 mtu 1400\n");
-    filter(&site.router, "output", 0, "icmp type destination-unreachable drop");
+    let testbed = Testbed::new();
+    let daemon = testbed.daemon(&[]);
+    let _answerer = testbed.answerer();
+    testbed.router.ip("link set r2 mtu 1400\n");
+    filter(&testbed.router, "output", 0, "icmp type destination-unreachable drop");
     let patience = "--timeout-ms 200";
-    let findings = site.examine(&format!("--switch {SWITCH}:{PORT} {patience}"));
+    let findings = testbed.examine(&format!("--switch {SWITCH}:{PORT} {patience}"));
     findings.are(&["path-mtu"], "packets longer than 1400 bytes are lost without an ICMP error");
     daemon.stop();
     // The limit is for one direction only; an interface MTU would apply to both.
-    site.router.ip("link set r2 mtu 1500\nroute change 10.1.0.0/24 dev r1 mtu lock 1400\n");
-    let findings = site.examine(&format!("--peer {SWITCH} {patience}"));
+    testbed.router.ip("link set r2 mtu 1500\nroute change 10.1.0.0/24 dev r1 mtu lock 1400\n");
+    let findings = testbed.examine(&format!("--peer {SWITCH} {patience}"));
     findings.are(&["peer-mtu-back"], "packets longer than 1400 bytes are lost without an ICMP error");
 }
 
@@ -260,23 +260,24 @@ fn a_tos_that_is_removed_is_found_in_either_direction() {
     if !may_run("a_tos_that_is_removed_is_found_in_either_direction") {
         return;
     }
-    let site = Site::new();
-    let daemon = site.daemon(&[]);
-    let _answerer = site.answerer();
-    bleach(&site.router, "ip saddr 10.2.0.1");
-    site.examine_switch().are(&["tos-control-back"], "answers sent with ToS 0x0c arrive with ToS 0x00");
-    site.examine_peer()
+    let testbed = Testbed::new();
+    let daemon = testbed.daemon(&[]);
+    let _answerer = testbed.answerer();
+    bleach(&testbed.router, "ip saddr 10.2.0.1");
+    testbed.examine_switch().are(&["tos-control-back"], "answers sent with ToS 0x0c arrive with ToS 0x00");
+    testbed
+        .examine_peer()
         .are(&["peer-control-back", "peer-data-back"], "sent with ToS 0x0c arrive with ToS 0x00");
-    site.router.run(["nft", "flush", "ruleset"]);
-    bleach(&site.router, "ip saddr 10.1.0.1");
-    site.examine_switch().are(&["reachable"], "does not answer");
-    site.examine_peer().are(
+    testbed.router.run(["nft", "flush", "ruleset"]);
+    bleach(&testbed.router, "ip saddr 10.1.0.1");
+    testbed.examine_switch().are(&["reachable"], "does not answer");
+    testbed.examine_peer().are(
         &["peer-control-there", "peer-data-there"],
         "sent with ToS 0x0c arrive at the peer with ToS 0x00",
     );
     // The daemon has noticed the fault too.
     let socket = format!("--socket {}", daemon.control_socket().display());
-    Findings::of(site.switch.command(binaries::iswitchctl()), &socket)
+    Findings::of(testbed.switch.command(binaries::iswitchctl()), &socket)
         .are(&["daemon-untagged"], "without an iSwitch ToS");
     daemon.stop();
 }
@@ -286,12 +287,12 @@ fn a_path_that_drops_the_tos_of_data_is_found() {
     if !may_run("a_path_that_drops_the_tos_of_data_is_found") {
         return;
     }
-    let site = Site::new();
-    let daemon = site.daemon(&[]);
-    let _answerer = site.answerer();
-    filter(&site.router, "forward", 0, "ip dscp 0x07 drop");
-    site.examine_switch().are(&["tos-data-there"], "packets with the data ToS 0x1c are not");
-    site.examine_peer().are(&["peer-data-there"], "packets with ToS 0x1c are not answered");
+    let testbed = Testbed::new();
+    let daemon = testbed.daemon(&[]);
+    let _answerer = testbed.answerer();
+    filter(&testbed.router, "forward", 0, "ip dscp 0x07 drop");
+    testbed.examine_switch().are(&["tos-data-there"], "packets with the data ToS 0x1c are not");
+    testbed.examine_peer().are(&["peer-data-there"], "packets with ToS 0x1c are not answered");
     daemon.stop();
 }
 
@@ -303,17 +304,17 @@ fn keys_that_do_not_fit_are_found() {
     let directory = tempfile::tempdir().unwrap();
     let [ours, theirs] = ["ours", "theirs"].map(|name| directory.path().join(name));
     [&ours, &theirs].into_iter().for_each(|path| key_file::create(path).unwrap());
-    let site = Site::new();
+    let testbed = Testbed::new();
     let examine = |key: Option<&Path>| {
         let key = key.map_or(String::new(), |path| format!(" --key-file {}", path.display()));
-        site.examine(&format!("--switch {SWITCH}:{PORT}{key}"))
+        testbed.examine(&format!("--switch {SWITCH}:{PORT}{key}"))
     };
-    let keyed = site.daemon(&["--key-file", theirs.to_str().unwrap()]);
+    let keyed = testbed.daemon(&["--key-file", theirs.to_str().unwrap()]);
     assert_eq!(examine(Some(&theirs)).wrong(), [""; 0]);
     examine(Some(&ours)).are(&["key"], "job 0 has a different key on the switch");
     examine(None).are(&["key"], "no --key-file was given here");
     keyed.stop();
-    let open = site.daemon(&[]);
+    let open = testbed.daemon(&[]);
     examine(Some(&ours)).are(&["key"], "has no key on the switch");
     open.stop();
 }
@@ -345,13 +346,13 @@ fn a_switch_of_another_version_is_found() {
     if !may_run("a_switch_of_another_version_is_found") {
         return;
     }
-    let site = Site::new();
+    let testbed = Testbed::new();
     let address = SocketAddrV4::new(SWITCH, PORT);
-    let socket = site.switch.enter(|| UdpSocket::bind(address, &Options::default()).unwrap());
+    let socket = testbed.switch.enter(|| UdpSocket::bind(address, &Options::default()).unwrap());
     let stop = AtomicBool::new(false);
     let findings = std::thread::scope(|scope| {
         scope.spawn(|| refuse_version(&socket, &stop));
-        let findings = site.examine_switch();
+        let findings = testbed.examine_switch();
         stop.store(true, Ordering::Relaxed);
         findings
     });
@@ -363,10 +364,10 @@ fn a_receive_buffer_that_is_too_small_is_found() {
     if !may_run("a_receive_buffer_that_is_too_small_is_found") {
         return;
     }
-    let site = Site::new();
+    let testbed = Testbed::new();
     // Root gets the buffer that it requests. Without the capability the system's limit applies, which is never that
     // high.
-    let mut command = site.worker.command("setpriv");
+    let mut command = testbed.worker.command("setpriv");
     command.args(["--bounding-set", "-all", "--inh-caps", "-all", "--ambient-caps", "-all"]);
     if is_root() {
         command.args(["--reuid", "65534", "--clear-groups"]);
@@ -380,9 +381,9 @@ fn offloads_that_are_off_are_found() {
     if !may_run("offloads_that_are_off_are_found") {
         return;
     }
-    let site = Site::new();
-    site.worker.run(["ethtool", "-K", "e0", "gro", "off", "tx", "off"]);
-    site.examine("--interface e0").are(&["offloads"], "e0 has no gro");
+    let testbed = Testbed::new();
+    testbed.worker.run(["ethtool", "-K", "e0", "gro", "off", "tx", "off"]);
+    testbed.examine("--interface e0").are(&["offloads"], "e0 has no gro");
 }
 
 #[test]
@@ -390,10 +391,10 @@ fn loss_on_the_way_is_found() {
     if !may_run("loss_on_the_way_is_found") {
         return;
     }
-    let site = Site::new();
-    let daemon = site.daemon(&[]);
-    filter(&site.router, "forward", 0, "numgen inc mod 4 0 drop");
-    let findings = site.examine(&format!("--switch {SWITCH}:{PORT} --timeout-ms 300"));
+    let testbed = Testbed::new();
+    let daemon = testbed.daemon(&[]);
+    filter(&testbed.router, "forward", 0, "numgen inc mod 4 0 drop");
+    let findings = testbed.examine(&format!("--switch {SWITCH}:{PORT} --timeout-ms 300"));
     findings.are(&["loss"], "requests unanswered");
     daemon.stop();
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use iswitch_harness::cluster::{Group, PortKind, SOON, costs, times, total};
 use iswitch_harness::process::Signal;
 use iswitch_harness::requirements::{networks_and, report, together};
-use iswitch_harness::tree::{Tower, Tree, TreeJob};
+use iswitch_harness::tree::{ThreeLevelTree, Tree, TreeJob};
 use serde_json::Value;
 
 /// Number of workers of each rack.
@@ -56,12 +56,12 @@ fn three_levels_of_switches_give_exact_sums() {
         return;
     }
     let _together = together();
-    let tower = Tower::new(&[&[2, 2], &[3, 2]]);
+    let tree = ThreeLevelTree::new(&[&[2, 2], &[3, 2]]);
     let rounds = 100;
     for kind in PortKind::ALL {
-        let levels = tower.start(kind);
+        let levels = tree.start(kind);
         let arguments = format!("--rounds {rounds}");
-        let results = Group::of(tower.workers(), levels[2][0].address(), &arguments).results(2 * SOON);
+        let results = Group::of(tree.workers(), levels[2][0].address(), &arguments).results(2 * SOON);
         assert_eq!(total(&results, "rounds"), WORKERS * rounds);
         // Each level carries one packet per child and segment.
         for (level, children) in [(0, 2), (1, 4), (2, WORKERS)] {

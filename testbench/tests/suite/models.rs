@@ -15,7 +15,7 @@ use iswitch_models::{
 };
 use iswitch_testbench::contest::{Progress, Row};
 use iswitch_testbench::models::nginx::Nginx;
-use iswitch_testbench::models::{Contender, Load, Site, measure};
+use iswitch_testbench::models::{Contender, Load, Testbed, measure};
 
 const LEN: usize = 1 << 20;
 const READERS: usize = 50;
@@ -144,10 +144,10 @@ fn model_reads_are_measured_from_learner_and_cells() {
         return;
     }
     let _alone = alone();
-    let mut site = Site::new(2, "0.5gbit".parse().unwrap(), true);
+    let mut testbed = Testbed::new(2, "0.5gbit".parse().unwrap(), true);
     let contenders = Contender::all(&[1, 2], true);
     let load = Load { actors: 12, len_bytes: 300_000, turns: 2 };
-    let table = measure(&mut site, &contenders, load, &Progress::silent());
+    let table = measure(&mut testbed, &contenders, load, &Progress::silent());
     report(&table.text());
     assert_eq!(table.standings.rows.len(), 5);
     for Row { contender, runs } in &table.standings.rows {

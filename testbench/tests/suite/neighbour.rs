@@ -3,7 +3,7 @@
 
 use iswitch_harness::cluster::PortKind;
 use iswitch_harness::requirements::{alone, networks_and, report};
-use iswitch_testbench::neighbour::{Attack, Load, Site};
+use iswitch_testbench::neighbour::{Attack, Load, Testbed};
 use strum::VariantArray as _;
 
 const LOAD: Load = Load { workers: 2, floats: 10_119, seconds: 1.0 };
@@ -17,11 +17,11 @@ fn no_neighbour_starves_a_job_or_changes_a_sum() {
         return;
     }
     let _alone = alone();
-    let site = Site::new(LOAD.workers, PortKind::Raw);
-    let alone = site.run(None, LOAD).unwrap_or_else(|error| panic!("{error}")).rounds_per_s;
+    let testbed = Testbed::new(LOAD.workers, PortKind::Raw);
+    let alone = testbed.run(None, LOAD).unwrap_or_else(|error| panic!("{error}")).rounds_per_s;
     // Limits on non-members may delay a joining worker among many forged Joins, so that attack is only measured.
     for attack in Attack::VARIANTS.iter().copied().filter(|attack| *attack != Attack::ForgedJoinsFirst) {
-        let run = site.run(Some(attack), LOAD).unwrap_or_else(|error| panic!("{error}"));
+        let run = testbed.run(Some(attack), LOAD).unwrap_or_else(|error| panic!("{error}"));
         let (attacks, rounds) = (run.attacks_per_s, run.rounds_per_s);
         report(&format!("{attack}: {attacks:.0} attacks/s, {rounds:.0} rounds/s, alone {alone:.0}"));
         assert!(attacks > 0.0, "{attack}: nothing was sent");

@@ -12,7 +12,7 @@ use iswitch_replay::table::NewItem;
 use iswitch_testbench::contest::{Progress, Row};
 use iswitch_testbench::replay::reverb::Sampler;
 use iswitch_testbench::replay::throughput::{self, Pair};
-use iswitch_testbench::replay::{Contender, Load, Reverb, Site, measure};
+use iswitch_testbench::replay::{Contender, Load, Reverb, Testbed, measure};
 use serde_json::{Value, json};
 
 /// Server, the client of this project, and Reverb's own client.
@@ -180,9 +180,9 @@ fn writes_to_replay_are_measured_in_shards_of_ours() {
     let rate = "0.5gbit".parse().unwrap();
     let least = Duration::from_millis(300);
     let load = Load { actors: vec![2, 12], len_bytes: 100_000, rate, turns: 2, least };
-    let site = Site::new(2, &load, reverb.as_ref());
+    let testbed = Testbed::new(2, &load, reverb.as_ref());
     let contenders = Contender::all(&[1, 2], reverb.is_some());
-    let table = measure(&site, &contenders, &load, &Progress::silent());
+    let table = measure(&testbed, &contenders, &load, &Progress::silent());
     report(&table.text());
     assert!(table.contenders().map(|(contender, _)| contender).eq(contenders.iter().copied()));
     for Row { contender, runs } in &table.standings.rows {

@@ -10,7 +10,7 @@ use iswitch_replay::table::NewItem;
 use serde::Serialize;
 
 use super::items::ItemFormat;
-use super::retry::Complaint;
+use super::retry::ProblemReport;
 use super::tables::{EPISODES, EXPERIENCE};
 use super::{ActorLearnerError, Job, Policy, PolicyFeed, episodes, refusal};
 use iswitch_learn::algorithms::TrainError;
@@ -123,15 +123,18 @@ impl Actor {
         let next = || policies.newest(stop).filter(|policy| !policy.finished && !stop.load(Relaxed));
         match (acting, *demand) {
             (RemoteActor::Steps(actor), _) => {
-                let mut teller =
-                    Teller { writer: episodes, reported_at: Instant::now(), untold: Tail::default() };
+                let mut reporter = StatisticsReporter {
+                    writer: episodes,
+                    reported_at: Instant::now(),
+                    unreported: Tail::default(),
+                };
                 let steps = ITEMS_PER_REQUEST.div_ceil(*environments);
                 while let Some(policy) = next() {
                     let items = step(actor.as_mut(), &policy, steps, format)?;
                     let tail = actor.take_tail();
                     counts.count(&tail);
                     inserts.submit(items, counts)?;
-                    teller.tell(&tail);
+                    reporter.tell(&tail);
                     each(counts);
                 }
             }
@@ -232,14 +235,14 @@ impl RolloutsOfActor {
 struct Inserts {
     writer: Writer,
     tickets: VecDeque<(Ticket, u64)>,
-    complaint: Complaint,
+    problem_report: ProblemReport,
     /// Whether an item has been stored, which proves that the shards accepted the credentials.
     is_proven: bool,
 }
 
 impl Inserts {
     fn new(writer: Writer) -> Self {
-        Self { writer, tickets: VecDeque::new(), complaint: Complaint::default(), is_proven: false }
+        Self { writer, tickets: VecDeque::new(), problem_report: ProblemReport::default(), is_proven: false }
     }
 
     /// Submits items. Waits until there is room, which applies backpressure to the actor.
@@ -266,7 +269,7 @@ impl Inserts {
             Ok(_) => {
                 counts.items += len;
                 self.is_proven = true;
-                self.complaint.over("items are stored again");
+                self.problem_report.over("items are stored again");
             }
             Err(error) => {
                 counts.failures += 1;
@@ -274,8 +277,8 @@ impl Inserts {
                     Some(refusal) if !self.is_proven => return Err(refusal),
                     // A token may be replaced during a run; shards and clients then have different tokens for a
                     // while.
-                    Some(refusal) => self.complaint.about("cannot store items", &refusal),
-                    None => self.complaint.about("cannot store items", &error),
+                    Some(refusal) => self.problem_report.about("cannot store items", &refusal),
+                    None => self.problem_report.about("cannot store items", &error),
                 }
             }
         }
@@ -284,18 +287,18 @@ impl Inserts {
 }
 
 /// Sends episode statistics at regular intervals.
-struct Teller<'a> {
+struct StatisticsReporter<'a> {
     writer: &'a Writer,
     reported_at: Instant,
-    untold: Tail,
+    unreported: Tail,
 }
 
-impl Teller<'_> {
+impl StatisticsReporter<'_> {
     fn tell(&mut self, tail: &Tail) {
-        self.untold.add_experience(tail);
+        self.unreported.add_experience(tail);
         if self.reported_at.elapsed() >= EPISODES_EVERY {
             self.reported_at = Instant::now();
-            let payload = episodes::to_bytes(&std::mem::take(&mut self.untold)).into();
+            let payload = episodes::to_bytes(&std::mem::take(&mut self.unreported)).into();
             // Learning does not depend on the statistics, so a failed insert is ignored.
             drop(self.writer.submit(vec![NewItem { priority: 1.0, version: 0, payload }]));
         }

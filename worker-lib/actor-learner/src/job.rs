@@ -9,7 +9,7 @@ use super::ActorLearnerError;
 use super::error::malformed;
 use super::policy::{PAUSE, reader};
 use super::refusal;
-use super::retry::Complaint;
+use super::retry::ProblemReport;
 use iswitch_learn::algorithms::remote::Demand;
 
 /// Version of the format of items and policies. Programs with different versions are incompatible.
@@ -88,14 +88,14 @@ impl Job {
             source,
         };
         let mut client = reader(Self::NAME, endpoints, credentials).map_err(io)?;
-        let mut complaint = Complaint::default();
+        let mut problem_report = ProblemReport::default();
         while !stop.load(Ordering::Relaxed) {
             match client.poll() {
                 Ok(Some(model)) => return Self::from_bytes(&model.bytes).map(Some),
                 Ok(None) => {}
                 Err(error) => match refusal::of_models(&error) {
                     Some(refusal) => return Err(refusal),
-                    None => complaint.about("waiting for a learner", &error),
+                    None => problem_report.about("waiting for a learner", &error),
                 },
             }
             std::thread::sleep(PAUSE);

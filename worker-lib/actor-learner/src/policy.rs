@@ -12,7 +12,7 @@ use iswitch_models::{BlockingModelClient, ClientOptions, Credentials, Endpoint, 
 
 use super::ActorLearnerError;
 use super::error::malformed;
-use super::retry::Complaint;
+use super::retry::ProblemReport;
 
 const MAGIC: [u8; 4] = *b"iSwP";
 const FORMAT: u32 = 1;
@@ -180,7 +180,7 @@ impl Shared {
     }
 
     fn follow(&self, mut client: BlockingModelClient, len: usize) {
-        let mut complaint = Complaint::default();
+        let mut problem_report = ProblemReport::default();
         while !self.stop.load(Relaxed) {
             let read = client.wait_newer(WAIT).map_err(ActorLearnerError::from);
             let policy =
@@ -195,11 +195,11 @@ impl Shared {
                     *self.lock() = Some(Arc::new(policy));
                     self.policies.fetch_add(1, Relaxed);
                     self.changed.notify_all();
-                    complaint.over("policies are received again");
+                    problem_report.over("policies are received again");
                 }
                 Err(error) => {
                     self.failures.fetch_add(1, Relaxed);
-                    complaint.about("cannot read a newer policy", &error);
+                    problem_report.about("cannot read a newer policy", &error);
                     std::thread::sleep(PAUSE);
                 }
             }

@@ -11,12 +11,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Warning about a persistent problem, limited in its rate.
 #[derive(Debug, Default)]
-pub(super) struct Complaint {
+pub(super) struct ProblemReport {
     since: Option<Instant>,
     reported_at: Option<Instant>,
 }
 
-impl Complaint {
+impl ProblemReport {
     pub(super) fn about(&mut self, what: &str, error: &dyn Display) {
         let lasts = self.since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE;
         if lasts && self.reported_at.is_none_or(|at| at.elapsed() >= EVERY) {

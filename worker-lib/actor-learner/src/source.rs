@@ -11,7 +11,7 @@ use iswitch_replay::client::{ClientConfig, Drawn, ItemKey};
 use serde::Serialize;
 
 use super::items::ItemFormat;
-use super::retry::Complaint;
+use super::retry::ProblemReport;
 use super::tables::{EPISODES, EXPERIENCE};
 use super::{ActorLearnerError, Policy, Publisher, episodes, refusal};
 use iswitch_learn::algorithms::TrainError;
@@ -398,14 +398,20 @@ struct Draws {
     /// Name of the items in messages.
     what: &'static str,
     waiting: VecDeque<Drawn>,
-    complaint: Complaint,
+    problem_report: ProblemReport,
     /// Whether a shard has answered, which proves that the shards accepted the credentials.
     is_proven: bool,
 }
 
 impl Draws {
     fn new(client: ReplayClient, what: &'static str) -> Self {
-        Self { client, what, waiting: VecDeque::new(), complaint: Complaint::default(), is_proven: false }
+        Self {
+            client,
+            what,
+            waiting: VecDeque::new(),
+            problem_report: ProblemReport::default(),
+            is_proven: false,
+        }
     }
 
     /// Draws up to `count` further items. Returns after a bounded time, even if it has drawn fewer or none.
@@ -414,13 +420,13 @@ impl Draws {
             Ok(drawn) => {
                 self.is_proven = true;
                 self.waiting.extend(drawn);
-                self.complaint.over(&format!("{} are received again", self.what));
+                self.problem_report.over(&format!("{} are received again", self.what));
             }
             Err(error) if error.is_timeout() => self.is_proven = true,
             Err(error) => {
                 let refusal = refusal::of_replay(&error);
                 let text = refusal.as_ref().map_or_else(|| error.to_string(), ToString::to_string);
-                self.complaint.about(&format!("cannot draw {}", self.what), &text);
+                self.problem_report.about(&format!("cannot draw {}", self.what), &text);
                 // A token may be replaced during a run; shards and clients then have different tokens for a while.
                 if refusal.is_some() && !self.is_proven {
                     let _ = shared.refused.set(text);
@@ -433,7 +439,7 @@ impl Draws {
     /// Counts an item that does not belong to this run.
     fn refuse(&mut self, error: &ActorLearnerError, shared: &Shared) {
         shared.malformed.fetch_add(1, Relaxed);
-        self.complaint.about("discarded an invalid item", error);
+        self.problem_report.about("discarded an invalid item", error);
     }
 }
 

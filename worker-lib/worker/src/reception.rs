@@ -112,7 +112,7 @@ impl RefusalCounters {
 
 /// A connection that has greeted, in blocking mode.
 #[derive(Debug)]
-pub struct Guest<const LEN: usize> {
+pub struct GreetedConnection<const LEN: usize> {
     /// Stream of the connection.
     pub stream: TcpStream,
     /// Address and port of the other side.
@@ -124,7 +124,7 @@ pub struct Guest<const LEN: usize> {
 /// A connection that has not greeted yet.
 #[derive(Debug)]
 struct Ungreeted<const LEN: usize> {
-    guest: Guest<LEN>,
+    greeted: GreetedConnection<LEN>,
     received: usize,
     since: Instant,
 }
@@ -184,11 +184,11 @@ impl<const LEN: usize> Reception<LEN> {
         &mut self,
         until: Option<Instant>,
         watched: &[BorrowedFd<'_>],
-    ) -> io::Result<Option<Guest<LEN>>> {
+    ) -> io::Result<Option<GreetedConnection<LEN>>> {
         loop {
             self.accept();
-            if let Some(guest) = self.read_greetings() {
-                return Ok(Some(guest));
+            if let Some(greeted) = self.read_greetings() {
+                return Ok(Some(greeted));
             }
             let now = Instant::now();
             if until.is_some_and(|until| now >= until) || self.wait(now, until, watched)? {
@@ -223,26 +223,26 @@ impl<const LEN: usize> Reception<LEN> {
         if self.ungreeted.len() >= MAX_UNGREETED
             && let Some(oldest) = self.ungreeted.pop_front()
         {
-            self.refusals.note(Refusal::Displaced, oldest.guest.peer, &Refusal::Displaced);
+            self.refusals.note(Refusal::Displaced, oldest.greeted.peer, &Refusal::Displaced);
         }
-        let guest = Guest { stream, peer, greeting: [0; LEN] };
-        self.ungreeted.push_back(Ungreeted { guest, received: 0, since: Instant::now() });
+        let greeted = GreetedConnection { stream, peer, greeting: [0; LEN] };
+        self.ungreeted.push_back(Ungreeted { greeted, received: 0, since: Instant::now() });
     }
 
     /// Returns the first connection whose greeting is complete, and closes those that are refused.
-    fn read_greetings(&mut self) -> Option<Guest<LEN>> {
+    fn read_greetings(&mut self) -> Option<GreetedConnection<LEN>> {
         let mut at = 0;
         while let Some(connection) = self.ungreeted.get_mut(at) {
             match connection.read(self.magic) {
                 Progress::Waiting => at += 1,
                 Progress::Complete => {
-                    let Some(Ungreeted { guest, .. }) = self.ungreeted.remove(at) else { continue };
-                    if guest.stream.set_nonblocking(false).is_ok() {
-                        return Some(guest);
+                    let Some(Ungreeted { greeted, .. }) = self.ungreeted.remove(at) else { continue };
+                    if greeted.stream.set_nonblocking(false).is_ok() {
+                        return Some(greeted);
                     }
                 }
                 Progress::Refused(reason) => {
-                    let peer = connection.guest.peer;
+                    let peer = connection.greeted.peer;
                     self.ungreeted.remove(at);
                     self.refusals.note(reason, peer, &reason);
                 }
@@ -258,7 +258,7 @@ impl<const LEN: usize> Reception<LEN> {
             self.waiting.push(*fd);
         }
         for connection in &self.ungreeted {
-            self.waiting.push(connection.guest.stream.as_fd());
+            self.waiting.push(connection.greeted.stream.as_fd());
         }
         if self.accept_from.is_none() {
             self.waiting.push(self.listener.as_fd());
@@ -273,7 +273,7 @@ impl<const LEN: usize> Reception<LEN> {
 impl<const LEN: usize> Ungreeted<LEN> {
     fn read(&mut self, magic: &[u8]) -> Progress {
         loop {
-            match self.guest.stream.read(&mut self.guest.greeting[self.received..]) {
+            match self.greeted.stream.read(&mut self.greeted.greeting[self.received..]) {
                 Ok(0) => return Progress::Refused(Refusal::Closed),
                 Ok(len) => self.received += len,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -281,7 +281,7 @@ impl<const LEN: usize> Ungreeted<LEN> {
                 Err(_) => return Progress::Refused(Refusal::Closed),
             }
             let known = self.received.min(magic.len());
-            if self.guest.greeting[..known] != magic[..known] {
+            if self.greeted.greeting[..known] != magic[..known] {
                 return Progress::Refused(Refusal::Foreign);
             }
             if self.received == LEN {
@@ -321,8 +321,8 @@ mod tests {
             assert!(reception.next(shortly, &[]).unwrap().is_none());
         }
         member.write_all(b"2").unwrap();
-        let guest = reception.next(Some(soon()), &[]).unwrap().unwrap();
-        assert_eq!((&guest.greeting, guest.peer), (b"magi12", member.local_addr().unwrap()));
+        let greeted = reception.next(Some(soon()), &[]).unwrap().unwrap();
+        assert_eq!((&greeted.greeting, greeted.peer), (b"magi12", member.local_addr().unwrap()));
         assert_eq!(reception.refusals().read().total(), 0);
     }
 

@@ -21,7 +21,7 @@ use iswitch_protocol::limits::{DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS};
 use iswitch_protocol::wire::Classifier;
 use iswitch_protocol::{Key, key_file};
 
-use crate::ask::{AskArgs, print};
+use crate::ask::{QueryArgs, print};
 use crate::tos::parse_tos;
 use finding::Report;
 use peer::PeerCheck;
@@ -88,7 +88,7 @@ pub(crate) struct DoctorArgs {
 const TRIES: u32 = 3;
 
 /// Runs all checks and prints the findings. The exit status is 1 if a check has failed.
-pub(crate) fn run(args: &DoctorArgs, control: &AskArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &DoctorArgs, control: &QueryArgs) -> anyhow::Result<ExitCode> {
     if let Some(address) = args.answer {
         echo::answer(address)?;
     }
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &DoctorArgs, control: &AskArgs) -> anyhow::Result<ExitCo
     Ok(if report.is_healthy(args.strict) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn examine(args: &DoctorArgs, control: &AskArgs, report: &mut Report) -> anyhow::Result<()> {
+fn examine(args: &DoctorArgs, control: &QueryArgs, report: &mut Report) -> anyhow::Result<()> {
     let switch = args.switch.as_deref().map(|name| resolve("--switch", name, None)).transpose()?;
     let peer = args.peer.as_deref().map(|name| resolve("--peer", name, Some(echo::ECHO_PORT))).transpose()?;
     let key = args.key_file.as_deref().map(read_key).transpose()?;
@@ -151,7 +151,7 @@ fn check_interface(args: &DoctorArgs, report: &mut Report, to: Option<SocketAddr
 }
 
 /// Checks the daemon of this machine, if there is one. If a control socket is given, the daemon must answer.
-fn check_daemon(report: &mut Report, control: &AskArgs) -> anyhow::Result<()> {
+fn check_daemon(report: &mut Report, control: &QueryArgs) -> anyhow::Result<()> {
     let path = match control.path() {
         Ok(path) if path.exists() || control.is_given() => path,
         _ => {

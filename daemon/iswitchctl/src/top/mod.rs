@@ -14,7 +14,7 @@ use iswitch_control::Request;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
-use crate::ask::AskArgs;
+use crate::ask::QueryArgs;
 use crate::view::View;
 use app::App;
 
@@ -39,7 +39,7 @@ fn parse_interval(text: &str) -> Result<f64, String> {
 }
 
 /// Shows the state of the daemon until the user quits.
-pub(crate) fn run(args: &TopArgs, ask: &AskArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &TopArgs, ask: &QueryArgs) -> anyhow::Result<ExitCode> {
     let mut app = App::default();
     // Asks before the terminal is changed, so that an error is printed on the normal screen.
     app.update(look(ask)?);
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &TopArgs, ask: &AskArgs) -> anyhow::Result<ExitCode> {
     outcome.map(|()| ExitCode::SUCCESS)
 }
 
-fn look(ask: &AskArgs) -> anyhow::Result<View> {
+fn look(ask: &QueryArgs) -> anyhow::Result<View> {
     serde_json::from_value(ask.ask(Request::Snapshot)?)
         .context("cannot parse the snapshot; install the same release of iswitchd and iswitchctl")
 }
@@ -58,7 +58,7 @@ fn follow(
     terminal: &mut DefaultTerminal,
     app: &mut App,
     interval: Duration,
-    ask: &AskArgs,
+    ask: &QueryArgs,
 ) -> anyhow::Result<()> {
     let mut next = Instant::now() + interval;
     loop {

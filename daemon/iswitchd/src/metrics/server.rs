@@ -119,7 +119,7 @@ impl Answer {
 }
 
 /// Pending request to the packet loop.
-struct Asked {
+struct PendingRequest {
     answer: Receiver<Arc<Snapshot>>,
     deadline: Instant,
 }
@@ -129,7 +129,7 @@ struct Clients {
     /// Clients, the oldest first.
     all: Vec<Client>,
     handle: Handle,
-    asked: Option<Asked>,
+    asked: Option<PendingRequest>,
 }
 
 fn serve(listener: &TcpListener, stopped: &UnixStream, handle: Handle) {
@@ -187,11 +187,11 @@ impl Clients {
     fn answer(&mut self, now: Instant) {
         if self.asked.is_none() && self.all.iter().any(Client::waits_for_page) {
             match self.handle.ask_snapshot() {
-                Ok(answer) => self.asked = Some(Asked { answer, deadline: now + ANSWER_TIMEOUT }),
+                Ok(answer) => self.asked = Some(PendingRequest { answer, deadline: now + ANSWER_TIMEOUT }),
                 Err(error) => return self.refuse(&error.to_string()),
             }
         }
-        let Some(Asked { answer, deadline }) = &self.asked else { return };
+        let Some(PendingRequest { answer, deadline }) = &self.asked else { return };
         match answer.try_recv() {
             Ok(snapshot) => {
                 let page: Arc<str> = render(&snapshot, log::dropped_lines()).into();

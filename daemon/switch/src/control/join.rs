@@ -10,7 +10,7 @@ use crate::event::{Departure, Event};
 use crate::ids::{JobIndex, MemberAt};
 use crate::job::{Dismissed, Member, Progress, Session};
 use crate::lifecycle;
-use crate::limiter::Asks;
+use crate::limiter::StrangerPacket;
 use crate::quota::create_job;
 use crate::reason::DropReason;
 use crate::reply::{self, Refusal, Request};
@@ -34,7 +34,7 @@ pub(super) fn handle_join(
         Freshness::Unproven { nonce } => {
             // Limit members here as well: replacing a member costs the other members time.
             let replaces = state.jobs.find_member(from).is_some();
-            if replaces && !state.limiter.admit(state.now, *from.peer.ip(), Asks::Control) {
+            if replaces && !state.limiter.admit(state.now, *from.peer.ip(), StrangerPacket::Control) {
                 return state.counters.count_drop(DropReason::RateLimited);
             }
             return reply::challenge(state, from, request, nonce, join);

@@ -14,7 +14,7 @@ use crate::event::{Departure, Event};
 use crate::ids::MemberAt;
 use crate::job::Divergence;
 use crate::keys::Seal;
-use crate::limiter::Asks;
+use crate::limiter::StrangerPacket;
 use crate::reason::DropReason;
 use crate::reply::{self, AnswerRoom, Refusal, Request};
 use crate::state::State;
@@ -27,7 +27,7 @@ pub(crate) fn handle_control(state: &mut State, from: &Endpoint, bytes: &[u8]) {
     // Admit a Join that answers a challenge even if a flood has used up the rate limit.
     let is_proven = member.is_none() && redeem_nonce(state, from, bytes);
     let is_limited = member.is_none() && !is_proven;
-    if is_limited && !state.limiter.admit(state.now, *from.peer.ip(), Asks::Control) {
+    if is_limited && !state.limiter.admit(state.now, *from.peer.ip(), StrangerPacket::Control) {
         return state.counters.count_drop(DropReason::RateLimited);
     }
     let packet = match ControlPacket::new_checked(bytes) {

@@ -261,7 +261,7 @@ impl World {
         assert_eq!(after.control_sent - before.control_sent, count(Class::Control));
         assert_eq!(after.data_sent - before.data_sent, count(Class::Data));
         for packets in &received {
-            self.take_in(&jobs, packets);
+            self.receive(&jobs, packets);
         }
         self.check_quota();
         received
@@ -283,7 +283,7 @@ impl World {
         received
     }
 
-    fn take_in(&mut self, jobs: &[JobStatus], packets: &Received) {
+    fn receive(&mut self, jobs: &[JobStatus], packets: &Received) {
         let Some(first) = packets.to.first() else { return };
         let goes_up = self.is_uplink(first);
         if packets.class == Class::Control {

@@ -96,7 +96,7 @@ impl World {
                 let range = RangeRepr { round: aggregate, first: 0, count: 1 };
                 self.protocol.order(self.now, ControlBody::FBcast(range));
             }
-            _ => self.protocol.tell_digest(aggregate, 7),
+            _ => self.protocol.send_digest(aggregate, 7),
         }
     }
 

@@ -150,7 +150,7 @@ impl Simulation<'_> {
         acting.next = Some(sum.aggregate.next());
         acting.model.iter_mut().zip(&sum.vector).for_each(|(x, sum)| *x = (*x + sum) % 1e6);
         acting.staleness.applied(number);
-        acting.protocol.tell_digest(sum.aggregate, digest(&acting.model));
+        acting.protocol.send_digest(sum.aggregate, digest(&acting.model));
         let known = self.aggregates.entry((acting.epoch, number)).or_default();
         match &known.sum {
             None => {

@@ -123,7 +123,7 @@ impl Simulation<'_> {
     }
 
     /// Starts stopped workers at once: all of them if `all` is set, otherwise those that are due to return later.
-    pub(super) fn start_gone(&mut self, all: bool) {
+    pub(super) fn start_stopped(&mut self, all: bool) {
         let now = self.now;
         for acting in self.workers.iter_mut().filter(|acting| !acting.is_running) {
             let is_soon = |returns: &Return| returns.at <= now.plus(JOIN_PATIENCE);

@@ -8,7 +8,7 @@ use super::super::process::{SwitchNode, Waiting, WorkerNode};
 use super::super::swarm::{Action, Node, Planned};
 use super::super::wires::Ends;
 use super::super::worker::{Request, Worker};
-use super::super::{Happening, JOB};
+use super::super::{JOB, ScheduledEvent};
 use super::{World, switch_node};
 
 /// Interval between two checks by the operator.
@@ -39,7 +39,7 @@ impl World<'_> {
             Action::Pause { node, duration } => {
                 self.report.pauses += 1;
                 self.process(node).pauses += 1;
-                self.wires.queue.push(self.now.plus(duration), Happening::Resume(node));
+                self.wires.queue.push(self.now.plus(duration), ScheduledEvent::Resume(node));
             }
             Action::TurnClock { node, by_us } => {
                 self.report.clock_jumps += 1;
@@ -76,12 +76,12 @@ impl World<'_> {
     fn crash_switch(&mut self, at: usize, restart_after: Duration) {
         self.checker.lost_switch();
         self.switches[at].crash();
-        self.wires.queue.push(self.now.plus(restart_after), Happening::StartSwitch(at));
+        self.wires.queue.push(self.now.plus(restart_after), ScheduledEvent::StartSwitch(at));
     }
 
     fn cut(&mut self, ends: Ends, up: bool, down: bool, duration: Duration) {
         self.wires.partition(ends, up, down, Link::block);
-        let end = Happening::Reconnect { ends, up, down };
+        let end = ScheduledEvent::Reconnect { ends, up, down };
         self.wires.queue.push(self.now.plus(duration), end);
     }
 
@@ -97,7 +97,7 @@ impl World<'_> {
     fn restart_worker(&mut self, worker: usize, after: Option<Duration>, new_port: bool) {
         if let Some(after) = after {
             self.workers[worker].will_start = true;
-            self.wires.queue.push(self.now.plus(after), Happening::StartWorker { worker, new_port });
+            self.wires.queue.push(self.now.plus(after), ScheduledEvent::StartWorker { worker, new_port });
         }
     }
 
@@ -130,12 +130,12 @@ impl World<'_> {
         self.wires.heal();
         let switches = 0..self.switches.len();
         for at in switches.clone() {
-            self.wires.queue.push(self.now, Happening::StartSwitch(at));
+            self.wires.queue.push(self.now, ScheduledEvent::StartSwitch(at));
         }
         for node in switches.map(switch_node).chain((0..self.workers.len()).map(Node::Worker)) {
             let process = self.process(node);
             process.pauses = process.pauses.min(1);
-            self.wires.queue.push(self.now, Happening::Resume(node));
+            self.wires.queue.push(self.now, ScheduledEvent::Resume(node));
         }
         let queue = &mut self.wires.queue;
         for (worker, node) in self.workers.iter_mut().enumerate() {
@@ -144,16 +144,16 @@ impl World<'_> {
                 worker.cancel_requests();
             }
             if node.will_start {
-                queue.push(self.now, Happening::StartWorker { worker, new_port: false });
+                queue.push(self.now, ScheduledEvent::StartWorker { worker, new_port: false });
             }
         }
         // The operator waits until the last late packet has arrived.
-        queue.push(self.now.plus(self.scenario.link.max_lifetime()), Happening::Operate);
+        queue.push(self.now.plus(self.scenario.link.max_lifetime()), ScheduledEvent::Operate);
     }
 
     /// Performs the operator's action for a job that cannot make progress by itself.
     pub(super) fn operate(&mut self) -> Result<(), Violation> {
-        self.wires.queue.push(self.now.plus(OPERATOR_INTERVAL), Happening::Operate);
+        self.wires.queue.push(self.now.plus(OPERATOR_INTERVAL), ScheduledEvent::Operate);
         let job = self.switches[0].job(JOB);
         if self.scenario.declared && job.as_ref().is_none_or(|job| !job.formed) {
             // The job starts with as many workers as it declared, so missing workers must return.

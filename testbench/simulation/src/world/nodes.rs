@@ -15,7 +15,7 @@ use super::super::swarm::{Node, Protection};
 use super::super::transcript::{describe, is_heartbeat};
 use super::super::wires::Direction;
 use super::super::worker::Options;
-use super::super::{Happening, JOB, keys};
+use super::super::{JOB, ScheduledEvent, keys};
 use super::{World, switch_node};
 
 /// Memory of a switch in addition to that for the vector.
@@ -307,7 +307,7 @@ impl World<'_> {
         let is_first = node.udp_port == 0;
         let quiet_until = node.ended_at.plus(quiet_time);
         if !is_first && !new_port && self.now < quiet_until {
-            let again = Happening::StartWorker { worker, new_port };
+            let again = ScheduledEvent::StartWorker { worker, new_port };
             self.wires.queue.push(quiet_until, again);
             return Ok(());
         }

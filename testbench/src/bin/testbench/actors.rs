@@ -7,7 +7,7 @@ use clap::Args;
 use iswitch_harness::requirements::programs;
 use iswitch_testbench::actors::recovery;
 use iswitch_testbench::actors::scaling::{CSV_HEAD, measure};
-use iswitch_testbench::actors::site::Run;
+use iswitch_testbench::actors::testbed::Run;
 use iswitch_testbench::contest::Progress;
 
 use crate::output::{exit, print, write};

@@ -6,7 +6,7 @@ use clap::Args;
 use iswitch_harness::requirements::networks_and;
 use iswitch_testbench::contest::Progress;
 use iswitch_testbench::models::table::CSV_HEAD;
-use iswitch_testbench::models::{Contender, Load, Site, measure};
+use iswitch_testbench::models::{Contender, Load, Testbed, measure};
 
 use crate::output::{Csv, Measured, exit};
 
@@ -48,13 +48,13 @@ fn try_run(options: &Options) -> Result<(), String> {
     let most = cells.iter().copied().max().unwrap_or_default();
     let measured = &options.measured;
     measured.output.prepare()?;
-    let mut site = Site::new(most, measured.rate, has_nginx);
+    let mut testbed = Testbed::new(most, measured.rate, has_nginx);
     let mut csv = Csv::new(measured.csv.as_deref(), CSV_HEAD);
     let progress = Progress::new();
     for kib in &options.kib {
         let (actors, turns) = (usize::from(options.actors), usize::from(measured.turns));
         let load = Load { actors, len_bytes: (*kib as usize) << 10, turns };
-        let table = measure(&mut site, &contenders, load, &progress);
+        let table = measure(&mut testbed, &contenders, load, &progress);
         measured.output.show(&table.text(), &table.json());
         csv.add(&table.csv())?;
         measured.output.draw(&table.slug(), &table.figure())?;

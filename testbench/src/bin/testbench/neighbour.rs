@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use iswitch_harness::cluster::PortKind;
 use iswitch_harness::requirements::networks_and;
 use iswitch_testbench::contest::Progress;
-use iswitch_testbench::neighbour::{Attack, Load, Site, measure};
+use iswitch_testbench::neighbour::{Attack, Load, Testbed, measure};
 use strum::VariantArray as _;
 
 use crate::output::{exit, print};
@@ -68,8 +68,8 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         Ports::Udp => PortKind::Udp,
     };
     let load = Load { workers, floats: options.floats, seconds: options.seconds };
-    let site = Site::new(workers, kind);
-    match measure(&site, attacks, load, options.turns.into(), &Progress::new()) {
+    let testbed = Testbed::new(workers, kind);
+    match measure(&testbed, attacks, load, options.turns.into(), &Progress::new()) {
         Ok(table) => {
             print(options.json, &table.text(), &table.json());
             ExitCode::from(u8::from(!table.is_exact()))

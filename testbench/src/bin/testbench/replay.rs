@@ -7,7 +7,7 @@ use clap::Args;
 use iswitch_harness::requirements::networks_and;
 use iswitch_testbench::contest::Progress;
 use iswitch_testbench::replay::table::CSV_HEAD;
-use iswitch_testbench::replay::{Contender, Load, Reverb, Site, measure, throughput};
+use iswitch_testbench::replay::{Contender, Load, Reverb, Testbed, measure, throughput};
 
 use crate::output::{Csv, Measured, exit};
 
@@ -92,8 +92,8 @@ fn measure_latency(options: &Options, reverb: Option<&Reverb>) -> Result<(), Str
             turns: usize::from(measured.turns),
             least: Duration::from_secs(u64::from(options.seconds)),
         };
-        let site = Site::new(most, &load, reverb);
-        let table = measure(&site, &contenders, &load, &progress);
+        let testbed = Testbed::new(most, &load, reverb);
+        let table = measure(&testbed, &contenders, &load, &progress);
         measured.output.show(&table.text(), &table.json());
         csv.add(&table.csv())?;
         measured.output.draw(&table.slug(), &table.figure())?;

@@ -19,7 +19,7 @@ use super::TrainError;
 use super::asynchronous::{LocalSide, Observer, REPORT_EVERY};
 use super::halves::LocalHalf;
 use super::replica::Replica;
-use iswitch::reception::{Guest, Reception, Refusal};
+use iswitch::reception::{GreetedConnection, Reception, Refusal};
 
 const MAGIC: [u8; 4] = *b"iSW2";
 const GREETING_LEN_BYTES: usize = 12;
@@ -195,12 +195,12 @@ fn lengths(greeting: [u8; GREETING_LEN_BYTES]) -> [u32; 2] {
 /// Answers a greeting. Returns the connection if it belongs to a worker of this job and the server is not full.
 fn admit<T>(
     reception: &Reception<GREETING_LEN_BYTES>,
-    guest: Guest<GREETING_LEN_BYTES>,
+    guest: GreetedConnection<GREETING_LEN_BYTES>,
     vector_len: usize,
     state: &Mutex<State<'_, '_>>,
     serving: &[T],
 ) -> Option<(TcpStream, SocketAddr)> {
-    let Guest { mut stream, peer, greeting: theirs } = guest;
+    let GreetedConnection { mut stream, peer, greeting: theirs } = guest;
     if serving.len() >= MAX_WORKERS {
         reception.refuse(Refusal::Full, peer, &format!("already serving {MAX_WORKERS} workers"));
         return None;
@@ -303,7 +303,7 @@ pub fn work(
             return Ok(sent);
         }
         if sent > 0 && !answer.applied {
-            local.is_untold(&vector);
+            local.keep_tail(&vector);
         }
         local.fill(&model, &mut vector)?;
         let send = stream

@@ -47,29 +47,29 @@ pub fn train(
 /// The local half of a worker, with the tail of a gradient that was not aggregated.
 pub(super) struct LocalSide {
     local: Box<dyn LocalHalf>,
-    untold: Tail,
+    unreported: Tail,
     stop: Arc<AtomicBool>,
 }
 
 impl LocalSide {
     pub(super) fn new(local: Box<dyn LocalHalf>, stop: Arc<AtomicBool>) -> Self {
-        Self { local, untold: Tail::default(), stop }
+        Self { local, unreported: Tail::default(), stop }
     }
 
     /// Overwrites `vector` with a gradient and its tail.
     pub(super) fn fill(&mut self, model: &[f32], vector: &mut [f32]) -> Result<(), TrainError> {
-        let untold = std::mem::take(&mut self.untold);
+        let unreported = std::mem::take(&mut self.unreported);
         let gradient_len = vector.len() - Tail::LEN;
         let mut tail = self.local.gradient(model, &mut vector[..gradient_len])?;
-        tail.add_experience(&untold);
+        tail.add_experience(&unreported);
         tail.stop = if self.stop.load(Ordering::Relaxed) { 1.0 } else { 0.0 };
         tail.write(vector);
         Ok(())
     }
 
     /// Keeps the tail of a vector that was not aggregated, to send its counts with the next vector.
-    pub(super) fn is_untold(&mut self, vector: &[f32]) {
-        self.untold = Tail::read(vector);
+    pub(super) fn keep_tail(&mut self, vector: &[f32]) {
+        self.unreported = Tail::read(vector);
         self.local.skipped();
     }
 }
@@ -80,7 +80,7 @@ impl LocalGradient for LocalSide {
     }
 
     fn skipped(&mut self, gradient: &[f32]) {
-        self.is_untold(gradient);
+        self.keep_tail(gradient);
     }
 }
 

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::config::RoutingConfig;
 use super::model::CnnModel;
 use super::network::{Queues, Shape};
-use super::training::{Learnt, Step, index};
+use super::training::{FitResult, Step, index};
 use super::trajectory::{Environment, Trajectory};
 use super::value::{ConvolutionalValue, LinearFit, LinearValue, change_queue, features, features_len};
 use iswitch_learn::algorithms::exact::{add_fixed, from_fixed, to_fixed};
@@ -25,7 +25,7 @@ pub(super) fn fit_linear(
     environments: &[Environment],
     value: &mut LinearValue,
     fit: &mut LinearFit,
-) -> Result<Learnt, StudyError> {
+) -> Result<FitResult, StudyError> {
     let config = step.config;
     let shape = config.shape()?;
     let mut own = LinearFit::new(shape);
@@ -38,7 +38,7 @@ pub(super) fn fit_linear(
     }
     step.group.sum(&mut numbers)?;
     own.sums_mut().zip(&numbers).for_each(|(sum, number)| *sum = from_fixed(*number));
-    let learnt = Learnt { states: own.states() as u64, explained: own.explained() };
+    let learnt = FitResult { states: own.states() as u64, explained: own.explained() };
     if config.pool_data {
         fit.sums_mut().zip(own.sums()).for_each(|(sum, new)| *sum += new);
     } else {
@@ -117,7 +117,7 @@ pub(super) fn fit_cnn(
     step: &mut Step<'_>,
     environments: &[Environment],
     model: &mut CnnModel,
-) -> Result<Option<Learnt>, StudyError> {
+) -> Result<Option<FitResult>, StudyError> {
     let (config, iteration) = (step.config, step.iteration);
     let CnnModel { value, adam, mean, deviation } = model;
     let own = step.group.own(config.environments);
@@ -160,7 +160,7 @@ pub(super) fn fit_cnn(
     let mut squares = [to_fixed(squares)];
     step.group.sum(&mut squares)?;
     let seen = (batches as usize * config.batch_each() * config.environments) as f64;
-    Ok(Some(Learnt { states: states as u64, explained: Some(1.0 - from_fixed(squares[0]) / seen) }))
+    Ok(Some(FitResult { states: states as u64, explained: Some(1.0 - from_fixed(squares[0]) / seen) }))
 }
 
 /// Minibatch of all workers, for one step of Adam.

@@ -12,7 +12,7 @@ use super::lockstep::Lockstep;
 use super::model::CnnModel;
 use super::network::Queues;
 use super::rates::Rates;
-use super::training::{Learnt, Step, index};
+use super::training::{FitResult, Step, index};
 use super::value::ConvolutionalValue;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::StudyError;
@@ -22,7 +22,7 @@ pub(super) fn use_network(
     step: &mut Step<'_>,
     rates: &Rates,
     model: &mut CnnModel,
-) -> Result<Option<Learnt>, StudyError> {
+) -> Result<Option<FitResult>, StudyError> {
     let (config, iteration) = (step.config, step.iteration);
     let CnnModel { value, adam, deviation, .. } = model;
     let own = step.group.own(config.environments);
@@ -66,7 +66,7 @@ pub(super) fn use_network(
         }
     }
     *value = lockstep.into_value();
-    Ok(Some(Learnt { states, explained: None }))
+    Ok(Some(FitResult { states, explained: None }))
 }
 
 /// Returns the target of each environment for the states of slot `ready`, in the units of the value network.

@@ -137,9 +137,9 @@ impl RoutingStudy {
         (config.slots_with_window() * config.environments) as u64
     }
 
-    fn learn(&mut self, step: &mut Step<'_>) -> Result<Option<Learnt>, StudyError> {
+    fn learn(&mut self, step: &mut Step<'_>) -> Result<Option<FitResult>, StudyError> {
         if step.iteration == 0 {
-            return Ok(Some(Learnt { states: 0, explained: None }));
+            return Ok(Some(FitResult { states: 0, explained: None }));
         }
         if let Some(best) = step.best.filter(|_| step.config.continue_best) {
             self.state.model.set_parameters(self.rates.shape(), best);
@@ -369,7 +369,7 @@ pub(super) fn index(config: &RoutingConfig, iteration: u64, environment: usize) 
 
 /// Result of a fit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Learnt {
+pub(super) struct FitResult {
     pub(super) states: u64,
     pub(super) explained: Option<f64>,
 }

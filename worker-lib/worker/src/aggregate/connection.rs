@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use iswitch_protocol::limits::FLOAT_LEN_BYTES;
 
 use super::AggregateError;
-use crate::reception::{GREETING_TIMEOUT, Guest, Reception, Refusal};
+use crate::reception::{GREETING_TIMEOUT, GreetedConnection, Reception, Refusal};
 
 const MAGIC: [u8; 4] = *b"iSW1";
 const HELLO_LEN_BYTES: usize = 16;
@@ -366,7 +366,7 @@ impl Forming {
         let Some(guest) = self.reception.next(Some(until), &watched).map_err(failed)? else {
             return Ok(None);
         };
-        let Guest { stream, peer, greeting } = guest;
+        let GreetedConnection { stream, peer, greeting } = guest;
         let Some(hello) = Hello::from_bytes(greeting) else { return Ok(None) };
         // The peer may have closed the connection already; its first use will report that.
         let _ = stream.set_nodelay(true);

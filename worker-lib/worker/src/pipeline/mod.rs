@@ -250,7 +250,7 @@ impl Shared<'_> {
             learner.staleness.applied(aggregate);
             self.note_admissions(&mut learner);
             if digest_interval > 0 && aggregate.is_multiple_of(digest_interval) {
-                self.worker.tell_digest(aggregate, digest(&learner.model));
+                self.worker.send_digest(aggregate, digest(&learner.model));
             }
             if flow.is_break() {
                 return Ok(());

@@ -12,8 +12,8 @@ use iswitch_socket::{Options, Received, UdpSocket};
 
 use super::auth::Authenticator;
 use super::join::{JoinError, JoinOptions};
-use super::landing::Landed;
 use super::requests::Requests;
+use super::scattered_receive::ScatteredReceive;
 use super::superframe::Frame;
 
 /// The socket, the clock and the receive buffer of a worker.
@@ -114,15 +114,16 @@ impl Link {
             .map(|(class, received)| (class, received.len, received.stride)))
     }
 
-    /// Works like [`Self::receive`], but places the floats of results directly in the sum, see [`Landed::receive`].
+    /// Works like [`Self::receive`], but places the floats of results directly in the sum, see
+    /// [`ScatteredReceive::receive`].
     pub(super) fn receive_into(
         &mut self,
         places: &mut [f32],
         segment_floats: usize,
-    ) -> io::Result<Option<(Class, Landed)>> {
+    ) -> io::Result<Option<(Class, ScatteredReceive)>> {
         let receive = |parts: &mut [IoSliceMut<'_>]| self.socket.recv_scattered(parts);
-        let outcome = Landed::receive(places, segment_floats, &mut self.recv_buffer, receive);
-        self.heard(outcome, |landed| landed.received)
+        let outcome = ScatteredReceive::receive(places, segment_floats, &mut self.recv_buffer, receive);
+        self.heard(outcome, |scattered| scattered.received)
     }
 
     /// Records the time and determines the class of what was received; returns `None` if nothing useful arrived.

@@ -348,7 +348,7 @@ impl WorkerProtocol {
     /// Returns the range of segments to which the next results are likely to belong, in order. None of these segments
     /// has a result, and the contents of the sums there are no longer needed. Returns `None` if there are no such
     /// segments.
-    pub(super) fn landing(&self) -> Option<Range<u32>> {
+    pub(super) fn expected_segments(&self) -> Option<Range<u32>> {
         let progress = self.current.filter(|progress| progress.part == Part::Contributes)?;
         let (first, end) = (progress.frontier, self.layout.segment_count());
         // Until the first result arrives, the sums are those of the previous round, which other members may still need.
@@ -360,29 +360,29 @@ impl WorkerProtocol {
     }
 
     /// Handles results whose floats are already in place: `segs` are the Segs of packets of `stride` bytes, the last of
-    /// `last_len` bytes, for the segments of [`Self::landing`]. Returns how many of them were as expected.
-    pub(super) fn handle_landed(
+    /// `last_len` bytes, for the segments of [`Self::expected_segments`]. Returns how many of them were as expected.
+    pub(super) fn handle_scattered(
         &mut self,
         now: Instant,
         segs: &[[u8; SEG_LEN_BYTES]],
         stride: usize,
         last_len: usize,
     ) -> usize {
-        let Some(landing) = self.landing() else { return 0 };
+        let Some(expected_segments) = self.expected_segments() else { return 0 };
         let before = self.remaining();
-        let mut landed = 0;
-        for (index, bytes) in landing.zip(segs) {
-            let len = if landed + 1 == segs.len() { last_len } else { stride };
+        let mut taken = 0;
+        for (index, bytes) in expected_segments.zip(segs) {
+            let len = if taken + 1 == segs.len() { last_len } else { stride };
             let seg = Seg::from_bytes(*bytes);
             let is_expected = seg.index.get() == index && len == self.layout.packet_len(seg.index);
             if !is_expected || !self.accepts(seg) {
                 break;
             }
             self.note_result(seg);
-            landed += 1;
+            taken += 1;
         }
         self.note_progress(now, before);
-        landed
+        taken
     }
 
     fn note_progress(&mut self, now: Instant, remaining_before: usize) {

@@ -14,8 +14,8 @@ use iswitch_protocol::{Instant, Round, VectorLayout};
 use super::attempt::Answer;
 use super::auth::Authenticator;
 use super::enrolment::{Enrolment, Joins};
-use super::landing::Landed;
 use super::protocol::{Failure, Finished, Membership, WorkerCounters, WorkerProtocol};
+use super::scattered_receive::ScatteredReceive;
 use super::superframe::Frame;
 
 pub use super::enrolment::{JoinProgress, SessionConfig};
@@ -216,37 +216,45 @@ impl Session {
     }
 
     /// Returns the part of the sums in which the floats of the next results are likely to belong, segment after
-    /// segment. A caller that receives into it must call [`Self::handle_landed`] next.
-    pub(super) fn landing(&mut self) -> Option<&mut [f32]> {
-        let places = self.landing_places()?;
-        self.sums.get_mut(places)
+    /// segment. A caller that receives into it must call [`Self::handle_received`] next.
+    pub(super) fn receive_buffer(&mut self) -> Option<&mut [f32]> {
+        let range = self.receive_range()?;
+        self.sums.get_mut(range)
     }
 
-    fn landing_places(&self) -> Option<Range<usize>> {
-        let landing = self.protocol.as_ref().filter(|_| self.is_in_rounds())?.landing()?;
+    fn receive_range(&self) -> Option<Range<usize>> {
+        let expected = self.protocol.as_ref().filter(|_| self.is_in_rounds())?.expected_segments()?;
         let size = usize::from(self.layout().segment_floats());
-        Some(landing.start as usize * size..(landing.end as usize * size).min(self.sums.len()))
+        Some(expected.start as usize * size..(expected.end as usize * size).min(self.sums.len()))
     }
 
     /// Works like [`Self::handle_datagrams`], with the same result, but through the code path that the driver uses.
     pub fn handle_scattered(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
         let segment_floats = usize::from(self.layout().segment_floats());
-        let Some(places) = self.landing() else { return self.handle_datagrams(now, class, payload, stride) };
+        let Some(floats) = self.receive_buffer() else {
+            return self.handle_datagrams(now, class, payload, stride);
+        };
         let mut rest = vec![0; payload.len()];
-        let landed = Landed::scatter(places, segment_floats, &mut rest, payload, stride);
-        self.handle_landed(now, class, &landed, &rest);
+        let scattered = ScatteredReceive::scatter(floats, segment_floats, &mut rest, payload, stride);
+        self.handle_received(now, class, &scattered, &rest);
     }
 
-    /// Handles data that was received into [`Self::landing`]; `rest` holds what did not fit there.
-    pub(super) fn handle_landed(&mut self, now: Instant, class: Class, landed: &Landed, rest: &[u8]) {
-        let (layout, stride) = (self.config().layout, landed.received.stride);
-        let (Some(places), Some(protocol)) = (self.landing_places(), &mut self.protocol) else { return };
-        let segs = if class == Class::Data { landed.segs(layout.full_packet_len()) } else { &[] };
-        let taken = protocol.handle_landed(now, segs, stride, landed.last_len());
+    /// Handles data that was received into [`Self::receive_buffer`]; `rest` holds what did not fit there.
+    pub(super) fn handle_received(
+        &mut self,
+        now: Instant,
+        class: Class,
+        scattered: &ScatteredReceive,
+        rest: &[u8],
+    ) {
+        let (layout, stride) = (self.config().layout, scattered.received.stride);
+        let (Some(range), Some(protocol)) = (self.receive_range(), &mut self.protocol) else { return };
+        let segs = if class == Class::Data { scattered.segs(layout.full_packet_len()) } else { &[] };
+        let taken = protocol.handle_scattered(now, segs, stride, scattered.last_len());
         self.follow(now);
-        if taken * stride < landed.received.len {
+        if taken * stride < scattered.received.len {
             let size = usize::from(layout.segment_floats());
-            let bytes = landed.gather(taken, &self.sums[places], size, rest);
+            let bytes = scattered.gather(taken, &self.sums[range], size, rest);
             self.handle_datagrams(now, class, &bytes, stride);
         }
     }

@@ -26,7 +26,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::reception::{Guest, Reception, Refusal, RefusalCounters, Refusals};
+use crate::reception::{GreetedConnection, Reception, Refusal, RefusalCounters, Refusals};
 
 /// First bytes of a connection; the last byte is the version of this exchange.
 const MAGIC: [u8; 8] = *b"iswstat1";
@@ -208,11 +208,11 @@ fn receive(
 
 fn admit(
     reception: &Reception<GREETING_LEN_BYTES>,
-    guest: Guest<GREETING_LEN_BYTES>,
+    guest: GreetedConnection<GREETING_LEN_BYTES>,
     job: u32,
     shared: &Arc<Shared>,
 ) {
-    let Guest { stream, peer, greeting } = guest;
+    let GreetedConnection { stream, peer, greeting } = guest;
     let [.., a, b, c, d] = greeting;
     let theirs = u32::from_le_bytes([a, b, c, d]);
     if theirs != job {

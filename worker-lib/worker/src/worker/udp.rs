@@ -282,7 +282,7 @@ impl Worker {
     fn receive(&mut self) -> io::Result<bool> {
         let segment_floats = usize::from(self.session.layout().segment_floats());
         let remaining = self.session.remaining();
-        let Some(places) = self.session.landing() else {
+        let Some(places) = self.session.receive_buffer() else {
             let Some((class, len, stride)) = self.link.receive()? else { return Ok(false) };
             let payload = &self.link.recv_buffer[..len];
             self.session.handle_datagrams(self.link.last_heard, class, payload, stride);
@@ -292,8 +292,10 @@ impl Worker {
             self.warmed = remaining;
             warm(places);
         }
-        let Some((class, landed)) = self.link.receive_into(places, segment_floats)? else { return Ok(false) };
-        self.session.handle_landed(self.link.last_heard, class, &landed, &self.link.recv_buffer);
+        let Some((class, scattered)) = self.link.receive_into(places, segment_floats)? else {
+            return Ok(false);
+        };
+        self.session.handle_received(self.link.last_heard, class, &scattered, &self.link.recv_buffer);
         Ok(true)
     }
 

@@ -259,15 +259,15 @@ impl Served {
         recv_buffer_bytes: usize,
     ) -> Result<Self, PortError> {
         let name = &interface.name;
-        let Prepared { link, epoll, sockets, facts } = prepared;
+        let Prepared { link, epoll, sockets, properties } = prepared;
         let count = sockets.len();
         let longest = interface.mtu_bytes + ETHERNET_HEADER_LEN_BYTES;
         let size = QueueSize::new(longest, recv_buffer_bytes / count.max(1));
-        let mut copy_modes = modes.copy_modes(facts.attach);
+        let mut copy_modes = modes.copy_modes(properties.attach);
         let mut queues = Vec::new();
         for (number, socket) in sockets.into_iter().enumerate() {
             let mut queue = Queue::new(socket, size).map_err(|error| cannot_share(name, error))?;
-            let index = facts.index as u32;
+            let index = properties.index as u32;
             let mode =
                 queue.bind(index, number as u32, &copy_modes).map_err(system(name, "bind a socket to it"))?;
             // All queues use the same copy mode.
@@ -275,15 +275,15 @@ impl Served {
             queues.push(queue);
         }
         let copy = copy_modes.first().map_or("", |mode| mode.name());
-        let mode = format!("xdp {} {copy}, queues: {count}", facts.attach.name());
-        if facts.is_software && facts.attach == AttachMode::Generic {
+        let mode = format!("xdp {} {copy}, queues: {count}", properties.attach.name());
+        if properties.is_software && properties.attach == AttachMode::Generic {
             tracing::warn!(
                 port = name,
                 "in generic mode, super-frames from senders on this machine arrive unsegmented and are dropped; run \
                  `ethtool -K IFACE tx-udp-segmentation off` on the interface at the other end of the link"
             );
         }
-        let (index, is_software) = (facts.index, facts.is_software);
+        let (index, is_software) = (properties.index, properties.is_software);
         Ok(Self { _link: link, queues, epoll, index, size, is_software, mode })
     }
 

@@ -37,12 +37,12 @@ pub(super) struct Prepared {
     pub(super) epoll: OwnedFd,
     /// Sockets, one for each receive queue.
     pub(super) sockets: Vec<OwnedFd>,
-    pub(super) facts: Facts,
+    pub(super) properties: InterfaceProperties,
 }
 
 /// Properties of a prepared interface.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub(super) struct Facts {
+pub(super) struct InterfaceProperties {
     /// Index of the interface.
     pub(super) index: libc::c_int,
     /// Where the program runs.
@@ -57,7 +57,7 @@ struct Answer {
     /// Number of the interface in the request.
     number: u8,
     /// Properties of the interface, with which descriptors are passed, or the reason of the failure.
-    outcome: Result<Facts, String>,
+    outcome: Result<InterfaceProperties, String>,
 }
 
 /// Description with which an interface can be prepared, also later or in another process.
@@ -91,7 +91,12 @@ impl XdpScript {
         let sockets = self.open_sockets(queues, map.as_fd()).map_err(system(name, "open AF_XDP sockets"))?;
         let epoll = watch(&sockets).map_err(system(name, "add its sockets to an epoll instance"))?;
         let is_software = device::is_software(interface, query);
-        Ok(Prepared { link, epoll, sockets, facts: Facts { index: interface.index, attach, is_software } })
+        Ok(Prepared {
+            link,
+            epoll,
+            sockets,
+            properties: InterfaceProperties { index: interface.index, attach, is_software },
+        })
     }
 
     fn attach(&self, interface: &Interface, map: BorrowedFd<'_>) -> Result<(OwnedFd, AttachMode), PortError> {
@@ -138,8 +143,8 @@ impl XdpScript {
             self.prepare(&interface, query.as_fd())
         };
         let (outcome, descriptors) = match prepare() {
-            Ok(Prepared { link, epoll, sockets, facts }) => {
-                (Ok(facts), [link, epoll].into_iter().chain(sockets).collect())
+            Ok(Prepared { link, epoll, sockets, properties }) => {
+                (Ok(properties), [link, epoll].into_iter().chain(sockets).collect())
             }
             Err(error) => (Err(error.to_string()), Vec::new()),
         };
@@ -193,13 +198,13 @@ impl XdpKeeper {
             let (answer, mut descriptors) = self.receive()?;
             // An answer with another number belongs to a request that timed out.
             if answer.number == self.number {
-                let facts = answer.outcome.map_err(io::Error::other)?;
+                let properties = answer.outcome.map_err(io::Error::other)?;
                 let mut next = || descriptors.pop_front().ok_or(io::ErrorKind::UnexpectedEof);
                 let (link, epoll) = (next()?, next()?);
                 if descriptors.is_empty() {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
-                return Ok(Prepared { link, epoll, sockets: descriptors.into(), facts });
+                return Ok(Prepared { link, epoll, sockets: descriptors.into(), properties });
             }
         }
     }

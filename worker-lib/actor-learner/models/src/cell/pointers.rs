@@ -119,7 +119,7 @@ impl Pointers {
             }
             return Ok(Known { manifest: Some(manifest), age });
         }
-        self.asker().refresh(&pointer).await;
+        self.refresher().refresh(&pointer).await;
         self.judge(&pointer)
     }
 
@@ -193,9 +193,9 @@ impl Pointers {
         pointer
     }
 
-    fn asker(&self) -> Asker {
+    fn refresher(&self) -> Refresher {
         let (sources, counters) = (Arc::clone(&self.sources), Arc::clone(&self.counters));
-        Asker { sources, counters, names: Arc::clone(&self.names), options: self.options.clone() }
+        Refresher { sources, counters, names: Arc::clone(&self.names), options: self.options.clone() }
     }
 
     fn refresh_beside(&self, pointer: &Arc<Pointer>) {
@@ -203,15 +203,15 @@ impl Pointers {
         if pointer.asking.try_lock().is_err() {
             return;
         }
-        let (asker, pointer) = (self.asker(), Arc::clone(pointer));
-        tokio::spawn(async move { asker.refresh(&pointer).await });
+        let (refresher, pointer) = (self.refresher(), Arc::clone(pointer));
+        tokio::spawn(async move { refresher.refresh(&pointer).await });
     }
 
     /// Watches upstream for new versions for as long as readers wait for them.
     fn watch(&self, pointer: &Arc<Pointer>) {
         if !pointer.is_watched.load(Ordering::Acquire) {
             // If another task already watches the pointer, this one ends.
-            tokio::spawn(self.asker().watch(Arc::clone(pointer)));
+            tokio::spawn(self.refresher().watch(Arc::clone(pointer)));
         }
     }
 }
@@ -221,14 +221,14 @@ fn lock(names: &Mutex<Names>) -> MutexGuard<'_, Names> {
 }
 
 /// Client of upstream, used in background tasks.
-struct Asker {
+struct Refresher {
     sources: Arc<Sources>,
     counters: Arc<Counters>,
     names: Arc<Mutex<Names>>,
     options: CellOptions,
 }
 
-impl Asker {
+impl Refresher {
     /// Asks upstream once. A concurrent caller uses the answer of the call in progress.
     async fn refresh(&self, pointer: &Arc<Pointer>) {
         let came = Instant::now();

@@ -3,7 +3,7 @@
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, IF_MATCH, IF_NONE_MATCH, IF_RANGE, RANGE};
 
-use super::range::{Asked, parse};
+use super::range::{RequestedRange, parse};
 
 /// Outcome of a request's conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +30,11 @@ pub(crate) fn judge(headers: &HeaderMap, etag: &str) -> Verdict {
 }
 
 /// Returns the requested part of the object. A range counts only if If-Range is absent or names this object.
-pub(crate) fn asked(headers: &HeaderMap, etag: &str, len_bytes: u64) -> Asked {
+pub(crate) fn asked(headers: &HeaderMap, etag: &str, len_bytes: u64) -> RequestedRange {
     let is_another = text(headers, IF_RANGE).is_some_and(|wanted| wanted.trim() != etag);
     match text(headers, RANGE) {
         Some(range) if !is_another => parse(&range, len_bytes),
-        _ => Asked::Whole,
+        _ => RequestedRange::Whole,
     }
 }
 
@@ -83,11 +83,14 @@ mod tests {
     #[test]
     fn a_range_of_another_object_is_the_whole() {
         let asked = |fields: &[_]| asked(&headers(fields), "\"a\"", 10);
-        assert_eq!(asked(&[(RANGE, "bytes=4-")]), Asked::Part(4..10));
-        assert_eq!(asked(&[(RANGE, "bytes=4-"), (IF_RANGE, "\"a\"")]), Asked::Part(4..10));
-        assert_eq!(asked(&[(RANGE, "bytes=4-"), (IF_RANGE, "\"b\"")]), Asked::Whole);
-        assert_eq!(asked(&[(RANGE, "bytes=4-"), (IF_RANGE, "W/\"a\"")]), Asked::Whole);
-        assert_eq!(asked(&[(RANGE, "bytes=4-"), (IF_RANGE, "Sun, 22 Nov 2026 20:00:00 GMT")]), Asked::Whole);
-        assert_eq!(asked(&[(IF_RANGE, "\"a\"")]), Asked::Whole);
+        assert_eq!(asked(&[(RANGE, "bytes=4-")]), RequestedRange::Part(4..10));
+        assert_eq!(asked(&[(RANGE, "bytes=4-"), (IF_RANGE, "\"a\"")]), RequestedRange::Part(4..10));
+        assert_eq!(asked(&[(RANGE, "bytes=4-"), (IF_RANGE, "\"b\"")]), RequestedRange::Whole);
+        assert_eq!(asked(&[(RANGE, "bytes=4-"), (IF_RANGE, "W/\"a\"")]), RequestedRange::Whole);
+        assert_eq!(
+            asked(&[(RANGE, "bytes=4-"), (IF_RANGE, "Sun, 22 Nov 2026 20:00:00 GMT")]),
+            RequestedRange::Whole
+        );
+        assert_eq!(asked(&[(IF_RANGE, "\"a\"")]), RequestedRange::Whole);
     }
 }

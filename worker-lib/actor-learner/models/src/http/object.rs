@@ -10,7 +10,7 @@ use hyper::{HeaderMap, Method, Response, StatusCode};
 
 use super::body::Body;
 use super::conditional::{self, Verdict};
-use super::range::Asked;
+use super::range::RequestedRange;
 use super::refusal::Refusal;
 use super::{CRC32C_HEADER, PUBLISHED_HEADER, VERSION_HEADER};
 use crate::Manifest;
@@ -58,12 +58,15 @@ pub(crate) fn answer(
     }
     let len_bytes = manifest.len_bytes;
     // HTTP defines ranges for GET only.
-    let asked =
-        if *method == Method::GET { conditional::asked(headers, &etag, len_bytes) } else { Asked::Whole };
+    let asked = if *method == Method::GET {
+        conditional::asked(headers, &etag, len_bytes)
+    } else {
+        RequestedRange::Whole
+    };
     let part = match asked {
-        Asked::Nothing => return Err(Refusal::RangeNotSatisfiable { len_bytes }),
-        Asked::Whole => 0..len_bytes,
-        Asked::Part(part) => {
+        RequestedRange::Nothing => return Err(Refusal::RangeNotSatisfiable { len_bytes }),
+        RequestedRange::Whole => 0..len_bytes,
+        RequestedRange::Part(part) => {
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
             let range = format!("bytes {}-{}/{len_bytes}", part.start, part.end - 1);
             insert(response.headers_mut(), CONTENT_RANGE, &range);

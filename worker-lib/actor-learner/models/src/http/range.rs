@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// Requested part of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum RequestedRange {
     /// The whole object: there is no range, there are several, or the field has another unit or is invalid. The RFC
     /// requires that the field is ignored in these cases.
     Whole,
@@ -15,11 +15,11 @@ pub(crate) enum Asked {
 }
 
 /// Parses the field for an object of `len_bytes` bytes.
-pub(crate) fn parse(field: &str, len_bytes: u64) -> Asked {
-    let Some((unit, range)) = field.split_once('=') else { return Asked::Whole };
-    let Some((first, last)) = range.trim().split_once('-') else { return Asked::Whole };
+pub(crate) fn parse(field: &str, len_bytes: u64) -> RequestedRange {
+    let Some((unit, range)) = field.split_once('=') else { return RequestedRange::Whole };
+    let Some((first, last)) = range.trim().split_once('-') else { return RequestedRange::Whole };
     if !unit.trim().eq_ignore_ascii_case("bytes") {
-        return Asked::Whole;
+        return RequestedRange::Whole;
     }
     match (position(first), position(last)) {
         (Some(Position::None), Some(Position::At(suffix_len))) => {
@@ -29,12 +29,12 @@ pub(crate) fn parse(field: &str, len_bytes: u64) -> Asked {
         (Some(Position::At(first)), Some(Position::At(last))) if first <= last => {
             part(first, last.saturating_add(1), len_bytes)
         }
-        _ => Asked::Whole,
+        _ => RequestedRange::Whole,
     }
 }
 
-fn part(start: u64, end: u64, len_bytes: u64) -> Asked {
-    if start < len_bytes { Asked::Part(start..end.min(len_bytes)) } else { Asked::Nothing }
+fn part(start: u64, end: u64, len_bytes: u64) -> RequestedRange {
+    if start < len_bytes { RequestedRange::Part(start..end.min(len_bytes)) } else { RequestedRange::Nothing }
 }
 
 enum Position {
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn ranges_are_those_of_the_rfc() {
-        let part = |start, end| Asked::Part(start..end);
+        let part = |start, end| RequestedRange::Part(start..end);
         for (field, asked) in [
             ("bytes=0-0", part(0, 1)),
             ("bytes=0-99", part(0, 100)),
@@ -69,18 +69,18 @@ mod tests {
             ("bytes=-1000", part(0, 100)),
             ("Bytes = 5-6", part(5, 7)),
             ("bytes=0-99999999999999999999", part(0, 100)),
-            ("bytes=100-", Asked::Nothing),
-            ("bytes=100-200", Asked::Nothing),
-            ("bytes=-0", Asked::Nothing),
-            ("bytes=99999999999999999999-", Asked::Nothing),
-            ("bytes=6-5", Asked::Whole),
-            ("bytes=-", Asked::Whole),
-            ("bytes=0-1,5-6", Asked::Whole),
-            ("bytes=a-b", Asked::Whole),
-            ("bytes=+1-2", Asked::Whole),
-            ("items=0-1", Asked::Whole),
-            ("bytes", Asked::Whole),
-            ("", Asked::Whole),
+            ("bytes=100-", RequestedRange::Nothing),
+            ("bytes=100-200", RequestedRange::Nothing),
+            ("bytes=-0", RequestedRange::Nothing),
+            ("bytes=99999999999999999999-", RequestedRange::Nothing),
+            ("bytes=6-5", RequestedRange::Whole),
+            ("bytes=-", RequestedRange::Whole),
+            ("bytes=0-1,5-6", RequestedRange::Whole),
+            ("bytes=a-b", RequestedRange::Whole),
+            ("bytes=+1-2", RequestedRange::Whole),
+            ("items=0-1", RequestedRange::Whole),
+            ("bytes", RequestedRange::Whole),
+            ("", RequestedRange::Whole),
         ] {
             assert_eq!(parse(field, 100), asked, "{field:?}");
         }
@@ -91,7 +91,7 @@ mod tests {
         fn any_field_gives_a_part_of_the_object(
             field in "(bytes=)?[0-9]{0,20}-?[0-9]{0,20}.{0,3}", len in 1_u64..1000
         ) {
-            if let Asked::Part(part) = parse(&field, len) {
+            if let RequestedRange::Part(part) = parse(&field, len) {
                 prop_assert!(part.start < part.end && part.end <= len, "{part:?}");
             }
         }

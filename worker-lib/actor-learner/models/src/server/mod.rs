@@ -169,11 +169,11 @@ async fn accept<H: Handler>(listener: Listener, shared: Arc<Shared<H>>) {
             Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
                 // Small responses are urgent here.
                 let _ = stream.set_nodelay(true);
-                spawn(&mut connections, &shared, |seat| serve_tcp(stream, Arc::clone(&shared), seat));
+                spawn(&mut connections, &shared, |slot| serve_tcp(stream, Arc::clone(&shared), slot));
             }),
             Listener::Unix(listener, _) => listener.accept().await.map(|(stream, _)| {
-                spawn(&mut connections, &shared, |seat| {
-                    serve(stream, Origin::Unix, Arc::clone(&shared), seat)
+                spawn(&mut connections, &shared, |slot| {
+                    serve(stream, Origin::Unix, Arc::clone(&shared), slot)
                 });
             }),
         };
@@ -188,35 +188,35 @@ async fn accept<H: Handler>(listener: Listener, shared: Arc<Shared<H>>) {
 fn spawn<H: Handler, F: Future<Output = ()> + Send + 'static>(
     connections: &mut JoinSet<()>,
     shared: &Arc<Shared<H>>,
-    serve: impl FnOnce(Seat) -> F,
+    serve: impl FnOnce(ConnectionSlot) -> F,
 ) {
     if let Ok(permit) = Arc::clone(&shared.connections).try_acquire_owned() {
-        connections.spawn(serve(Seat::Served(permit)));
+        connections.spawn(serve(ConnectionSlot::Served(permit)));
         return;
     }
     Counters::add(&shared.handler.counters().connections_refused, 1);
     if let Ok(permit) = Arc::clone(&shared.refusals).try_acquire_owned() {
-        connections.spawn(serve(Seat::Refused(permit)));
+        connections.spawn(serve(ConnectionSlot::Refused(permit)));
     }
 }
 
 /// Serves a TCP connection, after a handshake if TLS is enabled.
-async fn serve_tcp<H: Handler>(stream: TcpStream, shared: Arc<Shared<H>>, seat: Seat) {
+async fn serve_tcp<H: Handler>(stream: TcpStream, shared: Arc<Shared<H>>, slot: ConnectionSlot) {
     #[cfg(feature = "tls")]
     if let Some(tls) = &shared.options.access.tls {
         match timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
-            Ok(Ok(stream)) => return serve(stream, Origin::Tcp, shared, seat).await,
+            Ok(Ok(stream)) => return serve(stream, Origin::Tcp, shared, slot).await,
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
             Err(_) => tracing::debug!("a TLS handshake took too long"),
         }
         Counters::add(&shared.handler.counters().handshakes_failed, 1);
         return;
     }
-    serve(stream, Origin::Tcp, shared, seat).await;
+    serve(stream, Origin::Tcp, shared, slot).await;
 }
 
 /// Slot that a connection holds while it is open.
-enum Seat {
+enum ConnectionSlot {
     Served(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit),
     Refused(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit),
 }
@@ -225,13 +225,13 @@ async fn serve<H: Handler, S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     origin: Origin,
     shared: Arc<Shared<H>>,
-    seat: Seat,
+    slot: ConnectionSlot,
 ) {
     let counters = Arc::clone(shared.handler.counters());
     let _open = Open::new(&counters);
     let pace = Arc::new(Pace::new(shared.options.patience));
     let stream = TokioIo::new(Paced::new(stream, Arc::clone(&pace), Arc::clone(&counters)));
-    let is_refused = matches!(seat, Seat::Refused(_));
+    let is_refused = matches!(slot, ConnectionSlot::Refused(_));
     let service = service_fn(|request: Request<Incoming>| {
         let (shared, pace) = (Arc::clone(&shared), Arc::clone(&pace));
         async move {
@@ -256,7 +256,7 @@ async fn serve<H: Handler, S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     if let Err(error) = served {
         tracing::debug!(%error, "a connection ended");
     }
-    drop(seat);
+    drop(slot);
 }
 
 fn refuse_connection(limit: usize) -> Response<Body> {

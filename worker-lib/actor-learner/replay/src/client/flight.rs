@@ -24,7 +24,7 @@ struct State {
 }
 
 /// Slot of a request in flight, released when dropped.
-pub(super) struct Seat {
+pub(super) struct RequestSlot {
     flight: Arc<Flight>,
     pub(super) first_seq: u64,
 }
@@ -35,14 +35,14 @@ impl Flight {
     }
 
     /// Waits for a slot for a request of up to [`SEQ_WINDOW`] items.
-    pub(super) async fn enter(flight: &Arc<Self>, items: u64) -> Seat {
+    pub(super) async fn enter(flight: &Arc<Self>, items: u64) -> RequestSlot {
         loop {
             let left = flight.left.notified();
             tokio::pin!(left);
             // Enables the notification before the check, so that no release is missed.
             left.as_mut().enable();
             if let Some(first_seq) = flight.try_enter(items) {
-                return Seat { flight: Arc::clone(flight), first_seq };
+                return RequestSlot { flight: Arc::clone(flight), first_seq };
             }
             left.await;
         }
@@ -61,7 +61,7 @@ impl Flight {
     }
 }
 
-impl Drop for Seat {
+impl Drop for RequestSlot {
     fn drop(&mut self) {
         lock(&self.flight.state).requests.remove(&self.first_seq);
         self.flight.left.notify_waiters();

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tonic::{Code, Status};
 
 use super::error::{ClientError, is_certificate_rejected, is_failure_of_shard, with_causes};
-use super::flight::{Flight, Seat};
+use super::flight::{Flight, RequestSlot};
 use super::{Inner, ItemKey, ReplayClient, affinity};
 use crate::limits::SEQ_WINDOW;
 use crate::proto::{InsertRequest, InsertResponse, NewItem as NewItemMessage};
@@ -83,16 +83,16 @@ impl Writer {
             let _ = answer.send(Err(error));
             return Ticket(ticket);
         }
-        let seat = Flight::enter(&self.flight, items.len() as u64).await;
+        let slot = Flight::enter(&self.flight, items.len() as u64).await;
         let request = InsertRequest {
             table: self.table.clone(),
             actor: self.actor,
             session: self.session,
-            first_seq: seat.first_seq,
+            first_seq: slot.first_seq,
             items: items.into_iter().map(message).collect(),
             wait_ms: self.inner.wait_ms(),
         };
-        let attempt = Attempt::new(Arc::clone(&self.inner), Arc::clone(&self.preference), seat);
+        let attempt = Attempt::new(Arc::clone(&self.inner), Arc::clone(&self.preference), slot);
         tokio::spawn(async move {
             let stored = attempt.run(request).await;
             // The caller may have dropped the ticket.
@@ -126,13 +126,13 @@ struct Attempt {
     began: Instant,
     /// Time since which this shard may have stored the items without acknowledging them.
     uncertain: Option<Instant>,
-    _seat: Seat,
+    _seat: RequestSlot,
 }
 
 impl Attempt {
-    fn new(inner: Arc<Inner>, preference: Arc<[usize]>, seat: Seat) -> Self {
+    fn new(inner: Arc<Inner>, preference: Arc<[usize]>, slot: RequestSlot) -> Self {
         let began = Instant::now();
-        Self { inner, preference, at: 0, failures: 0, began, uncertain: None, _seat: seat }
+        Self { inner, preference, at: 0, failures: 0, began, uncertain: None, _seat: slot }
     }
 
     async fn run(mut self, mut request: InsertRequest) -> Result<Vec<ItemKey>, ClientError> {

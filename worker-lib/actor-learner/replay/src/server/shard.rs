@@ -175,7 +175,7 @@ impl Shard {
     pub(super) async fn snapshot(&self) -> Result<Snapshot, ShardError> {
         let store = self.store.as_ref().ok_or(ShardError::NoDirectory)?;
         let mut turn = store.turn.lock().await;
-        let (number, mendable) = match &self.journal {
+        let (number, recoverable_failures) = match &self.journal {
             Some(journal) => {
                 store.covered.store(journal.appended(), Relaxed);
                 journal.rotate().await
@@ -189,8 +189,8 @@ impl Shard {
         let written = tokio::task::spawn_blocking(write).await;
         let snapshot = written.map_err(|_| ShardError::Stopping)??;
         store.snapshots.fetch_add(1, Relaxed);
-        if let (Some(journal), Some(mendable)) = (&self.journal, mendable) {
-            journal.mend(mendable);
+        if let (Some(journal), Some(recoverable_failures)) = (&self.journal, recoverable_failures) {
+            journal.recover(recoverable_failures);
         }
         Ok(snapshot)
     }

@@ -74,7 +74,7 @@ pub(crate) struct Rotated {
 
 /// Failures from which a snapshot that starts now recovers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mendable(u64);
+pub(crate) struct RecoverableFailures(u64);
 
 impl Journal {
     /// Opens the journal at segment `number`.
@@ -136,12 +136,12 @@ impl Journal {
     /// Starts a segment, so that a snapshot started afterwards replaces everything before it. Waits until the earlier
     /// records are in their files or have been dropped. Otherwise, a file created later would escape the snapshot,
     /// which removes the replaced files.
-    pub(crate) async fn rotate(&self) -> (u64, Option<Mendable>) {
+    pub(crate) async fn rotate(&self) -> (u64, Option<RecoverableFailures>) {
         let rotated = self.begin_rotation();
         let mut progress = self.shared.progress.subscribe();
         // The sender lives as long as `self`.
         let _ = progress.wait_for(|progress| progress.done >= rotated.begun_at).await;
-        (rotated.number, self.mendable())
+        (rotated.number, self.recoverable_failures())
     }
 
     /// Queues the start of a segment.
@@ -155,22 +155,22 @@ impl Journal {
 
     /// Returns the failures from which a snapshot that starts now recovers, or `None` if the writer has no open
     /// segment.
-    pub(super) fn mendable(&self) -> Option<Mendable> {
+    pub(super) fn recoverable_failures(&self) -> Option<RecoverableFailures> {
         let progress = self.shared.progress.borrow();
-        progress.is_open.then_some(Mendable(progress.failures))
+        progress.is_open.then_some(RecoverableFailures(progress.failures))
     }
 
     /// Clears a failure after a snapshot that started after `mendable` was obtained, because it contains the records
     /// that the journal lost. Returns whether the journal works.
-    pub(crate) fn mend(&self, mendable: Mendable) -> bool {
-        let mend = |progress: &mut Progress| {
-            let is_repaired = progress.failure.is_some() && progress.failures == mendable.0;
+    pub(crate) fn recover(&self, recoverable_failures: RecoverableFailures) -> bool {
+        let recover = |progress: &mut Progress| {
+            let is_repaired = progress.failure.is_some() && progress.failures == recoverable_failures.0;
             if is_repaired {
                 progress.failure = None;
             }
             is_repaired
         };
-        if self.shared.progress.send_if_modified(mend) {
+        if self.shared.progress.send_if_modified(recover) {
             tracing::warn!("the journal is written again: a snapshot contains the missing records");
         }
         self.failure().is_none()

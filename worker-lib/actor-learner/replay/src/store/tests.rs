@@ -233,19 +233,19 @@ async fn what_cannot_be_written_is_not_durable_until_a_snapshot_has_it() {
     journal.durable(append_items(&journal, 1..=1)[0]).await.unwrap();
     // The next segment cannot be created because its file already exists.
     std::fs::write(path(&directory, 1), b"").unwrap();
-    let (_, mendable) = journal.rotate().await;
-    assert_eq!(mendable, None);
+    let (_, recoverable_failures) = journal.rotate().await;
+    assert_eq!(recoverable_failures, None);
     let lost = append_items(&journal, 2..=2)[0];
     let failure = journal.durable(lost).await.unwrap_err();
     assert!(failure.to_string().contains("cannot begin"), "{failure}");
     assert_eq!(journal.room().await, Err(failure.clone()));
     // The segment after it can be created, but does not contain the lost records.
-    let (number, mendable) = journal.rotate().await;
+    let (number, recoverable_failures) = journal.rotate().await;
     assert_eq!(journal.durable(lost).await, Err(failure));
     let table = Arc::new(Mutex::new(table()));
     (1..=2).for_each(|key| assert!(table.lock().unwrap().insert(item(key)).is_empty()));
     write_snapshot(&directory, number, &[table], &mut Pace::new(&mut || {})).unwrap();
-    assert!(journal.mend(mendable.unwrap()));
+    assert!(journal.recover(recoverable_failures.unwrap()));
     assert_eq!(journal.durable(lost).await, Ok(()));
     journal.durable(append_items(&journal, 3..=3)[0]).await.unwrap();
     drop(journal);

@@ -251,8 +251,8 @@ pub(in crate::algorithms) struct PpoLearner {
     /// Statistics of the rollout.
     statistics: Vec<f32>,
     /// Whether the statistics have yet to be sent, with the next gradient.
-    statistics_untold: bool,
-    tells_statistics: bool,
+    statistics_unsent: bool,
+    sends_statistics: bool,
 }
 
 impl PpoLearner {
@@ -265,8 +265,8 @@ impl PpoLearner {
             position: Position { epoch: config.epochs, number: 0 },
             streams,
             statistics: vec![0.0; layout.statistics_len()],
-            statistics_untold: false,
-            tells_statistics: false,
+            statistics_unsent: false,
+            sends_statistics: false,
             config: config.clone(),
             share,
             layout,
@@ -309,7 +309,7 @@ impl RolloutLearner for PpoLearner {
     fn begin(&mut self, statistics: &[f32]) {
         let _sampling = Phase::Sample.enter();
         self.statistics.copy_from_slice(statistics);
-        self.statistics_untold = true;
+        self.statistics_unsent = true;
         self.minibatches.begin(&mut self.buffer);
         normalise_advantages(&mut self.buffer);
         self.position = Position { epoch: 0, number: 0 };
@@ -321,15 +321,15 @@ impl RolloutLearner for PpoLearner {
         let (by_parameters, statistics) = gradient.split_at_mut(self.layout.parameters);
         let losses = self.minibatches.gradient(&self.config, parameters, by_parameters);
         statistics.fill(0.0);
-        self.tells_statistics = std::mem::take(&mut self.statistics_untold);
-        if self.tells_statistics {
+        self.sends_statistics = std::mem::take(&mut self.statistics_unsent);
+        if self.sends_statistics {
             statistics.copy_from_slice(&self.statistics);
         }
         [losses.policy, losses.value, losses.entropy, losses.approx_kl].map(|loss| loss as f32)
     }
 
     fn skipped(&mut self) {
-        self.statistics_untold |= self.tells_statistics;
+        self.statistics_unsent |= self.sends_statistics;
     }
 }
 

@@ -16,7 +16,7 @@ use iswitch_study::StudyError;
 use iswitch_study::Weights;
 
 /// Finished simulated run.
-struct Course {
+struct FinishedRun {
     /// Negative logarithm of the makespan.
     reward: f64,
     /// Work that failures undid beyond what was expected, as a share of all GPU-seconds. Its mean is 0 whatever the
@@ -53,7 +53,7 @@ fn explore(
     episode: &Episode,
     (net, parameters): (&SharedNet, &[f32]),
     totals: &mut Totals,
-) -> Result<Vec<Course>, StudyError> {
+) -> Result<Vec<FinishedRun>, StudyError> {
     let exploration = Exploration {
         order_temperature: config.order_temperature,
         pick_temperature: config.pick_temperature,
@@ -73,17 +73,17 @@ fn explore(
         let choices: u64 = score.choices.iter().sum();
         totals.add([1.0, choices as f64, (by_rule.makespan / outcome.makespan).ln()]);
         let luck = (outcome.gpu_time.lost - outcome.expected_loss) / outcome.gpu_time.total();
-        courses.push(Course { reward: -outcome.makespan.ln(), luck, score: score.mean(net) });
+        courses.push(FinishedRun { reward: -outcome.makespan.ln(), luck, score: score.mean(net) });
     }
     Ok(courses)
 }
 
-fn mean(courses: &[Course], of: impl Fn(&Course) -> f64) -> f64 {
+fn mean(courses: &[FinishedRun], of: impl Fn(&FinishedRun) -> f64) -> f64 {
     courses.iter().map(of).sum::<f64>() / courses.len() as f64
 }
 
 /// Returns the slope of the reward by luck, by least squares over the simulated runs of all workers.
-fn regress(environments: &[Vec<Course>], group: &mut Group) -> Result<f64, StudyError> {
+fn regress(environments: &[Vec<FinishedRun>], group: &mut Group) -> Result<f64, StudyError> {
     let mut sums = [0_i128; 2];
     for courses in environments {
         let (reward, luck) = (mean(courses, |it| it.reward), mean(courses, |it| it.luck));
@@ -98,8 +98,8 @@ fn regress(environments: &[Vec<Course>], group: &mut Group) -> Result<f64, Study
 }
 
 /// Subtracts the policy gradient of an environment from `numbers`, for an optimiser that minimises.
-fn add_gradient(config: &PlacementConfig, courses: &[Course], slope: f64, numbers: &mut [i128]) {
-    let shaped = |course: &Course| course.reward - slope * course.luck;
+fn add_gradient(config: &PlacementConfig, courses: &[FinishedRun], slope: f64, numbers: &mut [i128]) {
+    let shaped = |course: &FinishedRun| course.reward - slope * course.luck;
     let mean = mean(courses, shaped);
     // This factor turns the difference from the mean of all runs into the difference from the mean of the other runs.
     let others = courses.len() as f64 / (courses.len().max(2) - 1) as f64;

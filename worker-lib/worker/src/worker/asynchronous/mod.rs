@@ -226,7 +226,7 @@ impl AsyncProtocol {
 
     /// Sends the switch a digest of the weights after an aggregate. If the digest of another member differs,
     /// [`Self::take_divergence`] reports it.
-    pub fn tell_digest(&mut self, aggregate: Round, digest: u64) {
+    pub fn send_digest(&mut self, aggregate: Round, digest: u64) {
         if self.digests.len() == MAX_PENDING_DIGESTS {
             self.digests.pop_front();
         }

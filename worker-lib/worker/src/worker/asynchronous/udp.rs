@@ -238,7 +238,7 @@ impl AsyncWorker {
 
     /// Sends the switch a digest of the weights after an aggregate, for comparison with those of the other workers. If
     /// the digests differ, [`Self::recv_sum`] fails with [`AggregateError::Diverged`].
-    pub fn tell_digest(&self, aggregate: u32, digest: u64) {
+    pub fn send_digest(&self, aggregate: u32, digest: u64) {
         self.shared.lock().digests.push(DigestRepr { round: Round::new(aggregate), digest });
         self.shared.wake();
     }
@@ -409,7 +409,7 @@ impl Network {
     fn take_from(&mut self, state: &mut State, now: Instant) {
         state.spare.drain(..).for_each(|vector| self.protocol.recycle(vector));
         for digest in state.digests.drain(..) {
-            self.protocol.tell_digest(digest.round, digest.digest);
+            self.protocol.send_digest(digest.round, digest.digest);
         }
         if let Some(body) = state.order.take() {
             self.protocol.order(now, body);

@@ -315,7 +315,8 @@ impl World {
     fn snapshot(&mut self) {
         let rotated = self.process.journal.begin_rotation();
         self.pump();
-        let (mendable, was_failed) = (self.process.journal.mendable(), self.is_refused());
+        let (recoverable_failures, was_failed) =
+            (self.process.journal.recoverable_failures(), self.is_refused());
         let directory = Arc::clone(&self.process.directory);
         let table = Arc::clone(&self.process.table);
         let mut between = || {
@@ -330,8 +331,8 @@ impl World {
         let written = write_snapshot(&directory, rotated.number, &[table], &mut pace);
         if written.is_ok() {
             self.summary.snapshots += 1;
-            if let Some(mendable) = mendable {
-                let is_well = self.process.journal.mend(mendable);
+            if let Some(recoverable_failures) = recoverable_failures {
+                let is_well = self.process.journal.recover(recoverable_failures);
                 self.summary.recovered += u64::from(was_failed && is_well);
             }
         }

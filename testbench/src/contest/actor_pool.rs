@@ -9,7 +9,7 @@ use super::Latencies;
 
 /// Actors, and the processes that run them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Crowd {
+pub(crate) struct ActorPool {
     /// Number of actors.
     pub(crate) actors: usize,
     /// Number of processes that the actors are divided among.
@@ -20,7 +20,7 @@ pub(crate) struct Crowd {
     pub(crate) timeout: Duration,
 }
 
-impl Crowd {
+impl ActorPool {
     /// Runs the command in each process, with the additional options `--actors`, `--first` and `--start-unix-ms`.
     ///
     /// # Panics

@@ -1,4 +1,4 @@
-//! Site of the attacks: workers that aggregate, a host that does nothing, and an attacker, around one switch.
+//! Testbed of the attacks: workers that aggregate, a host that does nothing, and an attacker, around one switch.
 
 use std::path::PathBuf;
 use std::thread::sleep;
@@ -19,7 +19,7 @@ pub(super) const WORKERS: usize = 2;
 const BYSTANDER: usize = WORKERS;
 const ATTACKER: usize = WORKERS + 1;
 /// Namespaces around a switch, and a key.
-pub(super) struct Site {
+pub(super) struct Testbed {
     pub(super) star: Star,
     /// File with the key.
     key: PathBuf,
@@ -28,7 +28,7 @@ pub(super) struct Site {
     _directory: TempDir,
 }
 
-impl Site {
+impl Testbed {
     pub(super) fn new() -> Self {
         let star = Star::new(StarOptions { workers: ATTACKER + 1, ..StarOptions::default() });
         // Recorded frames are sent again: neither end of a cable may produce super-frames, which exceed the MTU.

@@ -14,13 +14,13 @@ const MAX_PARTS: usize = 2 * MAX_SUPERFRAME_DATAGRAMS + 1;
 
 /// Received datagrams, with the Segs here and the floats in the sum.
 #[derive(Debug)]
-pub(super) struct Landed {
+pub(super) struct ScatteredReceive {
     segs: [[u8; SEG_LEN_BYTES]; MAX_SUPERFRAME_DATAGRAMS],
     /// Result of the receive call.
     pub(super) received: Received,
 }
 
-impl Landed {
+impl ScatteredReceive {
     /// Calls `receive` with a buffer for a Seg and one for the floats of each segment, in order. `places` are the
     /// destinations of the floats: `segment_floats` for each segment but the last, which may have fewer. Bytes that do
     /// not fit go into `rest`.
@@ -28,7 +28,7 @@ impl Landed {
     /// # Errors
     /// Those of `receive`.
     pub(super) fn receive(
-        places: &mut [f32],
+        floats_of_sum: &mut [f32],
         segment_floats: usize,
         rest: &mut [u8],
         receive: impl FnOnce(&mut [IoSliceMut<'_>]) -> io::Result<Received>,
@@ -36,7 +36,7 @@ impl Landed {
         let mut segs = [[0; SEG_LEN_BYTES]; MAX_SUPERFRAME_DATAGRAMS];
         let mut parts: [IoSliceMut<'_>; MAX_PARTS] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
         let mut count = 0;
-        for (seg, floats) in segs.iter_mut().zip(places.chunks_mut(segment_floats)) {
+        for (seg, floats) in segs.iter_mut().zip(floats_of_sum.chunks_mut(segment_floats)) {
             parts[count] = IoSliceMut::new(seg);
             parts[count + 1] = IoSliceMut::new(bytemuck::cast_slice_mut(floats));
             count += 2;
@@ -48,14 +48,14 @@ impl Landed {
 
     /// Works like [`Self::receive`], but takes bytes that are already in memory: datagrams of `stride` bytes.
     pub(super) fn scatter(
-        places: &mut [f32],
+        floats_of_sum: &mut [f32],
         segment_floats: usize,
         rest: &mut [u8],
         bytes: &[u8],
         stride: usize,
     ) -> Self {
         let nobody = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
-        let landed = Self::receive(places, segment_floats, rest, |parts| {
+        let scattered = Self::receive(floats_of_sum, segment_floats, rest, |parts| {
             let mut left = bytes;
             for part in parts {
                 let (here, beyond) = left.split_at(left.len().min(part.len()));
@@ -71,7 +71,7 @@ impl Landed {
                 truncated: !left.is_empty(),
             })
         });
-        landed.expect("copying does not fail")
+        scattered.expect("copying does not fail")
     }
 
     /// Returns the number of datagrams that have arrived.
@@ -96,8 +96,14 @@ impl Landed {
     }
 
     /// Reassembles the bytes of the datagrams from number `from` on.
-    pub(super) fn gather(&self, from: usize, places: &[f32], segment_floats: usize, rest: &[u8]) -> Vec<u8> {
-        let floats = places.chunks(segment_floats).map(bytemuck::cast_slice);
+    pub(super) fn gather(
+        &self,
+        from: usize,
+        floats_of_sum: &[f32],
+        segment_floats: usize,
+        rest: &[u8],
+    ) -> Vec<u8> {
+        let floats = floats_of_sum.chunks(segment_floats).map(bytemuck::cast_slice);
         let parts = self.segs.iter().zip(floats).flat_map(|(seg, floats)| [&seg[..], floats]);
         let mut bytes = Vec::with_capacity(self.received.len + segment_floats * size_of::<f32>());
         for part in parts.chain([rest]) {
@@ -124,21 +130,21 @@ mod tests {
             floats in 1usize..400, segment_floats in 1usize..20, stride in 1usize..100,
             bytes in proptest::collection::vec(any::<u8>(), 0..2000), from in 0usize..5,
         ) {
-            let (mut places, mut rest) = (vec![0.0; floats], vec![0; 2000]);
-            let landed = Landed::scatter(&mut places, segment_floats, &mut rest, &bytes, stride);
-            prop_assert_eq!(landed.received.len, bytes.len());
+            let (mut floats_of_sum, mut rest) = (vec![0.0; floats], vec![0; 2000]);
+            let scattered = ScatteredReceive::scatter(&mut floats_of_sum, segment_floats, &mut rest, &bytes, stride);
+            prop_assert_eq!(scattered.received.len, bytes.len());
             let from = from.min(bytes.len() / stride);
-            let gathered = landed.gather(from, &places, segment_floats, &rest);
+            let gathered = scattered.gather(from, &floats_of_sum, segment_floats, &rest);
             prop_assert_eq!(&gathered, &bytes[from * stride..]);
         }
     }
 
     #[test]
     fn only_packets_of_full_segments_are_where_they_belong() {
-        let (mut places, mut rest) = (vec![0.0; 10], vec![0; 2000]);
+        let (mut floats_of_sum, mut rest) = (vec![0.0; 10], vec![0; 2000]);
         // Packets of 8 + 3 * 4 bytes.
         let mut segs = |len: usize, stride: usize| {
-            Landed::scatter(&mut places, 3, &mut rest, &vec![7; len], stride).segs(20).len()
+            ScatteredReceive::scatter(&mut floats_of_sum, 3, &mut rest, &vec![7; len], stride).segs(20).len()
         };
         assert_eq!([segs(60, 20), segs(56, 20), segs(20, 20), segs(12, 12)], [3, 3, 1, 1]);
         assert_eq!([segs(0, 1), segs(24, 24), segs(36, 12), segs(42, 21)], [0; 4]);

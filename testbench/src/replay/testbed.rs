@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::reverb::{Reverb, Sampler};
 use super::{Contender, Kind, Load, Pace, Run};
-use crate::contest::Crowd;
+use crate::contest::ActorPool;
 use crate::peers::links::{choose_congestion_control, shape};
 use iswitch_harness::binaries;
 use iswitch_harness::cluster::SOON;
@@ -27,14 +27,14 @@ const MEMORY_MAX: &str = "768MiB";
 
 /// Shards of both kinds, which are idle while they are not written to, and a namespace for actors.
 #[derive(Debug)]
-pub struct Site {
+pub struct Testbed {
     // The order matters: programs must end before their namespaces.
     _servers: Vec<Process>,
     star: Star,
     shards: usize,
 }
 
-impl Site {
+impl Testbed {
     /// Starts all servers, for items of one length.
     ///
     /// # Panics
@@ -61,18 +61,18 @@ impl Site {
     /// Lets this number of actors write to a contender.
     ///
     /// # Panics
-    /// If an insert fails, or if the contender has more shards than the site.
+    /// If an insert fails, or if the contender has more shards than the testbed.
     pub fn write(&self, contender: Contender, load: &Load, actors: usize) -> Run {
-        assert!(contender.shards <= self.shards, "{contender}: the site has only {} shards", self.shards);
+        assert!(contender.shards <= self.shards, "{contender}: the testbed has only {} shards", self.shards);
         let address = |at| match contender.kind {
             Kind::Own => format!("http://{}:{OWN_PORT}", Star::worker_address(at)),
             Kind::Reverb => format!("reverb://{}:{REVERB_PORT}", Star::worker_address(at)),
         };
         let addresses: Vec<_> = (0..contender.shards).map(address).collect();
         let Pace { think, warm_up, measured } = load.pace(actors, contender.shards);
-        let crowd =
-            Crowd { actors, processes: WRITER_PROCESSES, head_start: HEAD_START, timeout: TURN_TIMEOUT };
-        Run::of(&crowd.run(|| {
+        let actor_pool =
+            ActorPool { actors, processes: WRITER_PROCESSES, head_start: HEAD_START, timeout: TURN_TIMEOUT };
+        Run::of(&actor_pool.run(|| {
             let mut command = self.star.workers[self.shards].command(binaries::replay_writers());
             command.args(["--shards", &addresses.join(","), "--bytes", &load.len_bytes.to_string()]);
             command.args(["--think-s", &think.as_secs_f64().to_string()]);

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::nginx::Nginx;
 use super::{Contender, Load, Run};
-use crate::contest::Crowd;
+use crate::contest::ActorPool;
 use crate::peers::Rate;
 use crate::peers::links::{choose_congestion_control, shape};
 use iswitch_harness::binaries;
@@ -32,7 +32,7 @@ const NAME: &str = "bench";
 
 /// Learner, cells with both kinds of caches, and a namespace for actors.
 #[derive(Debug)]
-pub struct Site {
+pub struct Testbed {
     // The order matters: programs must end before their namespaces.
     caches: Vec<(Process, Option<Nginx>)>,
     _learner: Process,
@@ -42,7 +42,7 @@ pub struct Site {
     directory: TempDir,
 }
 
-impl Site {
+impl Testbed {
     /// Starts all servers. Caches are idle until they are queried.
     ///
     /// # Panics
@@ -68,7 +68,7 @@ impl Site {
     /// Publishes a new version and lets all actors read it.
     ///
     /// # Panics
-    /// If an actor does not receive it, or if the contender has more cells than the site.
+    /// If an actor does not receive it, or if the contender has more cells than the testbed.
     pub fn read(&mut self, contender: Contender, load: Load) -> Run {
         self.publish(load.len_bytes);
         let (first, last, port) = match contender {
@@ -76,15 +76,15 @@ impl Site {
             Contender::Embedded(cells) => (1, cells, EMBEDDED_PORT),
             Contender::Nginx(cells) => (1, cells, NGINX_PORT),
         };
-        assert!(last <= self.caches.len(), "{contender}: the site has only {} cells", self.caches.len());
+        assert!(last <= self.caches.len(), "{contender}: the testbed has only {} cells", self.caches.len());
         let from: Vec<_> = (first..=last).map(|at| format!("{}:{port}", Star::worker_address(at))).collect();
-        let crowd = Crowd {
+        let actor_pool = ActorPool {
             actors: load.actors,
             processes: READER_PROCESSES,
             head_start: HEAD_START,
             timeout: TURN_TIMEOUT,
         };
-        Run::of(&crowd.run(|| {
+        Run::of(&actor_pool.run(|| {
             let mut command = self.actors().command(binaries::model_readers());
             command.args(["--from", &from.join(","), "--control", &self.control(), "--name", NAME]);
             command
