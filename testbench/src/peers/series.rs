@@ -43,6 +43,16 @@ impl Series {
         }
     }
 
+    /// The same for a figure, in bytes.
+    pub(super) fn figure_title(&self) -> String {
+        let first = &self.tables[0];
+        let racks = if first.racks.is_some() { ", workers in racks" } else { "" };
+        match self.axis {
+            Axis::Bytes => self.title(),
+            Axis::Workers => format!("{}{racks}, {}", bytes_text(first.load.bytes()), first.links.text()),
+        }
+    }
+
     /// The same for the name of a file.
     pub fn slug(&self) -> String {
         let first = &self.tables[0];
