@@ -1,4 +1,4 @@
-"""The top module on its streams and registers: ordinary traffic, registers, sums, refusals."""
+"""Tests of the top module through its streams and registers: ordinary traffic, registers, sums, refusals."""
 
 import random
 from itertools import cycle
@@ -17,7 +17,7 @@ LENGTHS = [60, 61, 64, 65, 95, 96, 97, 1514]
 
 
 class Board:
-    """The accelerator with a source before it and a sink behind."""
+    """The accelerator with a source at its input and a sink at its output."""
 
     def __init__(self, dut):
         self.dut = dut
@@ -26,30 +26,30 @@ class Board:
         self.sink = stream(AxiStreamSink, dut, "m_axis")
 
     def pause(self, source, sink):
-        """Both sides pause by that pattern from now on."""
+        """Makes the source and the sink pause in these patterns from now on."""
         for end, pattern in ((self.source, source), (self.sink, sink)):
             if pattern:
                 end.set_pause_generator(cycle(pattern))
 
     async def send(self, frame, port=0):
-        """A frame from a network port."""
+        """Sends a frame from a network port."""
         await self.source.send(AxiStreamFrame(frame, tuser=tuser(frame, port_bit(port))))
 
     async def receive(self):
-        """The next frame: bytes and side band."""
+        """Returns the bytes and the sideband value of the next frame."""
         frame = await with_timeout(self.sink.recv(compact=False), 100, "us")
-        assert len(set(frame.tuser)) == 1, "the side band is that of the frame"
+        assert len(set(frame.tuser)) == 1, "all beats of a frame have the same sideband value"
         kept = bytes(byte for byte, keep in zip(frame.tdata, frame.tkeep) if keep)
         return kept, frame.tuser[0]
 
     async def nothing_more(self):
-        """Waits until everything is through; no frame may be left."""
+        """Waits until all frames have passed, and checks that none is left."""
         await ClockCycles(self.dut.axis_aclk, 150)
         assert self.sink.empty()
 
 
 async def board(dut, source=None, sink=None):
-    """A board after power-up."""
+    """Returns a board after power-up."""
     made = Board(dut)
     await power_up(dut)
     made.pause(source, sink)
@@ -57,7 +57,7 @@ async def board(dut, source=None, sink=None):
 
 
 def vectors(count, floats, seed):
-    """Floats for so many workers, of many magnitudes."""
+    """Returns a vector of floats of many magnitudes for each of `count` workers."""
     rng = random.Random(seed)
     return [[single(rng.uniform(-1, 1) * 2.0 ** rng.randint(-20, 20)) for _ in range(floats)] for _ in range(count)]
 
@@ -65,12 +65,12 @@ def vectors(count, floats, seed):
 @cocotb.test()
 @cocotb.parametrize(source=PAUSES, sink=PAUSES)
 async def ordinary_traffic_is_untouched(dut, source, sink):
-    """Frames of all edge lengths, in order, with their side band; also while a job is there."""
+    """Frames of all edge lengths pass in order and with their sideband values, even while a job is configured."""
     there = await board(dut, source, sink)
     await there.host.configure(members=4, floats=3, threshold=4)
     rng = random.Random(1)
     frames = [rng.randbytes(length) for length in LENGTHS + LENGTHS[::-1]]
-    # Looks like the job's but for its port or ToS.
+    # These frames differ from contributions only in the ToS or in the port.
     frames += [contribution(0, b"x" * 40, tos=0), contribution(0, b"x" * 40).replace(b"\x1e\x1f", b"\x1e\x1e", 1)]
     for frame in frames:
         await there.send(frame, port=2)
@@ -82,12 +82,12 @@ async def ordinary_traffic_is_untouched(dut, source, sink):
 
 @cocotb.test()
 async def registers_follow_the_convention(dut):
-    """ID, VERSION, RESET, FLIP, DEBUG, PKTIN, PKTOUT."""
+    """ID, VERSION, RESET, FLIP, DEBUG, PKTIN and PKTOUT behave as in all NetFPGA cores."""
     there = await board(dut)
     read = lambda name: there.host.read(OFFSETS[name])
     assert await read("ID") == IDENTITY["ID"]
     assert await read("VERSION") == IDENTITY["VERSION"]
-    assert await read("STATUS") == 0x100, "halted after reset"
+    assert await read("STATUS") == 0x100, "the accelerator is halted after reset"
     for value in (0x12345678, 0xFFFF0000):
         await there.host.write(OFFSETS["FLIP"], value)
         await there.host.write(OFFSETS["DEBUG"], value)
@@ -101,13 +101,13 @@ async def registers_follow_the_convention(dut):
     await there.host.write(OFFSETS["RESET"], 1)
     assert (await read("PKTIN"), await read("PKTOUT")) == (0, 0)
     assert await there.host.counter("ORDINARY") == 0
-    assert await read("DEBUG") == 0xFFFF0000, "only the counters are zeroed"
+    assert await read("DEBUG") == 0xFFFF0000, "RESET zeroes only the counters"
 
 
 @cocotb.test()
 @cocotb.parametrize(floats=[1, 3, 4, 11, 366], pauses=PAUSES)
 async def four_workers_make_one_result(dut, floats, pauses):
-    """One result, byte for byte that of scapy, with its IPv4 checksum."""
+    """Four contributions produce one result whose bytes, including the IPv4 checksum, equal those from scapy."""
     there = await board(dut, pauses, pauses)
     await there.host.configure(members=4, floats=floats, threshold=4, base=BASE)
     given = vectors(4, floats, floats)
@@ -122,7 +122,7 @@ async def four_workers_make_one_result(dut, floats, pauses):
 
 @cocotb.test()
 async def refused_contributions_are_counted_not_summed(dut):
-    """Duplicates, strangers, wrong lengths, late and stale ones change no sum and leave no frame."""
+    """Duplicates, unknown members, wrong lengths, late and stale contributions change no sum and leave no frame."""
     there = await board(dut)
     await there.host.configure(members=4, floats=9, threshold=4, base=BASE)
     given = vectors(4, 9, 5)
@@ -148,7 +148,7 @@ async def refused_contributions_are_counted_not_summed(dut):
 
 @cocotb.test()
 async def control_packets_go_on_and_results_take_turns(dut):
-    """A control packet reaches the host; ordinary frames and results come out whole, each in its order."""
+    """A control packet passes; ordinary frames and results leave intact, and each kind keeps its order."""
     there = await board(dut, sink=(1, 1, 1, 0))
     await there.host.configure(members=2, floats=20, threshold=2, base=BASE)
     ordinary, expected = [], []
@@ -172,7 +172,7 @@ async def control_packets_go_on_and_results_take_turns(dut):
 
 @cocotb.test()
 async def frames_that_end_too_early_harm_no_other(dut):
-    """Every other frame ends before its length; with a slow output, the sums between them are right all the same."""
+    """Every other frame ends before its stated length. Even with a slow output, the sums between them are correct."""
     there = await board(dut, sink=(1, 1, 1, 0))
     await there.host.configure(members=1, floats=366, threshold=1, base=BASE)
     given = vectors(6, 366, 8)

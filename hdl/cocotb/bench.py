@@ -1,4 +1,4 @@
-"""The host's and the workers' side of a simulated accelerator: registers, frames, streams."""
+"""The host and the workers of a simulated accelerator: registers, frames, streams."""
 
 import logging
 import re
@@ -24,7 +24,7 @@ MIN_FRAME_LEN_BYTES = 60
 
 
 def constants(file, kind):
-    """Constants of that type in a source file of the accelerator, by name."""
+    """Returns the constants of a type in a source file of the accelerator, by name."""
     text = (SOURCES / file).read_text()
     found = re.findall(rf"pub const (\w+): {kind} = (0x[0-9A-Fa-f_]+|\d+);", text)
     return {name: int(value.replace("_", ""), 0) for name, value in found}
@@ -36,62 +36,62 @@ EVENTS = constants("records.rs", "u64")
 
 
 def swapped(half):
-    """A 16-bit number with its bytes exchanged."""
+    """Returns a 16-bit number with its bytes swapped."""
     return (half & 0xFF) << 8 | half >> 8
 
 
 def port_bit(port):
-    """One-hot number of a network port in `tuser`."""
+    """Returns the one-hot bit of a network port in `tuser`."""
     return 1 << 2 * port
 
 
 def tuser(frame, source=0, destination=0):
-    """The side band of a frame's beats."""
+    """Returns the sideband value of a frame's beats."""
     return len(frame) | source << 16 | destination << 24
 
 
 def padded(frame):
-    """A frame of at least the least length."""
+    """Returns a frame padded to the minimum length."""
     return bytes(frame).ljust(MIN_FRAME_LEN_BYTES, b"\0")
 
 
 def worker_mac(number):
-    """MAC address of a worker."""
+    """Returns the MAC address of a worker."""
     return f"02:00:00:00:01:{number + 10:02x}"
 
 
 def worker_address(number):
-    """IPv4 address of a worker."""
+    """Returns the IPv4 address of a worker."""
     return f"10.0.0.{number + 10}"
 
 
 def payload(index, round_number, contributions, floats):
-    """Seg and floats (requirements D-1, D-2)."""
+    """Returns the Seg field followed by the floats (requirements D-1, D-2)."""
     seg = index | round_number << 24 | contributions << 48
     return struct.pack("<Q", seg) + struct.pack(f"<{len(floats)}f", *floats)
 
 
 def contribution(number, data, tos=DATA_TOS):
-    """A worker's frame."""
+    """Returns the frame of a worker's contribution."""
     ip = IP(src=worker_address(number), dst=SWITCH_ADDRESS, tos=tos, flags="DF", id=0, ttl=64)
     udp = UDP(sport=4000, dport=PORT)
     return padded(Ether(src=worker_mac(number), dst=SWITCH_MAC) / ip / udp / data)
 
 
 def result(data):
-    """The frame of a result. Scapy fills in lengths and the IPv4 checksum; UDP has none."""
+    """Returns the frame of a result. Scapy fills in the lengths and the IPv4 checksum; UDP has no checksum."""
     ip = IP(src=SWITCH_ADDRESS, dst=BROADCAST_ADDRESS, tos=DATA_TOS, flags="DF", id=0, ttl=64)
     udp = UDP(sport=PORT, dport=PORT, chksum=0)
     return padded(Ether(src=SWITCH_MAC, dst=BROADCAST_MAC) / ip / udp / data)
 
 
 def single(value):
-    """Rounded to binary32. After one addition in binary64 that is the same as to have added in binary32."""
+    """Rounds to binary32. After a single addition in binary64, the result equals that of an addition in binary32."""
     return struct.unpack("<f", struct.pack("<f", value))[0]
 
 
 def sums(vectors):
-    """The sum of the workers' vectors, in the order in which they come."""
+    """Returns the sum of the workers' vectors, added in the order of the list."""
     total = [0.0] * len(vectors[0])
     for vector in vectors:
         total = [single(a + b) for a, b in zip(total, vector)]
@@ -99,14 +99,14 @@ def sums(vectors):
 
 
 def stream(kind, dut, prefix):
-    """A source or a sink at those ports, which does not log each frame."""
+    """Returns a source or a sink at the given ports. It does not log each frame."""
     end = kind(AxiStreamBus.from_prefix(dut, prefix), dut.axis_aclk, dut.axis_resetn, reset_active_level=False)
     end.log.setLevel(logging.WARNING)
     return end
 
 
 class Host:
-    """Reads and writes the registers by AXI4-Lite."""
+    """Host that reads and writes the registers over AXI4-Lite."""
 
     def __init__(self, dut):
         self.dut = dut
@@ -117,7 +117,7 @@ class Host:
             half.log.setLevel(logging.WARNING)
 
     async def read(self, offset):
-        """A register's value."""
+        """Returns the value of a register."""
         return int.from_bytes((await self.master.read(offset, 4)).data, "little")
 
     async def write(self, offset, value):
@@ -125,11 +125,11 @@ class Host:
         await self.master.write(offset, value.to_bytes(4, "little"))
 
     async def counter(self, event):
-        """How often an event was counted; names as in records.rs."""
+        """Returns the counter of an event. The names are those in records.rs."""
         return await self.read(OFFSETS["COUNTERS"] + 4 * EVENTS[event])
 
     async def configure(self, members, floats, threshold, base=7, segments=1, job=3):
-        """Begins a job, with the same writes in the same order as `JobSetup::writes`."""
+        """Starts a job with the same writes, in the same order, as `JobSetup::writes`."""
         head = result(b"\0" * 8)
         word = lambda at: struct.unpack_from("<I", head, at)[0]
         half = lambda at: struct.unpack_from("<H", head, at)[0]
@@ -161,7 +161,7 @@ class Host:
 
 
 async def power_up(dut):
-    """Clock, reset, and the time until all memories are clear."""
+    """Starts the clock, resets the board, and waits until all memories are clear."""
     Clock(dut.axis_aclk, 5, "ns").start()
     dut.axis_resetn.value = 0
     await ClockCycles(dut.axis_aclk, 4)

@@ -1,4 +1,4 @@
-"""The reference switch in small around the accelerator: four workers, their results, the traffic around them."""
+"""Tests of the accelerator in a small model of the reference switch: four workers, their results, other traffic."""
 
 import random
 
@@ -15,7 +15,7 @@ PORTS = range(4)
 
 
 class Switch:
-    """The board: a source and a sink at each network port."""
+    """The board with a source and a sink at each network port."""
 
     def __init__(self, dut):
         self.dut = dut
@@ -24,39 +24,39 @@ class Switch:
         self.sinks = [stream(AxiStreamSink, dut, f"m_axis_{port}") for port in PORTS]
 
     async def send(self, port, frame):
-        """A frame into a network port."""
+        """Sends a frame into a network port."""
         await self.sources[port].send(AxiStreamFrame(frame, tuser=tuser(frame, port_bit(port))))
 
     async def receive(self, port):
-        """The next frame out of a network port: bytes and side band."""
+        """Returns the bytes and the sideband value of the next frame from a network port."""
         frame = await with_timeout(self.sinks[port].recv(compact=False), 100, "us")
         kept = bytes(byte for byte, keep in zip(frame.tdata, frame.tkeep) if keep)
         return kept, frame.tuser[0]
 
     async def settled(self):
-        """Waits until everything is through; no port may have a frame left."""
+        """Waits until all frames have passed, and checks that none is left at any port."""
         await ClockCycles(self.dut.axis_aclk, 400)
         assert [sink.count() for sink in self.sinks] == [0, 0, 0, 0]
 
     def dropped(self):
-        """Packets dropped at each port's queue."""
+        """Returns the number of packets dropped at each port's queue."""
         value = int(self.dut.dropped.value)
         return [value >> 32 * port & 0xFFFFFFFF for port in PORTS]
 
 
 def ordinary(to, source, length, rng):
-    """An ordinary frame between two MAC addresses."""
+    """Returns an ordinary frame between two MAC addresses."""
     head = bytes.fromhex(to.replace(":", "") + source.replace(":", "")) + b"\x88\xb5"
     return head + rng.randbytes(length - len(head))
 
 
 def floats_of(count, rng):
-    """So many floats."""
+    """Returns `count` random floats."""
     return [single(rng.uniform(-4, 4)) for _ in range(count)]
 
 
 async def switch(dut, floats):
-    """A board with a job of four workers, one on each port, whose addresses the switch has learned."""
+    """Returns a board with a job of four workers, one at each port. The switch has learned their addresses."""
     there = Switch(dut)
     await power_up(dut)
     await there.host.configure(members=4, floats=floats, threshold=4, base=BASE)
@@ -72,18 +72,18 @@ async def switch(dut, floats):
 
 
 async def contribute(there, turn, floats, rng):
-    """A round of all four workers, in any order; returns the result, which depends on the order of arrival."""
+    """Sends one round of all four workers in the order of their ports, and returns the expected result."""
     given = [floats_of(floats, rng) for _ in PORTS]
     for port in PORTS:
         await there.send(port, contribution(port, payload(0, BASE + turn, 1, given[port])))
-        # Their order is that of the sum.
+        # Wait, because the order of arrival determines the rounding of the sum.
         await there.sources[port].wait()
     return result(payload(0, BASE + turn, 4, sums(given)))
 
 
 @cocotb.test()
 async def ordinary_frames_go_where_they_belong(dut):
-    """A known address to its port, an unknown one to all others, each pair's frames in order."""
+    """Frames go to the port of a known address, or to all other ports; the frames of each pair stay in order."""
     there = await switch(dut, floats=3)
     rng = random.Random(1)
     expected = {port: {other: [] for other in PORTS} for port in PORTS}
@@ -110,7 +110,7 @@ async def ordinary_frames_go_where_they_belong(dut):
 @cocotb.test()
 @cocotb.parametrize(floats=[3, 366])
 async def four_contributions_go_in_and_each_worker_gets_the_result(dut, floats):
-    """One result for each port; the contributions leave by none; ordinary frames between them pass."""
+    """Each port receives one result. No port receives a contribution; ordinary frames between them pass."""
     there = await switch(dut, floats)
     rng = random.Random(2)
     for turn in range(3):
@@ -127,7 +127,8 @@ async def four_contributions_go_in_and_each_worker_gets_the_result(dut, floats):
 
 @cocotb.test()
 async def a_burst_of_results_overruns_a_slow_port(dut):
-    """What a worker's queue cannot hold is lost for it alone, and counted: it has to ask for it again."""
+    """Results beyond the capacity of a worker's queue are lost for this worker only, and counted. The worker must
+    request them again."""
     there = await switch(dut, floats=366)
     rng = random.Random(3)
     slow = 2
@@ -136,9 +137,10 @@ async def a_burst_of_results_overruns_a_slow_port(dut):
     for port in PORTS:
         if port != slow:
             assert [(await there.receive(port))[0] for _ in expected] == expected
-    # 4096 bytes hold two results of 1514; for a third, less than the longest packet is free. The sink has taken none.
+    # A queue of 4096 bytes holds two results of 1514 bytes. The rest is too small for a packet of maximum length. The
+    # sink has accepted none.
     assert there.dropped() == [0, 0, 2, 0]
     there.sinks[slow].pause = False
     assert [(await there.receive(slow))[0] for _ in range(2)] == expected[:2]
     await there.settled()
-    assert await there.host.counter("COMPLETED") == 4, "the switch has done its part: nobody sends it again by itself"
+    assert await there.host.counter("COMPLETED") == 4, "the switch does not retransmit by itself"

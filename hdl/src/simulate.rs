@@ -8,22 +8,22 @@ use hdl::walkthrough::Walkthrough;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Which accelerator
+    /// Build of the accelerator
     #[arg(long, value_enum, default_value_t = Build::Slots128)]
     build: Build,
-    /// Workers that contribute
+    /// Number of workers that contribute
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=8))]
     workers: u8,
-    /// Floats in the segment
+    /// Number of floats in the segment
     #[arg(long, default_value_t = 366, value_parser = clap::value_parser!(u16).range(1..=366))]
     floats: u16,
-    /// Decides about the floats
+    /// Seed for the random floats
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Write every change of every signal into this file, as a Value Change Dump
+    /// File for the waveforms of all signals, as a Value Change Dump
     #[arg(long)]
     vcd: Option<PathBuf>,
-    /// Draw the streams and the stages between them into this file, as SVG
+    /// File for a drawing of the streams and the stages between them, as SVG
     #[arg(long, requires = "vcd")]
     svg: Option<PathBuf>,
     /// Print the result as one line of JSON

@@ -10,13 +10,18 @@ use serde_json::json;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Random pairs of operands; half of them are at an edge of the format
+    /// Number of random pairs of operands
+    ///
+    /// Half of the pairs are near a limit of the number format.
     #[arg(long, default_value_t = 100_000_000)]
     random: u64,
-    /// Decides about everything that is random
+    /// Seed of the random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Add only every so many-th of the 37,748,736 pairs of all exponents, 12 fractions and both signs
+    /// Step between the corner cases that are added
+    ///
+    /// With N, only every N-th corner case is added. The 37,748,736 corner cases are all pairs of operands with all
+    /// exponents, 12 fractions and both signs.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     corner_step: u64,
     /// Print the result as one line of JSON
@@ -42,8 +47,8 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         println!("{}", json!({ "random": random, "seed": seed, "outcome": outcome, "seconds": seconds }));
     } else {
         println!(
-            "{sums} sums ({random} of random pairs; {nan} NaN, {infinite} infinite, {subnormal} subnormal), no \
-             difference, in {seconds:.0} s"
+            "{sums} sums, of which {random} of random pairs ({nan} NaN, {infinite} infinite, {subnormal} subnormal): \
+             no difference, in {seconds:.0} s"
         );
     }
     ExitCode::SUCCESS

@@ -14,16 +14,16 @@ pub struct Waiver {
 pub const VERILATOR: [Waiver; 6] = [
     Waiver {
         code: "WIDTH",
-        reason: "rust-hdl writes literals of 32 bits; widths are checked by rustc, and each module is compared with \
-                 its simulation",
+        reason: "rust-hdl writes literals of 32 bits; rustc checks the widths, and each module is compared with its \
+                 simulation",
     },
     Waiver {
         code: "UNUSEDSIGNAL",
-        reason: "a record goes whole to modules that need a part of it; the write strobes are not looked at",
+        reason: "modules receive whole records of which they use only a part; the write strobes are not used",
     },
     Waiver {
         code: "UNUSEDPARAM",
-        reason: "all states of a state machine are declared, also those only entered",
+        reason: "all states of a state machine are declared, including those that are only assigned",
     },
     Waiver { code: "VARHIDDEN", reason: "a memory's loop variable has the same name in each instance" },
     Waiver { code: "DECLFILENAME", reason: "one file holds all modules" },
@@ -36,5 +36,5 @@ pub const VERILATOR: [Waiver; 6] = [
 /// Waivers for `iverilog -g2001 -Wall`.
 pub const ICARUS: [Waiver; 1] = [Waiver {
     code: "sensitive to all",
-    reason: "memories in LUTs are read without a clock: what is read changes with any of their words",
+    reason: "memories in LUTs are read asynchronously: the output depends on every word",
 }];

@@ -95,7 +95,7 @@ pub enum WalkthroughError {
         reason: String,
     },
     /// The output of the simulated board is wrong.
-    #[error("the board gave {0:?}, expected the ordinary frame and the sum of the contributions")]
+    #[error("the board sent {0:?}, expected the ordinary frame and the sum of the contributions")]
     Wrong(Vec<Frame>),
 }
 
@@ -203,15 +203,15 @@ impl fmt::Display for Sight {
             writeln!(f, "{name:<28}{:>12}{:>12}", passage.first_cycle, passage.last_cycle)
         };
         for (number, passage) in self.contributions.iter().enumerate() {
-            line(&format!("contribution {number} goes in"), passage)?;
+            line(&format!("contribution {number} enters"), passage)?;
         }
-        line("ordinary frame goes in", &self.ordinary_in)?;
-        line("ordinary frame comes out", &self.ordinary_out)?;
-        line("result comes out", &self.result)?;
+        line("ordinary frame enters", &self.ordinary_in)?;
+        line("ordinary frame leaves", &self.ordinary_out)?;
+        line("result leaves", &self.result)?;
         let cycles = self.latency_cycles;
         write!(
             f,
-            "last beat in to last beat out: {cycles} cycles, {} ns at 200 MHz",
+            "from the last input beat to the last output beat: {cycles} cycles, {} ns at 200 MHz",
             cycles * CYCLE_PS / 1000
         )
     }

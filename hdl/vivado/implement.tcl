@@ -1,9 +1,9 @@
-# Implements the accelerator alone, out of context, and writes what it takes and how fast it is.
+# Implements the accelerator alone, out of context, and writes reports on its resources and timing.
 #
 #   vivado -mode batch -source hdl/vivado/implement.tcl [-tclargs BUILD [DIRECTORY]]
 #
 # BUILD is slots128 (the default) or slots256. Written for Vivado 2016.4, which the reference switch of the NetFPGA-SUME
-# uses. It was never run by those who wrote it: they have no Vivado.
+# uses. The script is untested, because its authors have no Vivado.
 
 set here [file dirname [file normalize [info script]]]
 set build [expr {[llength $argv] > 0 ? [lindex $argv 0] : "slots128"}]
@@ -24,7 +24,7 @@ add_files -norecurse $source
 add_files -fileset constrs_1 -norecurse [file join $here iswitch_accel.xdc]
 set_property top iswitch_accel [current_fileset]
 set_property USED_IN {synthesis implementation out_of_context} [get_files iswitch_accel.xdc]
-# Without pins: the ports are wires to the neighbours.
+# No pins are assigned: the ports are connected to neighbouring cores.
 set_property -name {STEPS.SYNTH_DESIGN.ARGS.MORE OPTIONS} -value {-mode out_of_context} -objects [get_runs synth_1]
 launch_runs impl_1
 wait_on_run impl_1

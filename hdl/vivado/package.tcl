@@ -1,8 +1,8 @@
-# Packages the accelerator as an IP core, which the block design or the Tcl flow of the reference switch can instantiate.
+# Packages the accelerator as an IP core for the block design or the Tcl flow of the reference switch.
 #
 #   vivado -mode batch -source hdl/vivado/package.tcl [-tclargs BUILD [DIRECTORY]]
 #
-# BUILD is slots128 (the default) or slots256. Written for Vivado 2016.4, and never run by those who wrote it.
+# BUILD is slots128 (the default) or slots256. Written for Vivado 2016.4, but untested, because its authors have none.
 
 set here [file dirname [file normalize [info script]]]
 set build [expr {[llength $argv] > 0 ? [lindex $argv 0] : "slots128"}]
@@ -28,8 +28,8 @@ set_property name iswitch_accel $core
 set_property display_name "iSwitch accelerator, $build" $core
 set_property supported_families {virtex7 Production} $core
 
-# The streams and the registers by the names of their ports; one clock for all of them. A reset called resetn is
-# taken for active low.
+# Vivado infers the stream and register interfaces from the names of their ports. All use the same clock. A reset named
+# resetn is inferred as active low.
 foreach bus {s_axis m_axis} {
     if {[llength [ipx::get_bus_interfaces $bus -of_objects $core]] == 0} {
         ipx::infer_bus_interface ${bus}_tvalid xilinx.com:interface:axis_rtl:1.0 $core

@@ -1,14 +1,15 @@
--- Wireshark dissector for iSwitch: gradient aggregation by a switch, on UDP port 7711 with the ToS of its packets.
+-- Wireshark dissector for iSwitch packets: UDP port 7711 by default, with the ToS of control or data packets.
 --
 -- Copy this file into the directory that Help > About Wireshark > Folders calls "Personal Lua Plugins", or start with
--- `wireshark -X lua_script:iswitch.lua`, `tshark -X lua_script:iswitch.lua`. protocol/SPEC.md has the format.
+-- `wireshark -X lua_script:iswitch.lua` or `tshark -X lua_script:iswitch.lua`. protocol/SPEC.md specifies the format.
 
 local iswitch = Proto("iswitch", "iSwitch gradient aggregation")
 
 local HEADER_LEN, JOIN_LEN, ACK_LEN, DIGEST_LEN, RANGE_LEN = 12, 76, 60, 28, 12
 local TRAILER_LEN, TAG_LEN, SEG_LEN, FLOAT_LEN = 24, 8, 8, 4
 local VERSION = 1
--- The largest segment there may be, at an MTU of 9000 bytes; captures have more where the kernel cuts or joins packets.
+-- Maximum length of a data packet, at an MTU of 9000 bytes. A captured packet is longer if it is a super-frame of the
+-- kernel (GSO or GRO).
 local MAX_PAYLOAD_LEN = 8968
 local TOS_MASK = 0xfc
 
@@ -29,7 +30,7 @@ local STATUSES = {
     [24] = "tags of data packets", [25] = "digest of the weights",
 }
 
--- Fields, by their names behind "iswitch.".
+-- Fields, by their names after the prefix "iswitch.".
 local f = {}
 
 local function field(kind, name, text, ...)
@@ -37,7 +38,7 @@ local function field(kind, name, text, ...)
 end
 
 field("uint8", "action", "Action", base.DEC, ACTIONS)
-field("uint8", "version", "Version of the control protocol", base.DEC)
+field("uint8", "version", "Control protocol version", base.DEC)
 field("uint16", "flags", "Flags", base.HEX)
 field("bool", "flags.authenticated", "Authenticated", 16, nil, 0x0001)
 field("uint32", "job", "Job", base.DEC)
@@ -46,33 +47,33 @@ field("framenum", "response_in", "Answered in", base.NONE, frametype.RESPONSE)
 field("framenum", "response_to", "Answer to", base.NONE, frametype.REQUEST)
 field("relative_time", "response_time", "Time since the request")
 
-field("uint32", "join.gradient_len", "Floats of the vector", base.DEC)
-field("uint16", "join.segment_floats", "Floats of a segment", base.DEC)
-field("uint16", "join.workers", "Workers that the job starts with", base.DEC)
+field("uint32", "join.gradient_len", "Floats in the vector", base.DEC)
+field("uint16", "join.segment_floats", "Floats per segment", base.DEC)
+field("uint16", "join.workers", "Workers declared for the job", base.DEC)
 field("uint8", "join.mode", "Mode", base.DEC, MODES)
-field("uint8", "join.kind", "Kind of the member", base.DEC, KINDS)
-field("uint16", "join.weight", "Workers that the member stands for", base.DEC)
+field("uint8", "join.kind", "Member kind", base.DEC, KINDS)
+field("uint16", "join.weight", "Workers represented by the member", base.DEC)
 field("uint32", "join.instance", "Instance", base.HEX)
 field("uint16", "join.rank", "Rank", base.DEC)
-field("uint8", "join.flags", "Flags of the Join", base.HEX)
-field("bool", "join.query", "Only asks", 8, nil, 0x01)
-field("bool", "join.resumes", "Was a member before", 8, nil, 0x02)
+field("uint8", "join.flags", "Join flags", base.HEX)
+field("bool", "join.query", "Query only", 8, nil, 0x01)
+field("bool", "join.resumes", "Resumes an earlier membership", 8, nil, 0x02)
 field("bool", "join.tagged", "Data packets end with a tag", 8, nil, 0x04)
-field("bool", "join.roams", "Has other parents to go to", 8, nil, 0x08)
-field("bool", "join.updates", "Only tells its weight", 8, nil, 0x10)
-field("bool", "join.resume.fresh", "Was told its history when it was fresh", 8, nil, 0x20)
+field("bool", "join.roams", "Can move to another parent", 8, nil, 0x08)
+field("bool", "join.updates", "Updates the weight only", 8, nil, 0x10)
+field("bool", "join.resume.fresh", "Fresh: history known, sums not held", 8, nil, 0x20)
 field("uint8", "join.height", "Levels of switches", base.DEC)
-field("uint32", "join.resume.round", "Its next round", base.DEC)
-field("uint16", "join.resume.members", "Members that the switch had", base.DEC)
-field("uint16", "join.resume.threshold", "Threshold H, if it was pinned", base.DEC)
-field("uint64", "join.resume.history", "Sums that it has", base.HEX)
-field("uint64", "join.resume.previous", "The same before the last one", base.HEX)
-field("uint64", "join.resume.behind", "Sums that members lack", base.HEX)
-field("uint16", "join.resume.weight", "Workers of the whole job", base.DEC)
+field("uint32", "join.resume.round", "Next round of the member", base.DEC)
+field("uint16", "join.resume.members", "Members of the job before", base.DEC)
+field("uint16", "join.resume.threshold", "Threshold H set by SetH", base.DEC)
+field("uint64", "join.resume.history", "History of the member", base.HEX)
+field("uint64", "join.resume.previous", "History before the last sum", base.HEX)
+field("uint64", "join.resume.behind", "History of members that lack the last sum", base.HEX)
+field("uint16", "join.resume.weight", "Workers of the job before", base.DEC)
 field("uint64", "join.nonce", "Nonce", base.HEX)
 
-field("uint32", "reset.round", "Round to go on from", base.DEC)
-field("uint64", "reset.boot", "Run of the switch", base.HEX)
+field("uint32", "reset.round", "Round to continue from", base.DEC)
+field("uint64", "reset.boot", "Epoch of the job", base.HEX)
 field("uint16", "seth.threshold", "Threshold H", base.DEC)
 
 field("uint32", "range.round", "Round", base.DEC)
@@ -81,7 +82,7 @@ field("uint32", "range.count", "Segments", base.DEC)
 field("bytes", "range.bitmap", "Bitmap")
 field("uint32", "range.segment", "Segment", base.DEC)
 
-field("uint32", "digest.round", "Last round in the weights", base.DEC)
+field("uint32", "digest.round", "Last round applied to the weights", base.DEC)
 field("uint64", "digest.digest", "Digest of the weights", base.HEX)
 
 field("uint8", "ack.action", "Acknowledged action", base.DEC, ACTIONS)
@@ -92,16 +93,16 @@ field("uint16", "ack.threshold", "Threshold H", base.DEC)
 field("uint32", "ack.round", "Round", base.DEC)
 field("uint16", "ack.window", "Window (segments)", base.DEC)
 field("uint8", "ack.standing", "Standing", base.DEC, STANDINGS)
-field("uint8", "ack.flags", "Flags of the Ack", base.HEX)
+field("uint8", "ack.flags", "Ack flags", base.HEX)
 field("bool", "ack.formed", "The job is complete", 8, nil, 0x01)
 field("bool", "ack.orphaned", "The switch has lost its parent", 8, nil, 0x02)
-field("bool", "ack.pinned", "The threshold was set by a member", 8, nil, 0x04)
-field("uint64", "ack.boot", "Run of the switch", base.HEX)
+field("bool", "ack.pinned", "The threshold was set by SetH", 8, nil, 0x04)
+field("uint64", "ack.boot", "Epoch of the job, or boot id of the switch", base.HEX)
 field("uint32", "ack.lease_ms", "Lease (ms)", base.DEC)
 field("uint32", "ack.expected", "Expected", base.DEC)
-field("uint64", "ack.history", "History, or the nonce of a challenge", base.HEX)
-field("ipv4", "ack.peer.address", "Another member: address")
-field("uint16", "ack.peer.port", "Another member: port", base.DEC)
+field("uint64", "ack.history", "History, or nonce of a Challenge", base.HEX)
+field("ipv4", "ack.peer.address", "Address of a peer")
+field("uint16", "ack.peer.port", "UDP port of a peer", base.DEC)
 field("uint16", "ack.weight", "Workers of the job", base.DEC)
 
 field("uint32", "padding_len", "Padding (bytes)", base.DEC)
@@ -124,7 +125,7 @@ local malformed = ProtoExpert.new("iswitch.malformed", "Malformed", expert.group
 local refused = ProtoExpert.new("iswitch.refused", "Refused", expert.group.RESPONSE_CODE, expert.severity.WARN)
 local unasked = ProtoExpert.new(
     "iswitch.joined",
-    "Several packets in one: the Join that tells their length was not captured",
+    "Several packets in one: the Join that declares their length was not captured",
     expert.group.UNDECODED,
     expert.severity.NOTE
 )
@@ -136,23 +137,23 @@ iswitch.prefs.data_tos = Pref.uint("ToS of data packets", 0x1c)
 iswitch.prefs.tagged = Pref.enum(
     "Data packets end with a tag",
     0,
-    "Where the Join of a member was captured, it says so",
-    { { 1, "As the Join says", 0 }, { 2, "Yes", 1 }, { 3, "No", 2 } },
+    "By default, the captured Join of the member decides",
+    { { 1, "As declared in the Join", 0 }, { 2, "Yes", 1 }, { 3, "No", 2 } },
     false
 )
 
 local tos_of = Field.new("ip.dsfield")
 
--- What Joins have told of a member, by its address and port: whether data is tagged, and the floats of a segment.
+-- What the Join of a member declared, by its address and port: whether data is tagged, and the floats per segment.
 local members = {}
--- Frames and times of requests and of their answers, by member, job and request.
+-- Frames and times of requests, and frames of their answers, by member, job and request.
 local exchanges = {}
 
 function iswitch.init()
     members, exchanges = {}, {}
 end
 
--- The end of the packet that is not the switch's.
+-- Returns the address and port of the member: the end of the packet that is not the switch.
 local function member_of(pinfo)
     if pinfo.src_port == iswitch.prefs.port then
         return tostring(pinfo.dst) .. ":" .. pinfo.dst_port
@@ -164,7 +165,7 @@ local function add(tree, name, buffer, at, len)
     return tree:add_le(f[name], buffer(at, len))
 end
 
--- A list of fields that lie one behind the other: { name, bytes }, ...
+-- Adds a list of consecutive fields, each { name, bytes }, and returns the offset after them.
 local function add_all(tree, buffer, at, fields)
     for _, one in ipairs(fields) do
         add(tree, one[1], buffer, at, one[2])
@@ -195,7 +196,7 @@ local function add_range(tree, buffer, at)
     return buffer(at + 4, 4):le_uint(), buffer(at + 8, 4):le_uint()
 end
 
--- A range and a bitmap of some of its segments; says how many these are.
+-- Adds a range and a bitmap of its segments, and returns the number of bits that are set.
 local function add_set(tree, buffer, at)
     if buffer:len() < at + RANGE_LEN then
         tree:add_proto_expert_info(malformed, "Too short for a range of segments")
@@ -204,7 +205,7 @@ local function add_set(tree, buffer, at)
     local first, count = add_range(tree, buffer, at)
     local len = math.floor((count + 7) / 8)
     if buffer:len() < at + RANGE_LEN + len then
-        tree:add_proto_expert_info(malformed, "The bitmap has not one bit for each segment")
+        tree:add_proto_expert_info(malformed, "The bitmap is shorter than one bit per segment")
         return 0
     end
     if len == 0 then
@@ -222,7 +223,7 @@ local function add_set(tree, buffer, at)
     return found
 end
 
--- What follows the header of each action. Gets the packet without its trailer; gives what the Info column says.
+-- Dissectors of the Values, by action. Each takes a packet without its trailer and returns text for the Info column.
 local dissect = {}
 
 function dissect.Join(tree, buffer, pinfo)
@@ -237,7 +238,7 @@ function dissect.Join(tree, buffer, pinfo)
     add(tree, "join.height", buffer, 31, 1)
     local bits = buffer(30, 1):uint()
     if bit.band(bits, 0x02) ~= 0 then
-        local subtree = tree:add(iswitch, buffer(32, 36), "Where it comes from")
+        local subtree = tree:add(iswitch, buffer(32, 36), "State to resume from")
         add_all(subtree, buffer, 32, {
             { "join.resume.round", 4 }, { "join.resume.members", 2 }, { "join.resume.threshold", 2 },
             { "join.resume.history", 8 }, { "join.resume.previous", 8 }, { "join.resume.behind", 8 },
@@ -300,7 +301,7 @@ function dissect.Ack(tree, buffer)
         { "ack.boot", 8 }, { "ack.lease_ms", 4 }, { "ack.expected", 4 }, { "ack.history", 8 },
     })
     if buffer(56, 2):le_uint() ~= 0 then
-        -- An address is the one thing in the order of the network.
+        -- The address is the only field in network byte order.
         tree:add(f["ack.peer.address"], buffer(52, 4))
         add(tree, "ack.peer.port", buffer, 56, 2)
     end
@@ -310,21 +311,21 @@ function dissect.Ack(tree, buffer)
         tree:add_proto_expert_info(refused, "Refused: " .. (STATUSES[status] or "unknown status"))
     end
     if status == 0 and (action == "Help" or action == "Confirm") then
-        add_set(tree:add(iswitch, buffer(ACK_LEN), "Segments that the switch misses"), buffer, ACK_LEN)
+        add_set(tree:add(iswitch, buffer(ACK_LEN), "Segments that the switch has not received"), buffer, ACK_LEN)
     else
         add_padding(tree, buffer, ACK_LEN)
     end
     return string.format("%s, %s", action, STATUSES[status] or "?")
 end
 
--- Bytes before padding and bitmaps.
+-- Minimum lengths of control packets, without padding and bitmaps.
 local LENGTHS = {
     Join = JOIN_LEN, Leave = HEADER_LEN, Reset = HEADER_LEN + 12, SetH = HEADER_LEN + 2,
     FBcast = HEADER_LEN + RANGE_LEN, Help = HEADER_LEN + RANGE_LEN, Halt = HEADER_LEN, Ack = ACK_LEN,
     Confirm = HEADER_LEN + RANGE_LEN, Digest = DIGEST_LEN,
 }
 
--- Requests and their answers know of each other.
+-- Links a request to its answer, and an answer to its request.
 local function add_exchange(tree, buffer, pinfo, is_ack)
     local request = buffer(8, 4):le_uint()
     if request == 0 then
@@ -350,7 +351,7 @@ end
 
 local function dissect_control(buffer, pinfo, tree)
     if buffer:len() < HEADER_LEN then
-        tree:add_proto_expert_info(malformed, "Shorter than the header of a control packet")
+        tree:add_proto_expert_info(malformed, "Shorter than a control packet header")
         return "Malformed control packet"
     end
     add(tree, "action", buffer, 0, 1)
@@ -361,14 +362,14 @@ local function dissect_control(buffer, pinfo, tree)
     add(tree, "request", buffer, 8, 4)
     local name, version = ACTIONS[buffer(0, 1):uint()], buffer(1, 1):uint()
     if version ~= VERSION or not name then
-        tree:add_proto_expert_info(malformed, version ~= VERSION and "Another version" or "Unknown action")
+        tree:add_proto_expert_info(malformed, version ~= VERSION and "Unsupported version" or "Unknown action")
         return name or "Unknown action"
     end
     local len = buffer:len()
     local is_authenticated = bit.band(buffer(2, 2):le_uint(), 1) ~= 0
     local content_len = is_authenticated and len - TRAILER_LEN or len
     if content_len < LENGTHS[name] then
-        tree:add_proto_expert_info(malformed, "Shorter than a packet of this action")
+        tree:add_proto_expert_info(malformed, "Too short for this action")
         return name .. " (malformed)"
     end
     local text = ""
@@ -378,7 +379,7 @@ local function dissect_control(buffer, pinfo, tree)
         tree:add_proto_expert_info(malformed, "Padding is not zero")
     end
     if is_authenticated then
-        local trailer = tree:add(iswitch, buffer(content_len, TRAILER_LEN), "Proof of authenticity (not verified)")
+        local trailer = tree:add(iswitch, buffer(content_len, TRAILER_LEN), "Authentication trailer (not verified)")
         add(trailer, "auth.counter", buffer, content_len, 8)
         trailer:add(f["auth.tag"], buffer(content_len + 8, TRAILER_LEN - 8))
     end
@@ -386,7 +387,7 @@ local function dissect_control(buffer, pinfo, tree)
     return name .. text
 end
 
--- A sender that knows nothing of counts leaves 0, which stands for its one; 65535 is for none.
+-- Decodes the count field: 0 means 1, from a sender that sets only the index, and 65535 means none.
 local function contributions_of(count)
     if count == 0 then
         return 1
@@ -398,7 +399,7 @@ local function dissect_segment(buffer, tree, is_tagged)
     local len = buffer:len()
     local floats_len = len - SEG_LEN - (is_tagged and TAG_LEN or 0)
     if floats_len < FLOAT_LEN or floats_len % FLOAT_LEN ~= 0 then
-        tree:add_proto_expert_info(malformed, "Not a Seg and a whole number of floats")
+        tree:add_proto_expert_info(malformed, "Not a Seg followed by a whole number of floats")
         return "Malformed data packet"
     end
     add_all(tree, buffer, 0, { { "seg.index", 3 }, { "seg.round", 3 }, { "seg.count", 2 } })
@@ -420,7 +421,7 @@ local function dissect_segment(buffer, tree, is_tagged)
     )
 end
 
--- A capture on the machine that sends or receives may show many packets as one.
+-- A capture on the sending or receiving machine may contain super-frames: many data packets in one.
 local function dissect_data(buffer, pinfo, tree)
     local member = members[member_of(pinfo)]
     local is_tagged = iswitch.prefs.tagged == 1
@@ -452,7 +453,7 @@ function iswitch.dissector(buffer, pinfo, root)
     local class = tos and bit.band(tos.value, TOS_MASK)
     local is_control = class == iswitch.prefs.control_tos
     if not is_control and class ~= iswitch.prefs.data_tos then
-        -- Of the same port, but not of ours.
+        -- Another protocol on the same UDP port.
         return 0
     end
     pinfo.cols.protocol = "iSwitch"

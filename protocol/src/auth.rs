@@ -69,7 +69,9 @@ impl fmt::Display for KeyError {
             Self::Length(len) => {
                 write!(f, "the key has {len} bytes, expected {MIN_KEY_LEN_BYTES} to {MAX_KEY_LEN_BYTES}")
             }
-            Self::NotHex => f.write_str("the key is not a line of hexadecimal digits, two for each byte"),
+            Self::NotHex => {
+                f.write_str("the key is not valid, expected one line of hexadecimal digits, two per byte")
+            }
         }
     }
 }
@@ -141,11 +143,11 @@ impl Key {
     fn tag_key(&self, direction: Direction, context: u64, job: u32) -> TagKey {
         let mac = self.mac(direction, context, &[&job.to_le_bytes(), DATA_KEY_LABEL]);
         let full = mac.finalize().into_bytes();
-        TagKey(full.first_chunk().copied().expect("SHA-256 gives 32 bytes"))
+        TagKey(full.first_chunk().copied().expect("SHA-256 should return 32 bytes"))
     }
 
     fn mac(&self, direction: Direction, context: u64, parts: &[&[u8]]) -> Hmac<Sha256> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.bytes[..self.len]).expect("HMAC takes any key");
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.bytes[..self.len]).expect("HMAC accepts any key");
         mac.update(&[direction as u8]);
         mac.update(&context.to_le_bytes());
         parts.iter().for_each(|part| mac.update(part));
@@ -243,7 +245,7 @@ impl TagKey {
     /// If the packet is shorter than its tag.
     #[inline]
     pub fn sign(&self, packet: &mut [u8]) {
-        let (content, tag) = packet.split_last_chunk_mut().expect("the packet has room for its tag");
+        let (content, tag) = packet.split_last_chunk_mut().expect("the packet should have room for its tag");
         *tag = self.tag(content);
     }
 

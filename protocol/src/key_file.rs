@@ -39,7 +39,7 @@ impl fmt::Display for KeyFileError {
         match self {
             Self::Io(error) => error.fmt(f),
             Self::Exposed(mode) => {
-                write!(f, "the file's mode is {mode:04o}, expected no access for others (chmod o= FILE)")
+                write!(f, "the file has mode {mode:04o}, expected no access for others; run chmod o= FILE")
             }
             Self::Key(error) => error.fmt(f),
         }

@@ -1,4 +1,4 @@
-//! Authentication of packets: what a key accepts, and what it does not.
+//! Authentication of packets: which packets a key accepts and which it rejects.
 
 use iswitch_protocol::Key;
 use iswitch_protocol::auth::{Conversation, Direction, KeyError, NO_SESSION};
@@ -49,7 +49,7 @@ fn another_key_direction_or_session_is_refused() {
     assert_eq!(verify(&key(1), TO_SWITCH, 5, &bare), None);
 }
 
-/// HMAC-SHA256 of direction, context, packet and counter, cut to 128 bits.
+/// Returns the HMAC-SHA256 of direction, context, packet and counter, truncated to 128 bits.
 #[test]
 fn the_tag_is_that_of_the_specification() {
     use hmac::{Hmac, KeyInit, Mac};
@@ -149,30 +149,30 @@ fn accept(member: &mut Conversation, context: u64, counter: u64) -> bool {
 #[test]
 fn answers_without_session_repeat_a_counter_of_this_process_once() {
     let mut member = Conversation::new(FIRST);
-    assert!(!accept(&mut member, NO_SESSION, FIRST), "nothing was sent");
+    assert!(!accept(&mut member, NO_SESSION, FIRST), "no request with this counter has been sent");
     assert_eq!(
         [Action::Join, Action::Help, Action::Join].map(|action| member.next(action).1),
         [100, 101, 102]
     );
-    assert!(!accept(&mut member, NO_SESSION, FIRST - 1), "an earlier process");
-    assert!(!accept(&mut member, NO_SESSION, FIRST + 3), "not sent yet");
+    assert!(!accept(&mut member, NO_SESSION, FIRST - 1), "the counter belongs to an earlier process");
+    assert!(!accept(&mut member, NO_SESSION, FIRST + 3), "the counter has not been used yet");
     assert!(accept(&mut member, NO_SESSION, FIRST + 1));
-    assert!(!accept(&mut member, NO_SESSION, FIRST + 1), "repeated");
-    assert!(!accept(&mut member, NO_SESSION, FIRST), "older");
+    assert!(!accept(&mut member, NO_SESSION, FIRST + 1), "the answer is repeated");
+    assert!(!accept(&mut member, NO_SESSION, FIRST), "the counter is older than the last one");
 }
 
 #[test]
 fn counters_rise_within_a_session() {
     let mut member = Conversation::new(FIRST);
-    assert!(!accept(&mut member, NONCE, 5), "the session is not this member's");
+    assert!(!accept(&mut member, NONCE, 5), "the session belongs to another member");
     member.open_session(NONCE);
     assert!(accept(&mut member, NONCE, 5));
     member.open_session(NONCE);
-    assert!(!accept(&mut member, NONCE, 5), "the same session goes on");
+    assert!(!accept(&mut member, NONCE, 5), "the counter was already used in this session");
     assert!(!accept(&mut member, NONCE, 4));
     assert!(accept(&mut member, NONCE, 6));
     member.open_session(NONCE + 1);
-    assert!(!accept(&mut member, NONCE, 7), "a session that is over");
+    assert!(!accept(&mut member, NONCE, 7), "the session has ended");
     assert!(accept(&mut member, NONCE + 1, 1));
     assert_eq!(member.next(Action::Leave), (NONCE + 1, FIRST));
     assert_eq!(member.next(Action::Join), (NO_SESSION, FIRST + 1));

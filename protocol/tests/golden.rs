@@ -1,7 +1,7 @@
-//! Golden packets: `fixtures/wire/NAME.hex` is what goes over the wire, `NAME.json` what it means.
+//! Golden packets: `fixtures/wire/NAME.hex` holds the bytes on the wire, and `NAME.json` their meaning.
 //!
 //! Daemon, worker, RTL and dissector read the same files. `ISWITCH_BLESS=1 cargo test -p iswitch-protocol`
-//! writes them anew after an intended change of the format.
+//! regenerates them after an intended change of the format.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
@@ -21,27 +21,31 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures/wire")
 }
 
-/// Sixteen bytes a line.
+/// Encodes bytes as hexadecimal digits, sixteen bytes per line.
 fn to_hex(bytes: &[u8]) -> String {
     let line = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
     bytes.chunks(16).map(|chunk| line(chunk) + "\n").collect()
 }
 
 fn from_hex(text: &str) -> Vec<u8> {
-    text.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("two hex digits")).collect()
+    text.split_whitespace()
+        .map(|byte| {
+            u8::from_str_radix(byte, 16).expect("a fixture should consist of pairs of hexadecimal digits")
+        })
+        .collect()
 }
 
-/// Compares a packet with its files, or writes them.
+/// Compares a packet with its fixture files, or writes the files if `ISWITCH_BLESS` is set.
 fn check(name: &str, bytes: &[u8], meaning: &Value) {
     let (hex, json) = (directory().join(format!("{name}.hex")), directory().join(format!("{name}.json")));
     if std::env::var_os("ISWITCH_BLESS").is_some() {
-        std::fs::write(&hex, to_hex(bytes)).expect("fixtures/wire is writable");
-        let text = serde_json::to_string_pretty(meaning).expect("plain values") + "\n";
-        return std::fs::write(&json, text).expect("fixtures/wire is writable");
+        std::fs::write(&hex, to_hex(bytes)).expect("fixtures/wire should be writable");
+        let text = serde_json::to_string_pretty(meaning).expect("the meaning should be serializable") + "\n";
+        return std::fs::write(&json, text).expect("fixtures/wire should be writable");
     }
     let read = |path| std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{name}: {error}"));
     assert_eq!(from_hex(&read(hex)), bytes, "{name}: bytes");
-    let expected: Value = serde_json::from_str(&read(json)).expect("the fixture is JSON");
+    let expected: Value = serde_json::from_str(&read(json)).expect("the fixture should be JSON");
     assert_eq!(&expected, meaning, "{name}: meaning");
 }
 
@@ -57,7 +61,7 @@ fn data_packet(index: u32, round: u32, contributions: u16, floats: &[f32]) -> Ve
 fn data_meaning(bytes: &[u8]) -> Value {
     let packet = DataPacket::new_checked(bytes).unwrap();
     let Seg { index, round, contributions } = packet.seg();
-    // As bits, because JSON has no NaN and no signed zero that survives every reader.
+    // As bits, because JSON has no NaN, and not every parser preserves a signed zero.
     let bits: Vec<_> = packet.floats().map(|x| format!("{:08x}", x.to_bits())).collect();
     json!({
         "class": "data",
@@ -188,7 +192,7 @@ fn data_packets() {
     let full: Vec<f32> = (0..366u16).map(|i| f32::from(i) - 183.0).collect();
     let special = [0.0, -0.0, f32::MIN_POSITIVE, f32::from_bits(1), f32::MAX, f32::INFINITY, f32::NAN];
     let mut paper_style = data_packet(5, 0, 1, &[1.0, -2.5]);
-    // Its sender sets the index and nothing else.
+    // The sender sets only the index.
     paper_style[6..8].fill(0);
     let cases = [
         ("data_paper_style", paper_style),
@@ -239,7 +243,7 @@ fn resume() -> ResumeRepr {
 /// Epoch of the job.
 const EPOCH: u64 = 0x0123_4567_89ab_cdef;
 
-/// History of a member of job 7 that has the sums of rounds 0 to `round` - 1.
+/// Returns the history of a member of job 7 that has the sums of rounds 0 to `round` - 1.
 fn history_at(round: u32) -> u64 {
     let begin = history::begin(EPOCH, 7, Round::new(0));
     (0..round).fold(begin, |before, summed| history::after(before, EPOCH, Round::new(summed)))
@@ -319,10 +323,10 @@ fn control_packets() {
 }
 
 const NONCE: u64 = 0x0a0b_0c0d_0e0f_1011;
-/// Where a member's counters begin.
+/// First counter of a member.
 const CLOCK_NANOS: u64 = 1_700_000_000_000_000_000;
 
-/// Key of the job: trailers are made with it, tags of data packets with the keys that are derived from it.
+/// Key of the job. It signs trailers; tags of data packets use keys derived from it.
 const KEY: &str = "000102030405060708090a0b0c0d0e0f";
 
 #[test]
@@ -395,9 +399,9 @@ fn frames() {
 #[test]
 fn every_fixture_is_tested() {
     let source = include_str!("golden.rs");
-    for entry in std::fs::read_dir(directory()).expect("fixtures/wire exists") {
-        let path = entry.expect("fixtures/wire is readable").path();
-        let name = path.file_stem().and_then(|name| name.to_str()).expect("plain names");
-        assert!(source.contains(&format!("\"{name}\"")), "{} belongs to no test", path.display());
+    for entry in std::fs::read_dir(directory()).expect("fixtures/wire should exist") {
+        let path = entry.expect("fixtures/wire should be readable").path();
+        let name = path.file_stem().and_then(|name| name.to_str()).expect("a fixture name should be UTF-8");
+        assert!(source.contains(&format!("\"{name}\"")), "no test uses {}", path.display());
     }
 }

@@ -1,4 +1,4 @@
-//! Keys in files.
+//! Creation and reading of key files.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -16,7 +16,7 @@ fn a_new_key_is_private_random_and_readable() {
     key_file::read(&path).unwrap();
     let again = key_file::create(&path).unwrap_err();
     assert!(matches!(again, KeyFileError::Io(error) if error.kind() == std::io::ErrorKind::AlreadyExists));
-    assert_eq!(fs::read_to_string(&path).unwrap(), text, "a key is never overwritten");
+    assert_eq!(fs::read_to_string(&path).unwrap(), text, "an existing key should not be overwritten");
     let other = directory.path().join("other.key");
     key_file::create(&other).unwrap();
     assert_ne!(fs::read_to_string(&other).unwrap(), text);
@@ -32,11 +32,11 @@ fn a_file_that_is_no_key_is_refused_without_showing_it() {
         key_file::read(&path).unwrap_err().to_string()
     };
     let digits = "00".repeat(32);
-    let expected = "expected no access for others (chmod o= FILE)";
-    assert_eq!(error(&digits, 0o644), format!("the file's mode is 0644, {expected}"));
-    assert_eq!(error(&digits, 0o602), format!("the file's mode is 0602, {expected}"));
+    let expected = "expected no access for others; run chmod o= FILE";
+    assert_eq!(error(&digits, 0o644), format!("the file has mode 0644, {expected}"));
+    assert_eq!(error(&digits, 0o602), format!("the file has mode 0602, {expected}"));
     assert_eq!(error("1234", 0o600), "the key has 2 bytes, expected 16 to 64");
-    let no_digits = "the key is not a line of hexadecimal digits, two for each byte";
+    let no_digits = "the key is not valid, expected one line of hexadecimal digits, two per byte";
     assert_eq!(error("correct horse battery staple", 0o600), no_digits);
     assert_eq!(error(&" ".repeat(10_000), 0o600), no_digits);
     fs::write(&path, format!("{digits}\n")).unwrap();

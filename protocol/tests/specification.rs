@@ -1,5 +1,5 @@
-//! Requirements of `SPEC.md` that golden packets do not show, in the order of its sections. The codes are compared with
-//! the tables of its text.
+//! Tests of requirements of `SPEC.md` that the golden packets do not cover, in the order of its sections. The codes are
+//! compared with the tables in its text.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -14,7 +14,7 @@ use iswitch_protocol::{Round, history};
 
 const SPECIFICATION: &str = include_str!("../SPEC.md");
 
-/// Bytes of the common header of control packets.
+/// Length of the common header of control packets, in bytes.
 const HEADER_LEN_BYTES: usize = 12;
 
 fn frame(classifier: &Classifier, class: Class) -> Vec<u8> {
@@ -72,14 +72,15 @@ fn a_packet_without_a_checksum_is_refused() {
     assert_eq!(verify(&bytes), Err(WireError::BadChecksum));
 }
 
-/// The rows of the first table of the specification whose heading begins like that: code and name.
+/// Returns code and name of each row of the first table in the specification whose heading begins with this text.
 fn codes(heading: &str) -> Vec<(u8, String)> {
     let table = SPECIFICATION.lines().skip_while(|line| !line.starts_with(heading)).skip(2);
     let rows = table.take_while(|line| line.starts_with('|'));
     rows.map(|row| {
         let mut cells = row.split('|').skip(1).map(str::trim);
-        let code = cells.next().expect("a code").parse().expect("a number");
-        (code, cells.next().expect("a name").to_owned())
+        let code =
+            cells.next().expect("a row should have a code").parse().expect("a code should be a number");
+        (code, cells.next().expect("a row should have a name").to_owned())
     })
     .collect()
 }
@@ -148,7 +149,9 @@ fn a_range_names_at_most_1024_segments() {
 fn bits_beyond_a_range_are_ignored() {
     let range = RangeRepr { round: Round::new(9), first: 100, count: 3 };
     let bytes = emit(ControlBody::Help(SegmentSetRepr { range, bitmap: &[0b1111_1101] }));
-    let Ok(ControlRepr { body: ControlBody::Help(set), .. }) = parse(&bytes) else { panic!("no Help") };
+    let Ok(ControlRepr { body: ControlBody::Help(set), .. }) = parse(&bytes) else {
+        panic!("expected a Help")
+    };
     assert!(set.indices().eq([100, 102]));
 }
 
@@ -160,7 +163,7 @@ fn statuses_have_the_codes_of_the_text() {
     assert_eq!(Status::from_code(statuses.len() as u8), None);
 }
 
-/// Section 4, M-8: the example of the text.
+/// Section 4, M-8: the example in the text.
 #[test]
 fn histories_are_those_of_the_example() {
     let example = "job 1 of epoch 0x0123456789ABCDEF begins at round 0 with 8874051391050643150, and the sum of \
@@ -187,7 +190,7 @@ fn a_join_and_its_ack_are_as_long_as_a_data_packet() {
     }
 }
 
-/// The numbers that the sections name.
+/// Limits that the sections state.
 #[test]
 fn limits_are_those_of_the_text() {
     let w_1 = (DEFAULT_PORT, limits::DEFAULT_CONTROL_TOS, limits::DEFAULT_DATA_TOS);
@@ -199,7 +202,7 @@ fn limits_are_those_of_the_text() {
     let keys = (limits::MIN_KEY_LEN_BYTES, limits::MAX_KEY_LEN_BYTES, limits::MAX_TAGGED_SEGMENT_FLOATS);
     assert_eq!(keys, (16, 64, 2239), "section 8, A-9");
     assert_eq!((limits::MAX_SKIPPED_VECTORS, limits::MAX_DIGESTS), (64, 8), "V-2, V-5, G-1");
-    // One of the generations is the aggregate that is being filled.
+    // One of the generations is the aggregate that is currently filled.
     let kept = |gradient_len| limits::async_generations(gradient_len) - 1;
     assert_eq!((kept(1), kept(u32::MAX)), (63, 7), "V-6");
 }

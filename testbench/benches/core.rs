@@ -1,6 +1,6 @@
-//! Microbenchmarks of the switch core: time of one packet of one member, and bytes of payload summed in a second.
+//! Microbenchmarks of the switch core: time per packet of one member, and bytes of payload summed per second.
 //!
-//! `testbench core` compares the same loads with plain adds, in turns.
+//! `testbench core` compares the same loads with plain additions, in alternating turns.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -48,7 +48,7 @@ fn bench(criterion: &mut Criterion, group: &str, shapes: &[Shape]) {
     group.finish();
 }
 
-/// The time of so many packets, from that of as many whole rounds as they take.
+/// Returns the time of a number of packets, extrapolated from as many whole rounds as they need.
 fn time(packets: u64, shape: &Shape, mut round: impl FnMut() -> Duration) -> Duration {
     let rounds = packets.div_ceil(shape.contributions() as u64);
     let total: Duration = (0..rounds).map(|_| round()).sum();

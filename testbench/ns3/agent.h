@@ -1,4 +1,4 @@
-// The routing agent: a question for each slot, and its answer, checked.
+// Connection to the routing agent: a request for each slot, and its answer, which is checked.
 
 #pragma once
 
@@ -16,7 +16,7 @@ namespace iswitch {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-/// Names a value of the agent's answer that is not what it must be.
+/// Ends the program with an error that names an invalid value of the agent's answer.
 [[noreturn]] inline void FailValue(const std::string& where, const json& value, const std::string& expected) {
     std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
     if (text.size() > 60) {
@@ -35,7 +35,7 @@ inline const json& CheckArray(const std::string& where, const json& value, size_
     return value;
 }
 
-/// One switch's links; `left` counts down how many packets of each class it still has to send.
+/// Checks one switch's links; `left` counts down how many packets of each class it can still send.
 inline Links ReadLinks(const std::string& where, const json& answer, std::vector<uint64_t> left) {
     Links links;
     for (const json& value : CheckArray(where, answer, left.size(), "links")) {
@@ -81,7 +81,7 @@ inline Routing ReadRouting(const json& answer, uint64_t slot, const QueueLengths
     return routing;
 }
 
-/// A connection to the routing agent: a line of JSON out, a line of JSON back.
+/// Connection to the routing agent, which exchanges lines of JSON.
 class Agent {
   public:
     Agent(const std::string& path, uint64_t timeout_s)

@@ -25,10 +25,10 @@ inline constexpr uint64_t ppp_bytes = 2; // PointToPointNetDevice adds this head
 static_assert((packet_bytes + ppp_bytes) * 8 < (slot_us - propagation_us) * link_mbps,
               "a packet must reach the next stage before the next slot begins");
 
-/// PointToPointNetDevice knows the numbers of IP only. No IP is spoken here.
+/// PointToPointNetDevice knows only the protocol numbers of IP, although no IP is used here.
 inline constexpr uint16_t protocol_number = 0x0800;
 
-/// What every packet carries on the wire.
+/// Header of every packet on the wire.
 class SlotHeader : public ns3::Header {
   public:
     static ns3::TypeId GetTypeId() {
@@ -66,8 +66,8 @@ inline SlotHeader HeaderOf(const Ptr<const ns3::Packet>& packet) {
     return header;
 }
 
-/// Packets, and the sum over them of the slots that each was counted in: from its arrival slot to its exit slot, or to
-/// the end of the run if it is still inside.
+/// Number of packets, and the sum over them of the slots in which each was counted: from its arrival slot to its exit
+/// slot, or to the end of the run if it is still inside.
 struct Sojourns {
     void Add(uint64_t slots) {
         ++packets;
@@ -78,7 +78,8 @@ struct Sojourns {
     uint64_t sum_slots = 0;
 };
 
-/// A node with a FIFO queue for each class and numbered outgoing links. It is not copied: its links' devices call it.
+/// Node with a FIFO queue for each class and numbered outgoing links. It is not copied, because its links' devices call
+/// it.
 class Switch {
   public:
     explicit Switch(uint64_t classes) : queues_(classes) {}
@@ -134,14 +135,15 @@ class Switch {
     std::vector<Ptr<ns3::NetDevice>> links_;
 };
 
-/// The node where the packets of one class leave the network. It is not copied either.
+/// Node where the packets of one class leave the network. It is not copied either.
 class Sink {
   public:
     explicit Sink(uint64_t class_index) : class_index_(class_index) {}
     Sink(const Sink&) = delete;
     Sink& operator=(const Sink&) = delete;
 
-    /// The exit slot is read from ns-3's clock and not from a slot counter, so that it also checks the links' timing.
+    /// Reads the exit slot from the clock of ns-3 and not from a slot counter, so that it also checks the timing of the
+    /// links.
     bool Receive(Ptr<ns3::NetDevice>, Ptr<const ns3::Packet> packet, uint16_t, const ns3::Address&) {
         const SlotHeader header = HeaderOf(packet);
         if (header.class_index != class_index_) {
@@ -236,7 +238,7 @@ class Network {
     }
 
   private:
-    /// A link from each switch to each receiver (a switch of the next stage, or a sink), in the receivers' order.
+    /// Connects each switch to each receiver (a switch of the next stage, or a sink), in the receivers' order.
     template <typename Receiver> static void Connect(std::deque<Switch>& senders, std::deque<Receiver>& receivers) {
         ns3::PointToPointHelper link;
         link.SetDeviceAttribute("DataRate", ns3::DataRateValue(ns3::DataRate(link_mbps * 1'000'000)));
@@ -259,7 +261,7 @@ class Network {
         }
     }
 
-    // Deques, since their elements keep their addresses, which the links' devices know.
+    // Deques, because their elements keep their addresses, which the links' devices store.
     std::vector<std::deque<Switch>> stages_;
     std::deque<Sink> sinks_;
 };

@@ -1,4 +1,4 @@
-// The command line, and how the program ends when something is wrong with it.
+// Command line of the program, and its error handling.
 
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace iswitch {
 
-/// Ends the program: main prints the parts as one line.
+/// Ends the program; main prints the parts as one line.
 template <typename... Parts> [[noreturn]] void Fail(const Parts&... parts) {
     std::ostringstream line;
     (line << ... << parts);
@@ -38,14 +38,15 @@ struct Options {
     bool quiet = false;
 };
 
-/// The whole text as a number of type T, or nothing.
+/// Parses the whole text as a number of type T, if it is one.
 template <typename T> std::optional<T> ParseNumber(const std::string& text) {
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     return error == std::errc() && end == text.data() + text.size() ? std::optional<T>(value) : std::nullopt;
 }
 
-/// An option from min to max. ns-3's own parsing would take "-5" and "20x" for unsigned numbers.
+/// Adds a numeric option from min to max, inclusive. The parser of ns-3 would accept "-5" and "20x" for unsigned
+/// numbers.
 template <typename T>
 void AddNumber(ns3::CommandLine& cmd, const std::string& name, const std::string& help, T& value, T min, T max) {
     const auto parse = [name, &value, min, max](std::string text) {
@@ -62,7 +63,7 @@ void AddNumber(ns3::CommandLine& cmd, const std::string& name, const std::string
     cmd.AddValue(name, help, ns3::Callback<bool, std::string>(parse), initial.str());
 }
 
-/// ns-3 knows only --name=value; this lets a value also be the next word.
+/// Joins an option and a value that follows as the next word, because ns-3 knows only --name=value.
 inline std::vector<std::string> JoinValues(int argc, char** argv) {
     std::vector<std::string> words(argv, argv + 1);
     for (int i = 1; i < argc; ++i) {
@@ -81,25 +82,25 @@ inline Options ParseOptions(int argc, char** argv) {
     constexpr uint64_t last_seed = 4294944442; // of ns-3's generator
     Options options;
     ns3::CommandLine cmd;
-    cmd.Usage("Runs a slotted multi-stage packet network on ns-3; an agent gives each slot's routing.");
+    cmd.Usage("Run a slotted multi-stage packet network on ns-3, routed by an agent in each slot.");
     cmd.AddValue("agent", "Unix stream socket of the routing agent; required", options.agent);
-    AddNumber<uint64_t>(cmd, "stages", "stages of switches, 2 to 16", options.stages, 2, 16);
-    AddNumber<uint64_t>(cmd, "switches", "switches in a stage, and classes (N), 1 to 128", options.switches, 1, 128);
-    AddNumber<uint64_t>(cmd, "slots", "slots in a run, which starts empty", options.slots, 1, 10'000'000);
-    AddNumber(cmd, "load", "mean of the rates if drawn at random, in packets a slot for each first-stage queue",
+    AddNumber<uint64_t>(cmd, "stages", "number of stages, 2 to 16", options.stages, 2, 16);
+    AddNumber<uint64_t>(cmd, "switches", "switches per stage, and classes (N), 1 to 128", options.switches, 1, 128);
+    AddNumber<uint64_t>(cmd, "slots", "number of slots in a run, which starts empty", options.slots, 1, 10'000'000);
+    AddNumber(cmd, "load", "mean of the random rates, in packets per slot and first-stage queue",
               options.load, 0.001, 0.999);
-    cmd.AddValue("rates", "CSV file of arrival rates: a line for each first-stage switch, a column for each class",
+    cmd.AddValue("rates", "CSV file of arrival rates: one line per first-stage switch, one column per class",
                  options.rates);
     cmd.AddValue("arrivals", "CSV file of arrivals, slot,switch,class,count, used instead of Poisson draws",
                  options.arrivals);
     AddNumber<uint64_t>(cmd, "seed", "seed of the rates and of the first run", options.seed, 1, last_seed);
-    AddNumber<uint64_t>(cmd, "repeat", "runs, with seeds counting on from --seed and the same rates", options.repeat, 1,
+    AddNumber<uint64_t>(cmd, "repeat", "number of runs, with seeds counted from --seed", options.repeat, 1,
                         10'000);
     cmd.AddValue("trace", "CSV file to write: slot,queued_before_arrivals,queued_after_arrivals", options.trace);
-    AddNumber<uint64_t>(cmd, "timeout-s", "longest wait for one answer of the agent, in seconds", options.timeout_s, 1,
+    AddNumber<uint64_t>(cmd, "timeout-s", "timeout of an answer of the agent, in seconds", options.timeout_s, 1,
                         86'400);
     cmd.AddValue("json", "print the result as one JSON object", options.json);
-    cmd.AddValue("quiet", "no progress on stderr", options.quiet);
+    cmd.AddValue("quiet", "do not print progress on stderr", options.quiet);
     cmd.Parse(JoinValues(argc, argv));
 
     if (cmd.GetNExtraNonOptions() > 0) {

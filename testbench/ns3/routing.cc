@@ -1,5 +1,5 @@
-// A slotted multi-stage packet network of ns-3 nodes and point-to-point links. In every slot an agent says, over a Unix
-// stream socket, which class's head packet goes over which link. README.md gives the model and the protocol.
+// Slotted multi-stage packet network of ns-3 nodes and point-to-point links. In every slot, an agent decides, over a
+// Unix stream socket, which class's head packet goes over which link. README.md describes the model and the protocol.
 
 #include "agent.h"
 
@@ -26,7 +26,7 @@ struct Result {
 
 constexpr std::chrono::seconds progress_interval{2};
 
-/// Says on stderr how far a long job is, unless --quiet.
+/// Prints the progress of a long job on stderr, unless --quiet is given.
 class Progress {
   public:
     explicit Progress(const Options& options) : options_(options) {}
@@ -46,7 +46,7 @@ class Progress {
     std::chrono::steady_clock::time_point shown_ = std::chrono::steady_clock::now();
 };
 
-/// One run from an empty network, and what it counts.
+/// One run from an empty network, with its counters.
 class Run {
   public:
     Run(const Options& options, const Traffic& traffic, uint64_t index, Progress& progress)
@@ -109,7 +109,8 @@ class Run {
         }
     }
 
-    /// The arrivals of a Poisson process in a slot: how many gaps, exponential with mean 1, fit into `rate`.
+    /// Returns the arrivals of a Poisson process in a slot: the number of gaps, exponential with mean 1, that fit into
+    /// `rate`.
     uint64_t DrawPoisson(double rate) {
         uint64_t count = 0;
         for (double at = gap_->GetValue(1.0, 0.0); at < rate; at += gap_->GetValue(1.0, 0.0)) {
@@ -158,7 +159,7 @@ double StudentQuantile95(size_t freedom) {
     constexpr double table[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
                                 2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
                                 2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
-    // Beyond the table this is right to 0.2 %.
+    // Beyond the table, the approximation is accurate to 0.2 %.
     return freedom <= std::size(table) ? table[freedom - 1] : 1.96 + 2.4 / static_cast<double>(freedom);
 }
 
@@ -216,7 +217,7 @@ void PrintJson(const Options& options, double load, const std::vector<Result>& r
     std::cout << report.dump() << std::endl;
 }
 
-/// "none" is the mean of nothing, where JSON has null.
+/// Formats a number; prints "none" for the mean of no values, where JSON has null.
 std::string Decimal(double value) {
     std::ostringstream text;
     text << std::fixed << std::setprecision(3) << value;

@@ -114,8 +114,8 @@ inline RecordedArrivals ReadArrivals(const Options& options) {
     return recorded;
 }
 
-/// Consecutive ns-3 seeds alone give correlated numbers: its generator is linear, and a seed fills its whole state. The
-/// run number moves each seed to a part of the sequence of its own.
+/// Consecutive seeds alone give correlated numbers: the generator of ns-3 is linear, and a seed fills its whole state.
+/// The run number moves each seed to a separate part of the sequence.
 inline void SetSeed(uint64_t seed) {
     ns3::RngSeedManager::SetSeed(static_cast<uint32_t>(seed));
     ns3::RngSeedManager::SetRun(seed);
@@ -148,7 +148,7 @@ inline Rates DrawRates(const Options& options) {
     return rates;
 }
 
-/// Where the packets of a run come from.
+/// Source of the packets of a run.
 struct Traffic {
     Rates rates; // Drawn from, unless there are recorded arrivals.
     std::optional<RecordedArrivals> recorded;

@@ -1,6 +1,6 @@
 """What Reverb's own client inserts and draws, one JSON command a line; prints a line of JSON for each.
 
-Argument: ADDRESS:PORT. ["insert", length, byte, priority] inserts so many equal bytes, ["steps", n] an item of n steps of
+Argument: ADDRESS:PORT. ["insert", length, byte, priority] inserts that number of equal bytes, ["steps", n] an item of n steps of
 two bytes, ["sample", n] draws n items and tells of each its length, the sum of its bytes, and its priority.
 """
 

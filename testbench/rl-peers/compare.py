@@ -105,7 +105,7 @@ def main():
     if options.json:
         print(json.dumps(results))
         return
-    print("| | steps/s | ours is so many times as fast |\n|---|---|---|")
+    print("| | steps/s | speed-up of iswitch |\n|---|---|---|")
     for algorithm, speeds in results.items():
         for name, values in speeds.items():
             ratios = [ours / theirs for ours, theirs in zip(speeds["iswitch"], values)]

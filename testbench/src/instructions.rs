@@ -1,5 +1,5 @@
-//! Instructions that the core executes for one packet, counted by Valgrind: a stop-watch that no other process
-//! disturbs. The counts are kept in a table, with which new ones are compared.
+//! Instructions of the core per packet, counted by Valgrind, which other processes do not disturb. The counts are
+//! recorded in a table, with which new counts are compared.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,25 +12,25 @@ use iswitch_simulation::core_load::{INSTRUCTION_MEMBERS, INSTRUCTION_SEGMENTS, L
 use iswitch_harness::scratch;
 use strum::IntoEnumIterator as _;
 
-/// The document with the table, below the root of the workspace.
+/// Document with the table, relative to the root of the workspace.
 pub const TABLE: &str = "docs/results/core.md";
-/// The line above the table.
+/// Line above the table.
 const HEADING: &str = "## Instructions";
-/// How far a count may be from that of the table, which was made by perhaps another compiler, in percent.
+/// Maximum difference of a count from that of the table, which another compiler may have produced, in percent.
 pub const TOLERANCE_PERCENT: u64 = 10;
 
-/// What is counted: the difference between a longer and a shorter run.
+/// Numbers of rounds of a shorter and of a longer run, whose difference is counted.
 const ROUNDS: [u32; 2] = [4, 20];
 
-/// Instructions for one packet of a member.
+/// Instructions per packet of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Count {
-    /// What the core does with it.
+    /// Mode of the job.
     #[serde(serialize_with = "name")]
     pub mode: LoadMode,
-    /// Floats in it. With one, nearly all instructions are those around the addition.
+    /// Floats in the packet. With one float, nearly all instructions are outside the addition.
     pub floats: usize,
-    /// Instructions.
+    /// Number of instructions.
     pub instructions: u64,
 }
 
@@ -38,18 +38,18 @@ fn name<S: serde::Serializer>(mode: &LoadMode, serializer: S) -> Result<S::Ok, S
     serializer.serialize_str(mode.name())
 }
 
-/// Why counts on this machine cannot be compared with the table, if they cannot.
+/// Returns what this machine lacks to compare its counts with the table, if anything.
 pub fn obstacle() -> Option<&'static str> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         return None;
     }
-    // Valgrind knows AVX2 but not AVX-512, so that is what the loops use under it wherever the CPU has it.
+    // Valgrind supports AVX2 but not AVX-512, so under Valgrind the loops use AVX2 on every CPU that has it.
     Some("an x86-64 CPU with AVX2")
 }
 
-/// Counts the instructions for a packet of full and of least length in each mode. `program` is `core_load`,
-/// built with `--release`.
+/// Counts the instructions for a packet of maximum and of minimum length in each mode. `program` is `core_load`, built
+/// with `--release`.
 ///
 /// # Errors
 /// If Valgrind is missing or fails.
@@ -68,23 +68,26 @@ pub fn count(program: &Path) -> Result<Vec<Count>> {
     Ok(counts)
 }
 
-/// Instructions of a whole run.
+/// Returns the instructions of a whole run.
 fn total(program: &Path, mode: LoadMode, floats: usize, rounds: u32) -> Result<u64> {
     let directory = scratch::directory();
     let profile = directory.path().join("callgrind.out");
     let mut command = Command::new("valgrind");
     command.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", profile.display())).arg(program);
     command.args(["--mode", mode.name(), "--floats", &floats.to_string(), "--rounds", &rounds.to_string()]);
-    let output = command.output().context("running valgrind, of the package of that name")?;
+    let output =
+        command.output().context("running valgrind; install the package `valgrind` if it is missing")?;
     let complaint = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{command:?}: {}\n{complaint}", output.status);
-    let text = std::fs::read_to_string(&profile).context("reading what callgrind has written")?;
-    let totals =
-        text.lines().find_map(|line| line.strip_prefix("totals: ")).context("callgrind tells no totals")?;
+    let text = std::fs::read_to_string(&profile).context("reading the output of callgrind")?;
+    let totals = text
+        .lines()
+        .find_map(|line| line.strip_prefix("totals: "))
+        .context("the output of callgrind has no totals")?;
     totals.trim().parse().with_context(|| format!("totals are {totals:?}, expected a number"))
 }
 
-/// The rows of a table of counts.
+/// Formats counts as the rows of a table.
 pub fn table(counts: &[Count]) -> String {
     let rows = counts
         .iter()
@@ -97,10 +100,11 @@ pub fn table(counts: &[Count]) -> String {
 /// # Errors
 /// If the document has no such table.
 pub fn parse(document: &str) -> Result<Vec<Count>> {
-    let (_, below) = document.split_once(HEADING).with_context(|| format!("there is no line {HEADING:?}"))?;
+    let (_, below) =
+        document.split_once(HEADING).with_context(|| format!("the line {HEADING:?} is missing"))?;
     let section = below.split("\n## ").next().unwrap_or_default();
     let counts: Vec<_> = section.lines().filter_map(parse_row).collect();
-    ensure!(!counts.is_empty(), "there is no table below {HEADING:?}");
+    ensure!(!counts.is_empty(), "the table below {HEADING:?} is missing");
     Ok(counts)
 }
 
@@ -114,20 +118,22 @@ fn parse_row(line: &str) -> Option<Count> {
     })
 }
 
-/// Compares counts with those that are kept.
+/// Compares counts with the recorded ones.
 ///
 /// # Errors
-/// Names those that differ by more than [`TOLERANCE_PERCENT`], and says how to renew the table.
+/// If counts differ by more than [`TOLERANCE_PERCENT`]. The error lists them and explains how to renew the table.
 pub fn compare(counts: &[Count], kept: &[Count]) -> Result<()> {
     let mut problems = Vec::new();
     for Count { mode, floats, instructions } in counts {
         match kept.iter().find(|kept| (kept.mode, kept.floats) == (*mode, *floats)) {
-            None => problems.push(format!("{mode}, {floats} floats: {instructions}, not in the table")),
+            None => problems
+                .push(format!("{mode}, {floats} floats: {instructions} instructions, not in the table")),
             Some(kept) if is_near(*instructions, kept.instructions) => {}
             Some(kept) => {
                 let kept = kept.instructions;
-                problems
-                    .push(format!("{mode}, {floats} floats: {instructions} instructions, kept are {kept}"));
+                problems.push(format!(
+                    "{mode}, {floats} floats: {instructions} instructions, the table has {kept}"
+                ));
             }
         }
     }
@@ -135,8 +141,8 @@ pub fn compare(counts: &[Count], kept: &[Count]) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "{}\nexpected at most {TOLERANCE_PERCENT} % more or less. If that is meant, or the compiler is another, \
-         renew the table below {HEADING:?} in {TABLE} by that of: \
+        "{}\nexpected at most {TOLERANCE_PERCENT} % difference; if the change is intended or the compiler differs, \
+         replace the table below {HEADING:?} in {TABLE} with the output of: \
          cargo run --release -p iswitch-testbench --bin testbench -- instructions",
         problems.join("\n")
     )

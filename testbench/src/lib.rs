@@ -1,5 +1,5 @@
-//! What proves the rest: a deterministic simulation of the real switch core and the real worker protocol, and
-//! real frames between network namespaces, with faults injected by the kernel.
+//! Tests and benchmarks of the other crates: deterministic simulations of the real switch core and worker protocol, and
+//! real frames between network namespaces with faults injected by the kernel.
 
 pub mod actors;
 pub mod attack;

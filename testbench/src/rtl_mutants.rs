@@ -1,4 +1,4 @@
-//! Faults in the accelerator's RTL, which the checks of the RTL have to find: hdl/faults.toml.
+//! Faults in the accelerator's RTL, described in hdl/faults.toml, which the checks of the RTL must find.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -15,54 +15,54 @@ use tempfile::TempDir;
 
 use crate::lockstep;
 
-/// Of the adder's corner pairs one in so many is tried.
+/// Divisor of the adder's corner pairs: one in 37 is checked.
 const CORNER_STEP: u64 = 37;
 
-/// How long each check looks.
+/// Effort of each check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Effort {
-    /// Packets of the lock-step.
+    /// Number of packets of the lock-step check.
     pub packets: u64,
-    /// Random pairs of the adder; and one corner pair of 37.
+    /// Number of random pairs of the adder check, which also checks one in 37 corner pairs.
     pub pairs: u64,
-    /// Cycles of a module.
+    /// Number of cycles of a module check.
     pub cycles: usize,
-    /// Decides about everything that is random.
+    /// Seed of the random number generator.
     pub seed: u64,
 }
 
-/// What became of a fault.
+/// Outcome of the check of a fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "lowercase")]
 pub enum Outcome {
-    /// The check says what is wrong.
+    /// The check reported an error.
     Found {
-        /// What it says.
+        /// Report of the check.
         detail: String,
     },
-    /// The check says that all is well.
+    /// The check found no error.
     Survived,
-    /// The check could not be made.
+    /// The check could not be completed.
     Failed {
-        /// Why not.
+        /// Reason.
         error: String,
     },
 }
 
-/// One fault, tried.
+/// Trial of one fault.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trial {
-    /// What became of it.
+    /// Outcome of the check.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// How long the check took, without the compiler.
+    /// Duration of the check without compilation, in seconds.
     pub seconds: f64,
 }
 
-/// Programs with all the faults in them.
+/// Programs that contain all the faults.
 #[derive(Debug)]
 pub struct Bench {
-    /// Holds the programs.
+    /// Directory of the programs.
     directory: TempDir,
     faults: Vec<Fault>,
     board: Option<PathBuf>,
@@ -71,10 +71,10 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Compiles what these faults need.
+    /// Compiles the programs that these faults need.
     ///
     /// # Errors
-    /// If a fault does not fit the RTL, or Verilator is missing.
+    /// If a fault does not fit the RTL, or if Verilator is missing.
     pub fn build(faults: Vec<Fault>, effort: Effort) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         let mut bench = Self { directory, faults, board: None, adder: None, effort };
@@ -89,7 +89,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// The faults, in their order.
+    /// Returns the faults, in their order.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
@@ -106,10 +106,10 @@ impl Bench {
         Ok(plant(verilog, &self.of(check).cloned().collect::<Vec<_>>())?)
     }
 
-    /// Makes all checks with no fault chosen, and returns the seconds: what is found then is none of the faults.
+    /// Runs all checks without a fault, and returns the seconds. An error that they find is not due to a fault.
     ///
     /// # Errors
-    /// If something is found.
+    /// If a check reports an error.
     pub fn control(&self) -> Result<f64> {
         let begin = Instant::now();
         let mut findings = Vec::new();
@@ -122,11 +122,11 @@ impl Bench {
         for fault in self.of(Check::Modules) {
             findings.extend(self.run_module(fault, false)?);
         }
-        ensure!(findings.is_empty(), "without a fault: {}", findings.join("; "));
+        ensure!(findings.is_empty(), "a check fails without a fault: {}", findings.join("; "));
         Ok(begin.elapsed().as_secs_f64())
     }
 
-    /// Makes the check that has to find this fault.
+    /// Runs the check that must find this fault.
     pub fn attempt(&self, fault: &Fault) -> Trial {
         let begin = Instant::now();
         let number = || 1 + self.of(fault.found_by).position(|other| other == fault).unwrap_or_default();
@@ -143,9 +143,9 @@ impl Bench {
         Trial { outcome, seconds: begin.elapsed().as_secs_f64() }
     }
 
-    /// What the lock-step says is wrong, if anything, with the fault of that number.
+    /// Runs the lock-step check with the fault of this number, and returns its report of an error, if any.
     fn run_lockstep(&self, number: usize) -> Result<Option<String>> {
-        let program = self.board.as_ref().context("there is no board")?;
+        let program = self.board.as_ref().context("the board was not built")?;
         let mut device = Verilated::start_with(program, &[argument(number)])?;
         let mut packets = 0;
         let Effort { packets: most, seed, .. } = self.effort;
@@ -158,7 +158,7 @@ impl Bench {
     }
 
     fn run_adder(&self, number: usize) -> Result<Option<String>> {
-        let program = self.adder.as_ref().context("there is no adder")?;
+        let program = self.adder.as_ref().context("the adder was not built")?;
         let plan = Plan { random: self.effort.pairs, seed: self.effort.seed, corner_step: CORNER_STEP };
         match adder::verify(program, &[argument(number)], plan, |_| {}) {
             Ok(_) => Ok(None),
@@ -170,7 +170,7 @@ impl Bench {
     fn run_module(&self, fault: &Fault, with_fault: bool) -> Result<Option<String>> {
         let name = fault.module.split('$').next().unwrap_or_default();
         let Some(module) = MODULES.iter().find(|module| module.name == name) else {
-            bail!("there is no module {name} in hdl/src/verification/modules");
+            bail!("hdl/src/verification/modules has no module {name}");
         };
         let mut trace = module.trace(self.effort.cycles, self.effort.seed);
         if with_fault {
@@ -188,7 +188,7 @@ fn argument(number: usize) -> String {
     format!("+{ARGUMENT}={number}")
 }
 
-/// Whether the error says something about the simulation, not about what is simulated.
+/// Returns whether an error is one of the simulation program rather than of the simulated RTL.
 fn is_of_tools(error: &anyhow::Error) -> bool {
     error
         .chain()
@@ -196,16 +196,16 @@ fn is_of_tools(error: &anyhow::Error) -> bool {
         .any(|cause| matches!(cause, VerilatedError::Pipe(_) | VerilatedError::UnknownAnswer(_)))
 }
 
-/// Those of the faults that have these names, all if there are none.
+/// Returns the faults with these names, or all faults if there are no names.
 ///
 /// # Errors
-/// If there is no fault of a name.
+/// If a name is not that of a fault.
 pub fn select(faults: Vec<Fault>, names: &[String]) -> Result<Vec<Fault>> {
     for name in names {
         let known: Vec<_> = faults.iter().map(|fault| fault.name.as_str()).collect();
         ensure!(
             known.contains(&name.as_str()),
-            "there is no fault {name:?}, expected one of {}",
+            "unknown fault {name:?}, expected one of {}",
             known.join(", ")
         );
     }

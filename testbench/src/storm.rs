@@ -1,4 +1,4 @@
-//! A storm of forged Joins: frames from addresses that nobody has, for jobs that nobody runs.
+//! Storm of forged Joins: frames with unused source addresses, for jobs that do not exist.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -16,32 +16,33 @@ use iswitch_harness::netns::{SWITCH_ADDRESS, SWITCH_MAC, WORKER_INTERFACE};
 const ETHERTYPE_AT: usize = 12;
 /// Pause between two bursts.
 const TICK: Duration = Duration::from_millis(1);
-/// Of the sender: that the addresses are forged does not show on the wire below.
+/// MAC address of the sender, which is not forged: forgery shows only in the IP address.
 pub const SENDER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0x66];
-/// Addresses of hosts: neither this network's, nor this machine's, nor those of groups.
+/// Range of IP addresses of hosts, outside this network, the loop-back network and multicast groups.
 const HOSTS: std::ops::Range<u32> = 0x0100_0000..0x7f00_0000;
 const MAX_GRADIENT_LEN: u32 = 4_000_000;
 
-/// An EtherType that nobody listens to, for local experiments (IEEE 802).
+/// EtherType for local experiments (IEEE 802), to which nothing listens.
 const DECOY_ETHERTYPE: [u8; 2] = [0x88, 0xb5];
 
-/// What a storm consists of.
+/// Kind of frames of a storm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Forged Joins.
     Join,
-    /// The same frames with an EtherType that the switch's packet filter drops: what the sender alone costs.
+    /// The same frames with an EtherType that the switch's packet filter drops, to measure the cost of the sender
+    /// alone.
     Decoy,
 }
 
-/// A sender of forged Joins on the interface of a worker, in the namespace where it was opened.
+/// Sender of forged Joins on the interface of a worker, in the namespace in which it was opened.
 pub struct Storm {
     sender: Box<dyn DataLinkSender>,
     random: ChaCha8Rng,
 }
 
 impl Storm {
-    /// Opens the worker's interface. To be called inside the worker's namespace.
+    /// Opens the worker's interface. Call it inside the worker's namespace.
     pub fn open(seed: u64) -> io::Result<Self> {
         Self::open_on(WORKER_INTERFACE, seed)
     }
@@ -56,7 +57,7 @@ impl Storm {
         }
     }
 
-    /// Sends one frame. The kernel may drop it, as a network does: a full backlog behind a veth device is no error.
+    /// Sends one frame. The kernel may drop it as a network would: a full backlog of a veth device is not an error.
     pub fn send_frame(&mut self, frame: &[u8]) -> io::Result<()> {
         match self.sender.send_to(frame, None).ok_or(io::ErrorKind::WriteZero)? {
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error()) => Ok(()),
@@ -64,7 +65,7 @@ impl Storm {
         }
     }
 
-    /// Sends `joins` frames, `rate` a second as far as the machine can.
+    /// Sends `joins` frames at `rate` frames per second, or slower if the machine cannot keep up.
     pub fn send(&mut self, kind: Kind, joins: u64, rate: u64) -> io::Result<()> {
         let begin = Instant::now();
         let mut sent = 0;
@@ -83,7 +84,7 @@ impl Storm {
         Ok(())
     }
 
-    /// Source address, port, job and vector are random; everything is well-formed.
+    /// Returns a well-formed Join with random source address, port, job and vector length.
     fn forge(&mut self) -> Vec<u8> {
         let random = &mut self.random;
         let join = JoinRepr {
@@ -97,7 +98,7 @@ impl Storm {
     }
 }
 
-/// A frame with a control packet from a sender, of whom nothing need be true, to the switch of a
+/// Returns a frame with a control packet from any, possibly forged, sender to the switch of a
 /// [`Star`](iswitch_harness::netns::Star).
 pub fn control_frame(source_mac: [u8; 6], source: SocketAddrV4, packet: &ControlRepr<'_>) -> Vec<u8> {
     let mut payload = vec![0; packet.buffer_len()];
@@ -105,7 +106,7 @@ pub fn control_frame(source_mac: [u8; 6], source: SocketAddrV4, packet: &Control
     frame(source_mac, source, Class::Control, &payload)
 }
 
-/// The same with any payload.
+/// Returns such a frame with any payload.
 pub fn frame(source_mac: [u8; 6], source: SocketAddrV4, class: Class, payload: &[u8]) -> Vec<u8> {
     let classifier = Classifier::default();
     let destination = SocketAddrV4::new(SWITCH_ADDRESS, classifier.udp_port);

@@ -1,15 +1,15 @@
-//! Delay, reordering, loss, duplication and corruption of real frames: a relay in user space in the middle of a
-//! cable, because not every kernel has netem.
+//! Delay, reordering, loss, duplication and corruption of real frames: a relay in user space in the middle of a cable,
+//! because not every kernel has netem.
 //!
 //! ```text
 //!     bridge port s1 ===== port | relay | end ===== e0
 //!                          `- a namespace of its own -'
 //! ```
 //!
-//! Whole Ethernet frames pass in both directions, ordinary traffic too, and neither end can tell. Offloads of
-//! both ends are turned off: there are no super-frames, each datagram has its own fate, and its checksum is
-//! filled in before it leaves. The relay is the threads of a test, and goes with it. What it does to frames is what
-//! the simulation does to packets.
+//! The relay passes whole Ethernet frames in both directions, ordinary traffic included, and is invisible to both ends.
+//! Offloads of both ends are turned off: there are no super-frames, each datagram is affected independently, and its
+//! checksum is filled in before it leaves. The relay consists of threads of the test and ends with it. It affects
+//! frames as the simulation affects packets.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,18 +32,18 @@ use iswitch_simulation::network::{Damage, Link, LinkCounters, LinkModel};
 
 /// The relay's end of the cable to the switch.
 const SWITCH_SIDE: &str = "port";
-/// The relay's end of the cable to what is plugged in.
+/// The relay's end of the cable to the worker or other end.
 const FAR_SIDE: &str = "end";
-/// What makes super-frames, and what leaves checksums to a device.
+/// Offloads that create super-frames or leave checksums to a device.
 const OFFLOADS: [&str; 5] = ["tx", "tso", "gso", "gro", "tx-udp-segmentation"];
-/// Room for the frames of several windows: what the relay loses must be what it was told to lose.
+/// Receive buffer for the frames of several windows: the relay must not lose frames that its model does not.
 const RECV_BUFFER_BYTES: usize = 64 << 20;
-/// Room for the longest frame.
+/// Buffer for the longest frame.
 const FRAME_BYTES: usize = 1 << 16;
-/// Time in which a relay notices that it is to end.
+/// Time within which a relay notices that it must end.
 const READ_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// A relay at work. Dropping removes it, and cuts the cable.
+/// Running relay. Dropping it removes the relay and cuts the cable.
 #[derive(Debug)]
 pub struct WireRelay {
     to_switch: Arc<Mutex<Passage>>,
@@ -51,11 +51,11 @@ pub struct WireRelay {
     epoch: std::time::Instant,
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
-    /// Removed last, with the interfaces inside.
+    /// Namespace of the relay, removed last together with the interfaces in it.
     _namespace: Namespace,
 }
 
-/// One direction: what happens to frames, and what has happened.
+/// One direction of the relay, with the counters of its frames.
 #[derive(Debug)]
 struct Passage {
     link: Link,
@@ -63,31 +63,31 @@ struct Passage {
     relayed: Relayed,
 }
 
-/// What became of the frames of one direction.
+/// Counters of the frames of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Relayed {
-    /// By what the link does to them.
+    /// Counters of the effects of the link.
     pub link: LinkCounters,
-    /// Frames that left after one that had come later.
+    /// Number of frames that left after a frame that had arrived later.
     pub overtaken: u64,
-    /// Frames that the kernel did not take, such as those too long for the cable.
+    /// Number of frames that the kernel did not accept, such as those too long for the cable.
     pub refused: u64,
 }
 
-/// A frame that waits until it is due.
+/// Frame that waits until it is due.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Frame {
     due: Instant,
-    /// In order of arrival: keeps the order of frames that are due at the same time.
+    /// Number in order of arrival, which keeps the order of frames that are due at the same time.
     sequence: u64,
     bytes: Vec<u8>,
 }
 
 impl WireRelay {
-    /// Cuts a cable in two and puts a relay between; the seed decides what it does to frames.
+    /// Cuts a cable in two and inserts a relay; the seed determines what it does to frames.
     ///
     /// # Panics
-    /// If something fails: ask [`iswitch_harness::requirements::networks_and`] for root and ethtool first.
+    /// If a step fails. Call [`iswitch_harness::requirements::networks_and`] for root and ethtool first.
     pub fn insert(cable: &Cable<'_>, model: LinkModel, seed: u64) -> Self {
         let namespace = Namespace::new("relay");
         recable(cable, &namespace);
@@ -104,18 +104,18 @@ impl WireRelay {
         relay.start(Arc::clone(&relay.to_switch), from_end, to_port);
         relay.start(Arc::clone(&relay.to_end), from_port, to_end);
         cable.await_frames();
-        // Both ends have found each other: from here on the seed decides.
+        // Both ends can exchange frames now. From here on the model applies.
         *lock(&relay.to_switch) = Passage::new(model, seed.wrapping_mul(2));
         *lock(&relay.to_end) = Passage::new(model, seed.wrapping_mul(2).wrapping_add(1));
         relay
     }
 
-    /// What became of the frames to the switch.
+    /// Returns the counters of the frames to the switch.
     pub fn to_switch(&self) -> Relayed {
         lock(&self.to_switch).relayed
     }
 
-    /// What became of the frames from the switch.
+    /// Returns the counters of the frames from the switch.
     pub fn to_end(&self) -> Relayed {
         lock(&self.to_end).relayed
     }
@@ -155,7 +155,7 @@ fn lock(passage: &Mutex<Passage>) -> MutexGuard<'_, Passage> {
     passage.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Moves the end of a cable into the relay's namespace, and puts the end of a new one in its place.
+/// Moves the end of a cable into the relay's namespace, and replaces it with the end of a new cable.
 fn recable(cable: &Cable<'_>, relay: &Namespace) {
     let Cable { end, interface, mtu_bytes, .. } = cable;
     end.ip(&format!(
@@ -174,7 +174,7 @@ fn recable(cable: &Cable<'_>, relay: &Namespace) {
     turn_offloads_off(end, interface);
 }
 
-/// Lets frames of an interface be whole: no super-frames, and checksums that are filled in.
+/// Turns off the offloads of an interface, so that it has no super-frames and checksums are filled in.
 pub(crate) fn turn_offloads_off(namespace: &Namespace, interface: &str) {
     let mut command = namespace.command("ethtool");
     command.args(["-K", interface]);
@@ -184,19 +184,21 @@ pub(crate) fn turn_offloads_off(namespace: &Namespace, interface: &str) {
     iswitch_harness::process::run(&mut command);
 }
 
-/// A packet socket on an interface. One socket for both directions: the kernel does not return to a socket
-/// what that has sent.
+/// Opens a packet socket on an interface. One socket serves both directions, because the kernel does not return a
+/// socket's own frames to it.
 fn open(namespace: &Namespace, interface: &str) -> (Box<dyn DataLinkSender>, Box<dyn DataLinkReceiver>) {
     namespace.enter(|| {
         let interfaces = pnet_datalink::interfaces();
-        let found = interfaces.iter().find(|found| found.name == interface).expect("the interface was made");
-        // Without a protocol it receives nothing before it is bound to the interface.
+        let found =
+            interfaces.iter().find(|found| found.name == interface).expect("the interface must exist");
+        // A socket without a protocol receives nothing until it is bound to the interface.
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)
-            .expect("the owner of a namespace may open a packet socket");
-        // Only root gets more than net.core.rmem_max: for others a burst may lose what a longer buffer would hold.
+            .expect("opening a packet socket needs the namespace's owner");
+        // Only root gets more than net.core.rmem_max. For others, a burst may lose frames that a longer buffer would
+        // hold.
         sockopt::set_socket_recv_buffer_size_force(&socket, RECV_BUFFER_BYTES)
             .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, RECV_BUFFER_BYTES))
-            .expect("a socket has a receive buffer");
+            .expect("the receive buffer must be set");
         let config = Config {
             read_buffer_size: FRAME_BYTES,
             read_timeout: Some(READ_TIMEOUT),
@@ -205,7 +207,7 @@ fn open(namespace: &Namespace, interface: &str) -> (Box<dyn DataLinkSender>, Box
         };
         match pnet_datalink::channel(found, config) {
             Ok(Channel::Ethernet(sender, receiver)) => (sender, receiver),
-            Ok(_) => panic!("{interface} is no Ethernet interface"),
+            Ok(_) => panic!("{interface} is not an Ethernet interface"),
             Err(error) => panic!("{interface}: {error}"),
         }
     })
@@ -215,7 +217,7 @@ fn time_since(epoch: std::time::Instant) -> Instant {
     Instant::from_nanos(epoch.elapsed().as_nanos() as u64)
 }
 
-/// Decides what becomes of each frame, and hands over those that will arrive.
+/// Determines the fate of each frame, and passes on those that will arrive.
 fn receive_frames(
     mut from: Box<dyn DataLinkReceiver>,
     passage: &Mutex<Passage>,
@@ -243,21 +245,21 @@ fn receive_frames(
             if arrival.damage != Damage::None {
                 corrupt(&mut frame.bytes);
             }
-            // The other thread ends only after this one.
+            // The receiving thread ends only after this one.
             let _ = to.send(frame);
         }
         sequence += 1;
     }
 }
 
-/// Flips bits where the payload is.
+/// Flips bits in the last byte, which is payload.
 fn corrupt(frame: &mut [u8]) {
     if let Some(last) = frame.last_mut() {
         *last ^= 0x55;
     }
 }
 
-/// Sends each frame when it is due, until there will be no more.
+/// Sends each frame when it is due, until no more can arrive.
 fn send_frames(
     mut to: Box<dyn DataLinkSender>,
     passage: &Mutex<Passage>,

@@ -1,4 +1,4 @@
-//! The core allocates nothing while it sums super-frames, in any mode.
+//! The core does not allocate while it sums super-frames, in any mode.
 
 use std::alloc::System;
 
@@ -9,12 +9,12 @@ use strum::IntoEnumIterator as _;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// The harness of the test has a thread of its own, which allocates now and then. What the core does, it does
-/// each time.
+/// Number of attempts. The test harness has a thread of its own that occasionally allocates; an allocation of the core
+/// would occur in every attempt.
 const ATTEMPTS: usize = 5;
 const ROUNDS: usize = 3;
 
-/// Allocations and reallocations in some rounds of full super-frames and one that is not full.
+/// Returns the allocations and reallocations in some rounds with full super-frames and one that is not full.
 fn allocations(mode: LoadMode, members: usize) -> usize {
     let shape = Shape::new(mode, members, 100);
     let mut load = Load::new(shape);

@@ -24,18 +24,18 @@ pub fn default_control_socket() -> Option<PathBuf> {
     directory.map(|directory| PathBuf::from(directory).join("iswitchd.sock"))
 }
 
-/// What a client may ask.
+/// Requests of the control socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Request {
-    /// Version, uptime, ports, number of jobs and members, parents that are lost, workers that a round waits for
+    /// State of the switch: version, uptime, ports, numbers of jobs and members, parents, awaited workers
     Status,
-    /// Everything that is counted, by the switch and by each port
+    /// Counters of the switch and of each port
     Counters,
     /// Jobs and their members
     Jobs,
-    /// All of these at one moment
+    /// Consistent snapshot of status, counters and jobs
     Snapshot,
-    /// What happened last in each job, as lines of JSON
+    /// Latest events of each job, as lines of JSON
     Flight,
 }
 
@@ -53,7 +53,7 @@ impl Request {
 
     /// Returns the line that sends this request.
     fn name(self) -> String {
-        let value = self.to_possible_value().expect("every request can be asked");
+        let value = self.to_possible_value().expect("every request should have a name");
         value.get_name().to_owned()
     }
 
@@ -88,7 +88,8 @@ fn parent_line(parent: &Value) -> Option<String> {
     if parent["lost"] == true {
         let seconds = parent["silent_ms"].as_f64().unwrap_or(0.0) / 1000.0;
         return Some(format!(
-            "job {job}: the parent {address} has not answered for {seconds:.1} s, and there are no sums until it does\n"
+            "job {job}: the parent {address} has not answered for {seconds:.1} s; the job makes no progress until it \
+             does\n"
         ));
     }
     let refusal = parent["refusal"].as_str()?;
@@ -99,7 +100,7 @@ fn waiting_line(member: &Value) -> String {
     let seconds = member["waited_ms"].as_f64().unwrap_or(0.0) / 1000.0;
     let address = member["address"].as_str().unwrap_or("-");
     format!(
-        "job {} is waiting for member {} ({address}) for {seconds:.1} s: {} of {} segments\n",
+        "job {} is waiting for member {} ({address}) for {seconds:.1} s: {} of {} segments missing\n",
         member["job"], member["member"], member["missing_segments"], member["segments"]
     )
 }
@@ -134,7 +135,7 @@ mod tests {
                 "missing_segments": 17, "segments": 28,
             }],
         });
-        let line = "job 5 is waiting for member 2 (10.9.0.3:5000) for 1.2 s: 17 of 28 segments";
+        let line = "job 5 is waiting for member 2 (10.9.0.3:5000) for 1.2 s: 17 of 28 segments missing";
         assert_eq!(Request::Status.text(answer), format!("jobs  1\n{line}\n"));
     }
 
@@ -149,7 +150,7 @@ mod tests {
         let parents = [parent(5, true, None), parent(6, false, None), refused];
         let expected = "\
 jobs  3
-job 5: the parent 10.8.0.254:7711 has not answered for 1.2 s, and there are no sums until it does
+job 5: the parent 10.8.0.254:7711 has not answered for 1.2 s; the job makes no progress until it does
 job 7: the parent 10.8.0.254:7711 refuses this switch: levels of switches (expected 8)
 ";
         assert_eq!(Request::Status.text(json!({ "jobs": 3, "parents": parents })), expected);

@@ -10,14 +10,16 @@ use clap::Args;
 use iswitch_control::{Request, ask, default_control_socket};
 use serde_json::Value;
 
-/// Where to ask, and how to answer.
+/// Options that select the daemon and the output format.
 #[derive(Args, Debug)]
 pub(crate) struct AskArgs {
-    /// Control socket of the daemon [default: /run/iswitchd.sock or /run/iswitchd/control as root, otherwise
-    /// iswitchd.sock in XDG_RUNTIME_DIR]
+    /// Control socket of the daemon
+    ///
+    /// The default is /run/iswitchd.sock for root, and iswitchd.sock in XDG_RUNTIME_DIR for other users. If that file
+    /// does not exist and /run/iswitchd/control does, the default is the latter.
     #[arg(long, value_name = "PATH", global = true)]
     socket: Option<PathBuf>,
-    /// Print JSON, one line
+    /// Print one line of JSON
     #[arg(long, global = true)]
     json: bool,
 }
@@ -49,7 +51,7 @@ impl AskArgs {
     /// Sends a request to the daemon and returns its answer.
     pub(crate) fn ask(&self, request: Request) -> anyhow::Result<Value> {
         let path = self.path()?;
-        ask(&path, request).with_context(|| format!("cannot ask the daemon at {}", path.display()))
+        ask(&path, request).with_context(|| format!("cannot query the daemon at {}", path.display()))
     }
 
     /// Sends a request to the daemon and prints its answer.

@@ -16,9 +16,16 @@ use iswitch_protocol::key_file;
 
 use ask::AskArgs;
 
-/// Shows what a running iswitchd is doing, looks for what is wrong with a set-up, and makes keys.
+const EXAMPLES: &str = "\
+Examples:
+  iswitchctl status                                  State of the switch of this machine
+  iswitchctl top                                     Rates and late workers, refreshed
+  iswitchctl doctor --switch 10.9.0.254:7711         Checks of the path to a switch
+  iswitchctl keygen job.key                          New key for a job";
+
+/// Inspect a running iswitchd, diagnose a set-up, capture traffic and create keys
 #[derive(Parser)]
-#[command(name = "iswitchctl", version)]
+#[command(name = "iswitchctl", version, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -28,25 +35,37 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Version, uptime, ports, number of jobs and members, parents that are lost, workers that a round waits for
+    /// Show the state of the switch
+    ///
+    /// The output has version, uptime and ports, the numbers of jobs and members, the state of the parents, and the
+    /// workers that a round waits for.
     Status,
-    /// Everything that is counted, by the switch and by each port
+    /// Show all counters of the switch and of each port
     Counters,
-    /// Jobs and their members
+    /// Show the jobs and their members
     Jobs,
-    /// All of these at one moment
+    /// Show status, counters and jobs in one consistent snapshot
     Snapshot,
-    /// What happened last in each job, as lines of JSON
+    /// Print the latest events of each job, as lines of JSON
+    ///
+    /// The events come from the flight recorder of the daemon.
     Flight,
-    /// Rates of jobs and members, who is late and what is dropped, on a screen that follows them
+    /// Monitor rates, stragglers and drops on a live screen
     Top(top::TopArgs),
-    /// Looks for what is wrong with a set-up, and says what to do about it; exit status 1 if something is
+    /// Diagnose a set-up and suggest fixes
+    ///
+    /// Checks this machine, the daemon on it if there is one, and with --switch or --peer also the path to another
+    /// machine. The exit status is 1 if a check has failed.
     Doctor(Box<doctor::DoctorArgs>),
-    /// Writes tagged traffic of interfaces into a pcapng file, for Wireshark
+    /// Capture the iSwitch packets of network interfaces in a pcapng file
+    ///
+    /// Wireshark shows their contents with the dissector packaging/wireshark/iswitch.lua.
     Capture(capture::CaptureArgs),
-    /// Writes a new random key into a new file, for `--key-file` of iswitchd and of the workers
+    /// Create a key file with a new random key
+    ///
+    /// Pass the file to iswitchd and to the workers with --key-file.
     Keygen {
-        /// The file; it must not exist
+        /// Path of the new key file, which must not exist yet
         path: PathBuf,
     },
 }
@@ -76,6 +95,6 @@ fn main() -> ExitCode {
 fn keygen(path: &Path) -> anyhow::Result<ExitCode> {
     use anyhow::Context;
 
-    key_file::create(path).with_context(|| format!("cannot write a key into {}", path.display()))?;
+    key_file::create(path).with_context(|| format!("cannot create the key file {}", path.display()))?;
     Ok(ExitCode::SUCCESS)
 }

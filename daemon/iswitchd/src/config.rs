@@ -41,123 +41,196 @@ const DEFAULT_SPIN_US: u32 = 50;
 const UDP_PORT: RangeInclusive<u64> = 1..=65_535;
 const UPLINK_JOBS: RangeInclusive<u64> = 1..=MAX_JOBS as u64;
 
-/// The iSwitch switch: sums the gradients of distributed training jobs while their packets pass through.
+const EXAMPLES: &str = "\
+Examples:
+  iswitchd --udp 127.0.0.1:7711                      Workers of this machine, without root
+  iswitchd --port eth1 --port eth2 --metrics 10.9.0.254:7790
+  iswitchd --port xdp:eth1 --key-file job.key        Frames through AF_XDP, a job with a key
+  iswitchd --config /etc/iswitchd.toml --check";
+
+/// Switch that sums the gradients of distributed training jobs
 ///
-/// At least one --udp or --port is needed. Every option but --config, --check and the --no-... flags can also
-/// stand in the configuration file, with underscores for dashes; there --no-offload is `offload = false`,
-/// --no-ingress-rule is `ingress_rule = false` and --no-sandbox is `sandbox = false`.
+/// The switch sums the gradients while their packets pass through it. At least one --udp or --port is required.
+///
+/// All options except --config, --check and the --no-... flags can also be set in the configuration file, under the
+/// same name with underscores instead of dashes (--key-file is `key_files` there). In the file, --no-offload is
+/// `offload = false`, --no-ingress-rule is `ingress_rule = false` and --no-sandbox is `sandbox = false`. The command
+/// line takes precedence over the file.
 #[derive(Debug, Parser)]
-#[command(name = "iswitchd", version)]
+#[command(name = "iswitchd", version, after_help = EXAMPLES)]
 pub struct Cli {
-    /// Configuration file (TOML)
+    /// Configuration file in TOML
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Check the configuration and exit
     #[arg(long)]
     pub check: bool,
-    /// Send plain frames, one datagram a system call, with checksums made in software
+    /// Disable super-frames and checksum offload
+    ///
+    /// The switch then sends one datagram per system call and computes checksums in software.
     #[arg(long)]
     no_offload: bool,
-    /// Do not install the netfilter rule that keeps tagged frames from bridge and IP stack
+    /// Do not install the netfilter ingress rule on raw ports
+    ///
+    /// The rule keeps tagged frames from the bridge and the IP stack, which would otherwise handle them too.
     #[arg(long)]
     no_ingress_rule: bool,
-    /// Keep all privileges, and install no filter of system calls
+    /// Keep all privileges and do not filter system calls
     #[arg(long)]
     no_sandbox: bool,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// What may stand both on the command line and in the file.
+/// Settings that can be given both on the command line and in the configuration file.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Settings {
-    /// Serve workers on this UDP address; needs no privilege. Repeatable
+    /// UDP address to serve workers at
+    ///
+    /// Needs no privileges. Repeatable.
     #[arg(long, value_name = "ADDR:PORT")]
     udp: Vec<SocketAddrV4>,
-    /// Serve this network interface with raw frames; needs root. Repeatable. With xdp: before it through AF_XDP, in
-    /// the fastest way that its driver knows; after a comma may stand which: driver or generic, zerocopy or copy
+    /// Network interface to serve with raw frames
+    ///
+    /// Needs root. Repeatable. With the prefix `xdp:`, the interface is served through AF_XDP in the fastest mode that
+    /// its driver supports. Modes after the interface, separated by commas, select the mode instead: `driver` or
+    /// `generic`, and `zerocopy` or `copy`.
     #[arg(long, value_name = "[xdp:]IFACE[,MODE]")]
     port: Vec<String>,
-    /// Switch above this one, to which the sums of its members go; needs no privilege. Of several the one with
-    /// the lowest address that answers. Repeatable
+    /// Parent switch, which sums the partial sums of this switch
+    ///
+    /// Needs no privileges. Repeatable: of several candidates, the one with the lowest address that answers becomes
+    /// the parent.
     #[arg(long, value_name = "ADDR:PORT")]
     parent: Vec<SocketAddrV4>,
-    /// First of the UDP ports from which the parent is reached, one for each job; the same after a restart
-    /// [default: 7721]
+    /// First local UDP port for packets to the parent
+    ///
+    /// The switch uses one port per job, `--uplink-jobs` ports in a row. They must be the same after a restart. The
+    /// default is 7721.
     #[arg(long, value_name = "PORT")]
     uplink_port: Option<u16>,
-    /// Jobs that a switch with a parent can have [default: 8]
+    /// Maximum number of jobs of a switch that has a parent
+    ///
+    /// The default is 8.
     #[arg(long, value_name = "JOBS")]
     uplink_jobs: Option<u8>,
-    /// UDP port that marks frames as ours on raw ports [default: 7711]
+    /// UDP destination port of iSwitch frames on raw ports
+    ///
+    /// The default is 7711.
     #[arg(long, value_name = "PORT")]
     udp_port: Option<u16>,
-    /// ToS of control packets, a multiple of 4 [default: 0x0C]
+    /// ToS of control packets
+    ///
+    /// A multiple of 4, because the low two bits belong to ECN. The default is 0x0C.
     #[arg(long, value_name = "TOS", value_parser = parse_byte)]
     control_tos: Option<u8>,
-    /// ToS of data packets, a multiple of 4 [default: 0x1C]
+    /// ToS of data packets
+    ///
+    /// A multiple of 4, because the low two bits belong to ECN, and different from --control-tos. The default is
+    /// 0x1C.
     #[arg(long, value_name = "TOS", value_parser = parse_byte)]
     data_tos: Option<u8>,
-    /// Silence after which a member is expelled, in milliseconds [default: 10000]
+    /// Lease of a member, in milliseconds
+    ///
+    /// The switch expels a member that has been silent for longer than this. The default is 10000.
     #[arg(long, value_name = "MS")]
     lease_ms: Option<u32>,
-    /// Warn when a round has waited so long for a worker while others are done, in milliseconds [default: 1000]
+    /// Waiting time after which a slow worker is logged, in milliseconds
+    ///
+    /// The switch logs a warning that names the worker when a round has waited for it this long while other workers
+    /// have contributed. The default is 1000.
     #[arg(long, value_name = "MS")]
     slow_ms: Option<u32>,
-    /// Memory for the sums of all jobs, in MiB; a job takes twice its vector, and with --ordered once more for
-    /// each of its workers (64 if it declares none) [default: 256]
+    /// Memory for the sums of all jobs, in MiB
+    ///
+    /// A job takes twice the size of its vector, and with --ordered once more that size for each of its workers (64
+    /// workers if it declares none). The default is 256.
     #[arg(long, value_name = "MIB")]
     memory_mib: Option<u32>,
-    /// Most of that memory that one job may take, in MiB [default: all of it]
+    /// Maximum memory for the sums of one job, in MiB
+    ///
+    /// At most --memory-mib, which is also the default.
     #[arg(long, value_name = "MIB")]
     job_memory_mib: Option<u32>,
-    /// Jobs of one address at the same time: those that it began and that still wait for workers, and those without
-    /// members from elsewhere; jobs with a key and jobs without one are counted apart [default: 32]
+    /// Maximum number of concurrent jobs of one IPv4 address
+    ///
+    /// Counts the jobs that the address created and that still wait for workers, and the jobs all of whose members
+    /// have this address. Jobs with a key and jobs without one are counted separately. The default is 32.
     #[arg(long, value_name = "JOBS")]
     max_jobs_per_source: Option<u32>,
-    /// Packets a second to take from one address that is no member's, such as Joins; it may send those of 4
-    /// seconds at once [default: 256]
+    /// Maximum rate of packets from one non-member address, in packets per second
+    ///
+    /// Limits Joins, for example. A burst may hold the packets of 4 seconds. Packets above the limit are dropped
+    /// without an answer. The default is 256.
     #[arg(long, value_name = "RATE")]
     join_rate: Option<u32>,
-    /// The same for all addresses together [default: 4096]
+    /// Maximum rate of packets from all non-members together, in packets per second
+    ///
+    /// A burst may hold the packets of 4 seconds. Packets above the limit are dropped without an answer. The default
+    /// is 4096.
     #[arg(long, value_name = "RATE")]
     total_join_rate: Option<u32>,
-    /// Receive and send buffer to ask for on each port, in bytes [default: 16777216]
+    /// Size of the receive and send buffers of each port, in bytes
+    ///
+    /// Without root, the kernel limits the buffers to net.core.rmem_max and net.core.wmem_max. The default is 16777216
+    /// (16 MiB).
     #[arg(long, value_name = "BYTES")]
     recv_buffer_bytes: Option<usize>,
-    /// What to do with contributions that hold NaN or infinities [default: refuse]
+    /// Handling of contributions that contain NaN or infinities
+    ///
+    /// The default is refuse.
     #[arg(long, value_name = "WHAT")]
     non_finite: Option<NonFinite>,
-    /// Add in the order of the workers' ranks: the same gradients give the same bits in any order of arrival
+    /// Add gradients in the order of the workers' ranks, for reproducible sums
+    ///
+    /// The same gradients then give the same bits in whatever order they arrive.
     #[arg(long, num_args = 0, default_missing_value = "true")]
     ordered: Option<bool>,
-    /// Look for packets so long after the last one before blocking, in microseconds [default: 50]
+    /// Time to poll for packets before blocking, in microseconds
+    ///
+    /// The time counts from the last packet. Polling avoids the cost of a wake-up; 0 blocks at once. The default is
+    /// 50.
     #[arg(long, value_name = "US")]
     spin_us: Option<u32>,
-    /// Require the key in this file, made by `iswitchctl keygen`, of a job, or without JOB= of all jobs that have
-    /// no other: who cannot prove to have it is not listened to. Repeatable
+    /// Key file of a job, or of all jobs without a key file of their own
+    ///
+    /// Create the file with `iswitchctl keygen`. Senders without the key can neither join nor change the job. Without
+    /// `JOB=`, the key applies to all jobs that have no key of their own. Repeatable.
     #[arg(long = "key-file", value_name = "[JOB=]PATH")]
     key_files: Vec<KeyFile>,
-    /// Socket for iswitchctl [default: /run/iswitchd.sock as root, otherwise iswitchd.sock in
-    /// XDG_RUNTIME_DIR, or none]
+    /// Control socket for iswitchctl
+    ///
+    /// The default is /run/iswitchd.sock for root, and iswitchd.sock in XDG_RUNTIME_DIR for other users. If that
+    /// variable is not set, there is no control socket.
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
-    /// Serve metrics for Prometheus over HTTP at this address, to anybody who can reach it [default: do not]
+    /// Address to serve Prometheus metrics at, over HTTP
+    ///
+    /// Access is not restricted: anybody who can reach the address can read the metrics. Without this option, the
+    /// switch serves none.
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
-    /// Append what happened last in a job to this file, as lines of JSON, when the job stalls, and for all jobs on
-    /// SIGUSR1 [default: standard error, on SIGUSR1 only]
+    /// File for the dumps of the flight recorder
+    ///
+    /// The flight recorder keeps the latest events of each job. The switch appends them to this file as lines of JSON
+    /// when the job stalls, and those of all jobs on SIGUSR1. Without this option, it writes them to standard error,
+    /// and on SIGUSR1 only.
     #[arg(long, value_name = "FILE")]
     flight_recorder: Option<PathBuf>,
-    /// User to become once everything is open, if started as root [default: iswitchd if there is such a user,
-    /// otherwise nobody]
+    /// User to switch to if started as root
+    ///
+    /// The daemon switches once all resources are open. The default is iswitchd if that user exists, otherwise nobody.
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// Format of the log on standard error [default: text]
+    /// Format of the log on standard error
+    ///
+    /// The default is text.
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<LogFormat>,
-    /// Least important messages to log [default: info]
+    /// Least severe level of messages to log
+    ///
+    /// The default is info.
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<LogLevel>,
     #[arg(skip)]
@@ -183,14 +256,14 @@ impl FromStr for KeyFile {
         let (job, path) = match text.split_once('=') {
             Some((job, path)) => {
                 let number = job.parse().map_err(|_| {
-                    format!("job is {job:?}, expected a number from 0 to {} before the =", u32::MAX)
+                    format!("job is {job:?}, expected a number from 0 to {} in JOB=PATH", u32::MAX)
                 })?;
                 (Some(number), path)
             }
             None => (None, text),
         };
         if path.is_empty() {
-            return Err("path is \"\", expected that of a key file".to_owned());
+            return Err("path is \"\", expected the path of a key file".to_owned());
         }
         Ok(Self { job, path: path.into() })
     }
@@ -204,13 +277,13 @@ impl TryFrom<String> for KeyFile {
     }
 }
 
-/// What to do with contributions that hold NaN or infinities.
+/// Handling of contributions that contain NaN or infinities.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 enum NonFinite {
-    /// Drop them and tell the sender
+    /// Drop them and notify the sender
     Refuse,
-    /// Sum them as IEEE 754 says
+    /// Sum them according to IEEE 754
     Sum,
 }
 
@@ -218,25 +291,25 @@ enum NonFinite {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// Lines for people
+    /// Human-readable lines
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
-/// Least important messages that are logged.
+/// Least severe level of messages that are logged.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// What stops the switch from working
+    /// Failures that stop the switch from working
     Error,
-    /// What limits it
+    /// Conditions that limit the switch
     Warn,
-    /// Members, jobs and ports
+    /// Events of members, jobs and ports
     Info,
-    /// More
+    /// Diagnostic details
     Debug,
-    /// Everything
+    /// All messages
     Trace,
 }
 
@@ -320,7 +393,7 @@ pub enum ConfigError {
         source: KeyFileError,
     },
     /// No port is configured.
-    #[error("there is nothing to serve: give at least one --udp ADDR:PORT or --port IFACE")]
+    #[error("no port is configured; set at least one --udp ADDR:PORT or --port IFACE")]
     NoPorts,
 }
 
@@ -406,7 +479,10 @@ impl Settings {
         for text in &self.port {
             let port: PortSpec = text.parse().map_err(|expected| bad(format!("{text:?}"), expected))?;
             if ports.iter().any(|other| other.interface == port.interface) {
-                return Err(bad(format!("{:?} twice", port.interface), "each interface once".to_owned()));
+                return Err(bad(
+                    format!("{:?} (given twice)", port.interface),
+                    "each interface at most once".to_owned(),
+                ));
             }
             ports.push(port);
         }
@@ -463,7 +539,7 @@ impl Settings {
             return Err(bad(
                 "uplink_port",
                 first,
-                format!("room for {count} ports (uplink_jobs) below 65536"),
+                format!("room for {count} ports (uplink_jobs) up to 65535"),
             ));
         }
         Ok((first, count))
@@ -486,8 +562,8 @@ impl Settings {
             udp_port: self.udp_port.unwrap_or(DEFAULT_PORT),
         };
         if classifier.control_tos == classifier.data_tos {
-            let tos = format!("{:#04x} like control_tos", classifier.data_tos);
-            return Err(bad("data_tos", tos, "another value"));
+            let tos = format!("{:#04x}, the same as control_tos", classifier.data_tos);
+            return Err(bad("data_tos", tos, "a different value"));
         }
         let interfaces = self.ports(|text, expected| bad("port", text, expected))?;
         let job_keys = self.key_files.iter().map(|KeyFile { job, path }| match key_file::read(path) {
@@ -521,7 +597,7 @@ impl Settings {
         let memory_mib = self.memory_mib.unwrap_or(DEFAULT_MEMORY_MIB);
         let job_memory_mib = self.job_memory_mib.unwrap_or(memory_mib);
         if job_memory_mib > memory_mib {
-            return Err(bad("job_memory_mib", job_memory_mib, format!("at most memory_mib, {memory_mib}")));
+            return Err(bad("job_memory_mib", job_memory_mib, format!("at most {memory_mib} (memory_mib)")));
         }
         let mib = |number: u32| (number as usize) << 20;
         let StrangerLimits { source_rate, total_rate, .. } = default.strangers;
@@ -564,222 +640,4 @@ fn bad(key: impl Into<String>, value: impl Display, expected: impl Into<String>)
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Write;
-
-    use super::*;
-
-    /// Resolves a command line. The path `FILE` stands for a file with the given text.
-    fn resolve(arguments: &[&str], file: &str) -> Result<Config, String> {
-        let mut temporary = tempfile::NamedTempFile::new().unwrap();
-        temporary.write_all(file.as_bytes()).unwrap();
-        let path = temporary.path().to_str().unwrap();
-        let arguments = arguments.iter().map(|argument| if *argument == "FILE" { path } else { argument });
-        let cli = Cli::try_parse_from(std::iter::once("iswitchd").chain(arguments));
-        let config = cli.map_err(|error| error.to_string())?.resolve();
-        config.map_err(|error| error.to_string().replace(path, "FILE"))
-    }
-
-    fn file_error(text: &str) -> String {
-        resolve(&["--config", "FILE"], text).unwrap_err()
-    }
-
-    #[test]
-    fn command_line_wins_over_file() {
-        let file =
-            "udp = ['127.0.0.1:1']\nlease_ms = 500\nmemory_mib = 3\noffload = false\ndata_tos = 0x2C\n";
-        let config = resolve(&["--config", "FILE", "--lease-ms", "900", "--control-tos", "0x2c"], file);
-        assert!(config.unwrap_err().contains("like control_tos"));
-        let config = resolve(&["--config", "FILE", "--lease-ms", "900", "--data-tos", "32"], file).unwrap();
-        assert_eq!(config.udp, ["127.0.0.1:1".parse().unwrap()]);
-        assert_eq!(config.switch.lease_ms, 900);
-        assert_eq!(config.switch.memory_bytes, 3 << 20);
-        assert_eq!(config.classifier.data_tos, 32);
-        assert!(!config.offload && config.ingress_rule);
-    }
-
-    #[test]
-    fn sums_are_ordered_on_request() {
-        for (arguments, file, ordered) in [
-            (&["--config", "FILE"][..], "", false),
-            (&["--config", "FILE"], "ordered = true", true),
-            (&["--config", "FILE", "--ordered"], "ordered = false", true),
-        ] {
-            let arguments = [arguments, &["--udp", "127.0.0.1:0"]].concat();
-            assert_eq!(resolve(&arguments, file).unwrap().switch.ordered, ordered, "{arguments:?} {file}");
-        }
-    }
-
-    #[test]
-    fn lists_of_the_command_line_replace_those_of_the_file() {
-        let config = resolve(&["--config", "FILE", "--port", "b", "--port", "c"], "port = ['a']").unwrap();
-        let names: Vec<_> = config.interfaces.iter().map(ToString::to_string).collect();
-        assert_eq!(names, ["b", "c"]);
-    }
-
-    #[test]
-    fn something_has_to_be_served() {
-        let expected = "there is nothing to serve: give at least one --udp ADDR:PORT or --port IFACE";
-        assert_eq!(resolve(&[], "").unwrap_err(), expected);
-        assert_eq!(file_error("lease_ms = 1000"), expected);
-    }
-
-    #[test]
-    fn values_out_of_range_are_named() {
-        let cases = [
-            ("lease_ms = 5", "FILE: lease_ms is 5, expected 100 to 3600000"),
-            ("slow_ms = 99", "FILE: slow_ms is 99, expected 100 to 3600000"),
-            ("memory_mib = 0", "FILE: memory_mib is 0, expected 1 to 1048576"),
-            ("job_memory_mib = 0", "FILE: job_memory_mib is 0, expected 1 to 1048576"),
-            ("max_jobs_per_source = 65", "FILE: max_jobs_per_source is 65, expected 1 to 64"),
-            ("join_rate = 0", "FILE: join_rate is 0, expected 1 to 10000000"),
-            ("total_join_rate = 0", "FILE: total_join_rate is 0, expected 1 to 10000000"),
-            ("recv_buffer_bytes = 1", "FILE: recv_buffer_bytes is 1, expected 4096 to 1073741824"),
-            ("spin_us = 2000000", "FILE: spin_us is 2000000, expected 0 to 1000000"),
-            ("uplink_port = 0", "FILE: uplink_port is 0, expected 1 to 65535"),
-            ("uplink_jobs = 65", "FILE: uplink_jobs is 65, expected 1 to 64"),
-            ("udp_port = 0", "FILE: udp_port is 0, expected 1 to 65535"),
-            ("control_tos = 0x0d", "FILE: control_tos is 0x0d, expected a multiple of 4 from 0x04 to 0xfc"),
-            ("data_tos = 0", "FILE: data_tos is 0x00, expected a multiple of 4 from 0x04 to 0xfc"),
-            (
-                "port = ['a/b']",
-                "FILE: port is \"a/b\", expected the name of a network interface, or xdp: and the name of one",
-            ),
-            (
-                "port = ['']",
-                "FILE: port is \"\", expected the name of a network interface, or xdp: and the name of one",
-            ),
-            (
-                "port = ['xdp:a,fast']",
-                "FILE: port is \"xdp:a,fast\", expected driver or generic, and zerocopy or copy, after the comma",
-            ),
-            ("port = ['a', 'xdp:a']", "FILE: port is \"a\" twice, expected each interface once"),
-            ("port = ['a', 'a']", "FILE: port is \"a\" twice, expected each interface once"),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(file_error(text), expected);
-        }
-        let error = resolve(&["--udp", "127.0.0.1:0", "--lease-ms", "5"], "").unwrap_err();
-        assert_eq!(error, "--lease-ms is 5, expected 100 to 3600000");
-        let error = file_error("udp = ['127.0.0.1:1']\nmemory_mib = 4\njob_memory_mib = 5");
-        assert_eq!(error, "job_memory_mib is 5, expected at most memory_mib, 4");
-    }
-
-    #[test]
-    fn keys_and_types_are_named() {
-        let cases = [
-            ("lease = 5", &["FILE: ", "line 1", "unknown field `lease`"][..]),
-            ("\nlease_ms = 'long'", &["line 2", "lease_ms = 'long'", "expected u32"]),
-            ("udp_port = 70000", &["udp_port = 70000", "expected u16"]),
-            ("udp = ['localhost:1']", &["udp = ['localhost:1']", "invalid IPv4 socket address syntax"]),
-            ("non_finite = 'maybe'", &["unknown variant `maybe`", "`refuse` or `sum`"]),
-            ("offload = 1", &["offload = 1", "expected a boolean"]),
-            ("[switch]", &["unknown field `switch`"]),
-        ];
-        for (text, parts) in cases {
-            let error = file_error(text);
-            for part in parts {
-                assert!(error.contains(part), "{part:?} is not in {error}");
-            }
-        }
-        let error = resolve(&["--udp", "localhost:1"], "").unwrap_err();
-        assert!(error.contains("'localhost:1' for '--udp <ADDR:PORT>'"), "{error}");
-        let error = resolve(&["--data-tos", "0x1ff"], "").unwrap_err();
-        assert!(error.contains("expected a number from 0 to 255"), "{error}");
-    }
-
-    #[test]
-    fn keys_are_read_and_never_shown() {
-        use std::fs::{Permissions, set_permissions};
-        use std::os::unix::fs::PermissionsExt;
-
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("job.key");
-        key_file::create(&path).unwrap();
-        let (all, five) = (path.display().to_string(), format!("5={}", path.display()));
-        let serve = ["--udp", "127.0.0.1:0", "--key-file"];
-        let config = resolve(&[&serve[..], &[&all, "--key-file", &five]].concat(), "").unwrap();
-        let text = format!("{config:?} {:?}", config.keys([0; iswitch_switch::SECRET_LEN_BYTES]));
-        assert!(text.contains("[(None, Key), (Some(5), Key)]"), "{text}");
-        assert!(text.contains("Keys { default: Some(Key), jobs: [5], .. }"), "{text}");
-        let twice = resolve(&[&serve[..], &[&five, "--key-file", &five]].concat(), "").unwrap_err();
-        assert_eq!(twice, "--key-file is given twice for job 5, expected one key");
-        let file = format!("udp = ['127.0.0.1:0']\nkey_files = ['five={all}']");
-        let text = file_error(&file);
-        assert!(text.contains("job is \"five\", expected a number from 0 to 4294967295"), "{text}");
-        set_permissions(&path, Permissions::from_mode(0o604)).unwrap();
-        let open = resolve(&[&serve[..], &[&all]].concat(), "").unwrap_err();
-        assert!(open.contains("job.key: the file's mode is 0604, expected no access for others"), "{open}");
-    }
-
-    #[test]
-    fn missing_file_is_named() {
-        let error = resolve(&["--config", "/nonexistent/iswitchd.toml"], "").unwrap_err();
-        assert!(error.starts_with("cannot read /nonexistent/iswitchd.toml: No such file"), "{error}");
-    }
-
-    #[test]
-    fn example_file_is_valid_and_names_every_key() {
-        let text = include_str!("../dist/iswitchd.toml");
-        let config = resolve(&["--config", "FILE"], text).unwrap();
-        assert_eq!(config.switch.lease_ms, DEFAULT_LEASE_MS);
-        assert_eq!(config.switch.slow_ms, DEFAULT_SLOW_MS);
-        // With its comment sign removed, each such line is a setting with its default value.
-        let all: String = text.lines().map(|line| line.strip_prefix("#= ").unwrap_or(line)).fold(
-            String::new(),
-            |mut all, line| {
-                all.push_str(line);
-                all.push('\n');
-                all
-            },
-        );
-        let config = resolve(&["--config", "FILE"], &all).unwrap();
-        assert_eq!(config.classifier, Classifier::default());
-        assert_eq!(config.buffer_bytes, DEFAULT_RECV_BUFFER_BYTES);
-        assert!(!config.switch.ordered);
-        let (limits, default) = (config.switch, iswitch_switch::Config::default());
-        assert_eq!(limits.job_memory_bytes, limits.memory_bytes);
-        assert_eq!(limits.max_jobs_per_source, default.max_jobs_per_source);
-        assert_eq!(limits.strangers.source_rate, default.strangers.source_rate);
-        assert_eq!(limits.strangers.total_rate, default.strangers.total_rate);
-        for key in [
-            "key_files",
-            "parent",
-            "uplink_port",
-            "uplink_jobs",
-            "udp_port",
-            "slow_ms",
-            "ordered",
-            "join_rate",
-            "job_memory_mib",
-            "spin_us",
-            "control_socket",
-            "flight_recorder",
-            "metrics",
-            "log_format",
-            "log_level",
-            "ingress_rule",
-            "sandbox",
-            "user",
-        ] {
-            assert!(all.contains(&format!("\n{key} = ")), "{key}");
-        }
-    }
-
-    #[test]
-    fn ports_towards_parents_are_there_only_with_parents() {
-        let config = resolve(&["--udp", "127.0.0.1:0"], "").unwrap();
-        assert_eq!(config.uplink_ports, (0, 0));
-        let parents = ["--udp", "127.0.0.1:0", "--parent", "10.0.0.2:7711", "--parent", "10.0.0.1:7711"];
-        let config = resolve(&parents, "").unwrap();
-        assert_eq!((config.parents.len(), config.uplink_ports), (2, (7721, 8)));
-        let error = resolve(&[&parents[..], &["--uplink-port", "65530"]].concat(), "").unwrap_err();
-        assert_eq!(error, "uplink_port is 65530, expected room for 8 ports (uplink_jobs) below 65536");
-    }
-
-    #[test]
-    fn command_line_is_consistent() {
-        use clap::CommandFactory;
-        Cli::command().debug_assert();
-    }
-}
+mod tests;

@@ -29,10 +29,16 @@ const REQUEST_LEN_MAX_BYTES: u64 = 64;
 #[derive(Debug, thiserror::Error)]
 pub enum ControlSocketError {
     /// Another daemon is listening at the path.
-    #[error("control socket {}: another iswitchd has it; give this one --control-socket PATH", .0.display())]
+    #[error(
+        "control socket {}: in use by another iswitchd; set another path with --control-socket PATH",
+        .0.display()
+    )]
     Live(PathBuf),
     /// The path exists and is not a socket.
-    #[error("control socket {}: the file exists and is not a socket", .0.display())]
+    #[error(
+        "control socket {}: the file exists and is not a socket; remove it, or set another --control-socket",
+        .0.display()
+    )]
     NotASocket(PathBuf),
     /// A system call failed.
     #[error("control socket {}: {source}", path.display())]
@@ -205,7 +211,7 @@ fn serve(listener: &UnixListener, stopped: &UnixStream, handle: &Handle) {
         let connecting = poll.push(listener.as_fd());
         let stopping = poll.push(stopped.as_fd());
         if let Err(error) = poll.wait(None) {
-            tracing::error!(%error, "the control socket has ended");
+            tracing::error!(%error, "the control socket thread has stopped");
             return;
         }
         if poll.is_ready(stopping) {
@@ -215,7 +221,7 @@ fn serve(listener: &UnixListener, stopped: &UnixStream, handle: &Handle) {
             && let Ok((client, _)) = listener.accept()
             && let Err(error) = answer(&client, handle)
         {
-            tracing::debug!(%error, "a client of the control socket got no answer");
+            tracing::debug!(%error, "cannot answer a client of the control socket");
         }
     }
 }
@@ -296,7 +302,7 @@ mod tests {
     fn live_socket_is_refused_and_a_dead_one_replaced() {
         with_socket(|path, handle| {
             let error = ControlListener::bind(path).unwrap_err();
-            assert!(error.to_string().contains("another iswitchd has it"), "{error}");
+            assert!(error.to_string().contains("in use by another iswitchd"), "{error}");
             let dead = path.with_file_name("dead");
             drop(UnixListener::bind(&dead).unwrap());
             assert!(dead.exists());

@@ -122,7 +122,7 @@ impl Opened {
         if config.sandbox {
             sandbox::give_up_privileges(account)?;
         }
-        log::detach().context("cannot start the thread that writes the log")?;
+        log::detach().context("cannot start the log writer thread")?;
         let control = control.map(|control| control.serve(handle.clone())).transpose()?;
         let metrics = metrics.map(|metrics| metrics.serve(handle.clone())).transpose()?;
         let flight = flight.start()?;
@@ -160,7 +160,7 @@ fn open_uplinks(config: &Config, ports_before: usize) -> anyhow::Result<Vec<UdpP
         let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, number);
         let id = PortId(ports_before as u8 + at);
         UdpPort::bind(id, address, config.classifier, &socket_options(config)).with_context(|| {
-            format!("cannot use udp port {number} towards the parent (choose another uplink_port)")
+            format!("cannot bind UDP port {number} for packets to the parent; choose another --uplink-port")
         })
     };
     (0..count).map(open).collect()
@@ -168,21 +168,21 @@ fn open_uplinks(config: &Config, ports_before: usize) -> anyhow::Result<Vec<UdpP
 
 fn open_metrics(address: SocketAddr) -> anyhow::Result<MetricsListener> {
     let listener = MetricsListener::bind(address)
-        .with_context(|| format!("cannot serve metrics at {address} (choose another --metrics)"))?;
-    tracing::info!(address = %listener.address()?, "metrics for Prometheus at /metrics");
+        .with_context(|| format!("cannot serve metrics at {address}; choose another --metrics address"))?;
+    tracing::info!(address = %listener.address()?, "serving Prometheus metrics at /metrics");
     Ok(listener)
 }
 
 fn open_flight_file(path: Option<&Path>) -> anyhow::Result<FlightFile> {
     let name = path.unwrap_or(Path::new("standard error")).display();
-    FlightFile::open(path).with_context(|| format!("cannot write the flight recorder to {name}"))
+    FlightFile::open(path).with_context(|| format!("cannot open the flight recorder file {name}"))
 }
 
 fn open_udp(config: &Config) -> anyhow::Result<Vec<UdpPort>> {
     let socket = socket_options(config);
     let open = |(at, address): (usize, &SocketAddrV4)| {
         let port = UdpPort::bind(PortId(at as u8), *address, config.classifier, &socket)
-            .with_context(|| format!("cannot serve udp address {address}"))?;
+            .with_context(|| format!("cannot serve UDP address {address}"))?;
         check_buffer(&port, config);
         Ok(port)
     };
@@ -225,7 +225,11 @@ fn check_buffer(port: &dyn Port, config: &Config) {
     log_open(port);
     let (port, recv_buffer_bytes) = (port.name(), port.recv_buffer_bytes());
     if recv_buffer_bytes < config.buffer_bytes {
-        tracing::warn!(port, recv_buffer_bytes, "net.core.rmem_max limits the receive buffer: small windows");
+        tracing::warn!(
+            port,
+            recv_buffer_bytes,
+            "receive buffer limited by net.core.rmem_max; windows will be small"
+        );
     }
 }
 
@@ -234,16 +238,16 @@ fn clean_up(must_work: bool) -> anyhow::Result<()> {
     match remove_orphans() {
         Ok(tables) => {
             for table in tables {
-                tracing::warn!(table, "removed the ingress rule of a daemon that has died");
+                tracing::warn!(table, "removed the ingress rule of a daemon that is no longer running");
             }
             Ok(())
         }
         // If no rule is requested, nft may be missing or not permitted.
         Err(error) if !must_work => {
-            tracing::debug!(%error, "cannot look for ingress rules of daemons that have died");
+            tracing::debug!(%error, "cannot look for ingress rules of daemons that are no longer running");
             Ok(())
         }
-        Err(error) => Err(error).context("raw ports need root and nft"),
+        Err(error) => Err(error).context("cannot prepare raw ports, which need root and nft"),
     }
 }
 
@@ -265,11 +269,13 @@ fn obey_signals(mut signals: Signals, handle: Handle, dumps: FlightDumps) -> any
 
 fn dump_flights(handle: &Handle, dumps: &FlightDumps) {
     match handle.flights() {
-        Ok(flights) if flights.is_empty() => tracing::info!("flight recorder: there was no job yet"),
+        Ok(flights) if flights.is_empty() => {
+            tracing::info!("flight recorder is empty: no job has been created yet");
+        }
         Ok(flights) => {
             flights.iter().for_each(|flight| dumps.push("signal", flight.clone()));
         }
-        Err(error) => tracing::warn!(%error, "the switch does not answer: flight recorder not dumped"),
+        Err(error) => tracing::warn!(%error, "flight recorder not dumped: the switch does not answer"),
     }
 }
 

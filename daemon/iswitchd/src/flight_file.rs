@@ -219,7 +219,7 @@ fn write_all(mut sink: Sink, pending: &Receiver<Order>) {
         let text = iswitch_control::lines_of(&lines);
         match sink.write(&text) {
             Ok(()) => tracing::info!(cause, job = flight.job, lines = lines.len(), "flight recorder dumped"),
-            Err(error) => tracing::warn!(cause, job = flight.job, %error, "flight recorder not dumped"),
+            Err(error) => tracing::warn!(cause, job = flight.job, %error, "cannot write the flight recorder"),
         }
     }
 }
@@ -242,15 +242,15 @@ impl Drop for FlightWriter {
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
         let begin = std::time::Instant::now();
-        let mut is_told = false;
+        let mut is_notified = false;
         // Waits for a limited time, because the reader of standard error or of a pipe may have stalled.
         while !thread.is_finished() && begin.elapsed() < END_TIMEOUT {
-            is_told = is_told || self.dumps.orders.try_send(Order::End).is_ok();
+            is_notified = is_notified || self.dumps.orders.try_send(Order::End).is_ok();
             // Unlike a sleep, `park_timeout` uses a system call that the sandbox allows.
             std::thread::park_timeout(END_INTERVAL);
         }
         if !thread.is_finished() {
-            return tracing::warn!("the flight recorder's dumps are not all written");
+            return tracing::warn!("some dumps of the flight recorder were not written before the timeout");
         }
         let _ = thread.join();
     }
@@ -273,7 +273,7 @@ impl FlightDumps {
     pub fn push(&self, cause: &'static str, flight: JobFlight) {
         let job = flight.job;
         if self.orders.try_send(Order::Write(cause, Box::new(flight))).is_err() {
-            tracing::warn!(cause, job, "flight recorder not dumped: too many dumps at once");
+            tracing::warn!(cause, job, "flight recorder not dumped: too many dumps are pending");
         }
     }
 }
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!((lines[0]["dump"].as_str(), lines[0]["records"].as_u64()), (Some("signal"), Some(2)));
         let helped = json!({
             "job": 7, "at_ms": 1234.567, "what": "helped", "round": 9, "member": 2, "times": 5, "until_ms": 2000.0,
-            "text": "member 2 asked for results of round 9",
+            "text": "member 2 requested results of round 9",
         });
         let ended = json!({ "job": 7, "at_ms": 1234.567, "what": "job_ended", "text": "job 7 ended" });
         assert_eq!(lines[1..], [helped, ended]);

@@ -11,8 +11,8 @@ const MEMINFO: &str = "/proc/meminfo";
 pub enum MemoryError {
     /// The request exceeds the memory of the machine.
     #[error(
-        "memory_mib is {value_mib}, expected at most {most_mib}: the switch takes {needed_mib} MiB for so much, and \
-         this machine has {total_mib} MiB of memory and swap"
+        "memory_mib is {value_mib}, expected at most {most_mib}: with this value the switch allocates {needed_mib} \
+         MiB, and this machine has {total_mib} MiB of memory and swap"
     )]
     Machine {
         /// Value of the setting.
@@ -26,8 +26,8 @@ pub enum MemoryError {
     },
     /// The system does not let this process allocate the memory.
     #[error(
-        "memory_mib is {value_mib}: the system does not let this process have the {needed_mib} MiB that the switch \
-         takes for so much; give a smaller --memory-mib, or raise the limit (ulimit -v, vm.overcommit_memory)"
+        "memory_mib is {value_mib}: with this value the switch allocates {needed_mib} MiB, which the system does not \
+         allow this process; set a smaller --memory-mib, or raise the limit (ulimit -v, vm.overcommit_memory)"
     )]
     Process {
         /// Value of the setting.

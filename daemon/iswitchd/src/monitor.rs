@@ -81,7 +81,7 @@ impl Monitor {
         let mut answer = String::new();
         let output = child.stdout.take().context("the monitor has no output")?;
         BufReader::new(output).read_line(&mut answer)?;
-        anyhow::ensure!(answer == READY, "the monitor did not start, see above");
+        anyhow::ensure!(answer == READY, "the monitor did not start; see its error message above");
         Ok(Self { child, requests, rule_count })
     }
 
@@ -103,7 +103,7 @@ impl Drop for Monitor {
         let _ = self.requests.shutdown(std::net::Shutdown::Both);
         match self.child.wait() {
             Ok(status) if status.success() => {}
-            outcome => tracing::error!(?outcome, "the monitor did not end well: rules may be left behind"),
+            outcome => tracing::error!(?outcome, "the monitor failed: ingress rules may be left behind"),
         }
     }
 }
@@ -133,7 +133,7 @@ fn run() -> anyhow::Result<()> {
     let mut input = BufReader::new(io::stdin().lock());
     let mut line = String::new();
     (&mut input).take(ESTATE_LEN_MAX_BYTES).read_line(&mut line)?;
-    let estate: Estate = serde_json::from_str(&line).context("the description of the daemon")?;
+    let estate: Estate = serde_json::from_str(&line).context("cannot parse the description of the daemon")?;
     log::start(estate.log_format, estate.log_level);
     log::detach()?;
     io::stdout().write_all(READY.as_bytes())?;
@@ -160,7 +160,7 @@ impl Estate {
                 tracing::error!(
                     error = format!("{error:#}"),
                     request,
-                    "cannot carry out a request of the daemon"
+                    "cannot carry out a request from the daemon"
                 );
             }
         }

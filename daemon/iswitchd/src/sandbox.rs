@@ -22,13 +22,15 @@ const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// The user does not exist.
-    #[error("user is {0:?}, expected a user of this system")]
+    #[error("user is {0:?}, expected an existing user of this system")]
     NoUser(String),
     /// The daemon was not started as root, so it cannot change to the given user.
-    #[error("user is {0:?}, expected the user that the daemon is started by, or to be started as root")]
+    #[error(
+        "user is {0:?}, expected the user that starts the daemon; to switch to another user, start it as root"
+    )]
     NotRoot(String),
     /// None of the default users exists.
-    #[error("there is no user {}: give one with --user", USUAL_USERS.join(" or "))]
+    #[error("there is no user {}; set the user with --user", USUAL_USERS.join(" or "))]
     Nobody,
     /// A system call failed.
     #[error(transparent)]
@@ -88,7 +90,7 @@ impl From<User> for Account {
 pub fn give_up_privileges(account: Option<&Account>) -> Result<(), SandboxError> {
     iswitch_sandbox::give_up_privileges(|| {
         let Some(Account { uid, gid, .. }) = account else { return Ok(()) };
-        setgroups(&[]).map_err(system("leave all groups"))?;
+        setgroups(&[]).map_err(system("drop the supplementary groups"))?;
         setresgid(*gid, *gid, *gid).map_err(system("change the group"))?;
         setresuid(*uid, *uid, *uid).map_err(system("change the user"))
     })?;
@@ -104,9 +106,9 @@ fn give_up_files() {
         rules = rules.abstract_sockets();
     }
     match rules.restrict() {
-        Landlock::Enforced { kernel } => tracing::info!(?kernel, "Landlock: no files, no TCP"),
+        Landlock::Enforced { kernel } => tracing::info!(?kernel, "files and TCP blocked by Landlock"),
         Landlock::Missing { reason } => {
-            tracing::warn!(reason, "no Landlock: the daemon could still open files");
+            tracing::warn!(reason, "Landlock is not available: the daemon retains access to files");
         }
     }
 }
@@ -118,7 +120,9 @@ fn give_up_files() {
 pub fn filter_system_calls() {
     let notifies = std::env::var_os(NOTIFY_SOCKET).is_some();
     match system_calls::list(notifies).filter("iswitchd") {
-        Ok(allowed) => tracing::info!(allowed, "system calls filtered"),
-        Err(error) => tracing::warn!(%error, "no seccomp: the daemon could still make any system call"),
+        Ok(allowed) => tracing::info!(allowed, "system calls filtered by seccomp"),
+        Err(error) => {
+            tracing::warn!(%error, "seccomp is not available: the daemon can still make any system call");
+        }
     }
 }

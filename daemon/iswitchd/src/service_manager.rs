@@ -20,7 +20,7 @@ pub fn tell(state: &[NotifyState<'_>]) {
 pub fn watchdog() -> impl FnMut() + Send {
     let timeout = sd_notify::watchdog_enabled();
     if let Some(timeout) = timeout.filter(|timeout| too_short(*timeout)) {
-        tracing::warn!(?timeout, "WatchdogSec is short, expected at least 2 s");
+        tracing::warn!(?timeout, "WatchdogSec is too short, expected at least 2 s");
     }
     move || {
         if timeout.is_some() {

@@ -1,12 +1,12 @@
-//! What the program itself does with its arguments and outputs.
+//! Handling of arguments and outputs by the program itself.
 
 use std::process::{Command, Output, Stdio};
 
-/// A shell runs `script`, in which `$iswitchd` stands for the daemon.
+/// Runs a shell script in which `$iswitchd` is the path of the daemon.
 fn shell(script: &str) -> Output {
     let mut shell = Command::new("sh");
     shell.args(["-c", script]).env("iswitchd", env!("CARGO_BIN_EXE_iswitchd")).stdin(Stdio::null());
-    shell.output().expect("a shell")
+    shell.output().expect("a shell should start")
 }
 
 fn error(output: &Output) -> String {
@@ -20,11 +20,11 @@ fn memory_that_the_machine_cannot_give_is_refused_and_named() {
     let text = error(&largest);
     assert_eq!(largest.status.code(), Some(2), "{text}");
     assert!(text.starts_with("iswitchd: memory_mib is 1048576"), "{text}");
-    // Less than the machine has, and more than the process may have.
+    // Less memory than the machine has, but more than the limit of the process.
     let limited = shell(&format!("ulimit -v 400000; {serve} 500 --check"));
     let text = error(&limited);
     assert_eq!(limited.status.code(), Some(2), "{text}");
-    let expected = "iswitchd: memory_mib is 500: the system does not let this process have the ";
+    let expected = "iswitchd: memory_mib is 500: with this value the switch allocates ";
     assert!(text.starts_with(expected), "{text}");
     let enough = shell(&format!("ulimit -v 400000; {serve} 100 --check"));
     assert!(enough.status.success(), "{}", error(&enough));
@@ -32,7 +32,7 @@ fn memory_that_the_machine_cannot_give_is_refused_and_named() {
 
 #[test]
 fn a_standard_output_that_is_closed_is_no_error() {
-    // The pipe has no reader from the beginning.
+    // The reader of the pipe has terminated before the daemon starts.
     let script = "{ sleep 0.2; $iswitchd --udp 127.0.0.1:0 --check; echo $? >&2; } | true";
     assert_eq!(error(&shell(script)), "0\n");
     let script = "$iswitchd --udp 127.0.0.1:0 --check >&-; echo $? >&2";

@@ -1,5 +1,5 @@
-//! What becomes of a process that does what its sandbox forbids. Each case runs in a process of its own: this
-//! test, called again.
+//! Effect of the sandbox on forbidden operations. Each case runs in a separate process, which executes this test
+//! binary again.
 
 use std::fs::File;
 use std::net::TcpListener;
@@ -14,12 +14,12 @@ use iswitch_protocol::Instant;
 use iswitch_runtime::flight::JobFlight;
 use signal_hook::consts::SIGSYS;
 
-/// Tells a process that it is to be the one in the sandbox, and what to do there.
+/// Environment variable that makes a process enter the sandbox; its value is the operation to perform there.
 const DEED: &str = "ISWITCH_TEST_DEED";
 
 fn in_sandbox(test: &str, deed: &str) -> Output {
     let program = std::env::current_exe().unwrap();
-    // Without captures, because a process that ends all of a sudden would print nothing.
+    // With --nocapture, because a process that is killed would lose captured output.
     Command::new(program).args(["--exact", test, "--nocapture"]).env(DEED, deed).output().unwrap()
 }
 
@@ -27,7 +27,8 @@ fn enter_sandbox() {
     enter_sandbox_after(|| ());
 }
 
-/// The same for a process that starts threads, which it cannot do later.
+/// Enters the sandbox. Calls `start` before the system calls are filtered, because threads can only be started until
+/// then.
 fn enter_sandbox_after<T>(start: impl FnOnce() -> T) -> T {
     log::start(LogFormat::Text, LogLevel::Info);
     give_up_privileges(Account::choose(None).unwrap().as_ref()).unwrap();
@@ -43,23 +44,24 @@ fn forbidden_calls_end_the_process_and_are_named() {
         Ok("socket") => {
             enter_sandbox();
             let _ = TcpListener::bind("127.0.0.1:0");
-            unreachable!("the process has ended");
+            unreachable!("the sandbox should have ended the process");
         }
         Ok("program") => {
             enter_sandbox();
             let _ = Command::new("true").status();
-            unreachable!("the process has ended");
+            unreachable!("the sandbox should have ended the process");
         }
         _ => {}
     }
     let socket = in_sandbox("forbidden_calls_end_the_process_and_are_named", "socket");
     let log = String::from_utf8_lossy(&socket.stderr);
-    if log.contains("no seccomp") {
+    if log.contains("seccomp is not available") {
         return;
     }
     assert_eq!(socket.status.code(), Some(128 + SIGSYS), "{log}");
     assert!(log.contains("iswitchd: stopped by its sandbox: system call "), "{log}");
-    // Whoever starts a program blocks all signals first: then the kernel's log has the last words.
+    // The standard library blocks all signals before it starts a program, so the handler cannot print a message, and
+    // the process dies from the signal.
     let program = in_sandbox("forbidden_calls_end_the_process_and_are_named", "program");
     assert_eq!(program.status.signal(), Some(SIGSYS));
 }
@@ -81,7 +83,7 @@ fn files_are_out_of_reach_and_ordinary_work_goes_on() {
     assert!(output.status.success() && log.contains("logged by another thread"), "{log}");
 }
 
-/// Longer than the flight recorder's file may become.
+/// File length above the limit of the flight recorder, in bytes.
 const FULL_LEN_BYTES: u64 = 40 << 20;
 
 #[test]
@@ -110,5 +112,5 @@ fn the_flight_recorder_moves_a_full_file_aside() {
 #[test]
 fn users_that_do_not_exist_are_named() {
     let error = Account::choose(Some("no-such-user")).unwrap_err();
-    assert_eq!(error.to_string(), "user is \"no-such-user\", expected a user of this system");
+    assert_eq!(error.to_string(), "user is \"no-such-user\", expected an existing user of this system");
 }

@@ -65,7 +65,7 @@ impl EmbeddedSwitch {
         let (runtime, handle) = Runtime::with_keys(config, keys, ports, options.spin)?;
         let thread = std::thread::Builder::new().name("iswitch".to_owned()).spawn(move || {
             if let Err(error) = runtime.run() {
-                tracing::error!(%error, "the embedded switch has ended");
+                tracing::error!(%error, "the embedded switch has failed");
             }
         })?;
         Ok(Self { address, handle, thread: Some(thread) })

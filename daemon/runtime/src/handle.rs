@@ -81,7 +81,9 @@ impl Handle {
     fn ask<T>(&self, question: impl FnOnce(SyncSender<T>) -> Question) -> io::Result<Receiver<T>> {
         let (sender, receiver) = sync_channel(1);
         self.questions.try_send(question(sender)).map_err(|error| match error {
-            TrySendError::Full(_) => io::Error::new(io::ErrorKind::WouldBlock, "too many questions wait"),
+            TrySendError::Full(_) => {
+                io::Error::new(io::ErrorKind::WouldBlock, "too many requests are pending")
+            }
             TrySendError::Disconnected(_) => io::ErrorKind::BrokenPipe.into(),
         })?;
         self.wake()?;
@@ -216,7 +218,7 @@ mod tests {
                 made.set(made.get() + 1);
                 empty()
             };
-            inquiries.answer(|| at(now), snapshot, || unreachable!("nobody asks for flights"));
+            inquiries.answer(|| at(now), snapshot, || unreachable!("expected only requests for snapshots"));
         };
         assert_eq!(inquiries.due(), None);
         let first: Vec<_> = (0..QUESTIONS_PENDING).map(|_| handle.ask_snapshot().unwrap()).collect();
@@ -227,9 +229,9 @@ mod tests {
         assert!(inquiries.due().is_some_and(|due| due <= at(5)));
         answer(&mut inquiries, 5);
         assert!(first.iter().all(|asked| asked.try_recv().is_ok()));
-        assert!(second.try_recv().is_err(), "one answer is for 64 questions");
+        assert!(second.try_recv().is_err(), "one snapshot should answer only the 64 collected requests");
 
-        assert_eq!(inquiries.due(), Some(at(5 + 20)), "the loop rests");
+        assert_eq!(inquiries.due(), Some(at(5 + 20)), "the loop should pause before the next snapshot");
         answer(&mut inquiries, 25);
         assert!(second.try_recv().is_ok());
         assert_eq!(made.get(), 2);

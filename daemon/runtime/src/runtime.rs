@@ -235,7 +235,7 @@ impl Runtime {
             heartbeat();
         }
         if self.events_muted > 0 {
-            tracing::warn!(count = self.events_muted, "events not logged: too many a second");
+            tracing::warn!(count = self.events_muted, "events not logged because of the rate limit");
         }
         self.events_left = EVENTS_PER_INTERVAL;
         self.events_muted = 0;

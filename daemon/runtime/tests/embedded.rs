@@ -1,4 +1,4 @@
-//! The embedded switch on loop-back, driven by bare sockets.
+//! Tests of the embedded switch on the loop-back interface, with plain UDP sockets as members.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ impl Member {
         self.send_join_of(instance, 2);
     }
 
-    /// Sends a Join, and once more as the switch asks for to show where it is.
+    /// Sends a Join, and repeats it with the nonce of the challenge.
     fn send_join_of(&self, instance: u32, workers: u16) {
         let join =
             JoinRepr { instance, ..JoinRepr::worker((FLOATS * SEGMENTS) as u32, FLOATS as u16, workers) };
@@ -55,7 +55,7 @@ impl Member {
         self.socket.send(DEFAULT_CONTROL_TOS, None, None, &join, len).unwrap();
     }
 
-    /// Receives until a control packet comes.
+    /// Receives packets until a control packet arrives.
     fn ack<T>(&self, take: impl Fn(&AckRepr<'_>) -> T) -> T {
         let mut buffer = vec![0; MAX_SUPERFRAME_LEN_BYTES];
         loop {
@@ -94,7 +94,7 @@ impl Member {
             assert!(self.socket.wait_readable(Some(Duration::from_secs(5))).unwrap());
             let received = self.socket.recv(&mut buffer).unwrap();
             if received.tos == Some(DEFAULT_CONTROL_TOS) {
-                // The notice that the last member has joined.
+                // The notice that the job is complete.
                 continue;
             }
             assert_eq!(received.tos, Some(DEFAULT_DATA_TOS));
@@ -138,7 +138,7 @@ fn two_members_get_the_sum() {
     assert_eq!(snapshot.jobs.len(), 1);
     assert_eq!(snapshot.jobs[0].members.len(), 2);
     let port = &snapshot.ports[0].counters;
-    // The results, two challenges, two Acks, and the notice to the member that had to wait.
+    // The results, two challenges, two Acks, and the notice to the member that joined first.
     assert_eq!(port.get("sent_datagrams"), 2 * snapshot.traffic.get("results") + 5);
     assert_eq!(port.get("send_errors") + port.get("send_full") + port.get("receive_errors"), 0);
 }
@@ -148,7 +148,7 @@ fn ordered_sums_have_the_same_bits_in_any_order_of_arrival() {
     let config = Config { ordered: true, ..Config::default() };
     let options = EmbeddedOptions { config, ..EmbeddedOptions::default() };
     let switch = EmbeddedSwitch::start(LOCALHOST, &options).unwrap();
-    // Whoever joins first, addresses decide where ranks are equal.
+    // Members with equal ranks are ordered by address, independently of the order of their Joins.
     let members = [3, 2, 1].map(|host| {
         let local = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, host), 0);
         Member::connect_from(local, switch.address())
@@ -189,7 +189,7 @@ fn dropping_ends_the_thread_and_frees_the_address() {
     let taken = EmbeddedSwitch::start(address, &EmbeddedOptions::default()).unwrap_err();
     assert_eq!(taken.kind(), std::io::ErrorKind::AddrInUse);
     drop(switch);
-    // A program that another test starts inherits the socket until its `exec`.
+    // A program that another test starts inherits the socket until it calls `exec`.
     let is_free = || EmbeddedSwitch::start(address, &EmbeddedOptions::default()).is_ok();
     let begun = Instant::now();
     while !is_free() {

@@ -83,7 +83,7 @@ impl FileRules {
     pub fn restrict(&self) -> Landlock {
         match self.try_restrict() {
             Ok(status) if status.ruleset == RulesetStatus::NotEnforced => {
-                Landlock::Missing { reason: format!("the kernel's Landlock: {:?}", status.landlock) }
+                Landlock::Missing { reason: format!("Landlock status of the kernel: {:?}", status.landlock) }
             }
             Ok(status) => Landlock::Enforced { kernel: status.landlock },
             Err(reason) => Landlock::Missing { reason },

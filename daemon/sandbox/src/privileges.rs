@@ -20,7 +20,7 @@ pub fn give_up_privileges<E: From<SandboxError>>(
     change_user: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), E> {
     // The kernel clears the parent-death signal when the user changes.
-    let death_signal = parent_process_death_signal().map_err(failed("read the parent's death signal"))?;
+    let death_signal = parent_process_death_signal().map_err(failed("read the parent-death signal"))?;
     empty_bounding_set();
     clear_ambient_capability_set().map_err(failed("clear the ambient capabilities"))?;
     change_user()?;
@@ -30,8 +30,8 @@ pub fn give_up_privileges<E: From<SandboxError>>(
         let no_capabilities = CapabilitySets { effective: none, permitted: none, inheritable: none };
         set_capabilities(None, no_capabilities).map_err(failed("give up the capabilities"))?;
     }
-    set_no_new_privs(true).map_err(failed("give up new privileges"))?;
-    set_parent_process_death_signal(death_signal).map_err(failed("restore the parent's death signal"))?;
+    set_no_new_privs(true).map_err(failed("set no_new_privs"))?;
+    set_parent_process_death_signal(death_signal).map_err(failed("restore the parent-death signal"))?;
     if has_capabilities()? {
         return Err(failed("give up the capabilities")(Errno::PERM).into());
     }
@@ -55,7 +55,7 @@ fn empty_bounding_set() {
         if capability_is_in_bounding_set(capability).unwrap_or(false)
             && let Err(error) = remove_capability_from_bounding_set(capability)
         {
-            tracing::debug!(%error, "the capability bounding set stays");
+            tracing::debug!(%error, "cannot empty the capability bounding set");
             return;
         }
     }

@@ -42,10 +42,13 @@ impl InForce {
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Landlock::Missing { reason } = &self.landlock {
-            warnings.push(format!("no Landlock: the process could still open files ({reason})"));
+            warnings
+                .push(format!("Landlock is not available ({reason}): the process retains access to files"));
         }
         if let Err(reason) = &self.calls {
-            warnings.push(format!("no seccomp: the process could still make any system call ({reason})"));
+            warnings.push(format!(
+                "seccomp is not available ({reason}): the process can still make any system call"
+            ));
         }
         warnings
     }

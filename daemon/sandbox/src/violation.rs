@@ -55,8 +55,8 @@ extern "C" fn report(_signal: c_int, info: *const siginfo_t, _context: *const c_
     // Formatting an integer into an array neither allocates nor locks; a message that is too long is truncated.
     let _ = writeln!(
         room,
-        "{program}: stopped by its sandbox: system call {system_call} is not on its list (ausyscall {system_call} \
-         names it); please report this; --no-sandbox runs without"
+        "{program}: stopped by its sandbox: system call {system_call} is not allowed (ausyscall {system_call} shows \
+         its name); please report this; --no-sandbox disables the sandbox"
     );
     let len = MESSAGE_LEN_BYTES - room.len();
     // SAFETY: the message has at least `len` bytes. Both calls are async-signal-safe and on the list; _exit ends all

@@ -1,4 +1,4 @@
-//! What becomes of a process in its sandbox. Each case runs in a process of its own: this test, called again.
+//! Effect of the sandbox on a process. Each case runs in a separate process, which executes this test binary again.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -7,18 +7,18 @@ use std::process::{Command, Output};
 
 use iswitch_sandbox::{FileRules, InForce, ServerSandbox, file_calls, server_calls};
 
-/// Tells a process that it is to be the one in the sandbox, with the path of its directory.
+/// Environment variable that makes a process enter the sandbox; its value is the path of the test directory.
 const DIRECTORY: &str = "ISWITCH_TEST_DIRECTORY";
-/// Exit status of a process that its sandbox ended, as shells give it.
+/// Exit status of a process that its sandbox has ended, in the notation of shells.
 const STATUS: i32 = 128 + libc::SIGSYS;
 
-/// Runs a test in a process of its own; `None` if this is that process.
+/// Runs a test in a separate process. Returns `None` in that process.
 fn in_sandbox(test: &str, directory: &Path) -> Option<Output> {
     if std::env::var_os(DIRECTORY).is_some() {
         return None;
     }
     let mut command = Command::new(std::env::current_exe().unwrap());
-    // Without captures, because a process that ends abruptly would print nothing.
+    // With --nocapture, because a process that ends abruptly would lose captured output.
     command.args(["--exact", test, "--nocapture"]).env(DIRECTORY, directory);
     Some(command.output().unwrap())
 }
@@ -59,7 +59,7 @@ fn only_the_data_directory_can_be_read_and_written() {
     let inside = directory();
     let outside = inside.parent().unwrap();
     let in_force = enter();
-    if lacks(&in_force, "no Landlock") {
+    if lacks(&in_force, "Landlock is not available") {
         eprintln!("skipped: {:?}", in_force.warnings());
         return;
     }
@@ -78,7 +78,7 @@ fn only_the_data_directory_can_be_read_and_written() {
     for error in refused {
         assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied, "{error}");
     }
-    // Also for threads that are started later.
+    // The restrictions also apply to threads that are started later.
     let opened = std::thread::spawn(|| File::open("/etc/passwd").map(drop)).join().unwrap();
     assert_eq!(opened.unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
 }
@@ -89,26 +89,26 @@ fn a_forbidden_call_ends_the_process_and_is_named() {
     let Some(output) = in_sandbox("a_forbidden_call_ends_the_process_and_is_named", root.path()) else {
         let other = std::sync::Barrier::new(2);
         std::thread::scope(|scope| {
-            // A thread that was started before the filter is subject to it as well.
+            // The filter also applies to a thread that was started before it was installed.
             scope.spawn(|| {
                 other.wait();
                 let _ = TcpListener::bind("127.0.0.1:0");
-                unreachable!("the process has ended");
+                unreachable!("the sandbox should have ended the process");
             });
-            if lacks(&enter(), "no seccomp") {
+            if lacks(&enter(), "seccomp is not available") {
                 eprintln!("skipped");
                 std::process::exit(0);
             }
             other.wait();
         });
-        unreachable!("the process has ended");
+        unreachable!("the sandbox should have ended the process");
     };
     if text(&output).contains("skipped") {
         assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{}", text(&output));
         return;
     }
     assert_eq!(output.status.code(), Some(STATUS), "{}", text(&output));
-    let named = format!("test: stopped by its sandbox: system call {} is not on its list", libc::SYS_socket);
+    let named = format!("test: stopped by its sandbox: system call {} is not allowed", libc::SYS_socket);
     assert!(text(&output).contains(&named), "{}", text(&output));
 }
 
@@ -116,12 +116,12 @@ fn a_forbidden_call_ends_the_process_and_is_named() {
 fn no_program_can_be_started() {
     let root = tempfile::tempdir().unwrap();
     let Some(output) = in_sandbox("no_program_can_be_started", root.path()) else {
-        if lacks(&enter(), "no seccomp") {
+        if lacks(&enter(), "seccomp is not available") {
             eprintln!("skipped");
             return;
         }
         let _ = Command::new("true").status();
-        unreachable!("the process has ended");
+        unreachable!("the sandbox should have ended the process");
     };
     if text(&output).contains("skipped") {
         return;

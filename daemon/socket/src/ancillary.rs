@@ -31,7 +31,7 @@ pub(crate) struct Ancillary {
 
 /// Metadata that the kernel reported about a received message.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Told {
+pub(crate) struct PacketInfo {
     /// ToS byte of the IPv4 header.
     pub(crate) tos: Option<u8>,
     /// Length of each datagram of a super-frame except the last, in bytes.
@@ -101,25 +101,25 @@ impl Ancillary {
     }
 
     /// Parses the data that the kernel wrote into the first `len` bytes.
-    pub(crate) fn parse(&self, len: usize) -> Told {
-        let mut told = Told::default();
+    pub(crate) fn parse(&self, len: usize) -> PacketInfo {
+        let mut info = PacketInfo::default();
         let mut rest = &self.bytes[..len.min(CAPACITY_BYTES)];
         while let Some((header, data)) = first(rest) {
             match (header.cmsg_level, header.cmsg_type) {
-                (libc::IPPROTO_IP, libc::IP_TOS) => told.tos = data.first().copied(),
+                (libc::IPPROTO_IP, libc::IP_TOS) => info.tos = data.first().copied(),
                 (libc::SOL_UDP, libc::UDP_GRO) => {
-                    told.stride = read::<c_int>(data).and_then(|stride| usize::try_from(stride).ok());
+                    info.stride = read::<c_int>(data).and_then(|stride| usize::try_from(stride).ok());
                 }
                 (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
                     // `ipi_spec_dst` is a local address even if the packet was a broadcast.
-                    told.destination = read::<in_pktinfo>(data)
+                    info.destination = read::<in_pktinfo>(data)
                         .map(|info| Ipv4Addr::from(info.ipi_spec_dst.s_addr.to_ne_bytes()));
                 }
                 _ => {}
             }
             rest = rest.get(space(data.len())..).unwrap_or(&[]);
         }
-        told
+        info
     }
 }
 
@@ -164,10 +164,10 @@ mod tests {
         ancillary.push_tos(0x1c);
         ancillary.push(libc::SOL_UDP, libc::UDP_GRO, 1472 as c_int);
         ancillary.push_source(Ipv4Addr::new(10, 0, 0, 9));
-        let told = ancillary.parse(ancillary.len());
-        assert_eq!(told.tos, Some(0x1c));
-        assert_eq!(told.stride, Some(1472));
-        assert_eq!(told.destination, Some(Ipv4Addr::new(10, 0, 0, 9)));
+        let info = ancillary.parse(ancillary.len());
+        assert_eq!(info.tos, Some(0x1c));
+        assert_eq!(info.stride, Some(1472));
+        assert_eq!(info.destination, Some(Ipv4Addr::new(10, 0, 0, 9)));
     }
 
     #[test]

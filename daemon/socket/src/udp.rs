@@ -290,13 +290,13 @@ impl UdpSocket {
         })?;
         // The type of the length depends on the C library: 64 bits with glibc, 32 bits with musl.
         #[allow(clippy::unnecessary_cast)]
-        let told = ancillary.parse(message.msg_controllen as usize);
+        let info = ancillary.parse(message.msg_controllen as usize);
         Ok(Received {
             len,
-            stride: told.stride.unwrap_or(len).max(1),
-            tos: told.tos,
+            stride: info.stride.unwrap_or(len).max(1),
+            tos: info.tos,
             source: from_sockaddr(&name),
-            destination: told.destination.unwrap_or(Ipv4Addr::UNSPECIFIED),
+            destination: info.destination.unwrap_or(Ipv4Addr::UNSPECIFIED),
             truncated: message.msg_flags & libc::MSG_TRUNC != 0,
         })
     }

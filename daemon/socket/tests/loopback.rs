@@ -1,4 +1,4 @@
-//! The socket on the loop-back interface.
+//! Tests of the socket on the loop-back interface.
 
 use std::io;
 use std::io::Write as _;
@@ -22,7 +22,7 @@ fn socket(offload: bool) -> UdpSocket {
     UdpSocket::bind(localhost(0), &options).unwrap()
 }
 
-/// Receives until `len` bytes are there; returns them and the number of calls that brought more than one
+/// Receives until `len` bytes have arrived. Returns them and the number of calls that returned more than one
 /// datagram.
 fn gather(socket: &UdpSocket, len: usize) -> (Vec<u8>, usize) {
     let mut buffer = vec![0; MAX_SUPERFRAME_LEN_BYTES];
@@ -49,14 +49,14 @@ fn pattern(len: usize) -> Vec<u8> {
 
 #[test]
 fn superframes_of_any_size_arrive_whole() {
-    // One datagram; less than one; 44; more than 64; more than 65,507 bytes, with a short end.
+    // One datagram; less than one; 44; more than 64; more than 65,507 bytes, with a shorter last datagram.
     for len in [STRIDE, 9, 44 * STRIDE, 70 * STRIDE, 100 * STRIDE + 5] {
         let (here, there) = (socket(true), socket(true));
         let payload = pattern(len);
         let sent = here.send(TOS, Some(there.local_addr().unwrap()), None, &payload, STRIDE).unwrap();
         assert_eq!(sent, len);
         let (all, superframes) = gather(&there, len);
-        assert!(all == payload, "{len} bytes arrive in order");
+        assert!(all == payload, "{len} bytes should arrive in order");
         if superframes == 0 && len > STRIDE {
             eprintln!("NOTE: this kernel moves no super-frames over loop-back");
         }
@@ -94,7 +94,7 @@ fn datagrams_in_parts_arrive_whole_and_into_parts() {
     for offload in [true, false] {
         let (here, there) = (socket(offload), socket(offload));
         here.connect(there.local_addr().unwrap()).unwrap();
-        // More than one call sends, and the last one shorter.
+        // More than one call is needed, and the last datagram is shorter.
         let payload = pattern(70 * STRIDE - 100);
         let in_two = |datagram| <[u8]>::split_at(datagram, 8).into();
         let datagrams: Vec<_> =
@@ -209,14 +209,14 @@ fn receive_buffer_is_what_the_kernel_gave() {
     assert!(given >= 100_000, "{given}");
 }
 
-/// Runs a test of this file, marked `ignore`, where loop-back is set up by a shell script of its own.
+/// Runs an ignored test of this file in a network namespace whose loop-back interface is set up by a shell script.
 ///
-/// A namespace is needed where loop-back as it is does not show the behaviour: its MTU exceeds every
-/// datagram, and it takes datagrams off the sender's account at once.
+/// The namespace is needed because an ordinary loop-back interface does not show the behaviour: its MTU exceeds every
+/// datagram, and it releases the sender's buffer at once.
 fn in_namespace(test: &str, setup: &str) {
     let run = |script: &str| {
         let exe = std::env::current_exe().unwrap();
-        // Debian leaves the directory of tc out of the PATH of ordinary users.
+        // On Debian, the PATH of ordinary users does not contain the directory of tc.
         let script = format!("PATH=$PATH:/usr/sbin:/sbin; {script}");
         let unshare = ["--user", "--map-root-user", "--net", "sh", "-c", &script];
         Command::new("unshare").args(unshare).arg(exe).arg(test).output()
@@ -224,7 +224,7 @@ fn in_namespace(test: &str, setup: &str) {
     if !run(setup).is_ok_and(|output| output.status.success()) {
         let line = format!("SKIPPED {test}: no unprivileged network namespaces here, or no ip and tc");
         assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{line}");
-        // Past the capture of the test harness, so that it shows.
+        // Bypasses the output capture of the test harness, so that the line is visible.
         let _ = writeln!(io::stderr(), "{line}");
         return;
     }
@@ -247,7 +247,7 @@ fn inside_mtu_1500() {
         let error = here.send(TOS, to, None, &pattern(len), 1473).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EMSGSIZE), "{error}");
     }
-    // The refusal did not cost the socket its super-frames.
+    // The socket still sends super-frames after the refusal.
     here.send(TOS, to, None, &pattern(44 * STRIDE), STRIDE).unwrap();
     let (_, superframes) = gather(&there, 44 * STRIDE);
     assert!(superframes > 0);
@@ -272,7 +272,11 @@ fn inside_slow_link() {
     let payload = pattern(40 * MAX_SUPERFRAME_LEN_BYTES);
     let sent = here.send(TOS, to, None, &payload, STRIDE).unwrap();
     assert!(0 < sent && sent < payload.len() && sent.is_multiple_of(STRIDE), "{sent}");
-    assert_eq!(here.send(TOS, to, None, &payload, STRIDE).unwrap() % STRIDE, 0, "still no error");
+    assert_eq!(
+        here.send(TOS, to, None, &payload, STRIDE).unwrap() % STRIDE,
+        0,
+        "a full send buffer should not be an error"
+    );
     let (all, _) = gather(&there, sent);
-    assert!(all[..sent] == payload[..sent], "what was sent arrives");
+    assert!(all[..sent] == payload[..sent], "the bytes that were sent should arrive");
 }

@@ -86,7 +86,10 @@ mod tests {
         // Time is credited only once, however often the budget is used.
         (0..5000).for_each(|ms| assert!(!budget.take(most / 2 + 1, &income(8, ms))));
         assert!(budget.take(most / 2 - 1, &income(8, 5000)));
-        assert!(!budget.take(most + 1, &income(1 << 40, 1 << 30)), "it holds no more than that");
+        assert!(
+            !budget.take(most + 1, &income(1 << 40, 1 << 30)),
+            "the budget should not exceed its maximum"
+        );
         assert!(budget.take(most, &income(1 << 40, 1 << 30)));
     }
 }

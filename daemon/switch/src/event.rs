@@ -306,9 +306,14 @@ impl fmt::Display for Event {
                 )
             }
             Self::GaveWay { job } => {
-                write!(f, "job {job}: began without members that have its sums, all members join again")
+                write!(
+                    f,
+                    "job {job}: started without the members that hold its sums; all members must rejoin"
+                )
             }
-            Self::JobForgotten { job } => write!(f, "job {job}: forgotten by the parent, members join again"),
+            Self::JobForgotten { job } => {
+                write!(f, "job {job}: the parent no longer knows this switch; all members must rejoin")
+            }
             Self::Joined { job, member, address, round } => {
                 write!(f, "member {member} of job {job} joined from {address} at round {round}")
             }
@@ -318,25 +323,25 @@ impl fmt::Display for Event {
             Self::Left { job, member, address, why } => {
                 let why = match why {
                     Departure::Leave => "left",
-                    Departure::Silent => "expelled, its lease ran out",
-                    Departure::Forgotten => "has to join again",
-                    Departure::Restarted => "replaced, another process joined from its address",
+                    Departure::Silent => "expelled because its lease expired",
+                    Departure::Forgotten => "must rejoin",
+                    Departure::Restarted => "replaced by a process that joined from its address",
                 };
                 write!(f, "member {member} of job {job} at {address} {why}")
             }
             Self::Slow { job, member, address, round, waited_ms, missing_segments, segments } => {
                 let seconds = *waited_ms as f64 / 1000.0;
                 write!(f, "round {round} of job {job} is waiting for member {member} ({address}) ")?;
-                write!(f, "for {seconds:.1} s: {missing_segments} of {segments} segments")
+                write!(f, "for {seconds:.1} s: {missing_segments} of {segments} segments missing")
             }
             Self::Recovered { job, member, address } => {
                 write!(f, "rounds of job {job} no longer wait for member {member} ({address})")
             }
             Self::ThresholdSet { job, threshold: 0 } => {
-                write!(f, "threshold H of job {job} follows its members")
+                write!(f, "threshold H of job {job} follows the number of members")
             }
             Self::ThresholdSet { job, threshold } => write!(f, "threshold H of job {job} set to {threshold}"),
-            Self::Reset { job } => write!(f, "job {job} reset, its members join again"),
+            Self::Reset { job } => write!(f, "job {job} reset; all members must rejoin"),
             Self::Halted { job } => write!(f, "job {job} halted"),
             Self::Diverged { job, round, member, other } => write!(
                 f,

@@ -102,7 +102,7 @@ impl fmt::Display for Incident {
                 write!(f, "round {round} opened: {members} members, threshold H {threshold}")
             }
             Self::RoundFinished { round } => write!(f, "round {round} finished"),
-            Self::Helped { member, round } => write!(f, "member {member} asked for results of round {round}"),
+            Self::Helped { member, round } => write!(f, "member {member} requested results of round {round}"),
             Self::Dropped { member, reason } => {
                 write!(f, "datagrams of member {member} dropped: {}", reason.name())
             }

@@ -140,7 +140,7 @@ mod tests {
     fn a_nonce_admits_one_address_once() {
         let mut nonces = Nonces::new(&Keys::new([7; SECRET_LEN_BYTES]));
         let nonce = nonces.of(&endpoint(1));
-        assert_eq!(nonces.of(&endpoint(1)), nonce, "asking changes nothing");
+        assert_eq!(nonces.of(&endpoint(1)), nonce, "a query should not change the nonce");
         assert!(!nonces.redeem(&endpoint(2), nonce) && !nonces.redeem(&endpoint(1), 0));
         assert!(nonces.redeem(&endpoint(1), nonce));
         assert!(!nonces.redeem(&endpoint(1), nonce));

@@ -144,7 +144,11 @@ mod tests {
         assert_eq!(admitted(&mut limiter, 0, 1, Asks::Control, 1000), BURST);
         assert_eq!(admitted(&mut limiter, 99, 1, Asks::Control, 10), 0);
         assert_eq!(admitted(&mut limiter, 500, 1, Asks::Control, 100), 5);
-        assert_eq!(admitted(&mut limiter, 3_600_000, 1, Asks::Control, 1000), BURST, "it does not overflow");
+        assert_eq!(
+            admitted(&mut limiter, 3_600_000, 1, Asks::Control, 1000),
+            BURST,
+            "the counters should not overflow"
+        );
     }
 
     #[test]
@@ -161,7 +165,7 @@ mod tests {
         assert_eq!(
             admitted(&mut limiter, 0, 2, Asks::Control, 1000),
             BURST,
-            "what was refused is not charged"
+            "refused packets should not be charged"
         );
     }
 

@@ -138,12 +138,12 @@ mod tests {
         asked[0] = 0b1111_0101;
         questions.note(at(1), 1, range(4, 8), asked);
         assert_eq!(new_ones(&questions, at(2), 4), 0b0000_1010);
-        assert_eq!(new_ones(&questions, at(2), 0), 0b1010_1111, "another range");
+        assert_eq!(new_ones(&questions, at(2), 0), 0b1010_1111, "an overlapping range should be recognized");
         assert_eq!(new_ones(&questions, at(2), 8), 0b1111_0000);
         let mut other_round = ALL;
         questions.retain_new(at(2), RangeRepr { round: Round::new(2), ..range(4, 8) }, &mut other_round);
         assert_eq!(other_round, ALL);
-        assert_eq!(new_ones(&questions, at(3), 4), 0xff, "it may be lost");
+        assert_eq!(new_ones(&questions, at(3), 4), 0xff, "the request may have been lost");
     }
 
     #[test]
@@ -154,7 +154,11 @@ mod tests {
         questions.answered(at(5), 9);
         questions.answered(at(40), 1);
         questions.note(at(100), 3, range(0, 8), ALL);
-        assert_eq!(new_ones(&questions, at(219), 0), 0, "the round trip and four times its deviation");
+        assert_eq!(
+            new_ones(&questions, at(219), 0),
+            0,
+            "the timeout should be the round trip plus four times its deviation"
+        );
         assert_eq!(new_ones(&questions, at(220), 0), 0xff);
     }
 }

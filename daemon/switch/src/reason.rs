@@ -86,7 +86,8 @@ impl DropReason {
         match self {
             Self::Wire(error) => error as usize,
             own => {
-                WireError::ALL.len() + OWN.iter().position(|reason| *reason == own).expect("OWN lists all")
+                WireError::ALL.len()
+                    + OWN.iter().position(|reason| *reason == own).expect("OWN should list it")
             }
         }
     }

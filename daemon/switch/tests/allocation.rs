@@ -1,4 +1,4 @@
-//! The core allocates nothing after it was made: neither on the packet path nor for members, recovery and
+//! Test that the core allocates nothing after its creation: neither on the packet path nor for members, recovery and
 //! forged Joins.
 
 mod common;
@@ -20,7 +20,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Packets of a job's life: joins, rounds with losses and repeats, bad packets, a halt, a reset, leaves.
+/// Returns the packets of a whole job: Joins, rounds with losses and repeats, bad packets, a Halt, a Reset and Leaves.
 fn life() -> Vec<(u8, Class, Vec<u8>)> {
     let mut packets = Vec::new();
     for host in 1..=4 {
@@ -52,7 +52,7 @@ fn life() -> Vec<(u8, Class, Vec<u8>)> {
     packets
 }
 
-/// Packets of an asynchronous job's life.
+/// Returns the packets of a whole asynchronous job.
 fn asynchronous_life() -> Vec<(u8, Class, Vec<u8>)> {
     let mut packets = Vec::new();
     for host in 1..=4 {
@@ -87,7 +87,8 @@ fn keyed_harness() -> (Harness, Key) {
     (harness, key)
 }
 
-/// Sends a signed control packet without allocating, and returns how much was sent back and the last Ack's history.
+/// Sends a signed control packet without allocating. Returns the number of packets that the switch sent, and the
+/// history in the last Ack.
 fn send_signed(
     harness: &mut Harness,
     key: &Key,
@@ -113,7 +114,8 @@ fn send_signed(
     (sent, history)
 }
 
-/// Two members with a key join, sum a tagged segment, ask for it and leave. Returns how much was sent.
+/// Makes two members with a key join, sum a tagged segment, request its result and leave. Returns the number of packets
+/// that the switch sent.
 fn keyed_life(harness: &mut Harness, key: &Key) -> usize {
     let mut sessions = [0; 2];
     let mut total = 0;
@@ -155,7 +157,7 @@ fn keyed_life(harness: &mut Harness, key: &Key) -> usize {
     total
 }
 
-/// Joins of as many jobs from as many addresses, with vectors of many sizes.
+/// Returns Joins of many jobs, each from another address, with vectors of various sizes.
 fn forged_joins() -> Vec<(Endpoint, Vec<u8>)> {
     let forged = |number: u32| {
         let address = Ipv4Addr::from(number.wrapping_mul(0x9e37_79b1));
@@ -166,8 +168,8 @@ fn forged_joins() -> Vec<(Endpoint, Vec<u8>)> {
     (1000..11_000).map(forged).collect()
 }
 
-/// The harness of the test has a thread of its own, which allocates now and then. What the core does, it does
-/// each time.
+/// Number of runs. The thread of the test harness also allocates from time to time; allocations of the core would occur
+/// in every run.
 const ATTEMPTS: usize = 5;
 
 #[test]
@@ -180,7 +182,7 @@ fn nothing_is_allocated_after_start() {
     }
 }
 
-/// Lets a packet arrive, and a Join once more as the challenge asks for. The packets that are sent.
+/// Delivers a packet, and repeats a Join with the nonce of the challenge. Returns the number of packets sent.
 fn deliver(harness: &mut Harness, from: &Endpoint, class: Class, bytes: &[u8]) -> usize {
     let now = harness.now();
     let mut join = [0; 256];
@@ -202,7 +204,7 @@ fn deliver(harness: &mut Harness, from: &Endpoint, class: Class, bytes: &[u8]) -
     sent
 }
 
-/// Allocations and reallocations of a switch in its life.
+/// Returns the number of allocations and reallocations during the whole life of a switch.
 fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) -> usize {
     let mut sent = 0;
     let (mut keyed, key) = keyed_harness();
@@ -225,11 +227,12 @@ fn live(packets: &[(u8, Class, Vec<u8>)], mut harness: Harness) -> usize {
     }
     let keyed_sent = keyed_life(&mut keyed, &key);
     let change = region.change();
-    assert!(sent > 300, "the test did something: {sent} packets sent");
+    assert!(sent > 300, "expected more than 300 packets, got {sent}");
     harness.sleep(2 * u64::from(LEASE_MS));
     assert_eq!(harness.switch.jobs().count(), 0);
-    // Two challenges, two grants and a notice; three results for two; a Help's Ack and results; a refusal; two Leaves.
+    // Two challenges, two grants and a notice; three results for two members; the Ack of a Help and a result; a
+    // refusal; two Leaves.
     assert_eq!(keyed_sent, 5 + 6 + 2 + 1 + 2);
-    assert_eq!((keyed.counters().dropped(), keyed.switch.jobs().count()), (1, 0), "a forged packet");
+    assert_eq!((keyed.counters().dropped(), keyed.switch.jobs().count()), (1, 0), "one packet is forged");
     change.allocations + change.reallocations
 }

@@ -1,4 +1,4 @@
-// A model of the switch's input arbiter: five receive queues, in turn, packet by packet.
+// Model of the switch's input arbiter: serves five receive queues in round-robin order, packet by packet.
 module input_arbiter (
     input wire axis_aclk,
     input wire axis_resetn,
@@ -21,7 +21,7 @@ module input_arbiter (
     reg found;
     integer i;
 
-    // The first queue after the present one that has something.
+    // The first non-empty queue after the current one.
     always @(*) begin
         next = turn;
         found = 0;

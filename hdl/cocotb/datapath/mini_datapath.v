@@ -1,4 +1,4 @@
-// The reference switch in small: arbiter, the accelerator as it is generated, lookup, output queues.
+// Small model of the reference switch: arbiter, the generated accelerator, lookup, output queues.
 module mini_datapath (
     input wire axis_aclk,
     input wire axis_resetn,
@@ -74,7 +74,7 @@ module mini_datapath (
     output wire [1:0] S_AXI_RRESP,
     output wire S_AXI_RVALID,
     input wire S_AXI_RREADY,
-    // Packets dropped at each output queue.
+    // Number of packets dropped at each output queue.
     output wire [127:0] dropped
 );
     wire [255:0] arbiter_tdata;

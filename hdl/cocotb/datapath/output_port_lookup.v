@@ -1,7 +1,7 @@
-// A model of the learning switch's lookup: writes the destination ports into `tuser`.
+// Model of the learning switch's lookup, which writes the destination ports into `tuser`.
 //
-// A known MAC address goes to its port, an unknown one and a broadcast to all network ports but the one that it came
-// from: a frame with source port 0 to all four.
+// A frame to a known MAC address goes to its port. A broadcast, or a frame to an unknown address, goes to all network
+// ports except its source port; if its source port is 0, it goes to all four.
 module output_port_lookup #(
     parameter ENTRIES = 16
 ) (

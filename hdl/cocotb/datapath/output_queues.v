@@ -1,5 +1,5 @@
-// A model of the switch's output queues: 4096 bytes a port; a packet goes into the queue of each port that its `tuser`
-// names, or, where the longest packet would not fit, is dropped there as a whole. It never holds up its input.
+// Model of the switch's output queues, with 4096 bytes per port. A packet goes into the queue of each port in its
+// `tuser`. If a queue has no room for a packet of maximum length, it drops the whole packet. The input never stalls.
 module output_queues (
     input wire axis_aclk,
     input wire axis_resetn,
@@ -30,7 +30,7 @@ module output_queues (
                 .clock(axis_aclk),
                 .resetn(axis_resetn),
                 .beat({s_tlast, s_tuser, s_tkeep, s_tdata}),
-                // One-hot: the network ports are the even bits.
+                // The ports are one-hot; the network ports are the even bits.
                 .valid(s_tvalid && s_tuser[24 + 2 * port]),
                 .first(!midway),
                 .oldest({m_tlast[port], m_tuser[128*port +: 128], m_tkeep[32*port +: 32], m_tdata[256*port +: 256]}),
@@ -42,7 +42,7 @@ module output_queues (
     endgenerate
 endmodule
 
-// The queue of one port.
+// Output queue of one port.
 module output_queue #(
     parameter BEATS = 4096 / 32,
     parameter LONGEST_PACKET_BEATS = 1600 / 32

@@ -1,4 +1,4 @@
-// AXI4-Lite: one answer for each request, kept until it is taken.
+// AXI4-Lite: each request gets one response, which is held until it is accepted.
 reg f_b_waits = 0;
 reg f_r_waits = 0;
 reg [31:0] f_shown = 0;
@@ -28,7 +28,7 @@ always @(posedge clock) begin
     a_write_is_answered: assert (!f_owes_b || BVALID);
     a_read_is_answered: assert (f_reading < 4);
 
-    // What makes it inductive. Names of internals.
+    // Invariants for the induction, with names of internal signals.
     assert (reading$q == 0 ? f_owes_r == shows$q : (f_owes_r && !shows$q && f_reading + 1 == reading$q));
     assert (f_owes_b == answers$q);
 end

@@ -1,4 +1,4 @@
-// A memory in block RAM gives back, one cycle later, what was last written before.
+// A memory in block RAM returns, one cycle later, the last word written before the read.
 (* anyconst *) reg [@WIDTH(read_address)@-1:0] f_at;
 reg [@WIDTH(write_data)@-1:0] f_word = 0;
 reg f_asked = 0;

@@ -1,6 +1,6 @@
-// What makes the queues of bursts and of their addresses inductive: they are as full as each other.
+// Invariant for the induction: the queue of bursts and the queue of their addresses hold the same number of words.
 
-// Names of internals. `hierconn` makes them those of the modules below.
+// Names of internal signals. `hierconn` connects them to those of the submodules.
 (* hierconn *) wire [7:0] \bursts.count$q ;
 (* hierconn *) wire [7:0] \places.count$q ;
 

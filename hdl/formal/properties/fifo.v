@@ -1,6 +1,6 @@
-// A queue: its bounds, the order of its words, and AXI-Stream's rule for what it shows.
+// A queue: its bounds, the order of its words, and the AXI-Stream rule for its output.
 
-// Names of internals.
+// Names of internal signals.
 localparam F_DEPTH = 1 << @WIDTH(write_at$q)@;
 localparam F_MARGIN = @MARGIN@;
 wire [@WIDTH(write_at$q)@-1:0] f_write_at = write_at$q;
@@ -11,13 +11,14 @@ wire [@WIDTH(write_at$q)@-1:0] f_write_address = ram$write_address;
 wire [@WIDTH(write_at$q)@-1:0] f_read_address = ram$read_address;
 wire [@WIDTH(data_in)@-1:0] f_read_data = ram$read_data;
 
-// Words inside, by the ports alone.
+// Number of words in the queue, derived from the ports alone.
 reg [7:0] f_count = 0;
 reg [7:0] f_before = 0;
 reg f_pushed = 0;
 reg f_popped = 0;
 reg f_was_reset = 0;
-// Pushes since room was seen, with the cycle before: it saw the count of that cycle. 31: no room was seen yet.
+// Pushes since `room` was last set, including the preceding cycle, whose count `room` reflects. 31 means that `room`
+// has not been set yet.
 reg [4:0] f_since_before = 31;
 wire [4:0] f_since = room ? f_pushed : f_since_before >= 31 - f_pushed ? 31 : f_since_before + f_pushed;
 always @(posedge clock) begin
@@ -30,7 +31,7 @@ always @(posedge clock) begin
     if (reset) begin f_count <= 0; f_before <= 0; f_pushed <= 0; f_popped <= 0; f_since_before <= 31; end
 end
 
-// The memory, of which any one word is looked at: what lut_ram.v proves.
+// Any single word of the memory, with the property that lut_ram.v proves.
 (* anyconst *) reg [@WIDTH(write_at$q)@-1:0] f_at;
 reg [@WIDTH(data_in)@-1:0] f_word = 0;
 always @(posedge clock) begin
@@ -38,7 +39,7 @@ always @(posedge clock) begin
     assume (f_read_address != f_at || f_read_data == f_word);
 end
 
-// Any one word on its way, and how many are ahead of it.
+// Any single word in transit, and the number of words ahead of it.
 (* anyseq *) reg f_choose;
 reg f_tracks = 0;
 reg [7:0] f_ahead = 0;
@@ -61,7 +62,8 @@ always @(posedge clock) begin
 end
 
 always @(posedge clock) begin
-    // The rules for the sender and the receiver: here assumed of any, in the datapath proved of the real ones.
+    // The rules for the sender and the receiver: assumed for any in the proof of a single queue, proved for the real
+    // ones in the datapath.
     sender_pushes_within_margin: @RULE@ (reset || !push || f_since <= F_MARGIN);
     receiver_pops_what_is_there: @RULE@ (reset || !pop || valid);
 
@@ -73,7 +75,7 @@ always @(posedge clock) begin
     valid_until_taken: assert (!f_stalled || valid);
     stable_until_taken: assert (!f_stalled || f_read_at != f_at || data_out == f_shown);
 
-    // What makes it inductive.
+    // Invariants for the induction.
     assert (f_held == f_count);
     assert (f_before + f_pushed == f_count + f_popped);
     assert (f_write_at == ((f_read_at + f_count) & (F_DEPTH - 1)));

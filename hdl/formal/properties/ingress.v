@@ -1,11 +1,11 @@
-// Who takes headers and beats takes only what is there: what the proofs of the others assert.
+// Headers and beats are taken only if they are available. The proofs of the other modules assert this.
 always @(posedge clock) begin
     assume (!header_pop || header_valid);
     assume (!pop || oldest_valid);
 end
 
-// What makes it inductive: the queues of beats and of their last-beat flags are as full as each other. `hierconn` makes
-// the names those of the modules below.
+// Invariant for the induction: the queue of beats and the queue of their last-beat flags hold the same number of words.
+// `hierconn` connects the names to those of the submodules.
 (* hierconn *) wire [7:0] \beats.count$q ;
 (* hierconn *) wire [7:0] \lasts.count$q ;
 

@@ -1,4 +1,4 @@
-// A memory in LUTs gives back what was last written.
+// A memory in LUTs returns the last word written.
 (* anyconst *) reg [@WIDTH(read_address)@-1:0] f_at;
 reg [@WIDTH(write_data)@-1:0] f_word = 0;
 always @(posedge clock) begin

@@ -1,6 +1,6 @@
-// Two streams of packets into one: whole packets, and neither starves the other.
+// Merges two streams of packets into one: packets stay whole, and neither stream starves the other.
 
-// Names of internals.
+// Names of internal signals.
 wire f_on_result = state$q == MergeState$Result;
 wire f_picks_ordinary = picks_ordinary$q;
 wire f_had_room = had_room$q;
@@ -8,7 +8,7 @@ wire f_takes_ordinary = takes_ordinary$q;
 wire f_takes_result = takes_result$q;
 wire f_midway = midway$q;
 
-// The board comes up in reset.
+// The board powers up in reset.
 reg f_up = 0;
 reg f_room = 0;
 always @(posedge clock) begin
@@ -39,7 +39,7 @@ always @(posedge clock) begin
 end
 
 always @(posedge clock) begin
-    // Both senders keep to AXI-Stream.
+    // Both senders conform to AXI-Stream.
     assume (!f_ordinary_waits || (ordinary_valid && ordinary == f_ordinary));
     assume (!f_result_waits || (result_valid && result == f_result));
 
@@ -50,7 +50,7 @@ always @(posedge clock) begin
     no_ordinary_beat_in_a_result: assert (!(f_in_result && f_ordinary_moves));
     no_result_beat_in_an_ordinary_packet: assert (!(f_in_ordinary && f_result_moves));
 
-    // What makes it inductive.
+    // Invariants for the induction.
     assert (!f_up || f_picks_ordinary == !f_on_result);
     assert (f_had_room == f_room);
     assert (f_takes_ordinary == (f_room && !f_on_result));

@@ -1,4 +1,4 @@
-// A result waits for at most one ordinary packet: at most one ends while it is offered.
+// A result waits for at most one ordinary packet: at most one ordinary packet ends while the result is offered.
 reg [1:0] f_passed = 0;
 always @(posedge clock) begin
     if (!result_valid || result_ready) f_passed <= 0;

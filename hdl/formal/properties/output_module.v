@@ -1,6 +1,6 @@
-// Results as AXI-Stream packets: valid and data stable, tkeep a run of ones, tlast where the length says.
+// Results as AXI-Stream packets: valid and data are stable, tkeep is contiguous, and tlast agrees with the length.
 
-// Names of internals.
+// Names of internal signals.
 wire f_head = state$q == OutputState$Head;
 wire f_idle = state$q == OutputState$Idle || state$q == OutputState$Prepare || state$q == OutputState$Head;
 wire f_body = state$q == OutputState$Body;
@@ -31,7 +31,7 @@ function [15:0] f_natural_len(input [8:0] floats);
     f_natural_len = floats < 3 ? 60 : 50 + 4 * floats;
 endfunction
 
-// Beats that have left of the frame under way, and bursts taken for it.
+// Number of beats of the current frame that have left, and number of bursts taken for it.
 reg [5:0] f_beats = 0;
 reg [15:0] f_frame_len = 0;
 reg [6:0] f_taken = 0;
@@ -65,14 +65,14 @@ always @(posedge clock) begin
 end
 
 always @(posedge clock) begin
-    // The queue of sums keeps to its rule, and the host changes no template while results go out.
+    // The queue of sums follows its rule, and the host changes no template while results are sent.
     assume (no_sum == !sum_valid);
     assume (!f_sum_waits || (sum_valid && sum == f_sum));
     assume (!f_started || template == f_template);
-    // What result_header.v proves.
+    // The properties that result_header.v proves.
     assume (f_since < 5 || {header$head, header$tail} == f_head_bytes);
     assume (f_since < 4 || (f_header_len == f_natural_len(f_floats) && f_header_keep == f_ones(f_header_len)));
-    // Segments have 1 to 366 floats.
+    // A segment has 1 to 366 floats.
     assume (!info_valid || (f_floats_in >= 1 && f_floats_in <= 366));
 
     valid_until_taken: assert (!f_stalled || valid);
@@ -85,7 +85,7 @@ always @(posedge clock) begin
     legal_length: assert (!valid || (f_len >= 60 && f_len <= 1514));
     takes_what_is_there: assert ((!info_pop || info_valid) && (!sum_pop || sum_valid));
 
-    // What makes it inductive.
+    // Invariants for the induction.
     assert (f_known_state);
     assert (f_heads == f_head && f_covers == (f_head || f_tail));
     assert (f_closes == (f_tail || (f_body && f_left == 0 && !f_spills)));

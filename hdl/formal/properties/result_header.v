@@ -1,4 +1,4 @@
-// What a result's header says of its length, four cycles after the segment is known.
+// The header of a result has the correct length four cycles after the segment is known.
 function [31:0] f_ones(input [15:0] len);
     f_ones = len[4:0] == 0 ? 32'hffffffff : ~(32'hffffffff << len[4:0]);
 endfunction
@@ -18,12 +18,12 @@ always @(posedge clock) begin
     f_started <= 1;
     f_held <= info != f_info ? 0 : f_held == 7 ? 7 : f_held + 1;
 end
-// `info` is what it was in so many cycles before.
+// Number of preceding cycles in which `info` had its present value.
 wire [3:0] f_since = info == f_info ? f_held + 1 : 0;
 
 wire f_known = f_since >= 4;
 always @(posedge clock) begin
-    // The host changes no template while results go out.
+    // The host changes no template while results are sent.
     assume (!f_started || template == f_template);
 
     length: assert (!f_known || frame_len == f_natural_len(info[72:64]));

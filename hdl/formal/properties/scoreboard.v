@@ -1,6 +1,6 @@
-// The scoreboard: an address is never read while its sum is in the adders, and nothing else ever waits but for credit.
+// The scoreboard: an address is never read while its sum is in the adders; a burst waits only for that or for credit.
 
-// Names of internals.
+// Names of internal signals.
 localparam F_LOOP = @COUNT(flying)@;
 wire f_go = go;
 wire f_blocked = blocked$q;
@@ -10,7 +10,7 @@ wire [F_LOOP-1:0] f_flying = @VECTOR(flying)@;
 wire [F_LOOP-1:0] f_same = @VECTOR(same)@;
 wire [14*F_LOOP-1:0] f_addresses = @VECTOR(addresses)@;
 
-// Any address, and what the ports say about it.
+// Any address, and its state derived from the ports.
 (* anyconst *) reg [13:0] f_at;
 reg f_busy = 0;
 reg f_was_here = 0;
@@ -45,7 +45,7 @@ always @(posedge clock) begin
     issues_what_was_loaded: assert (!f_waiting || read_address == f_loaded);
     wait_is_bounded: assert (f_waited <= F_LOOP);
 
-    // What makes it inductive.
+    // Invariants for the induction.
     assert (f_blocked == |f_same);
     assert (f_flying == f_issues);
     assert (f_busy == |f_hits);

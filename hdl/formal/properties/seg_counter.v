@@ -1,6 +1,6 @@
-// One decision for each frame, in order. While decisions are made, the host changes neither members nor H nor the job.
+// Each frame gets one decision, in order. While decisions are made, the host changes neither members nor H nor the job.
 
-// Names of internals.
+// Names of internal signals.
 wire f_idle = state$q == CounterState$Idle || state$q == CounterState$Clear;
 wire f_known_state = state$q <= CounterState$Clear;
 wire f_key_forced = key$q[85];
@@ -26,7 +26,7 @@ end
 always @(posedge clock) begin
     assume (!f_started || f_setting == f_setting_before);
     assume (!fix_threshold);
-    // What the host asks for is marked as that, and weighs nothing: see force_walker.rs.
+    // A segment that the host finishes is marked as such, and has no weight: see force_walker.rs.
     assume (!force_valid || (force_key[85] && force_key[63:48] == 0));
 
     a_frame_before_its_decision: assert (!(decision_push && !f_forced) || f_owes || (header_pop && !f_data));
@@ -38,7 +38,7 @@ always @(posedge clock) begin
     a_result_is_counted: assert (!result_push || (event_valid && (event_code == 3 || event_code == 4)));
     completed_means_a_result: assert (!(event_valid && event_code == 3) || result_push);
 
-    // What makes it inductive.
+    // Invariants for the induction.
     assert (f_known_state);
     assert (!f_started || f_decoded);
     assert (f_owes == (!f_idle && !f_key_forced));

@@ -1,6 +1,6 @@
-// The Seg counter's step: what a slot holds is kept by each contribution, so it holds after all of them.
+// The Seg counter's step: each contribution preserves the invariant of its slot, so it holds after all contributions.
 
-// Names of internals, at the commit.
+// Names of internal signals, in the commit cycle.
 wire f_accepted = commit && verdict$accept;
 wire [71:0] f_old = slots$entry;
 wire [71:0] f_new = slots$write_entry;
@@ -8,7 +8,7 @@ wire f_writes = slots$write;
 wire [7:0] f_participants = rounds$participants;
 wire [7:0] f_needed = rounds$needed;
 
-// Records: `Entry`, `Key`, `Job`, `Decision` of records.rs.
+// Fields of the records `Entry`, `Key`, `Job` and `Decision` of records.rs.
 wire f_was_open = f_old[0];
 wire f_was_done = f_old[1];
 wire [16:0] f_old_tag = f_old[19:3];
@@ -30,7 +30,7 @@ wire [23:0] f_ahead = f_round - f_old_round;
 function [3:0] f_ones(input [7:0] bits);
     f_ones = bits[0] + bits[1] + bits[2] + bits[3] + bits[4] + bits[5] + bits[6] + bits[7];
 endfunction
-// What an open slot holds: members, each a worker's gradient unless it is a switch, and a total that fits.
+// Invariant of an open slot: it has members, the total fits, and each member counts as one unless it is a switch.
 function f_sound(input [71:0] slot_entry, input [7:0] which_are_switches);
     f_sound = !(slot_entry[0] && slot_entry[1])
         && (!slot_entry[0] || (slot_entry[51:44] != 0 && slot_entry[67:52] <= 16'hfffe

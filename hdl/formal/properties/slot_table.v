@@ -1,6 +1,6 @@
-// The slots' memory, cut off: any word, but the same one while the same slot is asked for and none is written.
+// Stub of the slots' memory: it returns any word, but the same one while the same slot is read and nothing is written.
 
-// Names of internals.
+// Names of internal signals.
 wire [71:0] f_found = words$read_data;
 
 reg [7:0] f_slot = 0;

@@ -96,7 +96,7 @@ impl Kind {
     }
 
     /// Returns the role of an input, or `None` if the model does not know the pin.
-    #[expect(clippy::match_same_arms, reason = "a line for each kind of cell")]
+    #[expect(clippy::match_same_arms, reason = "each kind of cell has its own line")]
     pub fn input_role(self, pin: &str) -> Option<InputRole> {
         use InputRole::{Clock, Ends, Passes};
         Some(match (self, pin) {

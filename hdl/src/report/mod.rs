@@ -23,7 +23,7 @@ pub const BUDGET_NS: f64 = CYCLE_PS as f64 / 1000.0;
 pub const SLOW_NETS: f64 = 1.3;
 /// Limits of the estimate.
 pub const CAVEAT: &str = "The timing is an estimate before layout: delays of cells and of nets by fan-out, taken from \
-    the routed report of the reference switch on the same part. It is not closed timing; Vivado never saw it.";
+    the routed report of the reference switch on the same part. Timing closure with Vivado has not been attempted.";
 
 /// Figures of a build.
 #[derive(Clone, Debug, Serialize)]
@@ -74,7 +74,7 @@ pub struct Excess {
 /// Returns all figures that exceed their limits: the paper's resources for the build with 128 slots, and
 /// [`BUDGET_NS`] for every build.
 pub fn excesses(report: &BuildReport) -> Vec<Excess> {
-    let mut figures = vec![("the critical path in ns", report.timing.worst_ns, BUDGET_NS)];
+    let mut figures = vec![("critical path (ns)", report.timing.worst_ns, BUDGET_NS)];
     if report.build == name(Build::Slots128) {
         let limits = PAPER.named().into_iter();
         figures.extend(

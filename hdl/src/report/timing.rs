@@ -30,10 +30,10 @@ pub enum TimingError {
         pin: String,
     },
     /// A signal without a driver.
-    #[error("nobody drives {0}")]
+    #[error("{0} has no driver")]
     NoDriver(String),
     /// A net with two drivers.
-    #[error("two outputs drive {0}")]
+    #[error("{0} has two drivers")]
     TwoDrivers(String),
     /// A combinational loop.
     #[error("a combinational loop: {}", .0.join(" <- "))]

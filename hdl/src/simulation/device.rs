@@ -60,16 +60,16 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoardError {
     /// It makes no progress although work is left.
-    #[error("stalled: nothing went in or out for {STALL_CYCLES} cycles")]
+    #[error("stalled: nothing entered or left the board for {STALL_CYCLES} cycles")]
     Stalled,
     /// It keeps sending without input.
-    #[error("endless: frames come out {ENDLESS_CYCLES} cycles after the last beat that went in")]
+    #[error("endless: frames still leave the board {ENDLESS_CYCLES} cycles after the last input beat")]
     Endless,
     /// The valid bytes of a beat do not start at the first byte or are not contiguous.
     #[error("tkeep has a gap")]
     KeepGap,
     /// A frame continues after a partial beat.
-    #[error("a beat before the last is short")]
+    #[error("a beat before the last one of a frame is partial")]
     ShortBeat,
     /// Its logic contains a combinational loop.
     #[error("the logic does not settle")]

@@ -96,7 +96,7 @@ impl RustDevice {
             passages: Passages::default(),
             trace: None,
         };
-        device.reset().expect("a board in reset only has to settle");
+        device.reset().expect("a board in reset settles");
         device
     }
 

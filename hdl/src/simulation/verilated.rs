@@ -16,13 +16,13 @@ use super::verilator::{self, BuildError, Source};
 #[derive(Debug, thiserror::Error)]
 pub enum VerilatedError {
     /// Communication with the program failed.
-    #[error("the simulation: {0}")]
+    #[error("the simulation failed: {0}")]
     Pipe(#[from] io::Error),
     /// The board behaved illegally.
     #[error(transparent)]
     Board(#[from] BoardError),
     /// The program sent an answer that is not in the protocol.
-    #[error("the simulation answered with code {0}, expected F, V, E or X")]
+    #[error("the simulation responded with code {0}, expected F, V, E or X")]
     UnknownAnswer(u8),
 }
 

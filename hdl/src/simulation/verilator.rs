@@ -11,10 +11,10 @@ use crate::waivers::VERILATOR;
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// A file could not be written.
-    #[error("writing to {0:?}: {1}")]
+    #[error("cannot write to {0:?}: {1}")]
     Write(PathBuf, #[source] io::Error),
     /// Verilator could not be started.
-    #[error("starting verilator: {0}; install it (Debian: apt-get install verilator g++ make)")]
+    #[error("cannot start verilator: {0}; install it (Debian: apt-get install verilator g++ make)")]
     Start(#[source] io::Error),
     /// Verilator or the C++ compiler reported an error.
     #[error("verilator failed:\n{0}")]

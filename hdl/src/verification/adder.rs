@@ -51,7 +51,7 @@ pub struct Outcome {
 #[derive(Debug, thiserror::Error)]
 pub enum AdderError {
     /// The sum computed by the Verilog is wrong.
-    #[error("{a:08x} + {b:08x}: the Verilog gives {got:08x}, expected {expected:08x}")]
+    #[error("{a:08x} + {b:08x}: the Verilog computes {got:08x}, expected {expected:08x}")]
     Mismatch {
         /// Bits of the operands.
         a: u32,
@@ -63,7 +63,7 @@ pub enum AdderError {
         got: u32,
     },
     /// Communication with the program failed.
-    #[error("the simulation: {0}")]
+    #[error("the simulation failed: {0}")]
     Pipe(#[from] io::Error),
 }
 

@@ -48,7 +48,7 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
     /// The module does not exist.
-    #[error("fault {fault}: there is no module {module}: the fault no longer fits the RTL")]
+    #[error("fault {fault}: no module {module}: the fault no longer fits the RTL")]
     NoModule {
         /// Name of the fault.
         fault: String,
@@ -57,7 +57,7 @@ pub enum FaultError {
     },
     /// The text does not occur exactly once.
     #[error(
-        "fault {fault}: its text occurs {count} times in {module}, expected 1: it no longer fits the RTL"
+        "fault {fault}: its text occurs {count} times in {module}, expected 1: the fault no longer fits the RTL"
     )]
     Count {
         /// Name of the fault.

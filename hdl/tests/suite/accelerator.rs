@@ -62,7 +62,7 @@ fn counter(device: &mut RustDevice, code: u64) -> u32 {
 
 #[test]
 fn four_contributions_make_one_result() {
-    // `testbench lockstep` sends all other lengths.
+    // `testbench lockstep` covers all other lengths.
     let lens = [(Build::Slots128, 1), (Build::Slots256, 4), (Build::Slots128, 11), (Build::Slots256, 366)];
     for (build, len) in lens {
         let setup = setup(len, 366);
@@ -97,8 +97,8 @@ fn ordinary_frames_pass_untouched() {
     assert_eq!(counter(&mut device, event::ORDINARY), frames.len() as u32);
 }
 
-/// A result that began as soon as it was decided about held the output, and waited for sums that waited for the output
-/// behind an ordinary frame.
+/// Regression test for a deadlock: a result that started immediately after its decision occupied the output while it
+/// waited for sums, and the sums waited for the output behind an ordinary frame.
 #[test]
 fn a_result_does_not_wait_for_itself() {
     let setup = setup(1, 366);
@@ -147,7 +147,7 @@ fn a_board_that_stands_still_is_an_error() {
     let mut device = configured(Build::Slots128, &setup(366, 366));
     let frame = Frame { bytes: vec![0; 1514], source: 1, destination: 0 };
     let mut commands = vec![Command::Pauses(Pause::Percent(0), Pause::Percent(100))];
-    // More than all queues hold.
+    // This is more than all queues together can hold.
     commands.extend(vec![Command::Send(frame); 4]);
     assert_eq!(device.run(&commands), Err(BoardError::Stalled));
 }

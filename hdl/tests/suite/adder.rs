@@ -1,4 +1,4 @@
-//! The adder in rust-hdl's simulation, against the machine's own and another independent one.
+//! Compares the adder in rust-hdl's simulation with the host CPU's adder and with another independent implementation.
 
 use std::collections::VecDeque;
 
@@ -57,7 +57,7 @@ fn the_verilog_adds_as_the_contract_says() {
     let faults: Vec<_> = all().into_iter().filter(|fault| fault.found_by == Check::Adder).collect();
     let directory = tempfile::tempdir().unwrap();
     let program = build(&plant(&verilog(), &faults).unwrap(), directory.path()).unwrap();
-    // `hdl verify-adder` adds all corner pairs.
+    // `hdl verify-adder` adds all corner cases.
     let plan = Plan { random: 2_000_000, seed: 3, corner_step: 37 };
     let outcome = verify(&program, &[], plan, |_| {}).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(outcome.sums, plan.pairs());

@@ -1,4 +1,4 @@
-//! The list of faults fits the RTL.
+//! Checks that the list of faults fits the RTL.
 
 use std::collections::HashSet;
 

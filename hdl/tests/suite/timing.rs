@@ -1,4 +1,4 @@
-//! The timing estimate on netlists small enough to add up by hand.
+//! Tests of the timing estimate on netlists whose delays are small enough to be added up by hand.
 
 #![expect(clippy::needless_pass_by_value, reason = "netlists read better without borrows")]
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const TOLERANCE_NS: f64 = 1e-9;
 
-/// A cell: inputs with their nets, then outputs.
+/// Returns a cell with these inputs and outputs, each with its net.
 fn cell(primitive: &str, inputs: &[(&str, Value)], outputs: &[(&str, Value)]) -> Value {
     let directions = |pins: &[(&str, Value)], direction: &str| {
         pins.iter().map(|(pin, _)| ((*pin).to_owned(), json!(direction))).collect::<Vec<_>>()
@@ -31,7 +31,7 @@ fn lut2(a: Value, b: Value, o: usize) -> Value {
     cell("LUT2", &[("I0", json!([a])), ("I1", json!([b]))], &[("O", json!([o]))])
 }
 
-/// A module with the clock on net 2 and these cells; nets 10 to 99 are called n10 to n99.
+/// Returns a module with these cells and the clock on net 2. Nets 10 to 99 are named n10 to n99.
 fn netlist(cells: Value) -> Netlist {
     let names: serde_json::Map<_, _> =
         (10..100).map(|net| (format!("unit.n{net}"), json!({"bits": [net]}))).collect();
@@ -55,7 +55,7 @@ fn assert_worst(timing: &Timing, expected_ns: f64) {
 
 #[test]
 fn register_lut_register() {
-    // Net 11 drives two pins: 0.36. Net 12 only the D beside its LUT: none.
+    // Net 11 drives two pins, which takes 0.36 ns. Net 12 drives only the D pin next to its LUT, without a delay.
     let cells = json!({
         "a": flip_flop(json!("0"), 10),
         "b": flip_flop(json!(11), 11),
@@ -92,7 +92,7 @@ fn a_carry_chain_is_fast_from_block_to_block() {
         "high": block(json!(["0", "0", "0", "0"]), json!([23]), json!([24, 25, 26, 27]), json!([34, 35, 36, 37])),
         "c": flip_flop(json!(37), 13),
     });
-    // A flip-flop reaches S through a LUT; from S[0] to CO[3] there are three steps.
+    // The flip-flop reaches S through a LUT, and the carry takes three steps from S[0] to CO[3].
     assert_worst(&timing(cells).unwrap(), 0.216 + 0.30 + 0.05 + (0.27 + 3.0 * 0.02) + 0.20 + 0.04);
 }
 
@@ -124,7 +124,7 @@ fn memory_in_luts_reads_and_is_written() {
         "ram": cell("RAM32M", &inputs, &[("DOA", json!([20]))]),
         "c": flip_flop(json!(20), 13),
     });
-    // A word that is being written comes later than one whose address changes.
+    // A word that is being written appears later than a word whose address has changed.
     let timing = timing(cells).unwrap();
     assert_worst(&timing, 1.0 + 0.30 + 0.04);
     assert!((timing.paths[1].delay_ns - (0.216 + 0.36 + 0.15)).abs() < TOLERANCE_NS);
@@ -160,7 +160,7 @@ fn what_the_model_does_not_know_is_an_error() {
     let cells = json!({"odd": cell("LUT2", &[("I2", json!([2]))], &[("O", json!([10]))])});
     assert_eq!(unknown(cells), "the timing model does not know the pin I2 of the primitive LUT2");
     let cells = json!({"c": flip_flop(json!(12), 13)});
-    assert_eq!(unknown(cells), "nobody drives unit.n12");
+    assert_eq!(unknown(cells), "unit.n12 has no driver");
     let cells = json!({"a": flip_flop(json!("0"), 10), "b": flip_flop(json!("0"), 10)});
-    assert_eq!(unknown(cells), "two outputs drive unit.n10");
+    assert_eq!(unknown(cells), "unit.n10 has two drivers");
 }

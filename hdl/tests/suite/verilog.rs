@@ -1,4 +1,4 @@
-//! The Verilog in the tree is what the crate writes.
+//! Checks that the Verilog in the tree is the output of the generator.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ fn the_verilog_in_the_tree_is_up_to_date() {
     let build = Build::Slots128;
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("verilog").join(build.file_name());
     let written = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    // Not assert_eq: nobody wants to see both texts.
+    // assert_eq would print both texts, which are very long.
     assert!(
         written == generate::accelerator(build),
         "{} is stale; run `cargo run --release -p hdl -- generate`",
@@ -20,7 +20,7 @@ fn the_verilog_in_the_tree_is_up_to_date() {
     );
 }
 
-/// Only one build is in the tree: the other one is the same text but for the size of the buffer.
+/// Only one build is in the tree. The other one differs only in the size of the buffer.
 #[test]
 fn builds_differ_in_the_buffer_only() {
     let [small, large] = [Build::Slots128, Build::Slots256].map(generate::accelerator);
@@ -32,7 +32,7 @@ fn builds_differ_in_the_buffer_only() {
     assert!(differing.len() == 3 && differing.iter().all(is_of_the_buffer), "{differing:?}");
 }
 
-/// What rust-hdl simulates otherwise than its Verilog behaves, as far as the text shows it.
+/// Rejects the constructs whose Verilog behaves differently from rust-hdl's simulation, as far as the text shows them.
 #[test]
 fn no_dangerous_construct_is_in_the_verilog() {
     for &build in Build::value_variants() {
@@ -59,7 +59,7 @@ fn no_dangerous_construct_is_in_the_verilog() {
     }
 }
 
-/// What stands before each mask of a cast, back to its opening bracket.
+/// Returns the text before each mask of a cast, back to its opening bracket.
 fn casts(line: &str) -> impl Iterator<Item = &str> {
     line.match_indices(" & ").filter_map(|(at, _)| {
         let is_mask = line[at + 3..].split_once("'h").is_some_and(|(width, _)| width.parse::<u32>().is_ok());
@@ -79,7 +79,7 @@ fn casts(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The register map that users read is the one that the hardware has.
+/// Checks that the documented register map is that of the hardware.
 #[test]
 fn the_readme_has_every_register() {
     let source = include_str!("../../src/accelerator/registers.rs");
@@ -89,7 +89,7 @@ fn the_readme_has_every_register() {
         .filter_map(|line| line.split_once(": u16 = "))
         .map(|(name, value)| format!("| {} | {name} |", value.trim_end_matches(';')))
         .collect();
-    assert!(registers.len() > 20, "the map is in another place");
+    assert!(registers.len() > 20, "the register map is no longer in registers.rs");
     for register in registers {
         assert!(readme.contains(&register), "hdl/README.md has no row {register}");
     }

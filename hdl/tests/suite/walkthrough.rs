@@ -1,4 +1,4 @@
-//! `simulate`: what it says of a segment, and the waveforms that it writes.
+//! Tests of `simulate`: the cycles that it reports for a segment, and the waveforms that it writes.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn walkthrough(workers: u8, floats: u16) -> Walkthrough {
 fn frames_of_the_full_mtu_pass_without_a_gap() {
     let sight = walkthrough(4, 366).run().unwrap();
     let ends: Vec<_> = sight.contributions.iter().map(|passage| passage.last_cycle).collect();
-    // 1,514 bytes are 48 beats; the ordinary frame of 96 bytes three.
+    // A frame of 1,514 bytes takes 48 beats, and the ordinary frame of 96 bytes takes three.
     assert_eq!(ends, [47, 95, 143, 194]);
     assert_eq!(sight.result.last_cycle - sight.result.first_cycle, 47);
     assert!(sight.ordinary_out.last_cycle < sight.result.first_cycle);

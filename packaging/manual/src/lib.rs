@@ -1,7 +1,8 @@
-//! What the commands share. Man pages and completions, written by each command from its own arguments, and
+//! Code shared by all commands: generation of man pages and shell completions from a command's own arguments, and
 //! [`output`].
 //!
-//! Packagers call `COMMAND --write-manual DIRECTORY`; nobody else needs to know.
+//! Packagers run `COMMAND --write-manual DIRECTORY`. `--help` does not show this option, because users do not
+//! need it.
 
 pub mod output;
 
@@ -14,15 +15,16 @@ use std::process::ExitCode;
 use clap::Command;
 use clap_complete::Shell;
 
-/// What has to be the first argument of a command that is to describe itself.
+/// First argument that makes a command write its man pages and completions.
 pub const OPTION: &str = "--write-manual";
 
-/// The shells that completions are written for, each into a directory of its name.
+/// Shells to write completions for, each into a directory with the name of the shell.
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
-/// If the process was asked to describe itself, does that; its exit status.
+/// Writes the man pages and completions if the first argument is [`OPTION`], and returns the exit status. Otherwise
+/// returns `None`.
 ///
-/// To be called first in `main`, with the function that makes the command.
+/// Call this first in `main`. `command` returns the description of the command.
 pub fn write_if_asked(command: impl FnOnce() -> Command) -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let (option, directory) = (arguments.next()?, arguments.next());
@@ -31,7 +33,10 @@ pub fn write_if_asked(command: impl FnOnce() -> Command) -> Option<ExitCode> {
     }
     let outcome = match directory {
         Some(directory) => write(command(), Path::new(&directory)),
-        None => Err(io::Error::new(io::ErrorKind::InvalidInput, "expected a directory")),
+        None => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "no directory given, expected --write-manual DIRECTORY",
+        )),
     };
     Some(match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -42,16 +47,16 @@ pub fn write_if_asked(command: impl FnOnce() -> Command) -> Option<ExitCode> {
     })
 }
 
-/// Writes pages into `man` below the directory, one for the command and one for each of its subcommands, and
-/// completions into `bash`, `zsh` and `fish`.
+/// Writes man pages for the command and its subcommands into the subdirectory `man` of the directory, and completions
+/// into its subdirectories `bash`, `zsh` and `fish`.
 ///
 /// # Errors
-/// Those of the file system.
+/// Fails if a file or directory cannot be written.
 pub fn write(mut command: Command, directory: &Path) -> io::Result<()> {
     let name = command.get_name().to_owned();
     let pages = directory.join("man");
     fs::create_dir_all(&pages)?;
-    // First: what completions are generated from gets subcommands that only help.
+    // Before the completions: generating them adds `help` subcommands to the command, which need no pages.
     clap_mangen::generate_to(command.clone().disable_help_subcommand(true), &pages)?;
     for shell in SHELLS {
         let directory = directory.join(shell.to_string());

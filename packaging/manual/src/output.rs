@@ -1,14 +1,14 @@
-//! What commands print.
+//! Output of commands.
 
 use std::fmt;
 use std::io::{self, Write};
 
-/// Prints to the standard output. A reader that has closed its end of a pipe, such as `head`, is no error.
+/// Prints to standard output. It is not an error if the reader, such as `head`, has closed the pipe.
 ///
-/// Returns whether the output still has a reader. `std::print!` panics where this returns false or an error.
+/// Returns whether the output still has a reader. `std::print!` panics where this returns `false` or an error.
 ///
 /// # Errors
-/// If the text cannot be written for another reason, such as a full disk.
+/// Fails if the text cannot be written for another reason, such as a full disk.
 pub fn print(text: fmt::Arguments<'_>) -> io::Result<bool> {
     let mut output = io::stdout().lock();
     has_reader(output.write_fmt(text).and_then(|()| output.flush()))
@@ -18,11 +18,11 @@ fn has_reader(outcome: io::Result<()>) -> io::Result<bool> {
     match outcome {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(io::Error::new(error.kind(), format!("writing to the standard output: {error}"))),
+        Err(error) => Err(io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))),
     }
 }
 
-/// Prints a line to the standard output by [`print()`]; the value is its result.
+/// Prints a line to standard output with [`print()`] and evaluates to its result.
 #[macro_export]
 macro_rules! print_line {
     ($($argument:tt)*) => {
@@ -40,6 +40,6 @@ mod tests {
         assert!(!has_reader(Err(io::ErrorKind::BrokenPipe.into())).unwrap());
         let error = has_reader(Err(io::ErrorKind::StorageFull.into())).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        assert!(error.to_string().starts_with("writing to the standard output: "), "{error}");
+        assert!(error.to_string().starts_with("cannot write to standard output: "), "{error}");
     }
 }

@@ -250,7 +250,7 @@ mod tests {
         }
 
         #[test]
-        fn unfinished_checksums_are_told_apart(payload in proptest::collection::vec(any::<u8>(), 1..200)) {
+        fn unfinished_checksums_are_distinguished(payload in proptest::collection::vec(any::<u8>(), 1..200)) {
             let headers = Classifier::default().emit_headers(Class::Data, &addresses(), payload.len());
             let mut frame = [&headers[..], &payload].concat();
             let view = Classifier::default().classify(&frame).unwrap().unwrap();

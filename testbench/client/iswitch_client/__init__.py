@@ -1,6 +1,6 @@
-"""A client of the iSwitch protocol, written from the text of `protocol/SPEC.md` alone.
+"""Client of the iSwitch protocol, written from the text of `protocol/SPEC.md` alone.
 
-It shares no code with the product, needs nothing but Python's standard library, and exists to show that the text is enough: what it
-does in another way than the product's own worker is a defect of one of them, or of the text. The requirements that a part follows
-are cited as in SPEC.md. It is written to be read next to the text, and not to be fast.
+It shares no code with the product, needs only Python's standard library, and shows that the text is sufficient: if it behaves
+differently from the product's own worker, one of the two or the text has a defect. The code cites the requirements that it follows
+as SPEC.md does. It is written to be read next to the text, not to be fast.
 """

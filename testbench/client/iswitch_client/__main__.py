@@ -1,4 +1,4 @@
-"""Members of a job in threads of one process, which compare every sum that they receive with the vectors in it."""
+"""Run the members of a job in threads of one process, and compare every received sum with the vectors in it."""
 
 import argparse
 import json
@@ -15,12 +15,12 @@ from .member import Counts, Job, Member
 from .synchronous import SynchronousMember
 from .wire import Layout
 
-# Vectors that a worker may have in aggregates whose sums it has not applied.
+# Maximum number of a worker's vectors in aggregates whose sums it has not applied.
 STALENESS = 3
 
 
 def vector(worker: int, step: int, floats: int) -> list[float]:
-    """Integers so small that sums of 64 of them are exact in binary32, in whatever order."""
+    """Returns integers that are small enough for sums of 64 of them to be exact in binary32, in any order."""
     begin = (worker + 1) * 1_000_003 + step * 7_919
     return [float((begin + at * 31) % 2_001 - 1_000) for at in range(floats)]
 
@@ -30,14 +30,14 @@ def exact_sum(vectors: list[list[float]]) -> list[float]:
 
 
 class Check:
-    """A run: what the workers share, and what went wrong."""
+    """State that the workers of a run share, and the first failure."""
 
     def __init__(self, options: argparse.Namespace):
         self.options = options
         self.failures: list[str] = []
         self.counts: list[Counts] = []
         self.sent = self.dropped = self.checked = 0
-        # Asynchronous: which vectors an aggregate has, and its sum as the workers received it.
+        # Asynchronous jobs: the vectors in each aggregate, and its sum as the workers received it.
         self.vectors: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self.sums: dict[tuple[int, int], Sum] = {}
         self.lock = threading.Lock()
@@ -70,14 +70,14 @@ class Check:
                 self.counts.append(member.counts)
                 self.sent += channel.counts.sent
                 self.dropped += channel.counts.dropped
-        except Exception as error:  # noqa: BLE001: whatever it is, the run has failed, and the others must learn of it.
+        except Exception as error:  # noqa: BLE001: any exception fails the run, and the other workers must stop.
             self.failures.append(f"worker {rank}: {type(error).__name__}: {error}")
         finally:
             channel.close()
 
     def _progress(self, rank: int, step: int) -> None:
         if self.failures:
-            raise RuntimeError("stops with the others")
+            raise RuntimeError("stopped because another worker failed")
         if rank == 0 and step % 10 == 0:
             print(f"step {step}", flush=True)
 
@@ -87,14 +87,14 @@ class Check:
             total, count = member.all_reduce(vector(rank, step, options.floats))
             expected = exact_sum([vector(worker, step, options.floats) for worker in range(options.workers)])
             if count != options.workers or total != expected:
-                raise ValueError(f"step {step}: a wrong sum of {count} vectors")
+                raise ValueError(f"step {step}: the sum of {count} vectors is wrong")
             with self.lock:
                 self.checked += 1
             self._progress(rank, step + 1)
 
     def _asynchronous(self, member: AsynchronousMember, rank: int) -> None:
         options = self.options
-        # Places of the own vectors whose aggregates were not applied yet.
+        # Positions of the worker's own vectors whose aggregates are not yet applied.
         waits: list[tuple[int, int]] = []
         for step in range(options.steps):
             place = member.submit(vector(rank, step, options.floats))
@@ -116,7 +116,7 @@ class Check:
             with self.lock:
                 first = self.sums.setdefault((sum.epoch, sum.aggregate), sum)
             if first != sum:
-                raise ValueError(f"aggregate {sum.aggregate} differs from what another worker received")
+                raise ValueError(f"aggregate {sum.aggregate} differs from the sum that another worker received")
 
     def _check_aggregates(self) -> None:
         unknown = 0
@@ -129,7 +129,7 @@ class Check:
             if len(known) > sum.contributions or sum.vector != expected:
                 self.failures.append(f"aggregate {place[1]}: a wrong sum of {sum.contributions} vectors")
             self.checked += 1
-        # Of a vector that was lost its sender does not know in which aggregate it is.
+        # The sender of a lost vector does not know which aggregate contains it, if any.
         lost = sum_of(self.counts, "lost")
         if unknown > lost:
             self.failures.append(f"{unknown} aggregates have vectors of unknown origin, and {lost} were lost")
@@ -147,23 +147,23 @@ def address(text: str) -> tuple[str, int]:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="iswitch_client", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    fixtures = commands.add_parser("fixtures", help="compare the golden packets with their values, both ways")
+    fixtures = commands.add_parser("fixtures", help="compare the golden packets with their values, in both directions")
     fixtures.add_argument("directory", type=Path, help="fixtures/wire of the repository")
-    run = commands.add_parser("run", help="run all workers of a job, and check every sum")
+    run = commands.add_parser("run", help="run all workers of a job and check every sum")
     run.add_argument("--switch", type=address, required=True, metavar="HOST:PORT", help="UDP address of the switch")
     run.add_argument("--mode", choices=["synchronous", "asynchronous"], default="synchronous", help="kind of job (%(default)s)")
-    run.add_argument("--job", type=int, default=1, help="number of the job (%(default)s)")
-    run.add_argument("--workers", type=int, default=3, help="workers of the job (%(default)s)")
-    run.add_argument("--steps", type=int, default=100, help="vectors of each worker (%(default)s)")
-    run.add_argument("--floats", type=int, default=5_000, help="floats of a vector (%(default)s)")
-    run.add_argument("--segment-floats", type=int, default=366, help="floats of a segment (%(default)s)")
-    run.add_argument("--loss", type=float, default=0.0, help="probability that a packet is lost, in each direction (%(default)s)")
-    run.add_argument("--seed", type=int, default=0, help="decides which packets are lost (%(default)s)")
-    run.add_argument("--key-file", help="file with the key of the job, as hexadecimal digits")
-    run.add_argument("--tagged", action="store_true", help="tag data packets too; needs a key")
+    run.add_argument("--job", type=int, default=1, help="identifier of the job (%(default)s)")
+    run.add_argument("--workers", type=int, default=3, help="number of workers (%(default)s)")
+    run.add_argument("--steps", type=int, default=100, help="number of vectors of each worker (%(default)s)")
+    run.add_argument("--floats", type=int, default=5_000, help="floats in a vector (%(default)s)")
+    run.add_argument("--segment-floats", type=int, default=366, help="floats in a segment (%(default)s)")
+    run.add_argument("--loss", type=float, default=0.0, help="packet loss probability in each direction (%(default)s)")
+    run.add_argument("--seed", type=int, default=0, help="seed of the packet loss (%(default)s)")
+    run.add_argument("--key-file", help="file with the key of the job in hexadecimal digits")
+    run.add_argument("--tagged", action="store_true", help="tag data packets as well; requires --key-file")
     options = parser.parse_args()
     if options.command == "run" and options.tagged and not options.key_file:
-        parser.error("--tagged: there is no key, expected --key-file")
+        parser.error("--tagged requires --key-file")
     return options
 
 

@@ -1,4 +1,4 @@
-"""A member of an asynchronous job (SPEC.md, section 10)."""
+"""Member of an asynchronous job (SPEC.md, section 10)."""
 
 import random
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from . import history
 from .member import Member, Refused, Timer
 from .wire import ROUND_MASK, Ack, Action, Resume, Seg, Standing, Status, is_after
 
-# Aggregates beyond the next one whose results are kept.
+# Number of aggregates beyond the next one whose results are kept.
 KEPT_AHEAD = 8
 
 
 @dataclass(frozen=True)
 class Sum:
-    """An aggregate: in which epoch, its number, its sum and the vectors in it."""
+    """Aggregate: its epoch, its number, its sum and the number of vectors in it."""
 
     epoch: int
     aggregate: int
@@ -22,7 +22,7 @@ class Sum:
 
 
 class Vector:
-    """A vector under way."""
+    """Vector in flight."""
 
     def __init__(self, number: int, parts: list[bytes]):
         self.number, self.parts = number, parts
@@ -36,7 +36,7 @@ class Vector:
 
 
 class AsynchronousMember(Member):
-    """Contributes whole vectors, and takes sums in order."""
+    """Member that contributes whole vectors, and takes sums in order."""
 
     MODE = 1
 
@@ -48,13 +48,13 @@ class AsynchronousMember(Member):
         self._sums: list[Sum] = []
         self._number = 0
         self._vector: Vector | None = None
-        # Of the last vector: where it was admitted, or None if that cannot be known.
+        # Aggregate to which the last vector was admitted, or None if it cannot be known.
         self._admission: tuple[int, int] | None = None
         self._timer = Timer()
         super().__init__(*arguments, **options)
 
     def submit(self, vector: list[float]) -> tuple[int, int] | None:
-        """The epoch and the aggregate that has the vector; None if it was lost, as the switch was restarted meanwhile."""
+        """Returns the epoch and aggregate that contain the vector; None if it was lost when the switch restarted."""
         parts = self.job.layout.cut(vector)
         while self._joining:
             self.turn()
@@ -66,12 +66,12 @@ class AsynchronousMember(Member):
         return self._admission
 
     def take_sums(self) -> list[Sum]:
-        """What has been summed since, in order."""
+        """Returns the sums since the last call, in order."""
         sums, self._sums = self._sums, []
         return sums
 
     def applied(self, epoch: int, aggregate: int) -> bool:
-        """Whether the sum of an aggregate was taken, or can be taken no more."""
+        """Returns whether the sum of an aggregate was taken, or can no longer be taken."""
         return epoch != self.epoch or is_after(self._next, aggregate)
 
     def _resume(self) -> Resume | None:
@@ -89,7 +89,7 @@ class AsynchronousMember(Member):
         self._continue_at(ack.round, ack.history)
         self._number = (self._instance + self.epoch) & ROUND_MASK
         if ack.standing != Standing.RESUMED:
-            # What it has summed as a member before is not what the job begins with.
+            # The sums of an earlier membership are not part of the history with which the job begins.
             is_first = self.counts.rejoins == 0
             is_beginning = ack.history == history.begin(self.epoch, self.job.number, ack.round)
             self._lacks_state = not (is_first and is_beginning)
@@ -130,7 +130,7 @@ class AsynchronousMember(Member):
 
     def _confirm(self) -> None:
         vector = self._vector
-        # Of a vector whose segments are all confirmed the answer has yet to tell the aggregate.
+        # If all segments are confirmed, the answer must still name the aggregate.
         asked = vector.unconfirmed() or [vector.sent - 1]
         vector.question = self._ask(Action.CONFIRM, vector.number, asked)
 
@@ -154,9 +154,9 @@ class AsynchronousMember(Member):
         if vector is None:
             return
         if ack.status == Status.STALE_ROUND:
-            # The Confirm of an earlier vector may have been under way for long.
+            # The answer may be to a delayed Confirm of an earlier vector.
             if request == vector.question:
-                raise Refused(f"Confirm of vector {vector.number}: the switch expects {ack.round}")
+                raise Refused(f"Confirm of vector {vector.number}: the switch expects vector {ack.round}")
             return
         if ack.status != Status.SUCCESS or ack.missing.round != vector.number:
             return

@@ -14,19 +14,19 @@ MASK = (1 << 64) - 1
 
 
 def read_key(path: str) -> bytes:
-    """A key file: one line of hexadecimal digits."""
+    """Reads a key file: one line of hexadecimal digits."""
     with open(path, encoding="ascii") as file:
         return bytes.fromhex(file.read().strip())
 
 
 def data_key(key: bytes, direction: int, context: int, job: int) -> bytes:
-    """The key of tags (A-9)."""
+    """Returns the key of tags (A-9)."""
     content = bytes([direction]) + struct.pack("<QI", context, job) + b"iswitch data"
     return hmac.new(key, content, hashlib.sha256).digest()[:16]
 
 
 def trailer_tag(key: bytes, direction: int, context: int, content: bytes) -> bytes:
-    """The tag of a control packet; `content` is everything before it (A-2)."""
+    """Returns the tag of a control packet; `content` is everything before the tag (A-2)."""
     message = bytes([direction]) + struct.pack("<Q", context) + content
     return hmac.new(key, message, hashlib.sha256).digest()[:16]
 
@@ -36,7 +36,7 @@ def _rotate(x: int, bits: int) -> int:
 
 
 def siphash13(key: bytes, data: bytes) -> int:
-    """SipHash with one round for each word and three at the end (Aumasson and Bernstein, 2012)."""
+    """Computes SipHash with one round for each word and three at the end (Aumasson and Bernstein, 2012)."""
     k0, k1 = struct.unpack("<QQ", key)
     v = [k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D, k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573]
 
@@ -76,13 +76,13 @@ class DataTags:
         return packet + siphash13(self._contributions, packet).to_bytes(8, "little")
 
     def open(self, packet: bytes) -> bytes | None:
-        """The packet without its tag, if that is right."""
+        """Returns the packet without its tag, or None if the tag is wrong."""
         content, tag = packet[:-DATA_TAG_LEN], packet[-DATA_TAG_LEN:]
         return content if tag == siphash13(self._results, content).to_bytes(8, "little") else None
 
 
 class Authenticator:
-    """Trailers of one member: what it sends, and what it believes."""
+    """Trailers of one member: creates those of sent packets, and verifies those of received ones."""
 
     def __init__(self, key: bytes):
         self._key = key
@@ -96,7 +96,7 @@ class Authenticator:
         return trailer_tag(self._key, direction, context, content)
 
     def seal(self, packet: bytes, is_join: bool) -> bytes:
-        """A packet with its trailer. Joins have context zero."""
+        """Returns a packet with its trailer. Joins have context zero."""
         self._counter += 1
         self._unanswered.add(self._counter)
         flags = struct.unpack_from("<H", packet, 2)[0] | FLAG_AUTHENTICATED
@@ -104,9 +104,9 @@ class Authenticator:
         return content + self._tag(FROM_MEMBER, 0 if is_join else self._session, content)
 
     def open(self, packet: bytes, awaited_session: int) -> bytes | None:
-        """The packet without its trailer, if the member may believe it.
+        """Returns the packet without its trailer, or None if it is not authentic.
 
-        `awaited_session`: the nonce of the Join under way, as the Ack that grants it is part of the session already; zero if there is none.
+        `awaited_session`: the nonce of the pending Join, because the Ack that grants it already belongs to the session; zero if there is none.
         """
         if len(packet) < HEADER.size + TRAILER_LEN or not packet[2] & FLAG_AUTHENTICATED:
             return None

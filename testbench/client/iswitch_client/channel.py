@@ -1,4 +1,4 @@
-"""A UDP socket to a switch: classes by ToS, and packets lost on purpose."""
+"""UDP socket to a switch, with packet classes by ToS and simulated packet loss."""
 
 import random
 import socket
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .wire import TOS_CONTROL, TOS_DATA
 
 MAX_DATAGRAM_LEN = 65_535
-# Not in Python's socket module; see ip(7).
+# Constants that Python's socket module lacks; see ip(7).
 IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
 DSCP_MASK = 0xFC
 
@@ -20,7 +20,7 @@ class Counts:
 
 
 class Channel:
-    """Sends to one switch and receives from it alone."""
+    """Socket that exchanges packets with one switch only."""
 
     def __init__(self, switch: tuple[str, int], loss: float, seed: int):
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -54,10 +54,10 @@ class Channel:
         try:
             self._socket.sendmsg([payload], [(socket.IPPROTO_IP, socket.IP_TOS, struct.pack("i", tos))])
         except ConnectionRefusedError:
-            pass  # The switch is being restarted: what is lost is repeated.
+            pass  # The switch is restarting; lost packets are retransmitted.
 
     def receive(self, timeout: float) -> tuple[int, bytes] | None:
-        """The next packet and its class, `TOS_CONTROL` or `TOS_DATA`; None after `timeout` seconds."""
+        """Returns the next packet and its class, `TOS_CONTROL` or `TOS_DATA`; None after `timeout` seconds."""
         self._socket.settimeout(max(timeout, 0.0001))
         try:
             payload, ancillary, _, _ = self._socket.recvmsg(MAX_DATAGRAM_LEN, socket.CMSG_SPACE(4))

@@ -1,4 +1,4 @@
-"""The golden packets of the repository, which are normative examples: their bytes as values, and their values as bytes."""
+"""Comparison with the golden packets of the repository, which are normative examples: decoding and encoding."""
 
 import json
 import socket
@@ -34,9 +34,9 @@ STATUSES = {"Success": 0, "GradientLenMismatch": 5, "Challenge": 23}
 
 
 def check_fixtures(directory: Path) -> int:
-    """Compares all golden packets; returns how many there are.
+    """Compares all golden packets, and returns their number.
 
-    Raises AssertionError with the name of one that differs.
+    Raises AssertionError with the name of a packet that differs.
     """
     files = sorted(directory.glob("*.json"))
     if not files:
@@ -64,7 +64,7 @@ def check(values: dict, packet: bytes) -> None:
 
 def expect(own: object, given: object) -> None:
     if own != given:
-        raise AssertionError(f"{own!r} by the text, and {given!r} by the example")
+        raise AssertionError(f"got {own!r}, the example has {given!r}")
 
 
 def check_data(values: dict, packet: bytes) -> None:
@@ -74,7 +74,7 @@ def check_data(values: dict, packet: bytes) -> None:
     content = packet[:-8] if tag else packet
     expect(own, Seg.parse(content))
     expect(floats, content[8:])
-    # A packet in the paper's style says nothing of contributions, which means one.
+    # A packet in the style of the paper does not state its contributions, which means one.
     if content[6:8] != b"\0\0":
         expect(own.emit(), content[:8])
     if tag:
@@ -88,7 +88,7 @@ def check_data(values: dict, packet: bytes) -> None:
 
 
 def control(values: dict, length: int) -> bytes:
-    """A control packet with those values. The examples do not name the padding of requests that may have some (C-4)."""
+    """Returns a control packet with those values. The examples do not name the padding of requests that may be padded (C-4)."""
     action = Action[{"SetH": "SET_H"}.get(values["action"], values["action"].upper())]
     trailer = values.get("trailer")
     flags = FLAG_AUTHENTICATED if trailer else 0
@@ -156,6 +156,6 @@ def ack(value: dict) -> bytes:
 
 
 def check_ack(value: dict, packet: bytes) -> None:
-    """An Ack is what this client has to understand."""
+    """Checks the decoding of an Ack, which this client only receives."""
     end = -TRAILER_LEN if packet[2] & FLAG_AUTHENTICATED else None
     expect(Ack.parse(packet[HEADER.size : end]).emit(), ack(value))

@@ -1,4 +1,4 @@
-"""What members of both kinds of jobs have in common: joining, joining again, requests, heartbeats (SPEC.md, sections 4 and 9)."""
+"""Common part of the members of both kinds of jobs: joining, rejoining, requests, heartbeats (SPEC.md, sections 4 and 9)."""
 
 import random
 import time
@@ -31,12 +31,12 @@ PADDED = {Action.LEAVE, Action.FBCAST, Action.HELP, Action.CONFIRM, Action.DIGES
 
 
 class Refused(Exception):
-    """The switch does not let the member go on."""
+    """The switch does not let the member continue."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a member knows of its job before it joins."""
+    """Properties of a job that a member knows before it joins."""
 
     number: int
     layout: Layout
@@ -47,7 +47,7 @@ class Job:
 
 @dataclass
 class Counts:
-    """What happened to a member."""
+    """Event counters of a member."""
 
     joins: int = 0
     challenges: int = 0
@@ -62,7 +62,7 @@ class Counts:
 
 
 class Timer:
-    """A retransmission timeout (F-2, RFC 6298)."""
+    """Retransmission timeout (F-2, RFC 6298)."""
 
     def __init__(self) -> None:
         self._smoothed: float | None = None
@@ -92,7 +92,7 @@ class Timer:
 
 
 class Member:
-    """A worker at a switch. Subclasses have the rounds or the aggregates."""
+    """Worker at a switch. Subclasses implement rounds or aggregates."""
 
     MODE: int
 
@@ -109,13 +109,13 @@ class Member:
         self._lease = 0.0
         self._last_sent = 0.0
         self._request = random.getrandbits(31)
-        # Requests under way and when they were sent.
+        # Pending requests and the times at which they were sent.
         self._asked: dict[int, float] = {}
         self._leaving: int | None = None
         self._left = False
         self._begin_joining(time.monotonic())
 
-    # What subclasses do.
+    # Methods of subclasses.
 
     def _resume(self) -> Resume | None:
         raise NotImplementedError
@@ -133,13 +133,13 @@ class Member:
         raise NotImplementedError
 
     def _act(self, now: float) -> float:
-        """What is due, and the time of the next deadline."""
+        """Does what is due, and returns the time of the next deadline."""
         raise NotImplementedError
 
     # Turns.
 
     def turn(self) -> None:
-        """Does what is due, and waits for packets until something else is."""
+        """Does what is due, and waits for packets until the next deadline."""
         now = time.monotonic()
         timeout = self._deadline(now) - now
         for _ in range(64):
@@ -160,7 +160,7 @@ class Member:
         return min(self._act(now), max(heartbeat_at, now))
 
     def leave(self) -> None:
-        """Leaves the job (C-6: repeated until it is answered)."""
+        """Leaves the job (C-6: the request is repeated until it is answered)."""
         while not self._left:
             self._leaving = self._send(Action.LEAVE)
             until = time.monotonic() + 0.05
@@ -185,11 +185,11 @@ class Member:
         return request
 
     def _heartbeat(self) -> None:
-        """An empty Help that asks for no Ack (M-6)."""
+        """Sends an empty Help that requests no Ack (M-6)."""
         self._send(Action.HELP, SegmentSet(0, 0, 0, ()).emit(), request=0)
 
     def _ask(self, action: Action, round: int, segments: list[int]) -> int:
-        """Asks about segments of a round, in as many requests as their range needs (C-7); returns the last of them."""
+        """Sends requests about segments of a round, as many as their range needs (C-7), and returns the last request's number."""
         request = 0
         while segments:
             some = [segment for segment in segments if segment < segments[0] + MAX_RANGE_SEGMENTS]
@@ -214,7 +214,7 @@ class Member:
         self._join_at = now
 
     def _send_join(self, now: float) -> None:
-        """Padded to the length of a data packet, trailer and tag included (C-4, A-1)."""
+        """Sends a Join, padded to the length of a data packet including trailer and tag (C-4, A-1)."""
         job = self.job
         flags = JOIN_TAGGED if job.tagged else 0
         layout = job.layout
@@ -263,7 +263,7 @@ class Member:
         self._admitted(now, ack)
 
     def _note(self, ack: Ack) -> None:
-        """What a Join tells when the member resumes (M-8)."""
+        """Returns the Resume part of a Join (M-8)."""
         self._members, self._weight, self._threshold = ack.members, ack.weight, ack.pinned_threshold
 
     # Receiving.

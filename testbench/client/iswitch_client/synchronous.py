@@ -1,37 +1,37 @@
-"""A member of a synchronous job (SPEC.md, sections 5, 6 and 9)."""
+"""Member of a synchronous job (SPEC.md, sections 5, 6 and 9)."""
 
 from . import history
 from .member import Member, Refused, Timer
 from .wire import ROUND_MASK, Ack, Action, Resume, Seg, Standing, Status, is_after
 
-# A result of a segment that much higher means that one was lost (F-2).
+# Distance to a higher segment whose result means that this segment's result was lost (F-2).
 GAP_SEGMENTS = 64
 
 
 class RoundFailed(Exception):
-    """The others have finished the round without this member."""
+    """The other members have finished the round without this one."""
 
 
 class Round:
-    """A round under way: what is sent and what has come."""
+    """Current round: the segments that were sent and the results that have arrived."""
 
     def __init__(self, number: int, parts: list[bytes] | None, contributions: int):
         """`parts` is None for a member that awaits a sum to which it does not contribute."""
         self.number, self.parts, self.contributions = number, parts, contributions
-        # Segments below this one were sent (F-4: in ascending order).
+        # Number of segments that were sent (F-4: in ascending order).
         self.sent = 0
         self.results: dict[int, tuple[int, bytes]] = {}
         self.asked: set[int] = set()
         self.probe: int | None = None
 
     def in_flight(self, segments: int) -> list[int]:
-        """Segments without a result that were sent, or all of them if the member awaits a sum."""
+        """Returns the sent segments without a result, or all segments without one if the member awaits a sum."""
         end = segments if self.parts is None else self.sent
         return [index for index in range(end) if index not in self.results]
 
 
 class SynchronousMember(Member):
-    """Sums vectors with those of the other members."""
+    """Member that sums vectors with those of the other members."""
 
     MODE = 0
 
@@ -43,14 +43,14 @@ class SynchronousMember(Member):
         self._round: Round | None = None
         self._supplying = False
         self._history_awaited: int | None = None
-        # The sum that the member holds: its segments and the contributions in them.
+        # Sum that the member holds: its segments and the number of contributions in them.
         self._last: tuple[list[bytes], int] | None = None
         self._outcome: tuple[list[float], int] | None = None
         self._timer = Timer()
         super().__init__(*arguments, **options)
 
     def all_reduce(self, vector: list[float]) -> tuple[list[float], int]:
-        """The sum of all members' vectors, and how many of them are in it."""
+        """Returns the sum of the members' vectors, and the number of vectors in it."""
         self._vector, self._outcome = self.job.layout.cut(vector), None
         if not self._joining and self._round is None:
             self._begin_round()
@@ -81,13 +81,13 @@ class SynchronousMember(Member):
             self._ask_for_all()
         elif ack.standing == Standing.SUPPLIES:
             if self._last is None:
-                raise Refused("asked for a sum that this member does not hold")
+                raise Refused("the switch requests a sum that this member does not hold")
             self.counts.supplied += 1
             self.history, self._supplying = ack.history, True
             self._round, self._timer = Round(ack.round, *self._last), Timer()
         else:
             if ack.standing == Standing.FRESH and self.history not in (0, ack.history):
-                raise Refused("admitted without the sums before, and there is no peer here to fetch the state from")
+                raise Refused("the switch admits this member without the previous sums, and this client cannot fetch the state from a peer")
             self._adopt(ack.history)
             self._begin_round()
 
@@ -96,7 +96,7 @@ class SynchronousMember(Member):
             self.history, self._previous, self._last = before, 0, None
             self._has_history = before == history.begin(self.epoch, self.job.number, self._number)
 
-    # Sending within the window, and asking after a silence.
+    # Sending within the window, and requests after a silence.
 
     def _act(self, now: float) -> float:
         current = self._round

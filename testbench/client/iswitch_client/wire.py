@@ -1,4 +1,4 @@
-"""Values of packets as bytes and back (SPEC.md, sections 2 and 3)."""
+"""Encoding and decoding of packets (SPEC.md, sections 2 and 3)."""
 
 import struct
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ FLAG_AUTHENTICATED = 1
 ROUND_BITS = 24
 ROUND_MASK = (1 << ROUND_BITS) - 1
 MIN_PADDED_LEN = 60
-# What stands for none (D-3).
+# Value that stands for none (D-3).
 NO_CONTRIBUTIONS = 65_535
 MAX_RANGE_SEGMENTS = 1024
 
@@ -22,7 +22,7 @@ RANGE = struct.Struct("<III")
 
 
 class WireError(ValueError):
-    """Bytes that are no packet of the protocol."""
+    """The bytes are not a packet of the protocol."""
 
 
 class Action(IntEnum):
@@ -58,14 +58,14 @@ ACK_FORMED, ACK_ORPHANED, ACK_PINNED = 1, 2, 4
 
 
 def is_after(one: int, other: int) -> bool:
-    """Whether a round comes after another (D-1, RFC 1982 with 24 bits)."""
+    """Returns whether a round comes after another (D-1, RFC 1982 with 24 bits)."""
     distance = (one - other) & ROUND_MASK
     return 0 < distance < 1 << (ROUND_BITS - 1)
 
 
 @dataclass(frozen=True)
 class Seg:
-    """What a data packet begins with (D-1)."""
+    """Header of a data packet (D-1)."""
 
     index: int
     round: int
@@ -86,7 +86,7 @@ class Seg:
 
 @dataclass(frozen=True)
 class Resume:
-    """What a member tells that was one before (M-8)."""
+    """Resume part of a Join, sent by an earlier member (M-8)."""
 
     round: int
     members: int
@@ -124,7 +124,7 @@ class Join:
 
 @dataclass(frozen=True)
 class SegmentSet:
-    """Segments of a round: a range, and a bit for each of its segments (C-7)."""
+    """Set of segments of a round: a range, and a bit for each of its segments (C-7)."""
 
     round: int
     first: int
@@ -133,7 +133,7 @@ class SegmentSet:
 
     @classmethod
     def of(cls, round: int, segments: list[int]) -> "SegmentSet":
-        """Segments in ascending order that lie in one range."""
+        """Creates a set of segments in ascending order that lie in one range."""
         first, count = (segments[0], segments[-1] - segments[0] + 1) if segments else (0, 0)
         return cls(round, first, count, tuple(segments))
 
@@ -181,7 +181,7 @@ class Ack:
 
     @property
     def pinned_threshold(self) -> int:
-        """H if it was set by SetH, otherwise zero."""
+        """Returns H if it was set by SetH, and zero otherwise."""
         return self.threshold if self.flags & ACK_PINNED else 0
 
     @classmethod
@@ -194,7 +194,7 @@ class Ack:
         return cls(*fields, missing)
 
     def emit(self) -> bytes:
-        """As a switch does it: for comparison with the golden packets."""
+        """Encodes the Ack as a switch does, for comparison with the golden packets."""
         begin = (self.action, self.status, self.member, self.members, self.threshold, self.round, self.window, self.standing)
         rest = (self.flags, self.boot, self.lease_ms, self.expected, self.history, self.peer, self.peer_port, self.weight)
         return ACK.pack(*begin, *rest) + (self.missing.emit() if self.missing else b"")
@@ -202,7 +202,7 @@ class Ack:
 
 @dataclass(frozen=True)
 class Control:
-    """A control packet without its trailer."""
+    """Control packet without its trailer."""
 
     action: int
     job: int
@@ -211,7 +211,7 @@ class Control:
     flags: int = 0
 
     def emit(self, length: int = 0) -> bytes:
-        """Padded to that many bytes, if it has less (C-4)."""
+        """Encodes the packet, padded to at least this length (C-4)."""
         return (HEADER.pack(self.action, VERSION, self.flags, self.job, self.request) + self.value).ljust(length, b"\0")
 
     @classmethod
@@ -226,7 +226,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a vector is cut into segments (D-4)."""
+    """Division of a vector into segments (D-4)."""
 
     gradient_len: int
     segment_floats: int

@@ -1,6 +1,7 @@
-//! The source tree and its package graph, as the tests of this crate read them.
+//! Access to the source tree and its package graph, for the tests of this crate.
 //!
-//! The crate depends on no other of the workspace, so that `cargo test -p iswitch-conventions` answers in seconds.
+//! The crate depends on no other crate of the workspace, so that `cargo test -p iswitch-conventions` takes only
+//! seconds.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,19 +13,19 @@ use serde::Deserialize;
 /// Directories that hold no sources: build output and results of runs.
 const SKIPPED: [&str; 3] = ["target", ".git", "runs"];
 
-/// The root of the workspace.
+/// Returns the root directory of the workspace.
 ///
 /// # Panics
 /// If the crate has been moved out of `testbench/`.
 pub fn root() -> &'static Path {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().and_then(Path::parent);
-    root.expect("the crate lies two levels below the root")
+    root.expect("the crate must be two levels below the root")
 }
 
-/// All files whose names end with `ending`: their paths from the root, and their texts.
+/// Returns the path, relative to the root, and the text of each file whose name ends with `ending`.
 ///
 /// # Panics
-/// If there is none, or one cannot be read as UTF-8.
+/// If there is no such file, or one cannot be read as UTF-8.
 pub fn sources(ending: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut directories = vec![root().to_owned()];
@@ -45,16 +46,16 @@ pub fn sources(ending: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The paths in a directory.
+/// Returns the paths of the entries of a directory.
 ///
 /// # Panics
-/// If it cannot be read.
+/// If the directory cannot be read.
 pub fn entries(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
-    entries.map(|entry| entry.expect("a directory's entries are readable").path()).collect()
+    entries.map(|entry| entry.expect("the entries of a directory must be readable").path()).collect()
 }
 
-/// Fails the calling test if there are problems, one on each line.
+/// Fails the calling test if there are problems, and prints one on each line.
 ///
 /// # Panics
 /// If there is a problem.
@@ -63,50 +64,50 @@ pub fn report(problems: &[String]) {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
-/// The package graph, as `cargo metadata` prints it.
+/// Package graph, as printed by `cargo metadata`.
 #[derive(Debug, Deserialize)]
 pub struct Metadata {
     /// All packages.
     pub packages: Vec<Package>,
     /// Ids of the packages of the workspace.
     pub workspace_members: BTreeSet<String>,
-    /// The resolved graph.
+    /// Resolved graph.
     pub resolve: Resolve,
 }
 
-/// The resolved graph of a workspace.
+/// Resolved graph of a workspace.
 #[derive(Debug, Deserialize)]
 pub struct Resolve {
     /// One node for each package.
     pub nodes: Vec<Node>,
 }
 
-/// A package and what it depends on.
+/// Package and its dependencies in the resolved graph.
 #[derive(Debug, Deserialize)]
 pub struct Node {
     /// Id of the package.
     pub id: String,
-    /// The dependencies.
+    /// Dependencies of the package.
     pub deps: Vec<Edge>,
 }
 
-/// A dependency of a package.
+/// Dependency in the resolved graph.
 #[derive(Debug, Deserialize)]
 pub struct Edge {
-    /// Id of the package that is depended on.
+    /// Id of the dependency.
     pub pkg: String,
-    /// The kinds of dependency.
+    /// Kinds of the dependency.
     pub dep_kinds: Vec<EdgeKind>,
 }
 
-/// A kind of dependency.
+/// Kind of a dependency.
 #[derive(Debug, Deserialize)]
 pub struct EdgeKind {
-    /// `build` or `dev`; none for a normal dependency.
+    /// `build` or `dev`; None for a normal dependency.
     pub kind: Option<String>,
 }
 
-/// A package.
+/// Package of the graph.
 #[derive(Debug, Deserialize)]
 pub struct Package {
     /// Unique id.
@@ -115,56 +116,56 @@ pub struct Package {
     pub name: String,
     /// Version.
     pub version: String,
-    /// SPDX expression.
+    /// SPDX expression of its licence.
     pub license: Option<String>,
-    /// The registry; none for a package of the workspace.
+    /// Registry that the package comes from; None for a package of the workspace.
     pub source: Option<String>,
     /// Path of its Cargo.toml.
     pub manifest_path: String,
-    /// The dependencies, as the manifest states them.
+    /// Dependencies, as declared in the manifest.
     pub dependencies: Vec<Dependency>,
-    /// Libraries, programs, tests.
+    /// Targets: libraries, programs, tests.
     pub targets: Vec<Target>,
 }
 
-/// What cargo builds of a package.
+/// Target that cargo builds from a package.
 #[derive(Debug, Deserialize)]
 pub struct Target {
-    /// Such as `lib` and `bin`.
+    /// Kinds, such as `lib` and `bin`.
     pub kind: Vec<String>,
-    /// Its first file.
+    /// Path of its root source file.
     pub src_path: PathBuf,
-    /// Whether `cargo test` builds it as a program of tests.
+    /// Whether `cargo test` builds it as a test program.
     pub test: bool,
     /// Whether `cargo test` runs the examples in its documentation.
     pub doctest: bool,
 }
 
-/// A dependency, as a manifest states it.
+/// Dependency, as declared in a manifest.
 #[derive(Debug, Deserialize)]
 pub struct Dependency {
     /// Name of the package.
     pub name: String,
     /// Required version.
     pub req: String,
-    /// `build` or `dev`; none for a normal dependency.
+    /// `build` or `dev`; None for a normal dependency.
     pub kind: Option<String>,
-    /// Directory, if it is a package of the workspace.
+    /// Directory, if the dependency is a package of the workspace.
     pub path: Option<String>,
 }
 
-/// The package graph with all features.
+/// Returns the package graph with all features.
 ///
 /// # Panics
 /// If cargo fails.
 pub fn metadata() -> Metadata {
     let mut command = cargo();
     command.args(["metadata", "--locked", "--all-features", "--format-version", "1"]);
-    serde_json::from_str(&output(&mut command)).expect("cargo prints JSON")
+    serde_json::from_str(&output(&mut command)).expect("cargo must print JSON")
 }
 
-/// The names of the packages that `package` links or builds with its default features on this platform, itself
-/// included. `edges` are the kinds of dependencies that are followed, as `cargo tree --edges` takes them.
+/// Returns the names of the packages that `package` links or builds with its default features on this platform,
+/// including itself. `edges` are the kinds of dependencies to follow, in the format of `cargo tree --edges`.
 ///
 /// # Panics
 /// If cargo fails.
@@ -175,19 +176,19 @@ pub fn linked(package: &str, edges: &str) -> BTreeSet<String> {
     output(&mut command).lines().filter(|line| !line.is_empty()).map(name_and_version).collect()
 }
 
-/// The cargo that runs the tests, at the root of the workspace.
+/// Returns a command that runs, at the root of the workspace, the cargo that runs the tests.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// What a command prints.
+/// Runs a command and returns its standard output.
 ///
 /// # Panics
-/// If it fails.
+/// If the command fails.
 pub fn output(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("cargo prints UTF-8")
+    String::from_utf8(output.stdout).expect("the command must print UTF-8")
 }

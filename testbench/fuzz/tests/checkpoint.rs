@@ -1,4 +1,4 @@
-//! Fuzz targets: the files of a checkpoint. `docs/fuzzing.md` says how to run them.
+//! Fuzz targets: the files of a checkpoint. `docs/fuzzing.md` describes how to run them.
 
 use std::fs;
 use std::panic::AssertUnwindSafe;
@@ -13,7 +13,7 @@ use iswitch_learn::env;
 
 const ENV: &str = "CartPole-v1";
 
-/// The smallest run that there is.
+/// Returns a trainer for the smallest possible run.
 fn trainer() -> PpoTrainer {
     let config = PpoConfig {
         hidden: vec![16],
@@ -23,14 +23,14 @@ fn trainer() -> PpoTrainer {
         epochs: 1,
         ..PpoConfig::preset(ENV)
     };
-    let spec = env::make(ENV).expect("it needs nothing else").spec().clone();
+    let spec = env::make(ENV).expect("the environment must be available").spec().clone();
     let parameters = config.networks(&spec).parameter_count();
     let alone = Loopback::group(1, parameters).remove(0);
     PpoTrainer::new(config, (0, 1), &|count| env::make_vector(ENV, count), Box::new(alone))
-        .expect("the run is sound")
+        .expect("the run must be valid")
 }
 
-/// A file of tensors whose length of the header is right, if that is what is wrong with it.
+/// Returns the bytes of a tensor file with the length of the header corrected, so that the fuzzer reaches what follows.
 fn with_header_len(bytes: &[u8]) -> Option<Vec<u8>> {
     let header = bytes.get(8..)?;
     let end = header.iter().rposition(|byte| *byte == b'}')? + 1;
@@ -38,19 +38,19 @@ fn with_header_len(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn write(path: &Path, bytes: &[u8]) {
-    fs::write(path, bytes).expect("the disk has room");
+    fs::write(path, bytes).expect("the file must be writable");
 }
 
-/// The file that all workers share.
+/// Fuzzes the file that all workers share.
 #[test]
 fn checkpoint_model() {
-    let directory = tempfile::tempdir().expect("there is a place for temporary files");
+    let directory = tempfile::tempdir().expect("a temporary directory must be available");
     let path = directory.path().join(MODEL_FILE);
-    let spec = env::make(ENV).expect("it needs nothing else").spec().clone();
+    let spec = env::make(ENV).expect("the environment must be available").spec().clone();
     bolero::check!().with_iterations(300).for_each(|bytes: &[u8]| {
         for bytes in [Some(bytes.to_vec()), with_header_len(bytes)].into_iter().flatten() {
             write(&path, &bytes);
-            let file = ModelFile::read(directory.path()).expect("the file is there");
+            let file = ModelFile::read(directory.path()).expect("the file must exist");
             let job = file.reader().and_then(|reader| checkpoint::job::<PpoConfig>(&reader));
             if let Err(error) = job {
                 assert!(!error.to_string().is_empty());
@@ -63,12 +63,12 @@ fn checkpoint_model() {
     });
 }
 
-/// The file of one worker, beside a model that is sound.
+/// Fuzzes the file of one worker, next to a valid model.
 #[test]
 fn checkpoint_worker() {
-    let directory = tempfile::tempdir().expect("there is a place for temporary files");
+    let directory = tempfile::tempdir().expect("a temporary directory must be available");
     let mut trainer = trainer();
-    checkpoint::save(&mut trainer, directory.path()).expect("the disk has room");
+    checkpoint::save(&mut trainer, directory.path()).expect("the file must be writable");
     let path = directory.path().join("worker-0.0.safetensors");
     assert!(path.exists());
     let mut trainer = AssertUnwindSafe(trainer);

@@ -1,4 +1,4 @@
-//! Fuzz targets: what operators give the daemon, and what it and its client say to each other.
+//! Fuzz targets: the daemon's command line and configuration, and the messages between the daemon and its client.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,7 +17,7 @@ use serde_json::Value;
 /// Longest request that the daemon reads, in bytes.
 const REQUEST_LEN_MAX_BYTES: usize = 64;
 
-/// What a daemon would be started with keeps the limits that it was given.
+/// Checks that a configuration accepted for a start respects the limits.
 fn check(config: &Config) {
     let iswitch_switch::Config { lease_ms, memory_bytes, job_memory_bytes, .. } = config.switch;
     assert!((100..=3_600_000).contains(&lease_ms));
@@ -26,7 +26,7 @@ fn check(config: &Config) {
     assert!(!config.udp.is_empty() || !config.interfaces.is_empty());
     assert!(
         config.interfaces.iter().all(|port| !port.interface.contains('"')),
-        "it would end the rule's string"
+        "a quotation mark would end the string in the nft rule"
     );
     let (first, count) = config.uplink_ports;
     assert!(u32::from(first) + u32::from(count) <= 1 << 16);
@@ -35,19 +35,19 @@ fn check(config: &Config) {
 
 #[test]
 fn configuration_file() {
-    let directory = tempfile::tempdir().expect("there is a place for temporary files");
+    let directory = tempfile::tempdir().expect("a temporary directory must be available");
     let path = directory.path().join("iswitchd.toml");
     bolero::check!().with_iterations(200).for_each(|text: &[u8]| {
-        fs::write(&path, text).expect("the disk has room");
+        fs::write(&path, text).expect("the file must be writable");
         let arguments = [OsStr::new("iswitchd"), OsStr::new("--config"), path.as_os_str()];
-        match Cli::try_parse_from(arguments).expect("the command line is right").resolve() {
+        match Cli::try_parse_from(arguments).expect("the command line must be valid").resolve() {
             Ok(config) => check(&config),
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     });
 }
 
-/// One argument a line.
+/// The input has one argument a line.
 #[test]
 fn command_line() {
     bolero::check!().with_iterations(200).for_each(|text: &[u8]| {
@@ -64,29 +64,29 @@ fn command_line() {
     });
 }
 
-/// Whatever a client sends, it gets one line of JSON.
+/// The daemon answers every request that is text with one line of JSON.
 #[test]
 fn control_socket_request() {
-    let directory = tempfile::tempdir().expect("there is a place for temporary files");
+    let directory = tempfile::tempdir().expect("a temporary directory must be available");
     let path = directory.path().join("socket");
     let config = iswitch_switch::Config { memory_bytes: 1 << 20, ..iswitch_switch::Config::default() };
     let (runtime, handle) =
-        Runtime::new(config, Vec::new(), Duration::ZERO).expect("a loop without ports runs");
+        Runtime::new(config, Vec::new(), Duration::ZERO).expect("a runtime without ports must start");
     let running = std::thread::spawn(move || runtime.run());
-    let listener = ControlListener::bind(&path).expect("the socket is ours");
-    let serving = listener.serve(handle.clone()).expect("there is room for a thread");
+    let listener = ControlListener::bind(&path).expect("the socket must be usable");
+    let serving = listener.serve(handle.clone()).expect("a thread must start");
     bolero::check!().with_iterations(1000).for_each(|asked: &[u8]| {
-        // What it leaves unread would cut the connection.
+        // The request is cut to the length that the daemon reads, because unread bytes would reset the connection.
         let asked = &asked[..asked.len().min(REQUEST_LEN_MAX_BYTES)];
-        let mut client = UnixStream::connect(&path).expect("the daemon listens");
-        client.write_all(asked).expect("the daemon reads");
-        client.shutdown(Shutdown::Write).expect("the connection is up");
+        let mut client = UnixStream::connect(&path).expect("the daemon must listen");
+        client.write_all(asked).expect("the daemon must read");
+        client.shutdown(Shutdown::Write).expect("the connection must be open");
         let mut answer = Vec::new();
-        client.read_to_end(&mut answer).expect("the daemon answers");
+        client.read_to_end(&mut answer).expect("the daemon must answer");
         let line = asked.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
-        // What is no text gets no answer.
+        // A line that is not UTF-8 gets no answer.
         let Ok(line) = std::str::from_utf8(line) else { return };
-        let answer: Value = serde_json::from_slice(&answer).expect("the answer is JSON");
+        let answer: Value = serde_json::from_slice(&answer).expect("the answer must be JSON");
         let is_known = ["status", "counters", "jobs"].contains(&line.trim());
         assert_eq!(answer.get("error").is_none(), is_known, "{answer}");
     });
@@ -95,7 +95,7 @@ fn control_socket_request() {
     let _ = running.join();
 }
 
-/// The client shows whatever a daemon, perhaps of another version, answers.
+/// The client prints any answer of a daemon, which may have another version, without a panic.
 #[test]
 fn control_socket_answer() {
     bolero::check!().with_iterations(1000).for_each(|text: &[u8]| {

@@ -1,4 +1,5 @@
-//! Fuzz targets: files of jobs, clusters and failures, requests to the agent. `docs/fuzzing.md` says how to run them.
+//! Fuzz targets: files of jobs, clusters and failures, and requests to the agent. `docs/fuzzing.md` describes how to
+//! run them.
 
 use std::fs;
 use std::panic::AssertUnwindSafe;
@@ -21,10 +22,10 @@ fn check<T>(result: Result<T, StudyError>, path: &Path) -> Option<T> {
     result.ok()
 }
 
-/// A line of names, so that the rest is not all refused for want of them.
+/// Writes a file that begins with a line of column names, so that the reader does not refuse the whole file.
 fn write(path: &Path, names: &str, bytes: &[u8]) {
     let text = [names.as_bytes(), b"\n", bytes].concat();
-    fs::write(path, text).expect("the disk has room");
+    fs::write(path, text).expect("the file must be writable");
 }
 
 fn check_jobs(jobs: Option<Vec<Job>>) {
@@ -37,7 +38,7 @@ fn check_jobs(jobs: Option<Vec<Job>>) {
 
 #[test]
 fn placement_jobs() {
-    let directory = tempfile::tempdir().expect("there is a place for temporary files");
+    let directory = tempfile::tempdir().expect("a temporary directory must be available");
     let path = directory.path().join("jobs");
     let throughputs = Throughputs::default();
     bolero::check!().with_iterations(300).for_each(|bytes: &[u8]| {
@@ -51,7 +52,7 @@ fn placement_jobs() {
         for shared in [SharedGpus::LeaveOut, SharedGpus::Whole] {
             check_jobs(check(read_alibaba_pods(&path, shared), &path).map(|jobs| jobs.jobs));
         }
-        fs::write(&path, bytes).expect("the disk has room");
+        fs::write(&path, bytes).expect("the file must be writable");
         check(read_gavel(&path, &throughputs), &path);
         check(Throughputs::read(&path, "v100"), &path);
     });
@@ -59,25 +60,26 @@ fn placement_jobs() {
 
 #[test]
 fn placement_workload() {
-    let directory = tempfile::tempdir().expect("there is a place for temporary files");
+    let directory = tempfile::tempdir().expect("a temporary directory must be available");
     let path = directory.path().join("workload");
-    fs::write(&path, "time,application,num_replicas,batch_size\n5,a,4,128\n").expect("the disk has room");
+    fs::write(&path, "time,application,num_replicas,batch_size\n5,a,4,128\n")
+        .expect("the file must be writable");
     let folder = directory.path().join("a");
-    fs::create_dir(&folder).expect("the disk has room");
+    fs::create_dir(&folder).expect("the file must be writable");
     bolero::check!().with_iterations(300).for_each(|bytes: &[u8]| {
         write(&folder.join("scalability.csv"), "num_replicas,local_bsz,step_time,sync_time", bytes);
         write(&folder.join("placements.csv"), "placement,local_bsz,step_time,sync_time", bytes);
-        fs::write(folder.join("validation-128.csv"), "iteration\n9\n").expect("the disk has room");
-        // The file with the fault is another one than the workload.
+        fs::write(folder.join("validation-128.csv"), "iteration\n9\n").expect("the file must be writable");
+        // The error must name a file in the directory, but not necessarily the workload.
         check_jobs(check(read_pollux(&path, directory.path()), directory.path()));
     });
 }
 
 #[test]
 fn placement_cluster() {
-    let directory = tempfile::tempdir().expect("there is a place for temporary files");
+    let directory = tempfile::tempdir().expect("a temporary directory must be available");
     let path = directory.path().join("cluster");
-    let cluster = Cluster::uniform(2, 2).expect("it is small");
+    let cluster = Cluster::uniform(2, 2).expect("the cluster must be valid");
     bolero::check!().with_iterations(300).for_each(|bytes: &[u8]| {
         write(&path, "gpus,cage", bytes);
         check(read_cluster(&path), &path);
@@ -87,22 +89,25 @@ fn placement_cluster() {
         check(read_rates(&path, &cluster), &path);
         write(&path, "gpu,begin_s,end_s", bytes);
         if let Some(outages) = check(read_outages(&path, &cluster), &path) {
-            Failures::trace(&cluster, &outages).expect("what is read can be");
+            Failures::trace(&cluster, &outages).expect("the reader must return valid outages");
         }
         write(&path, "SN,location,insert,duration,event", bytes);
         check(read_titan(&path), &path);
     });
 }
 
-/// GPUs of the cluster that requests are about.
+/// Number of GPUs in the agent's cluster.
 const GPUS: usize = 6;
 
 fn agent(policy: PolicySpec) -> Agent {
-    let cluster = Cluster::uniform(3, 2).expect("it is small");
+    let cluster = Cluster::uniform(3, 2).expect("the cluster must be valid");
     let failures = Failures::none(&cluster);
     let scenario = Scenario::new(cluster.clone(), Vec::new(), failures.clone(), Options::default());
-    let placer = policy.build(&scenario.expect("it is empty"), 1).expect("it can be built");
-    Agent::new(policy.to_string(), placer, cluster, failures, Options::default()).expect("its parts fit")
+    let placer = policy
+        .build(&scenario.expect("the scenario must be valid"), 1)
+        .expect("the policy must be buildable");
+    Agent::new(policy.to_string(), placer, cluster, failures, Options::default())
+        .expect("the agent must be valid")
 }
 
 #[test]
@@ -111,12 +116,12 @@ fn placement_request() {
     bolero::check!().with_iterations(1000).for_each(|bytes: &[u8]| {
         let answer = agent.answer(&String::from_utf8_lossy(bytes));
         assert!(!answer.contains('\n'));
-        let answer: Value = serde_json::from_str(&answer).expect("answers are JSON");
+        let answer: Value = serde_json::from_str(&answer).expect("the answer must be JSON");
         assert!(["gpus", "policy", "error"].iter().any(|key| answer.get(key).is_some()), "{answer}");
     });
 }
 
-/// Of each GPU its state, rate, and when it will be free; GPUs and duration of the job.
+/// State, rate and time until free of each GPU, then the number of GPUs and the duration of the job.
 type State = ([(u8, u32, Option<u32>); GPUS], u8, u32);
 
 #[test]
@@ -140,11 +145,11 @@ fn placement_state() {
         let job = serde_json::json!({ "gpus": wanted, "duration": f64::from(*duration) + 1.0 });
         let request = serde_json::json!({ "gpus": entries, "job": job }).to_string();
         for agent in agents.iter_mut() {
-            let answer: Value = serde_json::from_str(&agent.answer(&request)).expect("answers are JSON");
+            let answer: Value = serde_json::from_str(&agent.answer(&request)).expect("the answer must be JSON");
             let picks = answer["gpus"].as_array().unwrap_or_else(|| panic!("{answer} to {request}"));
             assert!(picks.is_empty() || picks.len() == wanted, "{answer} to {request}");
             for (number, pick) in picks.iter().enumerate() {
-                let at = pick.as_u64().and_then(|pick| usize::try_from(pick).ok()).expect("an id");
+                let at = pick.as_u64().and_then(|pick| usize::try_from(pick).ok()).expect("a pick must be an id");
                 assert!(state(at) == "free" && !picks[..number].contains(pick), "{answer} to {request}");
             }
         }

@@ -1,4 +1,4 @@
-//! Fuzz targets: every parser of the wire format. `docs/fuzzing.md` says how to run them.
+//! Fuzz targets: every parser of the wire format. `docs/fuzzing.md` describes how to run them.
 
 use iswitch_protocol::auth::{Conversation, Direction, NO_SESSION};
 use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, PROTOCOL_VERSION, SEG_LEN_BYTES, TRAILER_LEN_BYTES};
@@ -12,10 +12,10 @@ use iswitch_protocol::{Key, Seg, VectorLayout};
 const FLAGS: std::ops::Range<usize> = 2..4;
 
 fn key() -> Key {
-    Key::new(b"the key of this job").expect("it is long enough")
+    Key::new(b"the key of this job").expect("the key must be long enough")
 }
 
-/// What was parsed is written as the same bytes.
+/// Checks that a parsed control packet is emitted as the same bytes.
 fn check_control(bytes: &[u8]) {
     let Ok(packet) = ControlPacket::new_checked(bytes) else { return };
     assert_eq!(packet.packet_len(), bytes.len());
@@ -28,7 +28,7 @@ fn check_control(bytes: &[u8]) {
     content[FLAGS].fill(0);
     let mut emitted = vec![0xa5; repr.buffer_len()];
     assert_eq!(repr.emit(&mut emitted), emitted.len());
-    // Padding is all that may be longer or shorter (C-4).
+    // Only the padding may be longer or shorter (C-4).
     let common = emitted.len().min(content.len());
     assert_eq!(emitted[..common], content[..common]);
     assert!(emitted[common..].iter().chain(&content[common..]).all(|byte| *byte == 0));
@@ -47,7 +47,7 @@ fn segments_of<'a>(repr: &ControlRepr<'a>) -> Option<SegmentSetRepr<'a>> {
     }
 }
 
-/// What was read is written as the same bytes, but for the count that a paper-style sender leaves out.
+/// Checks that a parsed data packet is emitted as the same bytes, except for the count that a paper-style sender omits.
 fn check_data(bytes: &[u8]) {
     let Ok(packet) = DataPacket::new_checked(bytes) else { return };
     let seg = packet.seg();
@@ -63,14 +63,16 @@ fn check_data(bytes: &[u8]) {
     assert_eq!(emitted[..SEG_LEN_BYTES - 2], bytes[..SEG_LEN_BYTES - 2]);
 }
 
-/// A frame with the headers that we would write for it is understood as the same, and its checksum is right.
+/// Checks that a frame with the headers that the protocol crate emits for it is classified the same, with a correct
+/// checksum.
 fn check_frame(view: &FrameView<'_>) {
     let classifier = Classifier::default();
     let _ = view.verify_checksum();
     let headers = classifier.emit_headers(view.class, &view.addresses, view.payload.len());
     let mut frame = [&headers[..], view.payload].concat();
     complete_udp_checksum(&mut frame);
-    let again = classifier.classify(&frame).expect("the frame is ours").expect("the frame is sound");
+    let again =
+        classifier.classify(&frame).expect("the frame must be tagged").expect("the frame must be valid");
     assert_eq!((again.class, again.addresses), (view.class, view.addresses));
     assert_eq!(again.payload, view.payload);
     assert_eq!(again.verify_checksum(), Ok(()));
@@ -85,7 +87,7 @@ fn control_packet() {
 fn data_packet() {
     bolero::check!().with_iterations(10_000).for_each(|bytes: &[u8]| {
         check_data(bytes);
-        // A fuzzer sees what tags are compared with, and so can make one.
+        // A fuzzer that observes comparisons could otherwise construct a valid tag.
         let key = key().result_key(1, 2);
         if let Some(content) = key.verify(bytes) {
             let mut again = [content, &[0; DATA_TAG_LEN_BYTES]].concat();
@@ -95,7 +97,7 @@ fn data_packet() {
     });
 }
 
-/// The first two bytes are the length of each datagram, the rest is what one offloaded receive brought.
+/// The first two bytes of the input are the length of each datagram; the rest is the payload of one offloaded receive.
 #[test]
 fn super_frame() {
     bolero::check!().with_iterations(10_000).for_each(|bytes: &[u8]| {
@@ -117,12 +119,12 @@ fn frame() {
             }
         };
         classify(bytes);
-        // What lies behind the checksum would hardly ever be reached by chance.
+        // The code behind the checksum would hardly ever be reached by chance.
         classify(&with_header_checksum(bytes));
     });
 }
 
-/// The frame with the right checksum of its IPv4 header, if it has one.
+/// Returns the frame with a correct checksum of its IPv4 header, if it has such a header.
 fn with_header_checksum(bytes: &[u8]) -> Vec<u8> {
     let mut frame = bytes.to_vec();
     let Some(packet) = frame.get_mut(ETHERNET_HEADER_LEN_BYTES..) else { return frame };
@@ -137,15 +139,15 @@ fn with_header_checksum(bytes: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// The text of a key file gives the key that its digits say, or none.
+/// The text of a key file is either refused or gives the key of its digits.
 #[test]
 fn key_text() {
     bolero::check!().with_iterations(10_000).for_each(|text: &[u8]| {
         let Ok(key) = Key::from_hex(text) else { return };
-        let text = std::str::from_utf8(text).expect("hexadecimal digits are text").trim_ascii();
+        let text = std::str::from_utf8(text).expect("hexadecimal digits must be text").trim_ascii();
         let pairs = (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16));
-        let bytes: Vec<u8> = pairs.map(|byte| byte.expect("two digits")).collect();
-        let same = Key::new(&bytes).expect("the length is that of a key");
+        let bytes: Vec<u8> = pairs.map(|byte| byte.expect("a byte must have two digits")).collect();
+        let same = Key::new(&bytes).expect("the length must be that of a key");
         let mut packets = [[0; 64]; 2];
         key.sign(Direction::ToSwitch, 1, 2, &mut packets[0]);
         same.sign(Direction::ToSwitch, 1, 2, &mut packets[1]);
@@ -157,18 +159,19 @@ fn key_text() {
 fn key_file() {
     use std::os::unix::fs::OpenOptionsExt;
 
-    let directory = tempfile::tempdir().expect("there is a place for temporary files");
+    let directory = tempfile::tempdir().expect("a temporary directory must be available");
     let path = directory.path().join("key");
     bolero::check!().with_iterations(500).for_each(|text: &[u8]| {
         let mut options = std::fs::OpenOptions::new();
         let file = options.write(true).create(true).truncate(true).mode(0o600).open(&path);
-        std::io::Write::write_all(&mut file.expect("the file opens"), text).expect("the disk has room");
+        std::io::Write::write_all(&mut file.expect("the file must open"), text)
+            .expect("the file must be writable");
         let read = iswitch_protocol::key_file::read(&path);
         assert!(read.is_err() || Key::from_hex(text).is_ok());
     });
 }
 
-/// Segments of any vector tile it, and each has the length of its packet.
+/// The segments of any vector cover it without overlap, and each has the length of its packet.
 #[test]
 fn layout() {
     bolero::check!().with_iterations(10_000).with_type::<(u32, u16, [u8; SEG_LEN_BYTES])>().for_each(
@@ -185,25 +188,25 @@ fn layout() {
 
 #[derive(Clone, Debug, bolero::TypeGenerator)]
 enum Turn {
-    /// The member sends something.
+    /// The member sends a packet.
     Sends { joins: bool },
-    /// A challenge gives it a nonce that it has not had.
+    /// A challenge gives the member a new nonce.
     OpensSession,
-    /// The switch sends something in the session, or outside of it.
+    /// The switch sends a packet in the session or outside it.
     Hears { in_session: bool, counter: u8 },
-    /// Some earlier packet comes once more.
+    /// An earlier packet arrives again.
     Repeated { age: u8 },
-    /// Some earlier packet comes damaged.
+    /// An earlier packet arrives damaged.
     Damaged { age: u8, at: u8, flip: u8 },
 }
 
-/// A member, and what it was sent.
+/// Member and the packets that were sent to it.
 struct Listener {
     key: Key,
     first_counter: u64,
     conversation: Conversation,
     nonce: u64,
-    /// Packets, and whether they were believed.
+    /// Received packets, and whether the member accepted them.
     heard: Vec<(Vec<u8>, bool)>,
 }
 
@@ -214,15 +217,15 @@ impl Listener {
     }
 
     fn believes(&mut self, bytes: &[u8]) -> bool {
-        let packet = ControlPacket::new_checked(bytes).expect("no length was changed");
+        let packet = ControlPacket::new_checked(bytes).expect("the packet must keep its length");
         self.conversation.accept(&self.key, &packet)
     }
 
-    /// A packet of the switch, whatever it had come to.
+    /// Delivers a packet of the switch, and checks that the same bytes are not accepted twice.
     fn hear(&mut self, bytes: Vec<u8>) {
         let was_believed = self.heard.iter().any(|(known, is_believed)| *is_believed && *known == bytes);
         let is_believed = self.believes(&bytes);
-        assert!(!(is_believed && was_believed), "believed twice: {bytes:?}");
+        assert!(!(is_believed && was_believed), "accepted twice: {bytes:?}");
         self.heard.push((bytes, is_believed));
     }
 
@@ -260,16 +263,16 @@ impl Listener {
                 if let Some(mut bytes) = self.earlier(age).filter(|_| flip != 0) {
                     let at = usize::from(at) % bytes.len();
                     bytes[at] ^= flip;
-                    // Two damages may cancel each other out.
+                    // Two changes may cancel each other out.
                     let is_whole = self.heard.iter().any(|(known, _)| *known == bytes);
-                    assert!(is_whole || !self.believes(&bytes), "believed although damaged: {bytes:?}");
+                    assert!(is_whole || !self.believes(&bytes), "accepted although damaged: {bytes:?}");
                 }
             }
         }
     }
 }
 
-/// A member believes each packet of the switch once at most, and none that was damaged.
+/// A member accepts each packet of the switch at most once, and no damaged packet.
 #[test]
 fn conversation() {
     let turns = bolero::produce::<Vec<Turn>>().with().len(0..=40usize);

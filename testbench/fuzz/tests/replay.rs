@@ -1,8 +1,8 @@
-//! Fuzz target: records of the replay journal. `docs/fuzzing.md` says how to run it.
+//! Fuzz target: records of the replay journal. `docs/fuzzing.md` describes how to run it.
 
 use iswitch_replay::store::rewritten_record;
 
-/// A record's kind is the first byte: all kinds are tried with the same rest.
+/// Kinds of records. The kind is the first byte of a record; every kind is tried with the same remaining bytes.
 const KINDS: std::ops::RangeInclusive<u8> = 0..=10;
 
 #[test]

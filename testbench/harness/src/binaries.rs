@@ -117,7 +117,7 @@ pub fn async_pipeline() -> &'static Path {
 pub fn core_load() -> PathBuf {
     let mut command = cargo("build");
     command.args(["--release", "-p", "iswitch-simulation", "--bin", "core_load"]);
-    built(command).remove("core_load").expect("the simulation has that program")
+    built(command).remove("core_load").expect("the simulation must have the program core_load")
 }
 
 /// Returns a program of the workspace.
@@ -125,7 +125,7 @@ pub fn core_load() -> PathBuf {
 /// # Panics
 /// If it cannot be built or no program has that name.
 pub fn path(name: &str) -> &'static Path {
-    all().get(name).unwrap_or_else(|| panic!("the workspace has no program {name}"))
+    all().get(name).unwrap_or_else(|| panic!("the workspace must have a program {name}"))
 }
 
 /// Returns all programs of the workspace.
@@ -135,7 +135,9 @@ pub fn path(name: &str) -> &'static Path {
 pub fn all() -> &'static Paths {
     static BUILT: OnceLock<Paths> = OnceLock::new();
     BUILT.get_or_init(|| match std::env::var(PROGRAMS_VARIABLE) {
-        Ok(paths) => serde_json::from_str(&paths).expect("JSON from the process that started this one"),
+        Ok(paths) => {
+            serde_json::from_str(&paths).expect("the variable must hold JSON, as the parent process wrote it")
+        }
         Err(_) => build(),
     })
 }
@@ -146,7 +148,7 @@ pub fn all() -> &'static Paths {
 /// # Panics
 /// If a path is not UTF-8.
 pub fn variable(programs: &Paths) -> (&'static str, String) {
-    (PROGRAMS_VARIABLE, serde_json::to_string(programs).expect("names and paths are UTF-8"))
+    (PROGRAMS_VARIABLE, serde_json::to_string(programs).expect("names and paths must be UTF-8"))
 }
 
 /// Returns the test program of a target, such as `iswitch_socket` of the kind `lib`, as `cargo test --workspace`
@@ -165,7 +167,7 @@ pub fn tests_of(target: &str, kind: &str) -> PathBuf {
             && message["target"]["kind"][0] == kind
     };
     let found = output.lines().find(is_it).and_then(executable);
-    found.unwrap_or_else(|| panic!("the workspace has no {kind} {target} with tests")).1
+    found.unwrap_or_else(|| panic!("the workspace must have a {kind} {target} with tests")).1
 }
 
 /// Builds the programs with the caller's profile, so that dependencies are compiled once: tests run programs built
@@ -214,10 +216,11 @@ fn output(mut command: Command) -> String {
 
 /// Returns the profile of the current program, which cargo uses as a directory name.
 fn profile() -> String {
-    let program = std::env::current_exe().expect("a program knows where it is");
+    let program = std::env::current_exe().expect("the path of the current program must be known");
     let mut directories = program.ancestors().skip(1).filter_map(Path::file_name);
-    let directory = directories.find(|name| *name != "deps").expect("cargo builds into a directory");
-    match directory.to_str().expect("a profile's name is ASCII") {
+    let directory =
+        directories.find(|name| *name != "deps").expect("the program must be in cargo's build directory");
+    match directory.to_str().expect("the name of the profile must be UTF-8") {
         "debug" => "dev".to_owned(),
         name => name.to_owned(),
     }

@@ -177,7 +177,7 @@ impl Daemon {
     /// If there is no job with a parent.
     pub fn has_lost_parent(&self) -> bool {
         let jobs = self.jobs();
-        jobs[0]["parent_lost"].as_bool().unwrap_or_else(|| panic!("no job with a parent in {jobs}"))
+        jobs[0]["parent_lost"].as_bool().unwrap_or_else(|| panic!("expected a job with a parent, got {jobs}"))
     }
 
     /// Waits until the parent of the daemon's only job is lost (`is_lost`) or reachable again.
@@ -191,7 +191,7 @@ impl Daemon {
     fn ask(&self, request: &str) -> Value {
         let mut command = command(binaries::iswitchctl());
         command.args([request, "--json", "--socket"]).arg(self.control_socket());
-        serde_json::from_str(&run(&mut command)).expect("iswitchctl prints JSON")
+        serde_json::from_str(&run(&mut command)).expect("iswitchctl must print JSON")
     }
 
     /// Returns the number of datagrams dropped for the given reason.
@@ -200,7 +200,9 @@ impl Daemon {
     /// If there is no such reason.
     pub fn drops(&self, reason: &str) -> u64 {
         let counters = self.counters();
-        counters["drops"][reason].as_u64().unwrap_or_else(|| panic!("no counter {reason} in {counters}"))
+        counters["drops"][reason]
+            .as_u64()
+            .unwrap_or_else(|| panic!("expected a counter {reason} in {counters}"))
     }
 
     /// Returns one of the daemon's traffic counters.
@@ -209,7 +211,9 @@ impl Daemon {
     /// If there is no such counter.
     pub fn traffic(&self, name: &str) -> u64 {
         let counters = self.counters();
-        counters["traffic"][name].as_u64().unwrap_or_else(|| panic!("no counter {name} in {counters}"))
+        counters["traffic"][name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("expected a counter {name} in {counters}"))
     }
 
     /// Returns the number of segments that the daemon has summed so far.
@@ -270,7 +274,7 @@ impl Daemon {
     pub fn stop(self) -> Finished {
         let finished = self.process.stop(Signal::TERM, SOON);
         assert!(finished.status.success(), "iswitchd: {}\n{}", finished.status, finished.stderr);
-        assert!(!self.directory.path().join("control").exists(), "the control socket is left behind");
+        assert!(!self.directory.path().join("control").exists(), "iswitchd must remove its control socket");
         finished
     }
 }
@@ -328,14 +332,14 @@ fn wait_for<T: std::fmt::Debug>(what: &str, ask: impl Fn() -> T, is_good: impl F
         if is_good(&answer) {
             return answer;
         }
-        assert!(begin.elapsed() < SOON, "{what} stays at {answer:?}");
+        assert!(begin.elapsed() < SOON, "timed out waiting for {what}; the last answer is {answer:?}");
     }
 }
 
 /// Parses the address from a line such as `iswitchd 0.1.0 ready: udp 127.0.0.1:40001`.
 fn announced_address(line: &str) -> SocketAddrV4 {
     let address = line.split_whitespace().find_map(|word| word.trim_end_matches(',').parse().ok());
-    address.unwrap_or_else(|| panic!("no address in {line:?}"))
+    address.unwrap_or_else(|| panic!("expected an address in {line:?}"))
 }
 
 /// The workers of a job that checks its sums: one `all_reduce` process each.
@@ -468,7 +472,7 @@ impl Group {
 /// # Panics
 /// If the field is not a number.
 pub fn total(results: &[Value], field: &str) -> u64 {
-    results.iter().map(|result| result[field].as_u64().expect("a number")).sum()
+    results.iter().map(|result| result[field].as_u64().expect("the field must be a number")).sum()
 }
 
 /// Formats the times of rank 0 for a report.
@@ -482,8 +486,8 @@ pub fn costs(results: &[Value]) -> String {
     let longest = results.iter().filter_map(|result| result["us_max"].as_f64()).fold(0.0, f64::max);
     let of = |field| total(results, field);
     format!(
-        "longest round {:.0} ms; {} rounds, {} without all workers, {} with one in a part of the segments, \
-         {} missed, {} rejoins",
+        "longest round {:.0} ms; {} rounds: {} without all workers, {} with a worker in only some segments, \
+         {} missed; {} rejoins",
         longest / 1e3,
         of("rounds"),
         of("partial_rounds"),

@@ -30,18 +30,21 @@ impl Copies {
         // If the tests do not switch to that user, the first directory is sufficient.
         let is_for_nobody = has_nobody_namespaces();
         let found = copies.find(|copies| !is_for_nobody || copies.may_nobody_run(programs[0].0));
-        found.unwrap_or_else(|| panic!("the user nobody may run programs in none of {candidates:?}"))
+        found.unwrap_or_else(|| {
+            panic!("the user nobody must be able to run programs in one of {candidates:?}")
+        })
     }
 
     fn in_directory(parent: &Path, programs: &[(&str, &Path)]) -> Option<Self> {
         let directory = scratch::directory_in(parent).ok()?;
         let open = |path: &Path, mode| {
-            fs::set_permissions(path, Permissions::from_mode(mode)).expect("our own file");
+            fs::set_permissions(path, Permissions::from_mode(mode))
+                .expect("the permissions must be changeable");
         };
         open(directory.path(), 0o777);
         for (name, program) in programs {
             let copy = directory.path().join(name);
-            fs::copy(program, &copy).expect("room for the programs");
+            fs::copy(program, &copy).expect("there must be disk space for the programs");
             open(&copy, 0o755);
         }
         Some(Self(directory))
@@ -51,7 +54,7 @@ impl Copies {
         // A shell starts the program, because setpriv itself may still have root's access.
         let mut shell = command_of_nobody("sh");
         shell.args(["-c", "exec \"$0\" --version"]).arg(self.path(program)).current_dir("/");
-        shell.output().expect("setpriv was found").status.success()
+        shell.output().expect("setpriv must run").status.success()
     }
 
     /// Returns the directory.

@@ -75,9 +75,12 @@ impl Faults {
 pub fn hits(worker: &Namespace) -> Hits {
     let count = |name: &str| {
         let text = worker.run(["nft", "-j", "list", "counter", "netdev", TABLE, name]);
-        let listing: serde_json::Value = serde_json::from_str(&text).expect("nft prints JSON");
-        let objects = listing["nftables"].as_array().expect("a list of objects");
-        objects.iter().find_map(|object| object["counter"]["packets"].as_u64()).expect("a counter")
+        let listing: serde_json::Value = serde_json::from_str(&text).expect("nft must print JSON");
+        let objects = listing["nftables"].as_array().expect("nft must print a list of objects");
+        objects
+            .iter()
+            .find_map(|object| object["counter"]["packets"].as_u64())
+            .expect("the rule must have a counter")
     };
     Hits { lost: count("lost"), duplicated: count("duplicated"), corrupted: count("corrupted") }
 }

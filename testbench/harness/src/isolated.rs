@@ -33,13 +33,13 @@ pub(crate) fn run_again() {
 
 fn program() -> Command {
     let mut command = isolation::command_inside("sh");
-    command.args(INIT).arg(env::current_exe().expect("a program knows where it is"));
+    command.args(INIT).arg(env::current_exe().expect("the path of the current program must be known"));
     command
 }
 
 fn run_program() -> ! {
     let mut command = program();
-    let status = command.args(env::args_os().skip(1)).status().expect("unshare was found");
+    let status = command.args(env::args_os().skip(1)).status().expect("unshare must run");
     std::process::exit(status.code().unwrap_or(1));
 }
 
@@ -55,7 +55,7 @@ fn run_test(test: &str) {
     if let Some(option) = shows_output {
         command.arg(option);
     }
-    let output = command.output().expect("unshare was found");
+    let output = command.output().expect("unshare must run");
     check(test, &output, directory);
 }
 
@@ -69,5 +69,5 @@ fn check(test: &str, output: &Output, directory: TempDir) {
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
     let kept = env::temp_dir().join(format!("iswitch-failed-{name}"));
     let kept = if std::fs::rename(&directory, &kept).is_ok() { kept } else { directory };
-    panic!("{test} in namespaces of its own: {}\n{text}\nfiles: {}", output.status, kept.display());
+    panic!("{test} failed in its own namespaces: {}\n{text}\nfiles: {}", output.status, kept.display());
 }

@@ -90,10 +90,11 @@ impl Namespace {
     /// # Panics
     /// If the function panics or the namespace no longer exists.
     pub fn enter<T: Send>(&self, function: impl FnOnce() -> T + Send) -> T {
-        let file = File::open(Path::new(DIRECTORY).join(self.name())).expect("the namespace's file");
+        let file =
+            File::open(Path::new(DIRECTORY).join(self.name())).expect("the file of the namespace must exist");
         let inside = move || {
             move_into_link_name_space(std::os::fd::AsFd::as_fd(&file), Some(LinkNameSpaceType::Network))
-                .expect("its owner may enter a namespace");
+                .expect("the owner of a namespace must be able to enter it");
             function()
         };
         std::thread::scope(|scope| scope.spawn(inside).join())

@@ -58,9 +58,11 @@ pub fn own_peak_rss_kib() -> u64 {
 }
 
 fn memory_kib(process: &str, field: &str) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a live process");
+    let status =
+        std::fs::read_to_string(format!("/proc/{process}/status")).expect("the process must be running");
     let line = status.lines().find_map(|line| line.strip_prefix(field));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).expect("a number of KiB")
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .expect("the status must contain a number of KiB")
 }
 
 /// A running program. Dropping it kills the program; if a test has failed, it also shows the end of the output and
@@ -104,7 +106,8 @@ impl Process {
 
     fn start(name: &str, command: &mut Command, stderr: Option<Stdio>) -> Self {
         let directory = scratch::directory();
-        let file = |name| File::create(directory.path().join(name)).expect("a file for the output");
+        let file =
+            |name| File::create(directory.path().join(name)).expect("the output file must be creatable");
         command.stdout(file("stdout")).stderr(stderr.unwrap_or_else(|| file("stderr").into()));
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         Self { name: name.to_owned(), child, ended: None, directory: Some(directory) }
@@ -147,7 +150,7 @@ impl Process {
     /// If the operating system does not report the state.
     pub fn is_running(&mut self) -> bool {
         if self.ended.is_none() {
-            self.ended = self.child.try_wait().expect("the state of a child");
+            self.ended = self.child.try_wait().expect("the state of a child process must be readable");
         }
         self.ended.is_none()
     }
@@ -173,7 +176,7 @@ impl Process {
     /// If it does not end in time.
     pub fn wait(mut self, timeout: Duration) -> Finished {
         self.wait_end(timeout);
-        let status = self.ended.expect("it has ended");
+        let status = self.ended.expect("the process must have ended");
         Finished { status, stdout: self.stdout(), stderr: self.stderr() }
     }
 

@@ -98,7 +98,7 @@ pub fn programs(test: &str, programs: &[&str]) -> bool {
 /// # Panics
 /// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn root_xdp_and(test: &str, programs: &[&str]) -> bool {
-    const REASON: &str = "the kernel loads XDP programs for no user namespace";
+    const REASON: &str = "the kernel does not load XDP programs for user namespaces";
     if is_root() && !has_xdp() {
         return with_programs(test, Some("a kernel with AF_XDP sockets".to_owned()), programs);
     }
@@ -226,7 +226,7 @@ static THREADS: RwLock<()> = RwLock::new(());
 pub fn alone() -> Alone {
     let threads = THREADS.write().unwrap_or_else(PoisonError::into_inner);
     let program = own_file();
-    program.lock().expect("a lock on this program");
+    program.lock().expect("this program's file must be lockable");
     Alone { _threads: threads, _program: program }
 }
 
@@ -238,12 +238,12 @@ pub fn alone() -> Alone {
 pub fn together() -> Together {
     let threads = THREADS.read().unwrap_or_else(PoisonError::into_inner);
     let program = own_file();
-    program.lock_shared().expect("a lock on this program");
+    program.lock_shared().expect("this program's file must be lockable");
     Together { _threads: threads, _program: program }
 }
 
 /// Opens the file of this program. Its path is not used because a test that builds the workspace may have replaced
 /// the file.
 fn own_file() -> File {
-    File::open("/proc/self/exe").expect("this program")
+    File::open("/proc/self/exe").expect("this program's file must be readable")
 }

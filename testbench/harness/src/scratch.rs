@@ -28,7 +28,7 @@ pub fn is_leftover(name: &str) -> bool {
 /// # Panics
 /// If the directory cannot be created.
 pub fn directory() -> TempDir {
-    directory_in(&std::env::temp_dir()).expect("a temporary directory")
+    directory_in(&std::env::temp_dir()).expect("a temporary directory must be creatable")
 }
 
 /// Creates such a directory in `parent` instead of the default temporary directory.

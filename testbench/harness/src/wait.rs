@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn waiting_ends_with_the_first_value() {
         let mut looks = 0;
-        let found = until_some("the third look", Duration::from_secs(60), || {
+        let found = until_some("the third attempt", Duration::from_secs(60), || {
             looks += 1;
             (looks >= 3).then_some(looks)
         });

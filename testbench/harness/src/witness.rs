@@ -90,9 +90,9 @@ impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count { segment, rank, times } => {
-                write!(f, "segment {segment} holds rank {rank} {times} times")
+                write!(f, "segment {segment} contains the contribution of rank {rank} {times} times")
             }
-            Self::Census { segment, got } => write!(f, "segment {segment} has the census {got}"),
+            Self::Census { segment, got } => write!(f, "segment {segment} has an invalid census: {got}"),
             Self::Element { element, got, expected } => {
                 write!(f, "element {element} is {got}, expected {expected}")
             }

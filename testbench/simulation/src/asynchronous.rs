@@ -176,11 +176,13 @@ impl<'a> Simulation<'a> {
             if self.now > limit {
                 let jobs: Vec<_> = self.switch.jobs().collect();
                 let updates: Vec<_> = self.workers.iter().map(|worker| worker.updates_since_heal).collect();
-                let detail = format!("workers have applied {updates:?} since; the switch has {jobs:?}");
+                let detail = format!(
+                    "updates applied since the faults ended: {updates:?}; jobs of the switch: {jobs:?}"
+                );
                 return violated(Rule::Liveness, detail);
             }
             if operate_at.take_if(|at| *at <= self.now).is_some() && !self.is_complete() {
-                self.note(|| "all workers are started that the job waits for".to_owned());
+                self.note(|| "starting all workers that the job waits for".to_owned());
                 self.start_gone(true);
             }
             self.step()?;
@@ -211,7 +213,7 @@ impl<'a> Simulation<'a> {
         let deadline = deadlines.chain(self.switch.poll_timeout()).chain(self.upset_deadline()).min();
         let Some(at) = packet.into_iter().chain(deadline).min() else {
             if self.workers.iter().any(|worker| worker.is_running) {
-                return violated(Rule::Liveness, "nothing moves any more".to_owned());
+                return violated(Rule::Liveness, "no events are left, but workers still run".to_owned());
             }
             return Ok(false);
         };
@@ -434,8 +436,9 @@ impl Simulation<'_> {
             None => Ok(Some(Finished { number, contributions })),
             Some(before) if before == contributions => Ok(None),
             Some(before) => {
-                let detail =
-                    format!("aggregate {number} is sent with {contributions} vectors, and had {before}");
+                let detail = format!(
+                    "aggregate {number} was sent with {contributions} vectors, but before with {before}"
+                );
                 violated(Rule::Agreement, detail)
             }
         }

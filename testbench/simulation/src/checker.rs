@@ -99,7 +99,7 @@ pub(super) struct Witness {
 impl Witness {
     /// Creates a witness. Every segment of the layout must be longer than the lanes that `lives` need.
     pub(super) fn new(layout: VectorLayout, lives: usize) -> Self {
-        assert!(lives <= MAX_LIVES, "{lives} lives, at most {MAX_LIVES}");
+        assert!(lives <= MAX_LIVES, "the number of lives is {lives}, expected at most {MAX_LIVES}");
         Self { layout, lanes: digit_lanes(lives) }
     }
 
@@ -121,7 +121,9 @@ impl Witness {
         let (digits, tags) = floats.split_at(self.lanes);
         let mut lives = 0;
         for (lane, sum) in digits.iter().enumerate() {
-            let Some(mut rest) = integer(*sum) else { return Err(format!("lane {lane} is {sum}")) };
+            let Some(mut rest) = integer(*sum) else {
+                return Err(format!("lane {lane} is {sum}, not an integer"));
+            };
             for digit in 0..DIGITS_PER_LANE {
                 let life = lane * DIGITS_PER_LANE + digit;
                 match rest & 3 {
@@ -136,7 +138,9 @@ impl Witness {
             let mut expected = 0;
             for life in each(lives) {
                 let Some(gradient) = offers.get(life).copied().flatten() else {
-                    return Err(format!("life {life} is in it, and has offered nothing"));
+                    return Err(format!(
+                        "it contains a contribution of life {life}, which has offered nothing"
+                    ));
                 };
                 expected += tag(life, gradient, segment, position);
             }
@@ -361,9 +365,10 @@ impl Checker {
                 Ok(())
             }
             (Some(known), Some(own)) if known == own => Ok(()),
-            (known, own) if self.checks_sums => {
-                violated(Rule::Agreement, format!("life {life} supplies {own:?}, and others {known:?}"))
-            }
+            (known, own) if self.checks_sums => violated(
+                Rule::Agreement,
+                format!("life {life} supplied {own:?}, but others supplied {known:?}"),
+            ),
             _ => Ok(()),
         }
     }
@@ -373,12 +378,13 @@ impl Checker {
         let own = &mut self.lives[life];
         // A life that was notified before has taken over the state of others, whose latest sum may have been
         // abandoned since.
-        let was_told = std::mem::replace(&mut own.may_lack, true);
+        let was_reported = std::mem::replace(&mut own.may_lack, true);
         // A life without any sum was only assigned a start round, and that may change.
         let has_sums = own.has.is_some();
-        let is_excused = !waits_for_all || was_told || !has_sums;
+        let is_excused = !waits_for_all || was_reported || !has_sums;
         if self.checks_sums && !is_excused && self.was_always_member(life, boot) {
-            let detail = format!("life {life} has missed a sum, and was always a member of boot {boot:x}");
+            let detail =
+                format!("life {life} has missed a sum, although it was always a member in boot {boot:x}");
             return violated(Rule::Missed, detail);
         }
         Ok(())
@@ -397,7 +403,7 @@ impl Checker {
                 return Ok(());
             }
             let what = describe(boot, seg);
-            return violated(Rule::Agreement, format!("{what} was sent with other bits before"));
+            return violated(Rule::Agreement, format!("{what} was sent before with different bits"));
         }
         let sum = self.read_or_replayed(key, &packet)?;
         if self.latest.is_none_or(|(of, latest)| of != boot || latest.is_before(seg.round)) {
@@ -434,7 +440,7 @@ impl Checker {
                 Ok(())
             }
             None => {
-                violated(Rule::Agreement, format!("{} is not what the root has sent", describe(boot, seg)))
+                violated(Rule::Agreement, format!("{} differs from what the root sent", describe(boot, seg)))
             }
         }
     }
@@ -442,7 +448,7 @@ impl Checker {
     fn parse<'a>(&self, bytes: &'a [u8]) -> Result<DataPacket<'a>, Violation> {
         let packet = match DataPacket::new_checked(bytes) {
             Ok(packet) => packet,
-            Err(error) => return violated(Rule::Sum, format!("the switch sent a packet that is {error}")),
+            Err(error) => return violated(Rule::Sum, format!("the switch sent an invalid packet: {error}")),
         };
         if packet.float_count() != self.witness.layout.range(packet.seg().index).len() {
             return violated(Rule::Sum, format!("{} floats in {:?}", packet.float_count(), packet.seg()));
@@ -499,7 +505,9 @@ impl Checker {
     fn check_members(&self, boot: u64, round: Round, lives: Lives) -> Result<(), String> {
         for (life, Record { stays, .. }) in self.lives.iter().enumerate().filter(|_| !self.is_tree) {
             if lives >> life & 1 == 1 && !stays.iter().any(|stay| stay.covers(boot, round)) {
-                return Err(format!("life {life} is in it, and was a member for {stays:?}"));
+                return Err(format!(
+                    "it contains a contribution of life {life}, which was a member only in {stays:?}"
+                ));
             }
         }
         Ok(())
@@ -511,10 +519,10 @@ impl Checker {
             return Ok(());
         }
         let Delivered { boot, round, .. } = *given;
-        let what = || format!("life {life} was given round {round} of boot {boot:x}");
+        let what = || format!("life {life} received round {round} of boot {boot:x}");
         let was_always_member = self.was_always_member(life, boot);
         let Some(record) = self.rounds.get_mut(&(boot, round)) else {
-            return violated(Rule::Agreement, format!("{}, of which nothing was sent", what()));
+            return violated(Rule::Agreement, format!("{}, but the switch sent no part of it", what()));
         };
         let own = &mut self.lives[life];
         match own.delivered.replace((boot, round)) {
@@ -528,7 +536,7 @@ impl Checker {
         if let Some(had) = had.filter(|_| record.replayed.is_none()) {
             let previous = *record.previous.get_or_insert(had);
             if previous != had {
-                let detail = format!("{} after {had:?}, others after {previous:?}", what());
+                let detail = format!("{} after {had:?}, but others received it after {previous:?}", what());
                 return violated(Rule::Agreement, detail);
             }
         }
@@ -539,16 +547,16 @@ impl Checker {
             let Some(sum) = record.sums.get(index).and_then(Option::as_ref) else {
                 return violated(
                     Rule::Agreement,
-                    format!("{}, segment {index} of which was not sent", what()),
+                    format!("{}, but segment {index} of it was never sent", what()),
                 );
             };
             let is_same = sum.bits.iter().zip(floats).all(|(bits, x)| *bits == x.to_bits());
             if !is_same || sum.contributions != *contributions {
-                let detail = format!("{}, segment {index} of which is not what was sent", what());
+                let detail = format!("{}, but segment {index} of it differs from what was sent", what());
                 return violated(Rule::Agreement, detail);
             }
             if expects_own && sum.lives >> life & 1 == 0 {
-                let detail = format!("{}, segment {index} of which holds {}", what(), list(sum.lives));
+                let detail = format!("{}, but segment {index} of it contains {}", what(), list(sum.lives));
                 return violated(Rule::OwnContribution, detail);
             }
         }

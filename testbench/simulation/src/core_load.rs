@@ -202,7 +202,7 @@ impl Load {
             while let Some(transmit) = self.switch.poll_transmit() {
                 is_challenged |= answer_challenge(&mut bytes, transmit.payload);
             }
-            assert!(is_challenged, "the switch asks where a member is");
+            assert!(is_challenged, "the switch must challenge a new member");
             self.switch.handle_datagrams(self.now, from, Class::Control, &bytes, bytes.len());
         }
         if self.shape.mode == LoadMode::Partial {
@@ -211,9 +211,9 @@ impl Load {
         while self.switch.poll_transmit().is_some() {}
         while self.switch.poll_event().is_some() {}
         let members = self.switch.jobs().next().map_or(0, |job| job.members.len());
-        assert_eq!(members, self.shape.members, "the job is complete");
+        assert_eq!(members, self.shape.members, "all members must have joined");
         if self.shape.mode == LoadMode::Asynchronous {
-            let epoch = self.switch.epoch_of(JOB).expect("the job is complete");
+            let epoch = self.switch.epoch_of(JOB).expect("the complete job must have an epoch");
             self.round = Round::first_vector(self.shape.join(0).instance, epoch);
         }
     }

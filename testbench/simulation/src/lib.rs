@@ -113,7 +113,7 @@ fn run_with_transcript<S: Clone, R>(
         let mut transcript = Transcript::of_last(TRANSCRIPT_LINES);
         let violation = match run_once(&simulation, &mut transcript) {
             Err(violation) => violation,
-            Ok(_) => Violation { rule: Rule::Panic, detail: "it does not happen again".into() },
+            Ok(_) => Violation { rule: Rule::Panic, detail: "the violation does not recur".into() },
         };
         Box::new(Failure { seed, scenario: scenario.clone(), violation, transcript })
     })

@@ -19,19 +19,21 @@ const LINE_INTERVAL: Duration = Duration::from_secs(10);
 /// Number of seeds that a thread takes at a time.
 const BATCH: u64 = 16;
 
-/// Its command line.
+/// Command-line options of a search.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Which kind of job; a seed stands for another scenario in each
+    /// Mode of the simulated job
+    ///
+    /// The same seed stands for different scenarios in the two modes.
     #[arg(long, default_value_t = JobMode::Synchronous)]
     mode: JobMode,
-    /// Number of seeds
+    /// Number of seeds to run
     #[arg(long, default_value_t = 1000)]
     seeds: u64,
-    /// The first seed
+    /// First seed
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// This seed alone, to reproduce what it showed
+    /// Single seed to run, to reproduce a violation
     #[arg(long, conflicts_with_all = ["seeds", "first"])]
     seed: Option<u64>,
     /// Print the result as one line of JSON
@@ -102,7 +104,7 @@ where
         });
         println!("{result}");
     } else if failure.is_none() {
-        println!("{done} seeds from {first} on, none broke a rule, in {:.1?}", begin.elapsed());
+        println!("{done} seeds from {first} on in {:.1?}; no rule was violated", begin.elapsed());
         println!("{total:#?}");
     }
     ExitCode::from(u8::from(failure.is_some()))
@@ -144,7 +146,7 @@ fn explain<S: Debug + Serialize>(failure: &Failure<S>, mode: JobMode) {
         Err(error) => eprintln!("scenario: {scenario:?} ({error})"),
     }
     eprintln!("seed {seed} at commit {}: {violation}", commit());
-    eprintln!("again: testbench simulate --mode {mode} --seed {seed}");
+    eprintln!("to reproduce: testbench simulate --mode {mode} --seed {seed}");
 }
 
 /// Returns the commit of the working directory.

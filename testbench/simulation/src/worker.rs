@@ -81,7 +81,7 @@ pub(super) struct Worker {
     contribution: Vec<f32>,
     outcome: Option<Outcome>,
     /// Whether the outcome of the first Join was reported to the training loop.
-    has_told: bool,
+    has_reported: bool,
     pending: Option<Pending>,
 }
 
@@ -103,7 +103,7 @@ impl Worker {
             session: if has_key { session.with_key(authenticator()) } else { session },
             contribution: vec![0.0; layout.gradient_len() as usize],
             outcome: None,
-            has_told: false,
+            has_reported: false,
             pending: None,
         }
     }
@@ -139,7 +139,7 @@ impl Worker {
     }
 
     pub(super) fn begin_round(&mut self, now: Instant) {
-        self.has_told = true;
+        self.has_reported = true;
         self.session.begin_round(now);
     }
 
@@ -165,12 +165,12 @@ impl Worker {
         if let Some(outcome) = self.session.take_outcome() {
             return Some(outcome.map_or_else(Outcome::Failed, Outcome::Finished));
         }
-        let told = match self.session.join_progress() {
+        let reported = match self.session.join_progress() {
             JoinProgress::Joined => Outcome::Joined,
             JoinProgress::Refused(status, _) => Outcome::Refused(status),
             JoinProgress::Unanswered | JoinProgress::Waiting(_) => return None,
         };
-        (!std::mem::replace(&mut self.has_told, true)).then_some(told)
+        (!std::mem::replace(&mut self.has_reported, true)).then_some(reported)
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {

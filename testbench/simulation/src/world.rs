@@ -60,11 +60,12 @@ impl<'a> World<'a> {
     /// # Panics
     /// If the scenario's vector cannot be segmented or its segments cannot hold the witness.
     pub(super) fn new(scenario: &'a Scenario, seed: u64, transcript: &'a mut Transcript) -> Self {
-        let layout = VectorLayout::new(scenario.gradient_len, scenario.segment_floats).expect("a layout");
+        let layout = VectorLayout::new(scenario.gradient_len, scenario.segment_floats)
+            .expect("the scenario must have a valid layout");
         let lives = scenario.lives();
         let last = scenario.gradient_len % u32::from(scenario.segment_floats);
         let shortest = if last == 0 { u32::from(scenario.segment_floats) } else { last };
-        assert!(shortest as usize >= scenario.min_segment_floats(), "a segment of {shortest} floats");
+        assert!(shortest as usize >= scenario.min_segment_floats(), "a segment has only {shortest} floats");
         let is_damaged = scenario.link.corruption > 0.0 && scenario.link.missed_checksum > 0.0;
         // Tags detect the corruption that the checksums miss.
         let may_be_damaged = is_damaged && scenario.protection != Protection::All;
@@ -168,7 +169,10 @@ impl<'a> World<'a> {
         let behind: Vec<_> = behind.map(|node| node.index).collect();
         let jobs = |node: &SwitchNode| node.switch.iter().flat_map(Switch::jobs).collect::<Vec<_>>();
         let jobs: Vec<_> = self.switches.iter().map(jobs).collect();
-        violated(Rule::Liveness, format!("workers {behind:?} do not go on; the switches have {jobs:?}"))
+        violated(
+            Rule::Liveness,
+            format!("workers {behind:?} make no progress; the jobs of the switches are {jobs:?}"),
+        )
     }
 
     fn happen(&mut self, what: Happening) -> Result<(), Violation> {
@@ -317,7 +321,7 @@ fn switch_node(at: usize) -> Node {
 fn check_timer(node: Node, deadline: Option<Instant>, clock: Instant) -> Result<(), Violation> {
     match deadline {
         Some(deadline) if deadline < clock => {
-            violated(Rule::Timer, format!("{node:?} is at {clock:?} and still wants {deadline:?}"))
+            violated(Rule::Timer, format!("{node:?} is at {clock:?}, but its deadline is still {deadline:?}"))
         }
         _ => Ok(()),
     }

@@ -1,4 +1,5 @@
-//! Asynchronous jobs on a simulated network: exact aggregates of whole vectors, the same models, bounded staleness.
+//! Asynchronous jobs on a simulated network: aggregates of whole vectors are exact, models are identical, and staleness
+//! is bounded.
 
 use std::path::Path;
 use std::time::Duration;
@@ -33,10 +34,10 @@ fn expect<R>(outcome: Result<R, Box<Failure<Scenario>>>) -> R {
     })
 }
 
-/// Runs it, and checks what holds in any run.
+/// Runs a scenario and checks the invariants of every run.
 fn run(scenario: &Scenario, seed: u64) -> Report {
     let report = expect(asynchronous::run(scenario, seed));
-    assert!(report.aggregates > 0, "seed {seed}: nothing was summed\n{scenario:#?}");
+    assert!(report.aggregates > 0, "seed {seed}: at least one aggregate must be summed\n{scenario:#?}");
     report
 }
 
@@ -67,8 +68,8 @@ fn gradients_beyond_the_bound_are_skipped() {
     let slow = Pace { compute: FAST.compute * 40, ..FAST };
     let report = run(&Scenario { staleness_bound: 1, ..scenario(&[FAST, FAST, slow]) }, 1);
     assert!(report.workers[2].staleness.skipped() > 0);
-    assert_eq!(contributed(&report, 2), 0, "it never is in time");
-    assert!(report.workers[2].staleness.updates() > 100, "but it has the same model");
+    assert_eq!(contributed(&report, 2), 0, "the slow worker must never be in time");
+    assert!(report.workers[2].staleness.updates() > 100, "the slow worker must still apply the updates");
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn faults_never_change_a_sum() {
         let workers: Vec<_> = (0..at(&[1, 2, 3, 4, 8])).map(pace).collect();
         let threshold = [0, 0, 1, 2][seed as usize % 4];
         let staleness_bound = [0, 1, 3][seed as usize % 3];
-        // Joining alone takes long if every third packet is lost.
+        // If every third packet is lost, even the Join takes long.
         let duration = Duration::from_millis([200, 200, 200, 200, 5000][seed as usize % 5]);
         run(&Scenario { threshold, staleness_bound, faults, duration, ..scenario(&workers) }, seed);
     }
@@ -104,7 +105,7 @@ fn faults_never_change_a_sum() {
 
 #[test]
 fn who_has_missed_more_than_is_kept_goes_on_with_the_others() {
-    // The others fill an aggregate in little more than the time that a Help and its answer take.
+    // The other workers fill an aggregate in little more time than a Help and its answer take.
     let fast = Pace { compute: Duration::from_micros(6), stall: None };
     let stalling = Pace { stall: Some(Duration::from_millis(200)), ..fast };
     let faults = Faults { delay: Duration::from_micros(6), loss: 0.04, ..Faults::NONE };
@@ -119,7 +120,7 @@ fn who_has_missed_more_than_is_kept_goes_on_with_the_others() {
     assert!(missed.iter().any(|missed| *missed > 0), "{missed:?}");
 }
 
-/// Three equal workers with a lease of 50 ms, of which one is killed after 100 of 500 ms.
+/// Returns a scenario of 500 ms with three equal workers and a lease of 50 ms, in which one is killed after 100 ms.
 fn one_is_killed(return_after: Option<Duration>, new_port: bool) -> Report {
     let crash = Upset::Crash { worker: 2, return_after, new_port };
     let upsets = vec![(Duration::from_millis(100), crash)];
@@ -133,7 +134,10 @@ fn a_killed_worker_is_expelled_and_the_others_go_on() {
     assert_eq!(report.departures, departures);
     assert_eq!((departures.returns, departures.turned_away), (0, 0));
     let (others, killed) = (contributed(&report, 0), contributed(&report, 2));
-    assert!(killed > 0 && others > 4 * killed, "{others} vectors of each other worker, {killed} of that one");
+    assert!(
+        killed > 0 && others > 4 * killed,
+        "{others} vectors of the other workers, {killed} of the killed one"
+    );
 }
 
 #[test]
@@ -142,7 +146,7 @@ fn a_process_at_the_address_of_a_killed_one_takes_its_place_at_once() {
     let Departures { crashes, returns, turned_away, expelled, .. } = report.departures;
     assert_eq!((crashes, returns, turned_away, expelled), (1, 1, 0, 0));
     let (updates, others) = (report.workers[2].staleness.updates(), report.workers[0].staleness.updates());
-    assert!(updates > others / 2 && updates < others, "{updates} updates since, {others} in all");
+    assert!(updates > others / 2 && updates < others, "{updates} updates since the crash, {others} in total");
 }
 
 #[test]
@@ -159,7 +163,7 @@ fn random_scenarios_break_no_rule_and_leave_nothing_out() {
     let mut total = Totals::default();
     (0..400).for_each(|seed| total += expect(simulate(seed)));
     for (name, count) in serde_json::to_value(total).unwrap().as_object().unwrap() {
-        assert!(count.as_u64() != Some(0), "400 seeds show no {name}");
+        assert!(count.as_u64() != Some(0), "400 seeds must include {name}");
     }
 }
 
@@ -172,8 +176,8 @@ fn a_worker_that_stalls_half_of_the_time_costs_the_others_nothing() {
         let (alone, together) = (contributed(&without, worker), contributed(&with, worker));
         assert!(together + 1 >= alone, "worker {worker}: {together} vectors, {alone} without the slow one");
     }
-    assert!(with.aggregates > without.aggregates, "it contributes when it can");
-    assert_eq!(with.workers[3].missed, 0, "and catches up with what was kept for it");
+    assert!(with.aggregates > without.aggregates, "the slow worker must contribute when it can");
+    assert_eq!(with.workers[3].missed, 0, "the slow worker must catch up with the kept aggregates");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The real core and the real worker in a simulated world: every sum is exact, every job goes on.
+//! The real core and the real worker in a simulated world: every sum is exact, and every job makes progress.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn expect(outcome: Result<Report, Box<Failure>>) -> Report {
     })
 }
 
-/// Data packets that a job without loss needs: each segment once up and once down for each worker.
+/// Returns the number of data packets in a job without loss: each segment once up and once down for each worker.
 fn ideal(scenario: &Scenario) -> u64 {
     let segments = scenario.gradient_len.div_ceil(u32::from(scenario.segment_floats));
     2 * u64::from(segments) * scenario.workers as u64 * u64::from(scenario.rounds.unwrap())
@@ -53,7 +53,7 @@ fn one_percent_loss_costs_few_packets() {
     let link = LinkModel { loss: Some(Loss::Bernoulli { probability: 0.01 }), ..LinkModel::PERFECT };
     let scenario = Scenario { link, gradient_len: 20_000, rounds: Some(50), ..Scenario::perfect() };
     let overhead = expect(run(&scenario, 3)).data_packets as f64 / ideal(&scenario) as f64;
-    assert!(overhead < 1.12, "{overhead} packets for each one that is needed");
+    assert!(overhead < 1.12, "{overhead} packets sent for each one needed");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn random_scenarios_break_no_rule_and_leave_no_fault_out() {
     let counts = serde_json::to_value(total).unwrap();
     let network = counts["network"].as_object().unwrap().iter();
     for (name, count) in counts.as_object().unwrap().iter().chain(network) {
-        assert!(count.as_f64() != Some(0.0), "600 seeds show no {name}");
+        assert!(count.as_f64() != Some(0.0), "600 seeds must include {name}");
     }
 }
 
@@ -90,10 +90,11 @@ fn a_switch_that_restarts_costs_no_sum() {
     };
     let report = expect(run(&scenario, 1));
     assert_eq!((report.switch_crashes, report.resumed), (3, 3));
-    assert_eq!(report.rounds, 30 * 4, "nobody misses a round");
+    assert_eq!(report.rounds, 30 * 4, "no worker may miss a round");
 }
 
-/// Eight workers below two racks of one root, whose last racks have switches below them if there are `racks` of them.
+/// Returns a scenario with a tree of switches: `racks` is the parent of each switch below the root, and `places` the
+/// switch of each worker.
 fn tree(racks: &[usize], places: &[usize], plan: Vec<Planned>) -> Scenario {
     Scenario {
         workers: places.len(),
@@ -124,13 +125,13 @@ fn switches_of_a_tree_that_restart_cost_no_sum() {
             (0..=racks.len()).flat_map(|switch| [(switch, LinkModel::PERFECT), (switch, loss)])
         {
             for seed in 0..12 {
-                // Sometimes in the midst of a round, sometimes between two.
+                // The crash is in the middle of a round for some seeds and between two rounds for others.
                 let at = |nth: u64| Duration::from_micros(500_000 + nth * 31_000 + seed * 97);
                 let plan = (0..4).map(|nth| Planned { at: at(nth), action: crash(switch) }).collect();
                 let scenario = Scenario { link, ..tree(racks, places, plan) };
                 let report = expect(run(&scenario, seed));
                 let rounds = 200 * places.len() as u64;
-                assert_eq!(report.rounds, rounds, "switch {switch}, seed {seed}: nobody misses a round");
+                assert_eq!(report.rounds, rounds, "switch {switch}, seed {seed}: no worker may miss a round");
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Actors, replay, cells and learners in processes of their own: how learning scales with actors, and how soon each of
-//! them is back when it is killed.
+//! Actors, replay, cells and learners, each in its own process: how learning scales with the number of actors, and how
+//! soon each kind of process recovers after it is killed.
 
 pub mod recovery;
 pub mod scaling;

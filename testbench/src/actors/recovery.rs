@@ -1,4 +1,4 @@
-//! How soon each process of a run does again what it is for, after a SIGKILL.
+//! Time from a SIGKILL until each kind of process does its work again.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -15,23 +15,23 @@ use iswitch_harness::binaries;
 use iswitch_harness::process::{self, Process};
 use iswitch_harness::{scratch, wait};
 
-/// A kind of process.
+/// Kind of process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 #[strum(serialize_all = "lowercase")]
 pub enum Kind {
-    /// Back when it has stored items.
+    /// Recovered when actors have stored items.
     #[strum(to_string = "process of actors")]
     Actors,
-    /// Back when it says which policy is the latest.
+    /// Recovered when the cell reports the latest policy.
     Cell,
-    /// Back when it has restored its items and answers.
+    /// Recovered when the shard has restored its items and answers.
     Shard,
-    /// Back when it has published a newer policy than before.
+    /// Recovered when the learner has published a newer policy than before.
     Learner,
 }
 
 impl Kind {
-    /// The subcommand that it is.
+    /// Returns the subcommand of `iswitch` that the process runs.
     fn subcommand(self) -> &'static str {
         match self {
             Self::Actors => "actors",
@@ -42,23 +42,23 @@ impl Kind {
     }
 }
 
-/// Longer than anything here takes on any machine.
+/// Timeout that is longer than any step takes on any machine.
 const HANGS: Duration = Duration::from_secs(120);
-/// Between two kills.
+/// Pause between two kills.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Times in which each kind was back, in milliseconds.
+/// Recovery times of each kind of process, in milliseconds.
 #[derive(Clone, Debug)]
 pub struct Table {
     standings: Standings<Kind, f64>,
     malformed: u64,
 }
 
-/// Kills a process of each kind in turns, in one training of DQN on `CartPole-v1` that has no end, with a shard whose
-/// items survive the end of its process.
+/// Kills one process of each kind in turn, during one endless training of DQN on `CartPole-v1`, with a shard whose
+/// items survive a restart of its process.
 ///
 /// # Panics
-/// If one does not come back, or an item was not what an actor had inserted.
+/// If a process does not recover, or if an item differs from what an actor inserted.
 pub fn measure(kills: usize, progress: &Progress) -> Table {
     let directory = scratch::directory();
     let mut command = process::command(binaries::iswitch());
@@ -70,17 +70,17 @@ pub fn measure(kills: usize, progress: &Progress) -> Table {
     let standings = Contest::new(Kind::iter(), kills).hold(progress, |kind, turn| {
         std::thread::sleep(PAUSE);
         let time_ms = run.kill(*kind).as_secs_f64() * 1e3;
-        turn.report(format!("back after {time_ms:.0} ms"));
+        turn.report(format!("recovered after {time_ms:.0} ms"));
         time_ms
     });
     let finished = parent.stop(Signal::TERM, HANGS);
     let result: Value = serde_json::from_str(&finished.stdout).expect(&finished.stdout);
-    let malformed = result["replay"]["malformed"].as_u64().expect("a number");
+    let malformed = result["replay"]["malformed"].as_u64().expect("`malformed` must be a number");
     assert_eq!(malformed, 0, "{result}");
     Table { standings, malformed }
 }
 
-/// The processes of a run, and what asks them.
+/// Processes of a run, and clients to query them.
 struct Run {
     parent: u32,
     cell: Endpoint,
@@ -89,7 +89,7 @@ struct Run {
 }
 
 impl Run {
-    /// As soon as all are there.
+    /// Waits until all processes have started, and finds their addresses.
     fn find(parent: &Process) -> Self {
         let argument = |kind: Kind, name: &str| {
             wait("all processes", || {
@@ -98,22 +98,24 @@ impl Run {
                 line.get(at + 1).cloned()
             })
         };
-        let endpoint = |address: String| address.parse::<Endpoint>().expect("an address");
+        let endpoint =
+            |address: String| address.parse::<Endpoint>().expect("the argument must be an address");
         let learner = endpoint(argument(Kind::Cell, "--upstream"));
         let shard = format!("http://{}", argument(Kind::Shard, "--listen"));
-        let name = "policy".parse().expect("a name");
+        let name = "policy".parse().expect("`policy` must be a valid name");
         let options = ClientOptions::default();
         let wait = Duration::from_millis(1);
         let config = ClientConfig { wait, patience: wait, ..ClientConfig::new([shard]) };
         Self {
             parent: parent.id(),
             cell: endpoint(argument(Kind::Cell, "--listen")),
-            learner: BlockingModelClient::new(name, &[learner], options).expect("a client"),
-            shard: ReplayClient::new(config).expect("a client"),
+            learner: BlockingModelClient::new(name, &[learner], options)
+                .expect("the model client must be created"),
+            shard: ReplayClient::new(config).expect("the replay client must be created"),
         }
     }
 
-    /// Items that the shard has, and that were ever inserted.
+    /// Returns the number of items that the shard stores, and the number of items ever inserted.
     fn items(&self) -> Option<(u64, u64)> {
         let described = self.shard.describe().pop()?.ok()?;
         let table = described.tables.into_iter().find(|table| table.name == "experience")?;
@@ -124,7 +126,7 @@ impl Run {
         Some(self.learner.latest().ok()?.version)
     }
 
-    /// Kills one; how long it takes until another does what it did.
+    /// Kills a process, and returns the time until its successor does the same work.
     fn kill(&mut self, kind: Kind) -> Duration {
         let ids = |run: &Self| -> BTreeSet<u32> {
             children(run.parent, kind).into_iter().map(|(id, _)| id).collect()
@@ -133,27 +135,29 @@ impl Run {
         let (size, _) = wait("a shard", || self.items());
         let version = self.latest();
         let began = Instant::now();
-        let victim = *before.first().expect("one");
-        let victim = Pid::from_raw(i32::try_from(victim).expect("a process")).expect("a process");
-        kill_process(victim, Signal::KILL).expect("the process is ours");
+        let victim = *before.first().expect("one process must exist");
+        let victim =
+            Pid::from_raw(i32::try_from(victim).expect("an id fits into i32")).expect("an id is positive");
+        kill_process(victim, Signal::KILL).expect("the process must accept the signal");
         wait("another process", || Some(ids(self)).filter(|now| now.len() == 1 && *now != before));
         match kind {
             Kind::Actors => {
-                // What the dead one had on its way is there by now.
+                // By now, the shard has received what the killed process had in flight.
                 let (_, inserts) = wait("a shard", || self.items());
                 wait("more items", || self.items().filter(|(_, now)| *now > inserts));
             }
             Kind::Cell => {
-                let name = "policy".parse().expect("a name");
+                let name = "policy".parse().expect("`policy` must be a valid name");
                 let options = ClientOptions::default();
                 let cell = std::slice::from_ref(&self.cell);
-                let mut client = BlockingModelClient::new(name, cell, options).expect("a client");
+                let mut client =
+                    BlockingModelClient::new(name, cell, options).expect("the client must be created");
                 wait("the cell", || client.latest().ok());
             }
             Kind::Shard => {
-                // Those that were acknowledged, up to the capacity, and more that came meanwhile.
+                // The acknowledged items, up to the capacity, and items that arrived since.
                 let (restored, _) = wait("the shard", || self.items());
-                assert!(restored >= size, "{restored} of {size} items");
+                assert!(restored >= size, "only {restored} of {size} items were restored");
             }
             Kind::Learner => _ = wait("a newer policy", || self.latest().filter(|now| Some(*now) > version)),
         }
@@ -165,7 +169,7 @@ fn wait<T>(what: &str, find: impl FnMut() -> Option<T>) -> T {
     wait::until_some(what, HANGS, find)
 }
 
-/// Processes of a kind that `parent` has started, and their command lines.
+/// Returns the processes of a kind that `parent` has started, with their command lines.
 fn children(parent: u32, kind: Kind) -> Vec<(u32, Vec<String>)> {
     let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
     let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
@@ -181,17 +185,17 @@ fn children(parent: u32, kind: Kind) -> Vec<(u32, Vec<String>)> {
 }
 
 impl Table {
-    /// For people, as Markdown.
+    /// Returns the table as Markdown.
     pub fn text(&self) -> String {
         let mut rows = Markdown::new(["killed", "times", "back after, ms"]);
         for row in &self.standings.rows {
             let back_ms = row.spread(|time_ms| *time_ms).text(0);
             rows.row([row.contender.to_string(), row.runs.len().to_string(), back_ms]);
         }
-        format!("{}\nItems that were not what an actor had inserted: {}\n", rows.text(), self.malformed)
+        format!("{}\nItems that differ from what an actor inserted: {}\n", rows.text(), self.malformed)
     }
 
-    /// For programs.
+    /// Returns the table as JSON.
     pub fn json(&self) -> Value {
         let row = |row: &Row<Kind, f64>| {
             let times_ms = row.spread(|time_ms| *time_ms).json();

@@ -1,5 +1,5 @@
-//! Training time with growing numbers of actors, each of which acts in real time: until the learner's core is busy all
-//! the time, twice the actors take half the time.
+//! Training time for growing numbers of actors, each of which acts in real time. Twice the actors take half the time,
+//! until the learner's core is always busy.
 
 use std::fmt::{self, Write as _};
 
@@ -10,7 +10,7 @@ use super::site::{Outcome, Run};
 use crate::contest::{Contest, Markdown, Progress, Row, Standings};
 use iswitch_harness::scratch;
 
-/// Head of the lines that [`Table::csv`] gives.
+/// Header of the lines that [`Table::csv`] returns.
 pub const CSV_HEAD: &str = "actors,turn,seconds,gradients_per_s,busy,last_return\n";
 
 /// Outcomes for each number of actors.
@@ -20,7 +20,7 @@ pub struct Table {
     standings: Standings<Actors, Outcome>,
 }
 
-/// A number of actors.
+/// Number of actors, as a contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Actors(usize);
 
@@ -30,7 +30,7 @@ impl fmt::Display for Actors {
     }
 }
 
-/// Runs it with each number of actors in turns, each turn with a seed of its own.
+/// Trains with each number of actors in turn; each turn has its own seed.
 ///
 /// # Panics
 /// If a process fails.
@@ -47,7 +47,7 @@ pub fn measure(run: &Run, actors: &[usize], turns: usize, progress: &Progress) -
 }
 
 impl Table {
-    /// For people, as Markdown.
+    /// Returns the table as Markdown.
     pub fn text(&self) -> String {
         let Run { env, steps, rate, .. } = &self.run;
         let mut rows = Markdown::new([
@@ -69,7 +69,7 @@ impl Table {
         format!("### DQN on {env}, {steps} steps, each actor {rate} a second\n\n{}", rows.text())
     }
 
-    /// For programs.
+    /// Returns the table as JSON.
     pub fn json(&self) -> Value {
         let row = |row: &Row<Actors, Outcome>| {
             json!({
@@ -84,7 +84,7 @@ impl Table {
         json!({ "env": env, "steps": steps, "steps_per_second": rate, "rows": rows })
     }
 
-    /// One line for each run, below [`CSV_HEAD`].
+    /// Returns one line for each run, to follow [`CSV_HEAD`].
     pub fn csv(&self) -> String {
         let mut text = String::new();
         for Row { contender: Actors(actors), runs } in &self.standings.rows {
@@ -100,7 +100,7 @@ impl Table {
         text
     }
 
-    /// Gradients a second over the number of actors, as SVG.
+    /// Returns a figure of the gradients per second by number of actors, as SVG.
     pub fn figure(&self) -> String {
         let rate = |row: &Row<Actors, Outcome>| row.spread(Outcome::gradients_per_s);
         let point = |row: &Row<Actors, Outcome>| (row.contender.0 as f64, rate(row).median);
@@ -110,7 +110,7 @@ impl Table {
             spreads: rows().map(|row| rate(row).ends()).collect(),
             ..Line::new("measured", Paint::BLUE, rows().map(point).collect())
         };
-        // What the fewest actors come to, times as many.
+        // Rate of the smallest number of actors, scaled in proportion to the number of actors.
         let proportional = rows().next().map(|first| {
             let (actors, rate) = point(first);
             let points = rows().map(|row| (row.contender.0 as f64, rate * row.contender.0 as f64 / actors));

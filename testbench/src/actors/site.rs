@@ -1,4 +1,4 @@
-//! The processes of a run on this machine: the learner on one core, all others on another.
+//! Processes of a run on this machine: the learner on one core, all others on another.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,48 +9,48 @@ use iswitch_harness::binaries;
 use iswitch_harness::ports::free_ports;
 use iswitch_harness::process::{self, Process, Signal};
 
-/// How long what is started and ended may take.
+/// Time within which a process must start or end.
 const SOON: Duration = Duration::from_secs(30);
 
-/// What one run is.
+/// Parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Environment.
+    /// Name of the environment.
     pub env: String,
-    /// Environment steps.
+    /// Number of environment steps.
     pub steps: u64,
     /// Steps a second that each actor's environment takes.
     pub rate: f64,
-    /// Actors.
+    /// Number of actors.
     pub actors: usize,
-    /// Of everything random.
+    /// Seed of the random number generators.
     pub seed: u64,
-    /// More arguments of the learner.
+    /// Additional arguments of the learner.
     pub learner: Vec<String>,
 }
 
-/// What it came to.
+/// Results of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// From the learner's start to the end of its training.
+    /// Seconds from the learner's start to the end of its training.
     pub seconds: f64,
-    /// Gradients.
+    /// Number of gradients.
     pub iterations: f64,
-    /// Of those seconds, waiting for experience.
+    /// Seconds of these that the learner waited for experience.
     pub waited_s: f64,
-    /// Of those, before the first gradient.
+    /// Seconds of these before the first gradient.
     pub waited_first_s: f64,
     /// Mean return of the last 100 episodes.
     pub last_return: f64,
 }
 
 impl Outcome {
-    /// Gradients a second, since the first.
+    /// Returns the gradients per second, from the first gradient on.
     pub fn gradients_per_s(&self) -> f64 {
         self.iterations / self.learned_s()
     }
 
-    /// Share of the time since the first gradient in which the learner had something to do.
+    /// Returns the fraction of the time since the first gradient in which the learner had work to do.
     pub fn busy(&self) -> f64 {
         1.0 - (self.waited_s - self.waited_first_s) / self.learned_s()
     }
@@ -60,11 +60,11 @@ impl Outcome {
     }
 }
 
-/// Actors of one process.
+/// Number of actors in one process.
 const PER_PROCESS: usize = 64;
 
 impl Run {
-    /// Runs it; its files lie in `directory` then.
+    /// Runs the processes, and leaves their files in `directory`.
     ///
     /// # Panics
     /// If a process fails.
@@ -94,12 +94,12 @@ impl Run {
             arguments.extend(["--first", &first, "--actors", &count]);
             services.push(spawn(1, "actors", &arguments));
         }
-        // Slower than real time it never is by more than this.
+        // A run is never slower than real time by more than this.
         let patience = Duration::from_secs_f64(self.steps as f64 / self.rate) + 20 * SOON;
         let printed = learner.wait_success(patience);
         let result: Value = serde_json::from_str(&printed).expect(&printed);
         for service in services {
-            // Actors have ended by themselves.
+            // The actors have ended on their own.
             let _ = service.stop(Signal::TERM, SOON);
         }
         let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);

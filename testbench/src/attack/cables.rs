@@ -1,4 +1,4 @@
-//! Workers that are reached in two ways, or in another way than before.
+//! Attacks that reach a worker over two cables, or over a different MAC address than before.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -9,9 +9,9 @@ use super::{Effort, Verdict};
 use crate::storm::Storm;
 use iswitch_harness::netns::{Namespace, SWITCH_ADDRESS, WORKER_INTERFACE};
 
-/// Frames that wait to be copied.
+/// Maximum number of frames that wait to be copied.
 const COPIES_MAX: usize = 4096;
-/// Moves of a worker to another MAC address.
+/// Number of times that a worker moves to another MAC address.
 const MOVES: u8 = 3;
 
 pub(super) fn second_cable(effort: &Effort) -> Verdict {
@@ -23,7 +23,7 @@ pub(super) fn second_cable(effort: &Effort) -> Verdict {
         std::thread::scope(|scope| {
             let copier = scope.spawn(move || attacker.enter(move || copy_to(&copies)));
             worker.enter(move || copy_from(is_over, &frames));
-            copier.join().expect("the copier does not panic")
+            copier.join().expect("the copier must not panic")
         })
     };
     let (rounds, copied) = beside(copy, || undisturbed(site.workers(&daemon, ""), effort));
@@ -36,18 +36,18 @@ pub(super) fn second_cable(effort: &Effort) -> Verdict {
     }
 }
 
-/// Frames that the worker of this namespace sends to the switch.
+/// Sends the frames that the worker of this namespace sends to the switch into a channel.
 fn copy_from(is_over: &AtomicBool, frames: &SyncSender<Vec<u8>>) {
     watch(is_over, |frame| {
         if is_for_switch(frame) {
-            // A copy that comes too late is none.
+            // If the queue is full, the frame is not copied, because a late copy would not test anything.
             let _ = frames.try_send(frame.to_vec());
         }
     });
 }
 
 fn copy_to(copies: &Receiver<Vec<u8>>) -> u64 {
-    let mut sender = Storm::open(1).expect("the attacker's interface");
+    let mut sender = Storm::open(1).expect("the attacker's interface must open");
     copies.iter().map(|frame| u64::from(sender.send_frame(&frame).is_ok())).sum()
 }
 
@@ -67,6 +67,6 @@ pub(super) fn other_mac(effort: &Effort) -> Verdict {
 
 fn move_to(worker: &Namespace, number: u8) {
     worker.ip(&format!("link set {WORKER_INTERFACE} address 02:00:00:00:01:{number:02x}\n"));
-    // As a bond does after a fail-over: the bridge learns where the address is.
+    // A bond does the same after a fail-over: the bridge learns the port of the address.
     worker.run(["ping", "-q", "-c", "1", "-w", "5", &SWITCH_ADDRESS.to_string()]);
 }

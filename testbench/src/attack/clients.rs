@@ -1,4 +1,4 @@
-//! Clients of a daemon that keep their connections and say nothing.
+//! Clients of a daemon that keep their connections open without completing a request.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,9 +10,9 @@ use super::{Effort, Verdict};
 use iswitch_harness::netns::SWITCH_ADDRESS;
 
 const METRICS_PORT: u16 = 7790;
-/// More connections of each kind than a daemon serves.
+/// Number of connections of each kind; more than a daemon serves.
 const CONNECTIONS: usize = 400;
-/// How long a client waits for an answer, once the silent ones are gone.
+/// Time that a client waits for an answer after the silent clients have gone.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) fn silent(effort: &Effort) -> Verdict {
@@ -24,7 +24,7 @@ pub(super) fn silent(effort: &Effort) -> Verdict {
     let silent = site.attacker().enter(|| {
         let mut silent = Vec::new();
         for _ in 0..CONNECTIONS {
-            // One that is refused is as good.
+            // A refused connection serves the purpose as well.
             if let Ok(mut stream) = TcpStream::connect_timeout(&metrics, Duration::from_millis(100)) {
                 let _ = stream.write_all(b"GET /met");
                 silent.push(stream);
@@ -37,7 +37,7 @@ pub(super) fn silent(effort: &Effort) -> Verdict {
     let open = (silent.len(), questions.len());
     drop((silent, questions));
     let answered = site.attacker().enter(|| wait_for_page(metrics));
-    // Panics if there is no answer.
+    // Panics if the daemon does not answer.
     daemon.counters();
     daemon.stop();
     answered.map(|()| format!("{} and {} silent connections beside {rounds} rounds", open.0, open.1))
@@ -58,7 +58,7 @@ fn wait_for_page(address: SocketAddr) -> Result<(), String> {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    Err("metrics are not served any more".to_owned())
+    Err("metrics are no longer served".to_owned())
 }
 
 fn page(address: SocketAddr) -> std::io::Result<String> {

@@ -1,4 +1,4 @@
-//! Packets whose senders are not who they say.
+//! Packets with forged senders.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,23 +20,24 @@ use crate::neighbour::member::{ALL, first};
 use crate::storm::{SENDER_MAC, Storm, frame};
 use iswitch_harness::cluster::{Daemon, PortKind};
 
-/// UDP port of forged senders.
+/// UDP port of the forged senders.
 const PORT: u16 = 5000;
-/// Each kind of packet as often as a switch may answer a stranger, and more.
+/// Number of packets of each kind; exceeds the number of answers that a switch gives to a non-member.
 const REPEATS: usize = 50;
-/// Time between packets: the switch limits strangers, and silence would hide an answer that is too long.
+/// Pause between packets. The switch limits its answers to non-members, and a missing answer would hide one that is too
+/// long.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Time after which no answer comes any more.
+/// Time after which no further answer arrives.
 const QUIET: Duration = Duration::from_millis(100);
 const FULL_SEGMENT_FLOATS: usize = 366;
-/// Floats of the data packets.
+/// Numbers of floats in the data packets.
 const DATA_FLOATS: [usize; 3] = [1, 27, FULL_SEGMENT_FLOATS];
 const CONTROL_KINDS: usize = 15;
 const KINDS: usize = CONTROL_KINDS + DATA_FLOATS.len();
-/// The longest payload of random bytes.
+/// Maximum length of a payload of random bytes.
 const MAX_RANDOM_LEN: usize = 1472;
 
-/// A packet without addresses.
+/// Packet without addresses.
 struct Packet {
     what: String,
     class: Class,
@@ -58,7 +59,7 @@ fn control(job: u32, request: u32, body: ControlBody<'_>) -> Packet {
 
 fn data(round: Round, index: u32, floats: usize) -> Packet {
     let mut payload = vec![0; SEG_LEN_BYTES + FLOAT_LEN_BYTES * floats];
-    let index = SegmentIndex::new(index).expect("an index of 24 bits");
+    let index = SegmentIndex::new(index).expect("the index must fit into 24 bits");
     emit_seg(&mut payload, Seg { index, round, contributions: 1 });
     Packet { what: format!("{floats} floats"), class: Class::Data, payload }
 }
@@ -71,7 +72,7 @@ fn ack() -> AckRepr<'static> {
     AckRepr { boot: 1, ..AckRepr::bare(Action::Help, Status::UnknownMember) }
 }
 
-/// What control packets can say.
+/// Returns one body of each kind of control packet.
 fn bodies(round: Round) -> [ControlBody<'static>; CONTROL_KINDS] {
     let range = first(round, MAX_RANGE_SEGMENTS);
     let set = SegmentSetRepr::of(range, &ALL);
@@ -105,7 +106,7 @@ fn bodies(round: Round) -> [ControlBody<'static>; CONTROL_KINDS] {
     ]
 }
 
-/// A packet of the kind of that number, of all [`KINDS`]; those of [`CONTROL_KINDS`] come first.
+/// Returns a packet of kind `number`, below [`KINDS`]. The first [`CONTROL_KINDS`] kinds are control packets.
 fn of_kind(number: usize, job: u32, round: Round) -> Packet {
     match number.checked_sub(CONTROL_KINDS) {
         None => control(job, 1, bodies(round)[number]),
@@ -113,27 +114,27 @@ fn of_kind(number: usize, job: u32, round: Round) -> Packet {
     }
 }
 
-/// One packet of each kind.
+/// Returns one packet of each kind.
 fn kinds(job: u32, round: Round) -> impl Iterator<Item = Packet> {
     (0..KINDS).map(move |number| of_kind(number, job, round))
 }
 
-/// Sends frames from the attacker's port.
+/// Sends frames from the attacker's port of the switch.
 fn send(site: &Site, frames: &[Vec<u8>], pause: Duration) {
     site.attacker().enter(|| {
-        let mut sender = Storm::open(1).expect("the attacker's interface");
+        let mut sender = Storm::open(1).expect("the attacker's interface must open");
         for frame in frames {
-            sender.send_frame(frame).expect("it can be sent");
+            sender.send_frame(frame).expect("the frame must be sent");
             std::thread::sleep(pause);
         }
     });
 }
 
-/// Bytes of the answers that reach a host for packets in its name, for each byte of those packets.
+/// Sends packets in the name of a host, and returns the bytes of the answers that reach it per byte of those packets.
 fn amplification(site: &Site, victim: &Host<'_>, packet: &Packet) -> f64 {
     let frames = vec![packet.from(victim.mac, SocketAddrV4::new(victim.address, PORT)); REPEATS];
     let sent: usize = frames.iter().map(Vec::len).sum();
-    // A raw port answers where a packet came from: behind a cable with several hosts the victim is there.
+    // A raw port answers to where a packet came from. If a cable leads to several hosts, the victim may be there.
     let (((), at_attacker), at_victim) = recorded(victim.namespace, || {
         recorded(site.attacker(), || {
             send(site, &frames, PAUSE);
@@ -154,7 +155,7 @@ pub(super) fn reflection(effort: &Effort) -> Verdict {
         } else {
             (site.daemon_on(kind, &[]), String::new())
         };
-        // A job whose results could be asked for.
+        // A job whose results can be requested.
         let workers = site.workers(&daemon, &arguments);
         let round = daemon.jobs()[0]["round"].as_u64().unwrap_or_default();
         let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
@@ -163,7 +164,9 @@ pub(super) fn reflection(effort: &Effort) -> Verdict {
             let ratio = amplification(&site, &victim, &packet);
             if ratio > 1.0 {
                 let what = packet.what;
-                return Err(format!("{what}, {kind:?} ports, with a key: {with_key}: x{ratio:.2}"));
+                return Err(format!(
+                    "{what}, {kind:?} ports, with a key: {with_key}: amplification x{ratio:.2}"
+                ));
             }
             if ratio > worst.0 {
                 worst = (ratio, packet.what);
@@ -178,19 +181,19 @@ pub(super) fn reflection(effort: &Effort) -> Verdict {
     Ok(format!("at most x{:.2}, for {}", worst.0, worst.1))
 }
 
-/// Answers of the switch to control packets so far.
+/// Returns the number of the switch's control packets so far.
 fn answers(daemon: &Daemon) -> u64 {
     daemon.traffic("control_sent")
 }
 
-/// Sends frames to a switch without members, and expects that it answers none.
+/// Sends frames to a switch without members, and expects that the switch answers none of them.
 fn expect_silence(site: &Site, frames: &[Vec<u8>]) -> Verdict {
     let daemon = site.daemon(&[]);
     let begin = answers(&daemon);
     send(site, frames, PAUSE);
     std::thread::sleep(QUIET);
     let answered = answers(&daemon) - begin;
-    // It is not silent for another reason: this panics if the switch does not answer at all.
+    // The switch is not silent for another reason: this panics if the switch does not answer a valid Join.
     let host = SocketAddrV4::new(site.bystander().address, PORT);
     send(site, &[control(1, 1, ControlBody::Join(join())).from(SENDER_MAC, host)], PAUSE);
     daemon.wait_for_more("control_sent", begin + answered);
@@ -235,14 +238,14 @@ pub(super) fn acks(effort: &Effort) -> Verdict {
     expect_silence(&site, &frames)
 }
 
-/// Where the members of the only job are, as the operator sees it.
+/// Returns the addresses of the members of the only job, as an operator sees them.
 fn members(daemon: &Daemon) -> Vec<SocketAddrV4> {
     let jobs = daemon.jobs();
     let members = jobs[0]["members"].as_array().cloned().unwrap_or_default();
     members.iter().filter_map(|member| member["address"].as_str()?.parse().ok()).collect()
 }
 
-/// Lets workers with the key sum while the attacker sends what `forge` makes in the name of one of them.
+/// Lets workers with the key aggregate while the attacker sends the packets of `forge` in the name of a random member.
 fn against_members(
     site: &Site,
     effort: &Effort,
@@ -258,14 +261,17 @@ fn against_members(
     let hosts: Vec<_> = (0..WORKERS).map(|worker| site.host(worker)).collect();
     let attack = |is_over: &AtomicBool| {
         site.attacker().enter(|| {
-            let mut sender = Storm::open(1).expect("the attacker's interface");
+            let mut sender = Storm::open(1).expect("the interface must open");
             let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
             let mut sent = 0_u64;
             while !is_over.load(Ordering::Relaxed) {
                 let member = members[random.random_range(0..WORKERS)];
-                let host = hosts.iter().find(|host| host.address == *member.ip()).expect("a worker");
+                let host = hosts
+                    .iter()
+                    .find(|host| host.address == *member.ip())
+                    .expect("a member must be a worker");
                 let frame = forge(&mut random).from(host.mac, member);
-                sender.send_frame(&frame).expect("it can be sent");
+                sender.send_frame(&frame).expect("the frame must be sent");
                 sent += 1;
             }
             sent

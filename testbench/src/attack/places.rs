@@ -1,4 +1,4 @@
-//! Jobs without a key that want everything.
+//! Jobs without a key that try to take all capacity of the switch.
 
 use std::net::SocketAddrV4;
 
@@ -8,21 +8,21 @@ use super::site::{Site, undisturbed};
 use super::{Effort, Verdict};
 use crate::neighbour::member::Member;
 
-/// More jobs than a switch has places for.
+/// Number of jobs; more than a switch admits.
 const JOBS: u32 = 200;
-/// Jobs of the attacker, beyond that of the workers.
+/// First job of the attacker; the following ones have higher numbers than the workers' job.
 const FIRST_JOB: u32 = 1000;
-/// Floats of a job that takes much memory; the next one half as many, and so on.
+/// Floats of the attacker's first job. When a job is refused, the next one has half as many.
 const FLOATS: u32 = 1 << 28;
-/// Long segments take memory for sums.
+/// Long segments use memory for sums.
 const LONG_SEGMENT_FLOATS: u16 = 366;
-/// Short ones take memory for the state of segments.
+/// Short segments use memory for the state of segments.
 const SHORT_SEGMENT_FLOATS: u16 = 1;
 
-/// Lets members of other jobs join until the switch refuses, then workers with the key sum.
+/// Lets members of other jobs join until the switch refuses them, and then lets workers with the key aggregate.
 fn beside(effort: &Effort, take: impl Fn(SocketAddrV4) -> Result<Vec<Member>, String> + Sync) -> Verdict {
     let site = Site::new();
-    // One address stands for as many as it takes.
+    // One address stands for as many addresses as the attack needs.
     let arguments = [&site.key_arguments()[..], &["--max-jobs-per-source", "64"]].concat();
     let daemon = site.daemon(&arguments);
     let switch = daemon.address();
@@ -57,7 +57,7 @@ pub(super) fn hoarder(effort: &Effort) -> Verdict {
     Ok(format!("{long}; with the shortest segments, {short}"))
 }
 
-/// Lets jobs with such segments join, each as large as the switch admits, down to a single segment.
+/// Adds jobs with segments of this length, each as large as the switch admits, down to a single segment.
 fn hoard(switch: SocketAddrV4, segment_floats: u16) -> Result<Vec<Member>, String> {
     let mut members = Vec::new();
     let mut floats = FLOATS;

@@ -1,4 +1,4 @@
-//! Packets that were right once.
+//! Replayed packets, which were valid when they were recorded.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,8 +8,8 @@ use super::{Effort, Verdict};
 use crate::storm::Storm;
 use iswitch_harness::netns::{Namespace, Star, WORKER_INTERFACE};
 
-/// Records what one worker sends, or receives, while a job sums, and plays it while the same job sums on and while the
-/// next one does.
+/// Records what one worker sends or receives while a job aggregates, and replays it to the same job later and to the
+/// next job.
 fn replay(effort: &Effort, are_results: bool) -> Verdict {
     let site = Site::new();
     let daemon = site.daemon_with_key();
@@ -22,9 +22,9 @@ fn replay(effort: &Effort, are_results: bool) -> Verdict {
     });
     frames.retain(|frame| is_answer(frame) == are_results && is_of(frame, &victim, are_results));
     if frames.is_empty() {
-        return Err("nothing was recorded".to_owned());
+        return Err("no frame was recorded".to_owned());
     }
-    // A port of the switch leads to the worker.
+    // Results are replayed from the switch's end of the cable to the worker.
     let from = if are_results {
         Cable { namespace: &site.star.switch, interface: Star::port(0) }
     } else {
@@ -34,10 +34,10 @@ fn replay(effort: &Effort, are_results: bool) -> Verdict {
     let second = site.workers(&daemon, &options);
     let later = play(&from, &frames, || undisturbed(second, effort))?;
     daemon.stop();
-    Ok(format!("{} packets again and again beside {} rounds", frames.len(), rounds + later))
+    Ok(format!("{} packets replayed repeatedly beside {} rounds", frames.len(), rounds + later))
 }
 
-/// Where frames are sent.
+/// Interface from which frames are sent.
 struct Cable<'a> {
     namespace: &'a Namespace,
     interface: String,
@@ -47,16 +47,16 @@ fn is_of(frame: &[u8], host: &Host<'_>, is_receiver: bool) -> bool {
     frame.get(if is_receiver { 0..6 } else { 6..12 }) == Some(&host.mac[..])
 }
 
-/// Sends frames over and over while `act` runs.
+/// Sends the frames repeatedly while `act` runs.
 fn play<T>(from: &Cable<'_>, frames: &[Vec<u8>], act: impl FnOnce() -> T) -> T {
     let replay = |is_over: &AtomicBool| {
         from.namespace.enter(|| {
-            let mut sender = Storm::open_on(&from.interface, 1).expect("an interface");
+            let mut sender = Storm::open_on(&from.interface, 1).expect("the interface must open");
             for frame in frames.iter().cycle() {
                 if is_over.load(Ordering::Relaxed) {
                     return;
                 }
-                sender.send_frame(frame).expect("it can be sent");
+                sender.send_frame(frame).expect("the frame must be sent");
             }
         });
     };

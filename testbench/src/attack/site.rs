@@ -1,4 +1,4 @@
-//! Where attacks happen: workers that sum, a host that does nothing, and an attacker, around one switch.
+//! Site of the attacks: workers that aggregate, a host that does nothing, and an attacker, around one switch.
 
 use std::path::PathBuf;
 use std::thread::sleep;
@@ -12,18 +12,18 @@ use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON, keygen};
 use iswitch_harness::netns::{Namespace, Star, StarOptions, WORKER_INTERFACE};
 use iswitch_harness::scratch;
 
-/// Job of the workers that sum.
+/// Job of the workers.
 pub(super) const JOB: u32 = 77;
-/// Workers that sum.
+/// Number of workers.
 pub(super) const WORKERS: usize = 2;
 const BYSTANDER: usize = WORKERS;
 const ATTACKER: usize = WORKERS + 1;
 /// Namespaces around a switch, and a key.
 pub(super) struct Site {
     pub(super) star: Star,
-    /// The file with the key.
+    /// File with the key.
     key: PathBuf,
-    /// The key of the workers' job, for the daemon.
+    /// Value of the daemon's `--key-file` option for the workers' job.
     key_of_job: String,
     _directory: TempDir,
 }
@@ -31,7 +31,7 @@ pub(super) struct Site {
 impl Site {
     pub(super) fn new() -> Self {
         let star = Star::new(StarOptions { workers: ATTACKER + 1, ..StarOptions::default() });
-        // Recorded frames are sent again: neither end of a cable may make super-frames, which are longer than the MTU.
+        // Recorded frames are sent again: neither end of a cable may produce super-frames, which exceed the MTU.
         for (number, worker) in star.workers.iter().enumerate() {
             turn_offloads_off(worker, WORKER_INTERFACE);
             turn_offloads_off(&star.switch, &Star::port(number));
@@ -42,28 +42,28 @@ impl Site {
         Self { star, key, key_of_job, _directory: directory }
     }
 
-    /// The daemon on all ports of the switch.
+    /// Starts the daemon on all ports of the switch.
     pub(super) fn daemon(&self, arguments: &[&str]) -> Daemon {
         self.daemon_on(PortKind::Raw, arguments)
     }
 
-    /// The daemon on ports of that kind.
+    /// Starts the daemon on ports of a kind.
     pub(super) fn daemon_on(&self, kind: PortKind, arguments: &[&str]) -> Daemon {
         Daemon::in_star(&self.star, kind, arguments)
     }
 
-    /// The daemon with a key for the job of the workers.
+    /// Starts the daemon with a key for the workers' job.
     pub(super) fn daemon_with_key(&self) -> Daemon {
         self.daemon(&self.key_arguments())
     }
 
-    /// Arguments of a daemon with the key.
+    /// Returns the arguments of a daemon with the key.
     pub(super) fn key_arguments(&self) -> [&str; 2] {
         ["--key-file", &self.key_of_job]
     }
 
-    /// Starts the workers and waits until they sum. They sum until [`undisturbed`] ends them, however slow the machine
-    /// is.
+    /// Starts the workers and waits until they aggregate. They continue until [`undisturbed`] ends them, even on a slow
+    /// machine.
     pub(super) fn workers(&self, daemon: &Daemon, arguments: &str) -> Group {
         let arguments = format!("--job {JOB} --rounds 100000000 --no-offload {arguments}");
         let workers = Group::of(&self.star.workers[..WORKERS], daemon.address(), &arguments);
@@ -71,12 +71,12 @@ impl Site {
         workers
     }
 
-    /// Arguments of workers with the key.
+    /// Returns the arguments of workers with the key.
     pub(super) fn keyed(&self) -> String {
         format!("--key-file {}", self.key.display())
     }
 
-    /// A host that has never sent a packet to the switch.
+    /// Returns a host that has never sent a packet to the switch.
     pub(super) fn bystander(&self) -> Host<'_> {
         self.host(BYSTANDER)
     }
@@ -85,14 +85,14 @@ impl Site {
         &self.star.workers[ATTACKER]
     }
 
-    /// A worker's namespace, address and MAC address.
+    /// Returns the namespace, the address and the MAC address of a worker.
     pub(super) fn host(&self, worker: usize) -> Host<'_> {
         let namespace = &self.star.workers[worker];
         Host { namespace, address: Star::worker_address(worker), mac: mac(namespace) }
     }
 }
 
-/// One end of a cable.
+/// Host at one end of a cable.
 pub(super) struct Host<'a> {
     pub(super) namespace: &'a Namespace,
     pub(super) address: std::net::Ipv4Addr,
@@ -102,11 +102,11 @@ pub(super) struct Host<'a> {
 fn mac(namespace: &Namespace) -> [u8; 6] {
     let interfaces = namespace.enter(pnet_datalink::interfaces);
     let own = interfaces.into_iter().find(|it| it.name == WORKER_INTERFACE);
-    own.and_then(|it| it.mac).expect("a veth interface has a MAC address").octets()
+    own.and_then(|it| it.mac).expect("a veth interface must have a MAC address").octets()
 }
 
-/// Lets the workers sum for the duration of the effort, then ends them. Every sum must be exact and hold all workers,
-/// and no worker may have been away. Returns the number of rounds.
+/// Lets the workers aggregate for the duration of the effort, then ends them. Every sum must be exact and contain all
+/// workers, and no worker may have been absent. Returns the number of rounds.
 pub(super) fn undisturbed(mut workers: Group, effort: &Effort) -> Result<u64, String> {
     sleep(effort.duration);
     workers.end();
@@ -119,10 +119,10 @@ pub(super) fn undisturbed(mut workers: Group, effort: &Effort) -> Result<u64, St
         let result: Value = serde_json::from_str(&worker.stdout).map_err(|error| error.to_string())?;
         for field in ["partial_rounds", "mixed_rounds", "missed_rounds", "rejoins"] {
             if result[field] != 0 {
-                return Err(format!("{field} = {} of a worker: {result}", result[field]));
+                return Err(format!("a worker reports {field} = {}, expected 0: {result}", result[field]));
             }
         }
         rounds = result["rounds"].as_u64().unwrap_or_default();
     }
-    if rounds == 0 { Err("no round was summed".to_owned()) } else { Ok(rounds) }
+    if rounds == 0 { Err("no round was completed".to_owned()) } else { Ok(rounds) }
 }

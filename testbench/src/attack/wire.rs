@@ -1,4 +1,4 @@
-//! Frames that are seen on a cable.
+//! Recording of the frames on a cable.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,12 +10,12 @@ use pnet_datalink::{Channel, Config, DataLinkReceiver};
 
 use iswitch_harness::netns::{Namespace, WORKER_INTERFACE};
 
-/// Time in which a recorder notices that it is to end.
+/// Time within which a recorder notices that it must end.
 const READ_TIMEOUT: Duration = Duration::from_millis(20);
-/// What is kept of a recording, so that a fast job does not fill the memory.
+/// Maximum number of recorded frames, so that a fast job does not fill the memory.
 const MAX_FRAMES: usize = 200_000;
 
-/// Sets a flag when it is dropped, so that threads that wait for the flag end also after a panic.
+/// Guard that sets a flag when it is dropped, so that threads that wait for the flag end even after a panic.
 struct SetOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {
@@ -24,8 +24,8 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// Runs `background` in a thread of its own beside `act`. The flag that `background` gets is set when `act` has ended,
-/// also by a panic. Returns what both return.
+/// Runs `background` in another thread beside `act`. When `act` ends, normally or by a panic, the flag that is passed
+/// to `background` is set. Returns the results of both.
 pub(super) fn beside<T, U: Send>(
     background: impl FnOnce(&AtomicBool) -> U + Send,
     act: impl FnOnce() -> T,
@@ -41,13 +41,13 @@ pub(super) fn beside<T, U: Send>(
     })
 }
 
-/// Frames of ours that pass the interface of a worker in either direction while `act` runs.
+/// Records the iSwitch frames that pass the interface of a worker in either direction while `act` runs.
 pub(super) fn recorded<T>(namespace: &Namespace, act: impl FnOnce() -> T) -> (T, Vec<Vec<u8>>) {
     let (begins, begun) = channel();
     beside(
         move |is_over| namespace.enter(|| record(is_over, &begins)),
         || {
-            begun.recv().expect("the recorder begins");
+            begun.recv().expect("the recorder must begin");
             act()
         },
     )
@@ -55,7 +55,7 @@ pub(super) fn recorded<T>(namespace: &Namespace, act: impl FnOnce() -> T) -> (T,
 
 fn record(is_over: &AtomicBool, begins: &Sender<()>) -> Vec<Vec<u8>> {
     let receiver = receiver();
-    begins.send(()).expect("it is waited for");
+    begins.send(()).expect("the receiver must be waiting");
     let mut frames = Vec::new();
     for_each(receiver, is_over, |frame| {
         if (is_for_switch(frame) || is_answer(frame)) && frames.len() < MAX_FRAMES {
@@ -72,7 +72,7 @@ pub(super) fn watch(is_over: &AtomicBool, see: impl FnMut(&[u8])) {
 
 fn for_each(mut receiver: Box<dyn DataLinkReceiver>, is_over: &AtomicBool, mut see: impl FnMut(&[u8])) {
     while !is_over.load(Ordering::Relaxed) {
-        // An error: nothing for a while.
+        // An error means that no frame arrived within the timeout.
         if let Ok(frame) = receiver.next() {
             see(frame);
         }
@@ -81,7 +81,10 @@ fn for_each(mut receiver: Box<dyn DataLinkReceiver>, is_over: &AtomicBool, mut s
 
 fn receiver() -> Box<dyn DataLinkReceiver> {
     let interfaces = pnet_datalink::interfaces();
-    let own = interfaces.into_iter().find(|it| it.name == WORKER_INTERFACE).expect("a worker has it");
+    let own = interfaces
+        .into_iter()
+        .find(|it| it.name == WORKER_INTERFACE)
+        .expect("a worker must have this interface");
     let config = Config { read_timeout: Some(READ_TIMEOUT), read_buffer_size: 1 << 16, ..Config::default() };
     match pnet_datalink::channel(&own, config) {
         Ok(Channel::Ethernet(_, receiver)) => receiver,
@@ -89,12 +92,12 @@ fn receiver() -> Box<dyn DataLinkReceiver> {
     }
 }
 
-/// Whether it is a packet for a switch.
+/// Returns whether a frame is a packet for a switch.
 pub(super) fn is_for_switch(frame: &[u8]) -> bool {
     Classifier::default().classify(frame).is_some_and(|frame| frame.is_ok())
 }
 
-/// Whether it comes from a switch. Its port is the source, so that it is not for one.
+/// Returns whether a frame comes from a switch: its source port is that of a switch, so it is not for a switch.
 pub(super) fn is_answer(frame: &[u8]) -> bool {
     let port = Classifier::default().udp_port.to_be_bytes();
     let (protocol, source_port) = (frame.get(23), frame.get(34..36));

@@ -1,7 +1,8 @@
-//! Checks and times all-reduce through a switch, in the manner of nccl-tests.
+//! Checks and times all-reduce through a switch, as nccl-tests does.
 //!
-//! Every worker of a job runs one. Each element of each sum is checked, for as many rounds as asked: whichever
-//! workers a segment holds, it must hold each of them once and be the sum over them.
+//! Every worker of a job runs one instance. For the requested number of rounds, it checks each element of each sum:
+//! whichever workers contributed to a segment, the segment must contain each of them once and equal the sum of their
+//! gradients.
 
 use std::fmt::Write as _;
 use std::net::SocketAddrV4;
@@ -19,12 +20,12 @@ use iswitch_harness::witness::{Census, Witness, Wrong};
 use iswitch_protocol::Round;
 use iswitch_protocol::limits::MAX_MEMBERS;
 
-/// Exit status for a wrong sum.
+/// Exit status if a sum is wrong.
 const WRONG_SUM: u8 = 1;
-/// Exit status for a check that did not come to its end.
+/// Exit status if the check could not be completed.
 const NOT_CHECKED: u8 = 2;
 
-/// Checks and times all-reduce through a switch.
+/// Check and time all-reduce through a switch
 #[derive(Clone, Debug, Parser)]
 #[command(version)]
 struct Cli {
@@ -34,7 +35,7 @@ struct Cli {
     /// Number of workers [default: OMPI_COMM_WORLD_SIZE or WORLD_SIZE]
     #[arg(long)]
     workers: Option<u16>,
-    /// Fewest workers that a sum may hold while others are away [default: all]
+    /// Minimum number of workers in a sum while others are absent [default: all]
     #[arg(long)]
     min_workers: Option<u16>,
     /// Rank of this worker, from 0 [default: OMPI_COMM_WORLD_RANK or RANK]
@@ -43,25 +44,31 @@ struct Cli {
     /// Floats in the vector
     #[arg(long, default_value_t = 10_119)]
     floats: u32,
-    /// Rounds to check; a SIGTERM ends all workers after the same round
+    /// Number of rounds to check
+    ///
+    /// A SIGTERM to one worker ends all workers after the same round.
     #[arg(long, default_value_t = 100)]
     rounds: u32,
-    /// End after the round in which the first worker has run for so long
+    /// Time to run, in seconds
+    ///
+    /// All workers end after the round in which the first of them has run for this time.
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
     /// Floats in a packet [default: 366, or 364 with --tag-data]
     #[arg(long)]
     segment_floats: Option<u16>,
-    /// Give up a round that has not ended by then, and begin it again [default: wait for ever]
+    /// Timeout of a round, in milliseconds [default: none]
+    ///
+    /// A round that has not completed within the timeout is aborted and started again.
     #[arg(long, value_name = "MS")]
     patience_ms: Option<u64>,
-    /// The job
+    /// Identifier of the job
     #[arg(long, default_value_t = 0)]
     job: u32,
-    /// File with the job's key
+    /// File with the key of the job
     #[arg(long, value_name = "PATH", env = "ISWITCH_KEY_FILE")]
     key_file: Option<PathBuf>,
-    /// Tag data packets with the key as well
+    /// Tag data packets with the key, as well as control packets
     #[arg(long, requires = "key_file")]
     tag_data: bool,
     /// Move one datagram in each system call
@@ -72,39 +79,39 @@ struct Cli {
     json: bool,
 }
 
-/// Place of a worker among the others.
+/// Rank of a worker and the world size.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     rank: u16,
     workers: u16,
 }
 
-/// A sum that is not what it must be.
+/// Round whose sum is wrong, and what is wrong with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct WrongSum {
     round: u32,
     wrong: Wrong,
 }
 
-/// What was checked and measured.
+/// Results of the checks and measurements.
 #[derive(Debug, Default)]
 struct Outcome {
-    /// Time of each round: from a worker's last gradient element to its last sum, so that waiting for slower
-    /// workers is part of it.
+    /// Time of each round, from the moment when the worker has written its gradient until it has received its last sum.
+    /// It includes waiting for slower workers.
     times: Vec<Duration>,
-    /// Time of all rounds together, with what the worker does between them.
+    /// Time of all rounds, including what the worker does between them.
     elapsed: Duration,
-    /// Rounds of which a segment holds fewer than all workers.
+    /// Number of rounds in which a segment contains fewer than all workers.
     partial_rounds: u32,
-    /// Rounds of which some segments hold more workers than others.
+    /// Number of rounds in which some segments contain more workers than others.
     mixed_rounds: u32,
-    /// Rounds that the others did while this worker was away.
+    /// Number of rounds that the other workers completed while this worker was absent.
     missed_rounds: u32,
-    /// Rounds that took longer than the worker's patience, each time that they did.
+    /// Number of times that a round exceeded the timeout of the worker.
     stalls: u32,
-    /// How often the switch had lost its parent then.
+    /// Number of those stalls during which the switch had lost its parent.
     orphaned_stalls: u32,
-    /// How often the switch forgot this worker and took it back.
+    /// Number of times that the switch forgot this worker and the worker rejoined.
     rejoins: u64,
     counters: WorkerCounters,
 }
@@ -128,14 +135,17 @@ fn main() -> ExitCode {
 }
 
 impl Place {
-    /// From the command line, or from what the launcher has set.
+    /// Takes the rank and the number of workers from the command line, or from the environment of the launcher.
     fn of(cli: &Cli) -> anyhow::Result<Self> {
         let rank = cli.rank.map_or_else(|| from_launcher(["OMPI_COMM_WORLD_RANK", "RANK"], "--rank"), Ok)?;
         let workers = cli
             .workers
             .map_or_else(|| from_launcher(["OMPI_COMM_WORLD_SIZE", "WORLD_SIZE"], "--workers"), Ok)?;
         anyhow::ensure!(rank < workers, "rank {rank} of {workers} workers: ranks count from 0");
-        anyhow::ensure!(usize::from(workers) <= MAX_MEMBERS, "{workers} workers, at most {MAX_MEMBERS}");
+        anyhow::ensure!(
+            usize::from(workers) <= MAX_MEMBERS,
+            "{workers} workers, expected at most {MAX_MEMBERS}"
+        );
         Ok(Self { rank, workers })
     }
 }
@@ -172,8 +182,8 @@ fn make_witness(floats: usize, segment_floats: usize, place: Place) -> anyhow::R
     let shortest = if last == 0 { segment_floats.min(floats) } else { last };
     anyhow::ensure!(
         shortest > census,
-        "--floats {floats} leaves {shortest} floats to the last segment, which needs {census} to count workers \
-         and one to vote"
+        "--floats {floats} leaves {shortest} floats for the last segment; expected at least {census} to \
+         count workers and one to vote"
     );
     Ok(Witness::new(usize::from(place.rank), usize::from(place.workers), floats, segment_floats))
 }
@@ -193,7 +203,7 @@ fn check_rounds(
     let mut round = 0;
     while round < cli.rounds {
         witness.fill(&mut vector, round);
-        // The last element is a vote, so that all workers end after the same round.
+        // The last element is a vote to end, so that all workers end after the same round.
         let is_late = cli.seconds.is_some_and(|seconds| begin.elapsed().as_secs_f64() >= seconds);
         let wants_to_end = is_late || is_asked_to_end.load(Ordering::Relaxed);
         vector[last] = f32::from(u8::from(wants_to_end));
@@ -228,7 +238,7 @@ fn check_rounds(
     Ok(Ok(outcome))
 }
 
-/// The job's numbers of the rounds that are counted here from zero. A restarted switch renumbers them.
+/// The job's numbers of the rounds, which this program counts from zero. A restarted switch renumbers the rounds.
 struct Numbers {
     /// Number of round 0.
     base: u32,
@@ -240,23 +250,26 @@ impl Numbers {
         Self { base: worker.membership().start.get(), rejoins: worker.rejoins() }
     }
 
-    /// How many rounds lie between one that was to be next and the one that is.
+    /// Returns the number of rounds between the expected round and round `number` of the job.
     fn missed(&self, number: u32, round: u32) -> u32 {
         Round::new(number.wrapping_sub(self.base.wrapping_add(round))).get()
     }
 
-    /// Each round follows the last, unless the worker was forgotten meanwhile.
+    /// Checks that each round follows the previous one, unless the switch has forgotten the worker in between.
     fn check(&mut self, number: u32, round: u32, worker: &Worker) -> anyhow::Result<()> {
         let rejoins = worker.rejoins();
         let gap = self.missed(number, round);
-        anyhow::ensure!(gap == 0 || rejoins > self.rejoins, "round {round} is {gap} after the one before");
+        anyhow::ensure!(
+            gap == 0 || rejoins > self.rejoins,
+            "round {round} is {gap} rounds later than expected"
+        );
         *self = Self { base: self.base.wrapping_add(gap), rejoins };
         Ok(())
     }
 }
 
 impl Outcome {
-    /// Compares what was found in a sum with what the switch says about it.
+    /// Compares the contents of a sum with the report of the switch about it.
     fn count(
         &mut self,
         census: &Census,
@@ -268,18 +281,21 @@ impl Outcome {
         let Census { fewest, most } = *census;
         anyhow::ensure!(
             report.contributors == fewest && report.uniform == (fewest == most),
-            "round {round} says that it holds {} gradients (uniform: {}), but it holds {fewest} to {most}",
+            "round {round} reports {} gradients (uniform: {}), but contains {fewest} to {most}",
             report.contributors,
             report.uniform
         );
-        anyhow::ensure!(fewest >= min_workers.unwrap_or(workers), "round {round} holds {fewest} gradients");
+        anyhow::ensure!(
+            fewest >= min_workers.unwrap_or(workers),
+            "round {round} contains only {fewest} gradients"
+        );
         self.partial_rounds += u32::from(fewest < workers);
         self.mixed_rounds += u32::from(fewest < most);
         Ok(())
     }
 
     fn render(&self, cli: &Cli, place: Place) -> String {
-        // The first round waits for the others to learn that all have joined.
+        // The first round includes the time until this worker learns that all others have joined.
         let mut sorted = self.times.get(1..).unwrap_or_default().to_vec();
         sorted.sort_unstable();
         let quantile = |q: f64| {

@@ -1,8 +1,8 @@
-//! Runs the asynchronous pipeline on a toy problem, and tells how far it came.
+//! Runs the asynchronous pipeline on a toy problem and reports its progress.
 //!
-//! Every worker of a job runs one. A gradient takes a fixed time, for which the worker sleeps, as if it waited for its
-//! environment: workers that share a processor do not slow each other down. The switch compares digests of the
-//! models, so that replicas that differ end the run.
+//! Every worker of a job runs one instance. To compute a gradient, the worker sleeps for a fixed time, as if it waited
+//! for its environment, so workers that share a processor do not slow each other down. The switch compares digests of
+//! the models; if replicas differ, the run fails.
 
 use std::net::SocketAddrV4;
 use std::ops::ControlFlow;
@@ -15,10 +15,10 @@ use iswitch::pipeline::{
 };
 use iswitch::{AsyncWorker, JoinOptions};
 
-/// Part of the distance to the optimum that one mean gradient goes.
+/// Fraction of the distance to the optimum that one mean gradient covers.
 const RATE: f32 = 0.01;
 
-/// Runs the asynchronous pipeline on a toy problem
+/// Run the asynchronous pipeline on a toy problem
 #[derive(Clone, Debug, Parser)]
 #[command(version)]
 struct Cli {
@@ -40,7 +40,7 @@ struct Cli {
     /// Time to run, in seconds
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
-    /// Threshold H; 0 lets it follow the workers
+    /// Threshold H; 0 adapts it to the number of workers
     #[arg(long, default_value_t = 0)]
     threshold: u16,
     /// Staleness bound S
@@ -51,7 +51,7 @@ struct Cli {
     json: bool,
 }
 
-/// The gradient of half the squared distance to a point that only this worker knows.
+/// Gradient of half the squared distance to a point that only this worker knows.
 struct Quadratic {
     target: f32,
     compute: Duration,
@@ -65,7 +65,7 @@ impl LocalGradient for Quadratic {
     }
 }
 
-/// Gradient descent until a time.
+/// Gradient descent until a given time.
 struct Descent {
     end: Instant,
 }

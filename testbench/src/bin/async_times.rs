@@ -1,8 +1,8 @@
-//! One worker of an asynchronous job, or its parameter server, that trains nothing: how often the model is updated, and
-//! how stale gradients are. What `testbench study replay --async` runs in each namespace.
+//! One worker of an asynchronous job, or its parameter server, which trains nothing: it measures how often the model is
+//! updated and how stale the gradients are. `testbench study replay --async` runs it in each namespace.
 //!
-//! A gradient takes a fixed time, for which the worker sleeps, as if it computed; the update is a real one, of plain
-//! gradient descent. Both halves of the learner are the same with the switch and with the server.
+//! To compute a gradient, the worker sleeps for a fixed time; the update is a real one, of plain gradient descent. Both
+//! halves of the learner are the same with the switch and with the server.
 
 use std::net::SocketAddrV4;
 use std::process::ExitCode;
@@ -26,45 +26,45 @@ use iswitch_testbench::study::images::Images;
 const TIMEOUT: Duration = Duration::from_secs(60);
 const RATE: f32 = 0.01;
 
-/// Updates a model as an asynchronous job would, with computation replayed
+/// Update a model as an asynchronous job would, with replayed computation
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Cli {
-    /// Switch to join
+    /// Address of the switch to join
     #[arg(long, value_name = "ADDR:PORT", required_unless_present_any = ["server", "serve"])]
     switch: Option<SocketAddrV4>,
-    /// Parameter server to work for
+    /// Address of the parameter server to contribute to
     #[arg(long, value_name = "ADDR:PORT", conflicts_with_all = ["switch", "serve"])]
     server: Option<SocketAddrV4>,
-    /// Be the parameter server at this address
+    /// Serve as the parameter server at this address
     #[arg(long, value_name = "ADDR:PORT", conflicts_with = "switch")]
     serve: Option<SocketAddrV4>,
-    /// Workers of the job
+    /// Number of workers of the job
     #[arg(long, default_value_t = 4)]
     workers: u16,
     /// Rank of this worker
     #[arg(long, default_value_t = 0)]
     rank: u16,
-    /// Floats in each vector, the tail of the learner included
+    /// Floats in each vector, including the tail of the learner
     #[arg(long)]
     floats: u32,
-    /// Microseconds that a gradient takes
+    /// Time that a gradient takes, in microseconds
     #[arg(long)]
     compute_us: u64,
-    /// Gradients in the model after which the job ends
+    /// Number of gradients in the model after which the job ends
     #[arg(long)]
     gradients: u64,
-    /// S, in updates
+    /// Staleness bound S, in updates
     #[arg(long, default_value_t = 3)]
     staleness: u32,
 }
 
-/// Sleeps, and gives the gradient of half the squared distance to a point that only this worker knows.
+/// Local half that sleeps and returns the gradient of half the squared distance to a point that only this worker knows.
 struct Sleeper {
     compute: Duration,
     target: f32,
     spec: EnvSpec,
-    /// The last gradient was too stale. Whoever tells it for this one again must not count it.
+    /// Whether the last gradient was too stale. The next gradient then replaces it and must not be counted again.
     is_skipped: bool,
 }
 
@@ -91,10 +91,10 @@ impl LocalHalf for Sleeper {
     }
 }
 
-/// When an update was made, and how many gradients were in the model then.
+/// Time of each update, and the number of gradients in the model at that time.
 type Updates = Arc<Mutex<Vec<(Instant, u64)>>>;
 
-/// Gradient descent.
+/// Shared half that performs gradient descent.
 struct Descent {
     updates: Updates,
 }
@@ -132,7 +132,8 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> anyhow::Result<serde_json::Value> {
     let vector_len = cli.floats as usize;
-    let gradient_len = vector_len.checked_sub(Tail::LEN).context("--floats leaves nothing to a gradient")?;
+    let gradient_len =
+        vector_len.checked_sub(Tail::LEN).context("--floats leaves no float for a gradient")?;
     let updates = Updates::default();
     let model = vec![0.0; gradient_len];
     let local = Box::new(Sleeper {
@@ -168,7 +169,7 @@ fn run(cli: &Cli) -> anyhow::Result<serde_json::Value> {
     Ok(result)
 }
 
-/// Between the first tenth of the updates and the last one.
+/// Returns the results from the end of the first tenth of the updates to the last update.
 fn render(updates: &Updates, staleness: &[u64], skipped: u64) -> serde_json::Value {
     let updates = updates.lock().unwrap_or_else(PoisonError::into_inner);
     let first = updates.len() / 10;

@@ -1,10 +1,10 @@
-//! What a storm of forged Joins costs the members of a job: memory of the switch, and goodput.
+//! Cost of a storm of forged Joins to the members of a job: memory of the switch, and goodput.
 //!
-//! Four workers in network namespaces sum vectors through an iswitchd without a pause, and check every sum. A
-//! fifth namespace sends forged Joins in turns, between turns without. The goodput of a turn is what the switch
-//! has summed in it. Sender, switch and workers share the machine: what the sender takes of it is missing to
-//! the workers, whatever the switch does, so its rate matters. With `--decoy` the turns without forged Joins
-//! have as many frames that the switch's packet filter drops. Needs root.
+//! Four workers in network namespaces sum vectors through an iswitchd without pause and check every sum. In alternate
+//! turns, a fifth namespace sends forged Joins. The goodput of a turn is what the switch has summed in it. The sender,
+//! the switch and the workers share the machine, so the processor time of the sender is lost to the workers regardless
+//! of the switch; its rate therefore matters. With `--decoy`, the turns without forged Joins have the same number of
+//! frames that the packet filter of the switch drops. Needs root.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -21,29 +21,33 @@ use iswitch_testbench::storm::{Kind, Storm};
 use serde_json::json;
 
 const WORKERS: usize = 4;
-/// What must hold.
+/// Limits that must hold.
 const MAX_RSS_GROWTH_KIB: i64 = 1024;
 const MIN_GOODPUT_RATIO: f64 = 0.9;
-/// Time in which workers join and leave.
+/// Time for the workers to join and leave.
 const MARGIN: Duration = Duration::from_secs(10);
 
-/// Measures what forged Joins cost the members of a job.
+/// Measure the cost of forged Joins to the members of a job
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Cli {
-    /// Forged Joins
+    /// Number of forged Joins
     #[arg(long, default_value_t = 1_000_000)]
     joins: u64,
-    /// Forged Joins a second
+    /// Rate of forged Joins, in packets per second
     #[arg(long, default_value_t = 50_000)]
     rate: u64,
-    /// Turns with forged Joins; before each there is one without
+    /// Number of turns with forged Joins
+    ///
+    /// A turn without forged Joins precedes each of them.
     #[arg(long, default_value_t = 20)]
     turns: u64,
     /// Floats in the vector of the job
     #[arg(long, default_value_t = 100_000)]
     floats: u32,
-    /// Send as many frames that are not for the switch in the turns without forged Joins
+    /// Send frames that are not for the switch in the turns without forged Joins
+    ///
+    /// Their number and rate equal those of the forged Joins.
     #[arg(long)]
     decoy: bool,
     /// Print the result as one line of JSON
@@ -51,10 +55,10 @@ struct Cli {
     json: bool,
 }
 
-/// What arrives at the switch beside the job in a turn.
+/// Additional traffic that arrives at the switch in a turn.
 #[derive(Clone, Copy, Debug)]
 enum Beside {
-    /// Nothing, or frames that are not for the switch.
+    /// No frames, or frames that are not for the switch.
     Calm(Option<Kind>),
     Storm,
 }
@@ -69,12 +73,12 @@ impl fmt::Display for Beside {
     }
 }
 
-/// What one turn has come to.
+/// Result of one turn.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     /// Goodput, in Mbit/s of gradients.
     goodput: f64,
-    /// Forged Joins a second.
+    /// Rate of forged Joins, in packets per second.
     rate: f64,
 }
 
@@ -93,15 +97,15 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> anyhow::Result<bool> {
-    anyhow::ensure!(cli.turns > 0 && cli.rate > 0, "--turns and --rate are at least 1");
+    anyhow::ensure!(cli.turns > 0 && cli.rate > 0, "--turns and --rate must be at least 1");
     let star = Star::new(StarOptions { workers: WORKERS + 1, ..StarOptions::default() });
     let (workers, attacker) = (&star.workers[..WORKERS], &star.workers[WORKERS]);
     let daemon = Daemon::on_ports(&star, &[]);
-    // A sender that is too slow for its rate may take twice the time.
+    // A sender that cannot reach its rate may take twice the time.
     let seconds = 4.0 * cli.joins as f64 / cli.rate as f64 + MARGIN.as_secs_f64();
     let arguments = format!("--floats {} --rounds 100000000 --seconds {seconds}", cli.floats);
     let group = Group::of(workers, daemon.address(), &arguments);
-    // Both rounds' memory is touched by then.
+    // By then, the memory of both rounds has been touched.
     daemon.wait_until_results(4 * u64::from(cli.floats.div_ceil(u32::from(DEFAULT_SEGMENT_FLOATS))));
     let rss_before_kib = daemon.process.rss_kib();
     let calm = Beside::Calm(cli.decoy.then_some(Kind::Decoy));

@@ -1,7 +1,7 @@
-//! What loss costs: rounds without loss and with 1 % of it, in turn, on real frames between namespaces.
+//! Cost of packet loss: rounds without loss and with 1 % loss, in alternating turns, on real frames between namespaces.
 //!
-//! The promise is that the median round takes at most [`PROMISED_RATIO`] times as long, and one timeout, and
-//! that all of them together take at most [`PROMISED_PACKETS`] packets for each one that is needed.
+//! The promise is that the median round takes at most [`PROMISED_RATIO`] times as long plus one timeout, and that a run
+//! sends at most [`PROMISED_PACKETS`] packets per packet needed.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -21,14 +21,16 @@ const PROMISED_RATIO: f64 = 1.5;
 const PROMISED_PACKETS: f64 = 1.12;
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Measures what 1 % loss costs: needs root
+/// Measure the cost of 1 % packet loss
+///
+/// Needs root.
 #[derive(Clone, Debug, Parser)]
 #[command(version)]
 struct Cli {
-    /// Pairs of runs, without loss and with it, for each kind of round
+    /// Number of pairs of runs, without and with loss, for each kind of round
     #[arg(long, default_value_t = 7)]
     pairs: usize,
-    /// Workers of the job
+    /// Number of workers of the job
     #[arg(long, default_value_t = 4)]
     workers: usize,
     /// Print the results as one line of JSON
@@ -40,13 +42,14 @@ struct Cli {
 #[derive(Clone, Copy, Debug)]
 struct Load {
     floats: u32,
-    /// In one run.
+    /// Rounds in one run.
     rounds: u32,
-    /// Super-frames are lost as a whole; without offload each packet has its own fate.
+    /// Whether offload is on. With offload, a super-frame is lost as a whole; without it, each packet is lost
+    /// independently.
     offload: bool,
 }
 
-/// The paper's smallest network and its largest.
+/// Loads of the paper's smallest network and of its largest, with and without offload.
 const LOADS: [Load; 4] = [
     Load { floats: 10_119, rounds: 500, offload: true },
     Load { floats: 10_119, rounds: 200, offload: false },
@@ -59,11 +62,11 @@ const LOADS: [Load; 4] = [
 struct Run {
     /// Median time of a round, in microseconds, of worker 0.
     us_p50: f64,
-    /// Packets sent, for each data packet that a job without loss sends.
+    /// Packets sent per data packet that a job without loss sends.
     packets: f64,
 }
 
-/// What the network does in a turn.
+/// Condition of the network in a turn.
 #[derive(Clone, Copy, Debug, strum::Display)]
 enum Network {
     #[strum(to_string = "no loss")]
@@ -72,15 +75,15 @@ enum Network {
     Lossy,
 }
 
-/// What was measured of one kind of round.
+/// Measurements of one kind of round.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     load: Load,
     lossless_us: Spread,
     lossy_us: Spread,
-    /// Lossy to lossless, by turn.
+    /// Time of a lossy round divided by that of the lossless round of the same turn.
     ratio: Spread,
-    /// What a lossy round takes beyond [`PROMISED_RATIO`] lossless ones, by turn, in microseconds.
+    /// Time by which a lossy round exceeds [`PROMISED_RATIO`] lossless rounds of the same turn, in microseconds.
     excess_us: Spread,
     packets: Spread,
 }
@@ -113,7 +116,7 @@ fn measure(cli: &Cli, load: Load) -> Cost {
     let contest = Contest::new([Network::Lossless, Network::Lossy], cli.pairs.max(1));
     let unit = if load.offload { "super-frames" } else { "packets" };
     let contest = contest.titled(format!("{} floats in {unit}", load.floats));
-    // A run has a job of its own: the last one is still there if a Leave was lost.
+    // Each run has a job of its own, because the previous job still exists if a Leave was lost.
     let standings = contest.hold(&Progress::new(), |network, turn| match network {
         Network::Lossless => run(&star, &daemon, load, 2 * turn.index),
         Network::Lossy => {
@@ -148,13 +151,13 @@ fn run(star: &Star, daemon: &Daemon, load: Load, job: usize) -> Run {
     let segments = u64::from(floats.div_ceil(u32::from(DEFAULT_SEGMENT_FLOATS)));
     let needed = 2 * segments * u64::from(rounds) * star.workers.len() as u64;
     Run {
-        us_p50: results[0]["us_p50"].as_f64().expect("a time"),
+        us_p50: results[0]["us_p50"].as_f64().expect("us_p50 must be a number"),
         packets: (up + down) as f64 / needed as f64,
     }
 }
 
 impl Cost {
-    /// Whether the medians keep the promise.
+    /// Returns whether the medians keep the promise.
     fn is_kept(&self) -> bool {
         self.excess_us.median <= MIN_TIMEOUT.as_secs_f64() * 1e6 && self.packets.median <= PROMISED_PACKETS
     }

@@ -1,7 +1,7 @@
-//! Actors of one process that read the latest version of a model, all at the same moment. What `testbench models` runs.
+//! Actors of one process that read the latest version of a model, all at the same moment. `testbench models` runs it.
 //!
-//! They take the bytes, compare them with their CRC-32C, and drop them: hundreds of models would not fit into one
-//! machine.
+//! The actors receive the bytes, check their CRC-32C, and drop them, because hundreds of models would not fit into the
+//! memory of one machine.
 
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,34 +13,36 @@ use iswitch_models::{
 };
 use serde_json::json;
 
-/// A link that hundreds share serves each of them now and then only.
+/// Timeouts of a link that hundreds of actors share, so that each of them is served only occasionally.
 const TIMES: Times = Times { connect: Duration::from_secs(60), stall: Duration::from_secs(120) };
 
-/// Reads a model as many actors would
+/// Read a model as many actors would
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Cli {
-    /// Where to read: actor i asks the i-th of these, counted round and round
+    /// Endpoints to read from
+    ///
+    /// Actors use them in turn: actor i reads from endpoint i modulo their number.
     #[arg(long, required = true, value_delimiter = ',')]
     from: Vec<Endpoint>,
-    /// Where to ask for the version, before the start
+    /// Endpoint to ask for the latest version before the start
     #[arg(long)]
     control: Endpoint,
-    /// The model
+    /// Name of the model
     #[arg(long)]
     name: ModelName,
-    /// Actors of this process
+    /// Number of actors in this process
     #[arg(long)]
     actors: usize,
-    /// Number of its first actor
+    /// Number of the first actor in this process
     #[arg(long, default_value_t = 0)]
     first: usize,
-    /// When all begin, in milliseconds since 1970
+    /// Time at which all actors begin, in milliseconds since 1970
     #[arg(long)]
     start_unix_ms: u64,
 }
 
-/// Drops what it gets: the client has compared it.
+/// Sink that drops the bytes, because the client has already checked them.
 struct Discard;
 
 impl Sink for Discard {
@@ -66,7 +68,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How long each actor has taken.
+/// Returns the time that each actor took, in milliseconds.
 async fn read(cli: &Cli) -> anyhow::Result<Vec<f64>> {
     let options =
         ClientOptions { times: TIMES, verification: Verification::Crc32c, ..ClientOptions::default() };
@@ -75,7 +77,7 @@ async fn read(cli: &Cli) -> anyhow::Result<Vec<f64>> {
     let start = UNIX_EPOCH + Duration::from_millis(cli.start_unix_ms);
     let wait = start
         .duration_since(SystemTime::now())
-        .context("--start-unix-ms: the start was before we were ready")?;
+        .context("--start-unix-ms has passed before the actors were ready; expected a later time")?;
     let start = tokio::time::Instant::now() + wait;
     let mut actors = tokio::task::JoinSet::new();
     for actor in cli.first..cli.first + cli.actors {
@@ -89,7 +91,7 @@ async fn read(cli: &Cli) -> anyhow::Result<Vec<f64>> {
     }
     let mut latencies_ms = Vec::with_capacity(cli.actors);
     while let Some(read) = actors.join_next().await {
-        latencies_ms.push(read.context("an actor")??.as_secs_f64() * 1e3);
+        latencies_ms.push(read.context("a task of an actor failed")??.as_secs_f64() * 1e3);
     }
     Ok(latencies_ms)
 }

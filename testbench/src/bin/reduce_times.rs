@@ -1,8 +1,8 @@
-//! One worker of a job that only sums vectors, through the switch, a parameter server or a ring: how long a sum takes,
-//! and what it costs the process. What `testbench peers` runs in each worker namespace.
+//! One worker of a job that only sums vectors through the switch, a parameter server or a ring. It measures how long a
+//! sum takes and what it costs the process. `testbench peers` runs it in each worker namespace.
 //!
-//! No barrier is between the rounds, as there is none in training: a round that begins while others still do the last
-//! one includes waiting for them.
+//! There is no barrier between the rounds, as there is none in training: if a round begins while other workers are
+//! still in the previous one, its time includes waiting for them.
 
 use std::net::SocketAddrV4;
 use std::process::ExitCode;
@@ -21,64 +21,67 @@ use rustix::time::{ClockId, clock_gettime};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Measures how long sums take, as one worker of a job or as its parameter server
+/// Measure the time of sums, as one worker of a job or as its parameter server
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Cli {
-    /// What sums
+    /// Method of aggregation
     #[arg(long, value_enum)]
     through: Through,
-    /// Address and UDP port of the switch, or address and TCP port of the parameter server
+    /// Address of the switch or of the parameter server
+    ///
+    /// The port is the UDP port of the switch, or the TCP port of the parameter server.
     #[arg(long, value_name = "ADDR:PORT", required_if_eq_any([("through", "switch"), ("through", "parameter-server")]))]
     at: Option<SocketAddrV4>,
-    /// Where each worker of a ring listens, by rank
+    /// Addresses on which the workers of a ring listen, by rank
     #[arg(long, value_name = "ADDR:PORT", value_delimiter = ',', required_if_eq("through", "ring"))]
     members: Vec<SocketAddrV4>,
-    /// Whole vectors and chunks, or what there is of them
+    /// Style of passing vectors on
     #[arg(long, value_enum, default_value_t = Passing::Pipelined)]
     style: Passing,
     /// Rank of this worker
     #[arg(long, default_value_t = 0)]
     rank: u16,
-    /// Workers of the job
+    /// Number of workers of the job
     #[arg(long)]
     workers: u16,
     /// Floats in each vector
     #[arg(long)]
     floats: u32,
-    /// Rounds that are measured
+    /// Number of measured rounds
     #[arg(long, default_value_t = 100)]
     rounds: usize,
-    /// Rounds before that
+    /// Number of rounds before the measured ones
     #[arg(long, default_value_t = 10)]
     warm_up: usize,
-    /// Microseconds that each round waits before its sum, as if it computed; it sleeps, so that workers that share a
-    /// processor do not slow each other down
+    /// Simulated computation before each sum, in microseconds
+    ///
+    /// The worker sleeps for this time, so that workers that share a processor do not slow each other down.
     #[arg(long, default_value_t = 0)]
     compute_us: u64,
-    /// Job at the switch
+    /// Job identifier at the switch
     #[arg(long, default_value_t = 0)]
     job: u32,
-    /// Be the parameter server itself, until its workers have gone
+    /// Serve as the parameter server until all workers have left
     #[arg(long)]
     serve: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Through {
-    /// iswitchd
+    /// Through iswitchd
     Switch,
-    /// A parameter server that sums
+    /// Through a parameter server that sums
     ParameterServer,
-    /// A ring of the workers
+    /// Through a ring of the workers
     Ring,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Passing {
-    /// A step begins when the one before is complete
+    /// Begin a step when the previous one is complete
     Paper,
-    /// What has been summed is passed on at once
+    /// Pass on each part as soon as it has been summed
     Pipelined,
 }
 
@@ -145,7 +148,7 @@ fn run(cli: &Cli) -> anyhow::Result<serde_json::Value> {
     }))
 }
 
-/// Gives how long it took: a sleeper is woken late.
+/// Sleeps for the simulated computation, and returns how long it took, because a sleeper wakes late.
 fn compute(cli: &Cli) -> Duration {
     let begin = Instant::now();
     if cli.compute_us > 0 {
@@ -184,7 +187,7 @@ fn join(cli: &Cli) -> anyhow::Result<Box<dyn GradientAggregator>> {
     })
 }
 
-/// Whole numbers: their sums are exact in any order.
+/// Returns the element `at` of a worker's vector: an integer, so that sums are exact in any order.
 fn value(rank: u16, at: u32) -> f32 {
     (u32::from(rank) + 1 + at % 1024) as f32
 }
@@ -197,7 +200,7 @@ fn check(cli: &Cli, sum: &[f32]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Seconds of CPU time that this process has taken, and the most memory that it had, in KiB.
+/// Returns the CPU time of this process, in seconds, and its peak memory, in KiB.
 fn usage() -> (f64, u64) {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     (time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9, own_peak_rss_kib())

@@ -1,7 +1,7 @@
-//! Actors of one process that write items to replay, each over a connection of its own. What `testbench replay` runs.
+//! Actors of one process that write items to replay, each over its own connection. `testbench replay` runs it.
 //!
-//! An actor lets a random time pass, inserts one item, and waits until it is stored. Its first item is empty: it makes
-//! the connection. Prints the latencies of the inserts that begin within what is measured.
+//! An actor pauses for a random time, inserts one item, and waits until the item is stored. Its first item is empty and
+//! only makes the connection. The program prints the latencies of the inserts that begin within the measured time.
 
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,40 +16,42 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
-/// A link that thousands share serves each of them now and then only.
+/// Timeout on a link that thousands of actors share, so that each of them is served only occasionally.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Before the start, actors make their connections one after the other.
+/// Time before the start over which the actors make their connections, one after the other.
 const CONNECTING: Duration = Duration::from_secs(3);
 
-/// Writes to replay as many actors would
+/// Write to replay as many actors would
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Cli {
-    /// http://HOST:PORT of shards, or reverb://HOST:PORT of Reverb servers
+    /// Addresses of the servers
+    ///
+    /// Each is http://HOST:PORT of a shard, or reverb://HOST:PORT of a Reverb server.
     #[arg(long, required = true, value_delimiter = ',')]
     shards: Vec<String>,
-    /// Actors of this process
+    /// Number of actors in this process
     #[arg(long)]
     actors: usize,
-    /// Number of its first actor
+    /// Number of the first actor in this process
     #[arg(long, default_value_t = 0)]
     first: usize,
-    /// Threads that they share
+    /// Number of threads that the actors share
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     threads: u16,
-    /// Bytes of an item
+    /// Size of an item, in bytes
     #[arg(long)]
     bytes: usize,
-    /// Mean of what an actor lets pass between two inserts
+    /// Mean pause of an actor between two inserts, in seconds
     #[arg(long, default_value_t = 0.0)]
     think_s: f64,
-    /// When inserts begin, in milliseconds since 1970
+    /// Time at which the inserts begin, in milliseconds since 1970
     #[arg(long)]
     start_unix_ms: u64,
-    /// From there to what is measured
+    /// Time from the first inserts to the measurement, in seconds
     #[arg(long, default_value_t = 0.0)]
     warm_up_s: f64,
-    /// What is measured
+    /// Measured time, in seconds
     #[arg(long)]
     measured_s: f64,
 }
@@ -75,7 +77,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> anyhow::Result<()> {
     let runtime = match cli.threads {
         1 => tokio::runtime::Builder::new_current_thread().enable_all().build()?,
-        // The present one only waits.
+        // The current thread only waits.
         threads => {
             let mut builder = tokio::runtime::Builder::new_multi_thread();
             builder.worker_threads(usize::from(threads)).enable_all().build()?
@@ -90,12 +92,12 @@ async fn write(cli: &Cli) -> anyhow::Result<Vec<f64>> {
     let start = UNIX_EPOCH + Duration::from_millis(cli.start_unix_ms);
     let wait = start
         .duration_since(SystemTime::now())
-        .context("--start-unix-ms: the start was before we were ready")?;
+        .context("--start-unix-ms has passed before the actors were ready; expected a later time")?;
     let start = Instant::now() + wait;
     let begin = start + Duration::try_from_secs_f64(cli.warm_up_s).context("--warm-up-s")?;
     let end = begin + Duration::try_from_secs_f64(cli.measured_s).context("--measured-s")?;
     let times = Times { start, begin, end, think_s: cli.think_s };
-    // Nothing that could be compressed.
+    // Random bytes cannot be compressed.
     let mut payload = vec![0; cli.bytes];
     rand::Rng::fill_bytes(&mut ChaCha8Rng::seed_from_u64(0), &mut payload);
     let payload = Bytes::from(payload);
@@ -114,12 +116,12 @@ async fn write(cli: &Cli) -> anyhow::Result<Vec<f64>> {
     }
     let mut latencies_ms = Vec::new();
     while let Some(of_actor) = actors.join_next().await {
-        latencies_ms.extend(of_actor.context("an actor")??);
+        latencies_ms.extend(of_actor.context("a task of an actor failed")??);
     }
     Ok(latencies_ms)
 }
 
-/// Latencies of one actor's inserts.
+/// Runs one actor, and returns the latencies of its inserts, in milliseconds.
 async fn act(
     writer: Writer,
     payload: Bytes,
@@ -131,10 +133,10 @@ async fn act(
     sleep_until(connect).await;
     writer.insert(item(Bytes::new())).await?;
     let mut latencies_ms = Vec::new();
-    // At a random place of the first pause.
+    // The first insert is at a random point of the first pause.
     let mut next = times.start + Duration::from_secs_f64(times.think_s * rng.random_range(0.0..=1.0));
     loop {
-        // Not slept for: nobody waits for the end of a last pause.
+        // The actor does not sleep out its last pause, because nothing follows it.
         if next >= times.end {
             return Ok(latencies_ms);
         }
@@ -144,7 +146,7 @@ async fn act(
         if asked >= times.begin {
             latencies_ms.push(asked.elapsed().as_secs_f64() * 1e3);
         }
-        // Half to one and a half, so that actors do not fall into step.
+        // The pause is 0.5 to 1.5 times the mean, so that actors do not fall into step.
         next = Instant::now() + Duration::from_secs_f64(times.think_s * rng.random_range(0.5..=1.5));
     }
 }

@@ -7,27 +7,27 @@ use iswitch_harness::process::Process;
 
 use super::Latencies;
 
-/// Actors, and the processes that they are in.
+/// Actors, and the processes that run them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Crowd {
     /// Number of actors.
     pub(crate) actors: usize,
-    /// Processes that share them out.
+    /// Number of processes that the actors are divided among.
     pub(crate) processes: usize,
-    /// Time in which these start.
+    /// Time for the processes to start.
     pub(crate) head_start: Duration,
-    /// Time in which they end.
+    /// Timeout of the processes.
     pub(crate) timeout: Duration,
 }
 
 impl Crowd {
-    /// Runs the command of each process, which has the options `--actors`, `--first` and `--start-unix-ms`.
+    /// Runs the command in each process, with the additional options `--actors`, `--first` and `--start-unix-ms`.
     ///
     /// # Panics
-    /// If a process fails, or prints no latencies.
+    /// If a process fails or prints no latencies.
     pub(crate) fn run(self, command: impl Fn() -> Command) -> Latencies {
         let start = SystemTime::now() + self.head_start;
-        let start_ms = start.duration_since(UNIX_EPOCH).expect("it is after 1970").as_millis();
+        let start_ms = start.duration_since(UNIX_EPOCH).expect("the clock must be after 1970").as_millis();
         let spawn = |process: usize| {
             let (first, end) = (self.first_of(process), self.first_of(process + 1));
             let mut command = command();
@@ -39,7 +39,7 @@ impl Crowd {
         Latencies::printed(processes.into_iter().map(|process| process.wait_success(self.timeout)))
     }
 
-    /// The first actor of a process.
+    /// Returns the first actor of a process.
     fn first_of(self, process: usize) -> usize {
         self.actors * process / self.processes
     }

@@ -2,22 +2,22 @@
 
 use serde_json::Value;
 
-/// At least one latency, sorted, in milliseconds.
+/// Latencies in milliseconds, sorted, at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latencies(Vec<f64>);
 
 impl Latencies {
-    /// Sorts them.
+    /// Sorts the latencies.
     ///
     /// # Panics
     /// If there are none.
     pub fn new(mut all_ms: Vec<f64>) -> Self {
-        assert!(!all_ms.is_empty(), "at least one actor has measured something");
+        assert!(!all_ms.is_empty(), "at least one actor must measure a latency");
         all_ms.sort_by(f64::total_cmp);
         Self(all_ms)
     }
 
-    /// Reads what programs of actors have printed: the last line of each is JSON.
+    /// Reads the output of actors' programs: the last line of each is JSON.
     ///
     /// # Panics
     /// If an output has no such line.
@@ -25,26 +25,27 @@ impl Latencies {
         Self::new(outputs.into_iter().flat_map(|output| read(&output)).collect())
     }
 
-    /// Number of latencies.
+    /// Returns the number of latencies.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Mean of them.
+    /// Returns the mean latency.
     pub fn mean_ms(&self) -> f64 {
         self.0.iter().sum::<f64>() / self.count() as f64
     }
 
-    /// The least latency that so many percent do not exceed, from 1 to 100.
+    /// Returns the smallest latency that `percent` percent of all latencies do not exceed; `percent` is from 1 to 100.
     pub fn percentile_ms(&self, percent: usize) -> f64 {
         self.0[(self.count() * percent).div_ceil(100) - 1]
     }
 }
 
 fn read(output: &str) -> Vec<f64> {
-    let line: Value = serde_json::from_str(output.lines().last().unwrap_or_default()).expect("a JSON line");
-    let all = line["latencies_ms"].as_array().expect("a list");
-    all.iter().map(|latency| latency.as_f64().expect("a number")).collect()
+    let line: Value =
+        serde_json::from_str(output.lines().last().unwrap_or_default()).expect("a line of JSON");
+    let all = line["latencies_ms"].as_array().expect("latencies_ms must be a list");
+    all.iter().map(|latency| latency.as_f64().expect("a latency must be a number")).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Tables for people.
+//! Markdown tables.
 
-/// A Markdown table that is written row by row.
+/// Markdown table that is written row by row.
 #[derive(Clone, Debug)]
 pub struct Markdown {
     columns: usize,
@@ -8,7 +8,7 @@ pub struct Markdown {
 }
 
 impl Markdown {
-    /// A table with the heading of each column.
+    /// Creates a table with the heading of each column.
     pub fn new<C: AsRef<str>>(heads: impl IntoIterator<Item = C>) -> Self {
         let mut table = Self { columns: 0, text: String::new() };
         table.columns = table.push(heads);
@@ -21,7 +21,7 @@ impl Markdown {
     /// Adds a row.
     ///
     /// # Panics
-    /// If it has not one cell for each column.
+    /// If the row does not have one cell for each column.
     pub fn row<C: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = C>) {
         let cells = self.push(cells);
         assert_eq!(cells, self.columns, "cells of a row in a table of {} columns", self.columns);
@@ -43,7 +43,7 @@ impl Markdown {
         count
     }
 
-    /// The whole table; each row ends with a line feed.
+    /// Returns the whole table. Each row ends with a line feed.
     pub fn text(self) -> String {
         self.text
     }

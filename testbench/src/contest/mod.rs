@@ -1,7 +1,7 @@
-//! The frame of all benchmarks: contenders take turns on one site, the order of each turn is shuffled by a seed, and
-//! every figure is the median of the turns with the least and the greatest. The first contender is the reference.
+//! Framework of all benchmarks: contenders take turns on one site, a seed shuffles the order of each turn, and every
+//! figure is the median of the turns with the minimum and the maximum. The first contender is the reference.
 //!
-//! Machines are shared and noisy, so two things are only compared within a turn: [`Row::ratio_to`] divides the runs of
+//! Machines are shared and noisy, so contenders are compared only within a turn: [`Row::ratio_to`] divides the runs of
 //! the same turn and returns the median of the ratios.
 
 mod crowd;
@@ -25,7 +25,7 @@ pub use progress::Progress;
 pub use spread::Spread;
 pub use standings::{Row, Standings};
 
-/// Contenders, the number of their turns, and the seed of their order.
+/// Contenders, the number of turns, and the seed of their order.
 #[derive(Clone, Debug)]
 pub struct Contest<T> {
     contenders: Vec<T>,
@@ -44,25 +44,25 @@ pub struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Reports what the turn has measured, beside the progress.
+    /// Reports a measurement of the turn, beside the progress.
     pub fn report(&self, text: impl Display) {
         self.progress.note(&format!("{}: {text}", self.label));
     }
 }
 
 impl<T: Display> Contest<T> {
-    /// A contest of so many turns. The first contender is the one that the others are compared with.
+    /// Creates a contest with this number of turns. The first contender is the reference for the others.
     pub fn new(contenders: impl IntoIterator<Item = T>, turns: usize) -> Self {
         Self { contenders: contenders.into_iter().collect(), turns, seed: 0, title: String::new() }
     }
 
-    /// Names what is measured, for the progress.
+    /// Sets a title for the progress display.
     #[must_use]
     pub fn titled(self, title: impl Into<String>) -> Self {
         Self { title: title.into(), ..self }
     }
 
-    /// Shuffles by another seed than 0.
+    /// Sets the seed of the order, which is 0 by default.
     #[must_use]
     pub fn seeded(self, seed: u64) -> Self {
         Self { seed, ..self }
@@ -111,8 +111,8 @@ impl<T: Display> Contest<T> {
     }
 }
 
-/// The order of so many contenders in a turn. Every second turn has the order of the turn before it in reverse, so
-/// that of two contenders each runs before the other equally often: machines warm up and slow down.
+/// Returns the order of the contenders in a turn. Every second turn reverses the order of the previous turn, so that of
+/// two contenders each runs before the other equally often, because machines warm up and slow down.
 fn order(contenders: usize, turn: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<_> = (0..contenders).collect();
     let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(held(1), held(1));
         assert_ne!(held(1), held(2));
         let turns: Vec<_> = held(1).chunks(4).map(<[_]>::to_vec).collect();
-        assert!(turns[0] != turns[2] || turns[2] != turns[4], "no turn is shuffled: {turns:?}");
+        assert!(turns[0] != turns[2] || turns[2] != turns[4], "the turns must be shuffled: {turns:?}");
     }
 
     #[test]

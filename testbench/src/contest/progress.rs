@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, stderr};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar on a terminal, a line for each step elsewhere, or nothing.
+/// Progress display: a bar on a terminal, a line for each step elsewhere, or nothing.
 #[derive(Clone, Debug)]
 pub struct Progress(Shown);
 
@@ -16,7 +16,7 @@ enum Shown {
 }
 
 impl Progress {
-    /// A bar if standard error is a terminal, and lines otherwise.
+    /// Returns a bar if standard error is a terminal, and lines otherwise.
     pub fn new() -> Self {
         if !stderr().is_terminal() {
             return Self(Shown::Lines);
@@ -28,12 +28,12 @@ impl Progress {
         Self(Shown::Bar(bar))
     }
 
-    /// Progress that nobody sees.
+    /// Returns progress that is not displayed.
     pub fn silent() -> Self {
         Self(Shown::Nothing)
     }
 
-    /// Begins so many steps.
+    /// Begins a number of steps.
     pub fn begin(&self, steps: usize) {
         if let Shown::Bar(bar) = &self.0 {
             bar.reset();
@@ -53,7 +53,7 @@ impl Progress {
         }
     }
 
-    /// Prints a line that stays.
+    /// Prints a permanent line.
     pub fn note(&self, text: &str) {
         match &self.0 {
             Shown::Bar(bar) => bar.suspend(|| eprintln!("{text}")),

@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-/// Median, least and greatest of several runs.
+/// Median, minimum and maximum of several runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
-    /// The median.
+    /// Median.
     pub median: f64,
-    /// The least.
+    /// Minimum.
     pub least: f64,
-    /// The greatest.
+    /// Maximum.
     pub greatest: f64,
 }
 
 impl Spread {
-    /// The spread of at least one value.
+    /// Returns the spread of at least one value.
     ///
     /// # Panics
     /// If there are none.
@@ -24,25 +24,25 @@ impl Spread {
         Self { median: values[values.len() / 2], least: values[0], greatest: values[values.len() - 1] }
     }
 
-    /// The least and the greatest.
+    /// Returns the minimum and the maximum.
     pub fn ends(self) -> (f64, f64) {
         (self.least, self.greatest)
     }
 
-    /// The spread in another unit.
+    /// Returns the spread in another unit.
     #[must_use]
     pub fn scaled(self, by: f64) -> Self {
         let Self { median, least, greatest } = self;
         Self { median: median * by, least: least * by, greatest: greatest * by }
     }
 
-    /// Such as `3.1 (2.9 to 3.4)`, with so many digits behind the point.
+    /// Formats the spread, such as `3.1 (2.9 to 3.4)`, with this number of decimals.
     pub fn text(self, digits: usize) -> String {
         let Self { median, least, greatest } = self;
         format!("{median:.digits$} ({least:.digits$} to {greatest:.digits$})")
     }
 
-    /// All three figures.
+    /// Returns all three figures as JSON.
     pub fn json(self) -> Value {
         json!({ "median": self.median, "least": self.least, "greatest": self.greatest })
     }

@@ -1,4 +1,4 @@
-//! The runs of all contenders, turn by turn.
+//! Runs of all contenders, turn by turn.
 
 use serde_json::Value;
 
@@ -7,21 +7,21 @@ use super::Spread;
 /// Runs of all contenders; the first row is the reference.
 #[derive(Clone, Debug)]
 pub struct Standings<T, R> {
-    /// One row for each contender, in the order in which they were named.
+    /// One row for each contender, in the order in which they were given.
     pub rows: Vec<Row<T, R>>,
 }
 
 /// Runs of one contender.
 #[derive(Clone, Debug)]
 pub struct Row<T, R> {
-    /// The contender.
+    /// Contender.
     pub contender: T,
-    /// Its runs, by turn.
+    /// Runs of the contender, by turn.
     pub runs: Vec<R>,
 }
 
 impl<T, R> Row<T, R> {
-    /// Spread of a figure over the turns.
+    /// Returns the spread of a figure over the turns.
     ///
     /// # Panics
     /// If there was no turn.
@@ -29,7 +29,7 @@ impl<T, R> Row<T, R> {
         Spread::of(self.runs.iter().map(value))
     }
 
-    /// Spread of a figure of this contender's runs and those of another in the same turns.
+    /// Returns the spread of a figure computed from this contender's run and another contender's run of the same turn.
     ///
     /// # Panics
     /// If they have no turn in common.
@@ -37,7 +37,7 @@ impl<T, R> Row<T, R> {
         Spread::of(self.runs.iter().zip(&other.runs).map(|(run, other)| value(run, other)))
     }
 
-    /// A figure of this contender divided by that of another in the same turn.
+    /// Returns a figure of this contender divided by that of another in the same turn.
     ///
     /// # Panics
     /// If they have no turn in common.
@@ -47,7 +47,7 @@ impl<T, R> Row<T, R> {
 }
 
 impl<T, R> Standings<T, R> {
-    /// The contender that the others are compared with.
+    /// Returns the contender that the others are compared with.
     ///
     /// # Panics
     /// If there are no contenders.
@@ -55,13 +55,13 @@ impl<T, R> Standings<T, R> {
         &self.rows[0]
     }
 
-    /// Of some contenders the one with the least median.
+    /// Returns the contender with the smallest median among those that `is_meant` selects.
     pub fn least(&self, is_meant: impl Fn(&T) -> bool, value: impl Fn(&R) -> f64) -> Option<&Row<T, R>> {
         let rows = self.rows.iter().filter(|row| is_meant(&row.contender));
         rows.min_by(|a, b| a.spread(&value).median.total_cmp(&b.spread(&value).median))
     }
 
-    /// What figures show of each row, such as `median of 5 runs; whiskers: minimum to maximum`.
+    /// Returns what figures show of each row, such as `median of 5 runs; whiskers: minimum to maximum`.
     pub fn note(&self) -> String {
         match self.rows.first().map_or(0, |row| row.runs.len()) {
             1 => "one run".to_owned(),
@@ -69,7 +69,7 @@ impl<T, R> Standings<T, R> {
         }
     }
 
-    /// A JSON array of what is to be told of each row.
+    /// Returns a JSON array with the value of `row` for each contender.
     pub fn json(&self, row: impl Fn(&Row<T, R>) -> Value) -> Value {
         self.rows.iter().map(row).collect()
     }

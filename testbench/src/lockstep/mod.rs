@@ -1,7 +1,7 @@
-//! The accelerator in lock-step with the switch core: the same packets through both, every result compared.
+//! The accelerator in lock-step with the switch core: both receive the same packets, and every result is compared.
 //!
-//! One seed decides everything. Jobs follow one another; of each the core says which results have to come, and what
-//! was dropped and why.
+//! One seed determines the whole run. Jobs follow one another; for each job, the core determines which results must
+//! appear, and which packets must be dropped and why.
 
 mod oracle;
 mod stream;
@@ -23,18 +23,18 @@ use stream::Stream;
 
 const PAUSES: [Pause; 4] = [Pause::Percent(0), Pause::Percent(35), Pause::Percent(70), Pause::Fourth];
 
-/// What was compared.
+/// Numbers of compared items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Outcome {
-    /// Frames that went in.
+    /// Frames that were sent to the accelerator.
     pub packets: u64,
-    /// Results that came out, all as the core made them.
+    /// Results of the accelerator, all equal to those of the core.
     pub results: u64,
-    /// Frames that are not the accelerator's, all untouched and in order.
+    /// Frames that are not for the accelerator, all forwarded unchanged and in order.
     pub ordinary: u64,
     /// Contributions that both dropped for the same reason, and malformed ones, which never reach the core.
     pub dropped: u64,
-    /// Jobs, and resets of the board in the middle of a frame.
+    /// Jobs.
     pub jobs: u64,
     /// Resets of the board in the middle of a frame.
     pub resets: u64,
@@ -53,10 +53,10 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Sends packets until there were so many, and compares what comes out.
+/// Sends at least this number of packets, and compares the output.
 ///
 /// # Errors
-/// At the first difference, which names the seed of its job.
+/// At the first difference. The error names the seed of its job.
 pub fn run<D: Device>(
     device: &mut D,
     build: Build,
@@ -91,7 +91,7 @@ where
 {
     let mut stream = Stream::new(build, seed);
     let (source, sink) = (PAUSES[stream.below(4)], PAUSES[stream.below(4)]);
-    // First: it takes the counters sixteen cycles.
+    // The reset of the counters takes sixteen cycles, so it comes first.
     let mut commands = vec![Command::Pauses(source, sink), Command::Write(offset::RESET, 1)];
     let writes = stream.setup().writes()?;
     commands.extend(writes.into_iter().map(|(at, value)| Command::Write(at, value)));
@@ -112,7 +112,11 @@ where
     if stream.below(4) == 0 {
         let (frame, beats) = stream.half_a_frame();
         let report = device.run(&[Command::Reset(frame, beats)])?;
-        ensure!(report.frames.is_empty(), "a reset board gave {} frames", report.frames.len());
+        ensure!(
+            report.frames.is_empty(),
+            "the board sent {} frames after a reset, expected none",
+            report.frames.len()
+        );
         outcome.resets += 1;
     }
     Ok(())
@@ -124,20 +128,23 @@ fn compare(got: &[Frame], results: &[Vec<u8>], ordinary: &[Frame]) -> Result<()>
         if got.bytes != *expected {
             let byte = got.bytes.iter().zip(expected).position(|(a, b)| a != b);
             let (len, expected_len) = (got.bytes.len(), expected.len());
-            anyhow::bail!("result {at} differs at byte {byte:?}; {len} bytes, expected {expected_len}");
+            anyhow::bail!(
+                "result {at} differs at byte {byte:?}; it has {len} bytes, expected {expected_len}"
+            );
         }
     }
     ensure!(sums.len() == results.len(), "{} results, expected {}", sums.len(), results.len());
     ensure!(
         others.iter().copied().eq(ordinary),
-        "ordinary frames differ: {} of {}",
+        "ordinary frames differ: {} arrived, expected {}",
         others.len(),
         ordinary.len()
     );
     Ok(())
 }
 
-/// The reasons of both sides. What the core keeps results of longer than the accelerator is late there and stale here.
+/// Compares the drop counters of both sides. The core keeps results longer than the accelerator, so it counts some
+/// packets as late that the accelerator counts as stale; the two are added.
 fn compare_counters<D: Device>(device: &mut D, oracle: &Oracle, malformed: u64, ordinary: u64) -> Result<()>
 where
     D::Error: std::error::Error + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! The switch core, as the judge of what the accelerator has to do.
+//! Switch core, which determines what the accelerator must do.
 
 use std::net::SocketAddrV4;
 
@@ -10,14 +10,14 @@ use iswitch_protocol::wire::control::answer_challenge;
 use iswitch_protocol::wire::{Class, ControlBody, ControlRepr, JoinRepr};
 use iswitch_switch::{Config, Counters, Endpoint, NonFinite, PortId, Switch};
 
-/// A core with a job that is complete.
+/// Switch core with a job that all members have joined.
 pub(super) struct Oracle {
     switch: Switch,
     now_ns: u64,
     job: u32,
     /// Frames with the results, in order.
     pub(super) results: Vec<Vec<u8>>,
-    /// The last control packet, which may ask a member to show where it is.
+    /// Last control packet, which may be a challenge to a member.
     challenge: Option<Vec<u8>>,
 }
 
@@ -54,12 +54,12 @@ impl Oracle {
             oracle.control(member.address, 1, ControlBody::Join(join));
         }
         let job = oracle.switch.jobs().next();
-        ensure!(job.is_some(), "the core has admitted the job");
-        ensure!(oracle.dropped() == 0, "the core has refused a member");
+        ensure!(job.is_some(), "the core must admit the job");
+        ensure!(oracle.dropped() == 0, "the core must admit all members");
         Ok(oracle)
     }
 
-    /// Lets the core take in a control packet, and returns the packet.
+    /// Passes a control packet to the core, and returns the packet.
     pub(super) fn control(&mut self, from: SocketAddrV4, request: u32, body: ControlBody<'_>) -> Vec<u8> {
         let repr = ControlRepr { job: self.job, request, body };
         let mut bytes = vec![0; repr.buffer_len()];
@@ -71,7 +71,7 @@ impl Oracle {
         bytes
     }
 
-    /// Lets the core take in a contribution.
+    /// Passes a contribution to the core.
     pub(super) fn data(&mut self, from: SocketAddrV4, payload: &[u8]) {
         self.take_in(from, Class::Data, payload);
     }
@@ -90,7 +90,7 @@ impl Oracle {
 
     fn drain(&mut self) {
         while let Some(transmit) = self.switch.poll_transmit() {
-            // What goes to one member alone is an answer, which the accelerator leaves to the host.
+            // A packet to a single member is an answer, which the accelerator leaves to the host.
             if transmit.class == Class::Control {
                 self.challenge = Some(transmit.payload.to_vec());
             }

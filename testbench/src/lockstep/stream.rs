@@ -1,4 +1,4 @@
-//! Random packets of a random job: those that a round needs, and among them all that should change nothing.
+//! Random packets of a random job: those that a round needs, mixed with packets that must not change anything.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::Range;
@@ -16,15 +16,15 @@ use rand_chacha::ChaCha8Rng;
 
 use super::oracle::Oracle;
 
-/// Packets of a job at most; of one that has to go around the slots more.
+/// Maximum number of packets of a job; a job whose segments must reuse slots has more.
 const JOB_PACKETS: usize = 400;
 const LARGE_JOB_PACKETS: usize = 1_200;
-/// Segments that are under way at once, and how far a packet that nobody needs may be from them: together less than the
-/// slots, because a segment has to be finished before the next one with its slot begins.
+/// Number of segments that are in flight at once, and maximum distance of a stray packet from them. Together they are
+/// less than the number of slots, because a segment must be complete before the next one in its slot begins.
 const WINDOW_SEGMENTS: u32 = 60;
 const STRAY_SEGMENTS: u32 = 60;
 
-/// Where the fields lie in a frame, in bytes.
+/// Offsets of fields in a frame, in bytes.
 const ETHERTYPE: usize = 12;
 const VERSION: usize = 14;
 const TOS: usize = 15;
@@ -34,18 +34,18 @@ const PROTOCOL: usize = 23;
 const TO_PORT: usize = 36;
 const UDP_LEN: usize = 38;
 
-/// A frame, and whether it is the accelerator's alone.
+/// Frame, and whether it is a contribution, which only the accelerator handles.
 pub(super) struct Sent {
     pub(super) frame: Frame,
     pub(super) is_data: bool,
 }
 
-/// A job and what its members send.
+/// Job, and the packets that its members send.
 pub(super) struct Stream {
     random: ChaCha8Rng,
     setup: JobSetup,
     round: Round,
-    /// First of the segments under way.
+    /// First of the segments in flight.
     position: u32,
     /// Whether segments share slots.
     is_large: bool,
@@ -56,10 +56,11 @@ pub(super) struct Stream {
 impl Stream {
     pub(super) fn new(build: Build, seed: u64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        // Short segments meet themselves in the adders, and their results need padding.
+        // In jobs with short segments, packets of the same segment follow each other closely in the adders, and results
+        // need padding.
         let longest = if random.random_range(0..3) == 0 { 12 } else { MAX_FLOATS };
         let segment_floats = random.random_range(1..=longest);
-        // One job in eight fills the buffer; one has more segments than slots.
+        // One job in eight may fill the buffer, and one has more segments than slots.
         let kind = random.random_range(0..8);
         let slots = build.slots();
         let segments = match kind {
@@ -71,7 +72,7 @@ impl Stream {
         let gradient_len = (segments - 1) * u32::from(segment_floats) + last;
         let layout = VectorLayout::new(gradient_len, segment_floats).expect("the sizes are in range");
         let workers = random.random_range(2..=if kind == 1 { 3 } else { MEMBERS });
-        // Rounds wrap in some jobs.
+        // In some jobs, round numbers wrap around.
         let base = match random.random_range(0..4) {
             0 => Round::new(u32::MAX).minus(random.random_range(0..4)),
             _ => Round::new(random.random()),
@@ -92,29 +93,29 @@ impl Stream {
         &self.setup
     }
 
-    /// Packets of the job at most.
+    /// Returns the maximum number of packets of the job.
     pub(super) fn most_packets(&self) -> usize {
         if self.is_large { LARGE_JOB_PACKETS } else { JOB_PACKETS }
     }
 
-    /// Frames of [`Self::malform`] so far.
+    /// Returns the number of frames from [`Self::malform`] so far.
     pub(super) fn malformed(&self) -> u64 {
         self.malformed
     }
 
-    /// A number below `end`.
+    /// Returns a random number below `end`.
     pub(super) fn below(&mut self, end: usize) -> usize {
         self.random.random_range(0..end)
     }
 
-    /// A full frame, and after how many of its beats the board is reset.
+    /// Returns a full frame, and the number of its beats after which the board is reset.
     pub(super) fn half_a_frame(&mut self) -> (Frame, u8) {
         let round = self.round;
         let payload = self.contribution(0, round, usize::from(MAX_FLOATS), 1);
         (self.frame(0, Class::Data, &payload), self.random.random_range(1..48))
     }
 
-    /// So many frames, each of which the core has taken in.
+    /// Returns this number of frames, each of which the core has received.
     pub(super) fn frames(&mut self, count: usize, oracle: &mut Oracle) -> Vec<Sent> {
         let mut sent = Vec::with_capacity(count);
         while sent.len() < count {
@@ -129,7 +130,7 @@ impl Stream {
         sent
     }
 
-    /// All contributions to these segments in the present round, and some packets among them.
+    /// Sends all contributions to these segments in the current round, mixed with some other packets.
     fn send_window(&mut self, segments: Range<u32>, count: usize, sent: &mut Vec<Sent>, oracle: &mut Oracle) {
         let workers = self.setup.members.len();
         let mut pairs: Vec<_> = segments.flat_map(|index| (0..workers).map(move |w| (w, index))).collect();
@@ -141,7 +142,7 @@ impl Stream {
                 let disturbance = self.disturb(oracle);
                 sent.push(disturbance);
             }
-            // The core takes in what is sent, and nothing else.
+            // The core receives exactly the packets that are sent.
             if sent.len() < count {
                 let contributed = self.contribute(worker, index, self.round, oracle);
                 sent.push(contributed);
@@ -150,25 +151,26 @@ impl Stream {
     }
 
     fn contribute(&mut self, worker: usize, index: u32, round: Round, oracle: &mut Oracle) -> Sent {
-        let index = SegmentIndex::new(index).expect("the vector has it");
+        let index = SegmentIndex::new(index).expect("the index must be in the vector");
         let len = self.setup.layout.range(index).len();
         let weight = self.weight();
         let payload = self.contribution(index.get(), round, len, weight);
         self.data(worker, &payload, oracle)
     }
 
-    /// One, which zero stands for as well.
+    /// Returns a weight of one, or zero, which means one as well.
     fn weight(&self) -> u16 {
         u16::from(self.requests % 2 == 1)
     }
 
-    /// A packet that a round does not need.
+    /// Returns a packet that a round does not need.
     fn disturb(&mut self, oracle: &mut Oracle) -> Sent {
         let workers = self.setup.members.len();
         let worker = self.below(workers);
         let segments = self.setup.layout.segment_count();
         let index = self.stray_index();
-        let len = self.setup.layout.range(SegmentIndex::new(index).expect("in range")).len();
+        let len =
+            self.setup.layout.range(SegmentIndex::new(index).expect("the index must be in range")).len();
         let round = match self.below(4) {
             0 => self.round.minus(self.random.random_range(1..6)),
             1 if !self.is_large => self.round.plus(self.random.random_range(1..6)),
@@ -212,7 +214,7 @@ impl Stream {
         }
     }
 
-    /// Of any segment that both sides agree about.
+    /// Returns the index of a segment that the core and the accelerator treat alike.
     fn stray_index(&mut self) -> u32 {
         let segments = self.setup.layout.segment_count();
         let (first, end) = if self.is_large {
@@ -227,13 +229,13 @@ impl Stream {
     fn ordinary(&mut self) -> Sent {
         let mut bytes = vec![0; self.random.random_range(60..=1514)];
         self.random.fill_bytes(&mut bytes);
-        // Never an IPv4 packet.
+        // The EtherType is never that of IPv4.
         bytes[12] = 0x86;
         let source = 1 << (2 * self.below(4));
         Sent { frame: Frame { bytes, source, destination: 0 }, is_data: false }
     }
 
-    /// From another address, or from another port of a member's address.
+    /// Returns a contribution from another address, or from another port of a member's address.
     fn stranger(&mut self, worker: usize, index: u32, round: Round, len: usize, oracle: &mut Oracle) -> Sent {
         let payload = self.contribution(index, round, len, 1);
         let mut from = self.setup.members[worker].address;
@@ -247,7 +249,7 @@ impl Stream {
         Sent { frame, is_data: true }
     }
 
-    /// A contribution that is a fragment, or whose lengths contradict each other.
+    /// Returns a contribution that is a fragment, or whose lengths contradict each other.
     fn malform(&mut self, worker: usize, payload: &[u8]) -> Sent {
         let mut frame = self.frame(worker, Class::Data, payload);
         let len = HEADERS_LEN_BYTES + payload.len();
@@ -256,7 +258,7 @@ impl Stream {
             1 => frame.bytes[FRAGMENT + 1] |= 1 << self.below(8),
             2 => frame.bytes[IP_LEN + 1] ^= 4 << self.below(6),
             3 => frame.bytes[UDP_LEN + 1] ^= 4 << self.below(6),
-            // Shorter than the IPv4 header says.
+            // The frame is shorter than its IPv4 header states.
             _ if len > MIN_FRAME_LEN_BYTES => frame.bytes.truncate(len - 1),
             _ => frame.bytes[FRAGMENT] |= 0x20,
         }
@@ -264,12 +266,13 @@ impl Stream {
         Sent { frame, is_data: true }
     }
 
-    /// What looks like a contribution, but is not the job's: it goes past.
+    /// Returns a packet that resembles a contribution but does not belong to the job, so the accelerator must forward
+    /// it.
     fn foreign(&mut self, worker: usize, payload: &[u8]) -> Sent {
         let mut frame = self.frame(worker, Class::Data, payload);
         let (byte, bits) =
             [(ETHERTYPE, 8), (VERSION, 8), (TOS, 6), (PROTOCOL, 8), (TO_PORT, 8)][self.below(5)];
-        // The lowest bits of the ToS byte are not looked at.
+        // The accelerator ignores the two lowest bits of the ToS byte.
         let lowest = if byte == TOS { 2 } else { 0 };
         frame.bytes[byte] ^= 1 << (lowest + self.below(bits));
         Sent { frame, is_data: false }
@@ -282,20 +285,20 @@ impl Stream {
 
     fn frame(&mut self, worker: usize, class: Class, payload: &[u8]) -> Frame {
         let mut bytes = member_frame(self.setup.members[worker].address, class, payload);
-        // What fills a short frame up may be anything.
+        // The padding of a short frame may have any content.
         self.random.fill_bytes(&mut bytes[HEADERS_LEN_BYTES + payload.len()..]);
         Frame { bytes, source: 1 << (2 * (worker % 4)), destination: 0 }
     }
 
     fn contribution(&mut self, index: u32, round: Round, len: usize, weight: u16) -> Vec<u8> {
-        let index = SegmentIndex::new(index).expect("24 bits");
+        let index = SegmentIndex::new(index).expect("the index must fit into 24 bits");
         let floats: Vec<_> = (0..len).map(|_| self.float()).collect();
         let mut payload = contribution(Seg { index, round, contributions: 1 }, &floats);
         payload[6..8].copy_from_slice(&weight.to_le_bytes());
         payload
     }
 
-    /// Any float; every other one of ordinary size.
+    /// Returns random bits of a float; every other one on average has an ordinary magnitude.
     fn float(&mut self) -> u32 {
         let bits: u32 = self.random.random();
         if bits & 1 == 0 { bits } else { bits & 0x87ff_ffff | 0x3800_0000 }

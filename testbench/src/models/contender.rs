@@ -1,20 +1,20 @@
-//! From where actors read.
+//! Sources that actors read from.
 
 use std::fmt;
 
-/// A way from the learner to the actors.
+/// Distribution of models from the learner to the actors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contender {
-    /// From the learner itself.
+    /// Actors read from the learner itself.
     Direct,
-    /// From so many cells with the embedded cache.
+    /// Actors read from this number of cells with the embedded cache.
     Embedded(usize),
-    /// From so many cells with nginx.
+    /// Actors read from this number of cells with nginx.
     Nginx(usize),
 }
 
 impl Contender {
-    /// The learner itself, and both caches with each number of cells, or only the embedded one.
+    /// Returns the learner itself, and both caches with each number of cells, or only the embedded cache without nginx.
     pub fn all(cells: &[usize], has_nginx: bool) -> Vec<Self> {
         let caches = |cells: &usize| {
             [Some(Self::Embedded(*cells)), has_nginx.then_some(Self::Nginx(*cells))].into_iter().flatten()
@@ -22,7 +22,7 @@ impl Contender {
         [Self::Direct].into_iter().chain(cells.iter().flat_map(caches)).collect()
     }
 
-    /// How many cells there are.
+    /// Returns the number of cells.
     pub fn cells(self) -> usize {
         match self {
             Self::Direct => 0,

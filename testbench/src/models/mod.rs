@@ -1,6 +1,6 @@
 //! Model reads: a learner and caches in cells, each behind a link of the same rate, and actors that all read a new
-//! version at the same moment. Menger's figure (Google AI blog 2020) is the mean read latency of 512 actors, without
-//! and with caches.
+//! version at the same moment. Menger's figure (Google AI blog 2020) is the mean read latency of 512 actors, with and
+//! without caches.
 
 pub mod contender;
 pub mod nginx;
@@ -16,16 +16,16 @@ pub use table::Table;
 /// Latencies of the actors of one turn, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// Mean over the actors.
+    /// Mean latency of the actors.
     pub mean_ms: f64,
-    /// One actor in a hundred takes longer.
+    /// 99th percentile of the latency.
     pub p99_ms: f64,
-    /// The last actor has its model.
+    /// Time until the last actor has the model.
     pub last_ms: f64,
 }
 
 impl Run {
-    /// Of the latencies of all actors.
+    /// Summarizes the latencies of all actors.
     fn of(latencies: &Latencies) -> Self {
         Self {
             mean_ms: latencies.mean_ms(),
@@ -35,21 +35,21 @@ impl Run {
     }
 }
 
-/// Who reads what, how often.
+/// Number of actors, size of the model and number of turns of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Actors that read at the same moment.
+    /// Number of actors that read at the same moment.
     pub actors: usize,
-    /// Bytes of the model.
+    /// Length of the model in bytes.
     pub len_bytes: usize,
-    /// Times that each contender has its turn.
+    /// Number of turns of each contender.
     pub turns: usize,
 }
 
-/// Lets all contenders serve a version each in turns. Caches are cold: each version is new.
+/// Lets all contenders serve one version each per turn. The caches are cold, because each version is new.
 ///
 /// # Panics
-/// If an actor does not get its model.
+/// If an actor does not receive the model.
 pub fn measure(site: &mut Site, contenders: &[Contender], load: Load, progress: &Progress) -> Table {
     let title = format!("{} bytes", load.len_bytes);
     let contest = Contest::new(contenders.iter().copied(), load.turns).titled(title);

@@ -1,4 +1,4 @@
-//! nginx as a cell, with the configuration that is shipped.
+//! nginx as a cell, with the configuration that the project ships.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -13,24 +13,24 @@ use iswitch_harness::cluster::SOON;
 use iswitch_harness::process::{Process, Signal};
 use iswitch_harness::scratch;
 
-/// A running nginx. Dropping ends it, with its workers.
+/// Running nginx. Dropping it ends nginx and its workers.
 #[derive(Debug)]
 pub struct Nginx {
     process: Process,
-    /// Its cache.
+    /// Directory of its cache.
     _directory: TempDir,
 }
 
 impl Nginx {
-    /// Starts one; `command` makes the command of a program, as in a namespace.
+    /// Starts nginx. `command` creates the command of a program, for example in a namespace.
     ///
     /// # Panics
-    /// If it does not become ready.
+    /// If nginx does not become ready.
     pub fn start(listen: &str, upstream: &[Endpoint], command: impl FnOnce(&Path) -> Command) -> Self {
         let directory = scratch::directory();
-        // Its workers are nobody if we are root.
+        // The workers of nginx run as `nobody` if this process runs as root.
         let open = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(directory.path(), open).expect("the directory is ours");
+        std::fs::set_permissions(directory.path(), open).expect("the permissions must be set");
         let config = NginxCell {
             listen: listen.to_owned(),
             upstream: upstream.to_vec(),
@@ -39,14 +39,14 @@ impl Nginx {
             workers: 2,
         };
         let file = directory.path().join("cell.conf");
-        std::fs::write(&file, config.render().expect("plain values")).expect("a file for the configuration");
+        std::fs::write(&file, config.render().expect("valid values")).expect("a writable file");
         let mut command = command(Path::new("nginx"));
         command.arg("-c").arg(&file);
         let mut process = Process::spawn("nginx", &mut command);
-        // It writes its id when its sockets listen.
+        // nginx writes its process id once its sockets listen.
         let begin = Instant::now();
         while !directory.path().join("nginx.pid").exists() {
-            assert!(process.is_running() && begin.elapsed() < SOON, "nginx does not start");
+            assert!(process.is_running() && begin.elapsed() < SOON, "nginx must start");
             std::thread::sleep(Duration::from_millis(5));
         }
         Self { process, _directory: directory }
@@ -56,7 +56,7 @@ impl Nginx {
 impl Drop for Nginx {
     fn drop(&mut self) {
         if self.process.is_running() {
-            // Killed, it would leave its workers behind.
+            // SIGKILL would leave its workers running.
             self.process.signal(Signal::TERM);
             let begin = Instant::now();
             while self.process.is_running() && begin.elapsed() < SOON {

@@ -1,4 +1,4 @@
-//! The machines: a learner and cells behind links of one rate, and actors behind one without a limit.
+//! Machines of the benchmark: a learner and cells behind links of the same rate, and actors behind an unlimited link.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,20 +20,20 @@ use iswitch_harness::scratch;
 const LEARNER_PORT: u16 = 7720;
 const EMBEDDED_PORT: u16 = 7721;
 const NGINX_PORT: u16 = 7722;
-/// Processes that the actors are in.
+/// Number of processes that the actors run in.
 const READER_PROCESSES: usize = 2;
-/// In which these start.
+/// Time for the processes to start.
 const HEAD_START: Duration = Duration::from_millis(1500);
-/// One turn of the slowest contender.
+/// Timeout of one turn, for the slowest contender.
 const TURN_TIMEOUT: Duration = Duration::from_secs(1800);
-/// Readers share links that are slow on purpose: nobody is cut off.
+/// Options that prevent slow readers from being disconnected, because readers share links that are slow on purpose.
 const PATIENT: [&str; 4] = ["--stall-ms", "600000", "--reader-bytes-per-s-min", "1"];
 const NAME: &str = "bench";
 
-/// A learner, cells with both kinds of caches, and room for actors.
+/// Learner, cells with both kinds of caches, and a namespace for actors.
 #[derive(Debug)]
 pub struct Site {
-    // In this order: programs end before their namespaces.
+    // The order matters: programs must end before their namespaces.
     caches: Vec<(Process, Option<Nginx>)>,
     _learner: Process,
     star: Star,
@@ -43,10 +43,10 @@ pub struct Site {
 }
 
 impl Site {
-    /// Starts everything. Caches that are not asked wait.
+    /// Starts all servers. Caches are idle until they are queried.
     ///
     /// # Panics
-    /// If something fails: ask [`iswitch_harness::requirements::networks_and`] first.
+    /// If a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
     pub fn new(cells: usize, rate: Rate, has_nginx: bool) -> Self {
         let star = Star::new(StarOptions { workers: cells + 2, ..StarOptions::default() });
         star.workers.iter().for_each(choose_congestion_control);
@@ -60,15 +60,15 @@ impl Site {
         Self { caches, _learner: learner, star, rate, version: 0, directory }
     }
 
-    /// Of the links of learner and cells.
+    /// Returns the rate of the links of the learner and of the cells.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// All actors read a new version.
+    /// Publishes a new version and lets all actors read it.
     ///
     /// # Panics
-    /// If one of them does not get it, or there are not so many cells.
+    /// If an actor does not receive it, or if the contender has more cells than the site.
     pub fn read(&mut self, contender: Contender, load: Load) -> Run {
         self.publish(load.len_bytes);
         let (first, last, port) = match contender {
@@ -76,7 +76,7 @@ impl Site {
             Contender::Embedded(cells) => (1, cells, EMBEDDED_PORT),
             Contender::Nginx(cells) => (1, cells, NGINX_PORT),
         };
-        assert!(last <= self.caches.len(), "{contender}: there are {} cells", self.caches.len());
+        assert!(last <= self.caches.len(), "{contender}: the site has only {} cells", self.caches.len());
         let from: Vec<_> = (first..=last).map(|at| format!("{}:{port}", Star::worker_address(at))).collect();
         let crowd = Crowd {
             actors: load.actors,
@@ -93,26 +93,26 @@ impl Site {
 
     fn publish(&mut self, len_bytes: usize) {
         self.version += 1;
-        // Not all alike, so that a mistake of places would be found.
+        // The bytes vary, so that a wrong offset would be detected.
         let seed = self.version as u32;
         let bytes: Vec<u8> = (0..len_bytes as u32)
             .map(|at| (at.wrapping_add(seed).wrapping_mul(2_654_435_761) >> 24) as u8)
             .collect();
-        let learner: Endpoint = self.control().parse().expect("a path without spaces");
-        let name: ModelName = NAME.parse().expect("a name of letters");
+        let learner: Endpoint = self.control().parse().expect("the path must be a valid endpoint");
+        let name: ModelName = NAME.parse().expect("the name must be valid");
         let times = Times { stall: SOON, ..Times::default() };
         let options = ClientOptions { times, ..ClientOptions::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.expect("room for a runtime");
+        let runtime = runtime.expect("the runtime must start");
         let published = runtime.block_on(publish(&learner, &name, self.version, bytes.into(), &options));
-        published.expect("the learner takes models at its Unix socket");
+        published.expect("the learner must accept models at its Unix socket");
     }
 
     fn actors(&self) -> &Namespace {
         &self.star.workers[self.star.workers.len() - 1]
     }
 
-    /// The learner's Unix socket: all namespaces share the file system.
+    /// Returns the learner's Unix socket, which all namespaces can reach because they share the file system.
     fn control(&self) -> String {
         format!("unix:{}", socket(&self.directory).display())
     }
@@ -139,7 +139,7 @@ fn start_caches(star: &Star, at: usize, has_nginx: bool) -> (Process, Option<Ngi
     command.args(["--upstream-stall-ms", "600000"]).args(PATIENT);
     let mut embedded = Process::spawn("cell", &mut command);
     embedded.wait_for("ready", SOON);
-    let upstream = [upstream.parse().expect("an address and a port")];
+    let upstream = [upstream.parse().expect("the endpoint must be valid")];
     let nginx = has_nginx.then(|| {
         Nginx::start(&format!("{address}:{NGINX_PORT}"), &upstream, |program| namespace.command(program))
     });

@@ -11,36 +11,37 @@ use crate::peers::Rate;
 use crate::peers::plot::tick_text;
 use crate::peers::series::bytes_text;
 
-/// What was measured with one model. The first contender is the one that the others are compared with.
+/// Measurements with one model. The first contender is the reference for the others.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Who has read what.
+    /// Load of the measurements.
     pub load: Load,
-    /// Of the links of learner and cells.
+    /// Rate of the links of the learner and of the cells.
     pub rate: Rate,
-    /// The runs.
+    /// Runs of each contender.
     pub standings: Standings<Contender, Run>,
 }
 
 impl Table {
-    /// How many times as long as this contender the first one takes in the same turn.
+    /// Returns the mean latency of the first contender divided by that of this one in the same turn.
     pub fn speedup(&self, row: &Row<Contender, Run>) -> Spread {
         self.standings.reference().ratio_to(row, |run| run.mean_ms)
     }
 
-    /// Of each kind of cache the number of cells with the greatest speed-up, and that speed-up.
+    /// Returns the contender of a kind with the greatest speed-up, and that speed-up.
     pub fn best(&self, is_of_kind: fn(Contender) -> bool) -> Option<(Contender, Spread)> {
         let rows = self.standings.rows.iter().filter(|row| is_of_kind(row.contender));
         let speedups = rows.map(|row| (row.contender, self.speedup(row)));
         speedups.max_by(|(_, a), (_, b)| a.median.total_cmp(&b.median))
     }
 
-    /// The time for which one model occupies a link, in milliseconds.
+    /// Returns the time that one model occupies a link, in milliseconds.
     fn wire_ms(&self) -> f64 {
         self.rate.seconds_for(self.load.len_bytes as f64) * 1e3
     }
 
-    /// What the links allow: each model that the learner sends, or a cell, takes its turn.
+    /// Returns the time that the busiest link needs for the models that the learner or a cell sends, one after the
+    /// other.
     fn bound_ms(&self, contender: Contender) -> f64 {
         let cells = contender.cells();
         let models = if cells == 0 { self.load.actors } else { self.load.actors.div_ceil(cells).max(cells) };
@@ -52,13 +53,13 @@ impl Table {
         format!("{actors} actors, {}, {}", bytes_text(len_bytes as f64), self.rate.text())
     }
 
-    /// For the name of a file.
+    /// Returns a text for the name of a file.
     pub fn slug(&self) -> String {
         let Load { actors, len_bytes, .. } = self.load;
         format!("models-{actors}-{}kib-{}gbit", len_bytes >> 10, self.rate.bits_per_s / 1e9)
     }
 
-    /// For people, as Markdown.
+    /// Returns the table as Markdown.
     pub fn text(&self) -> String {
         let mut rows = Markdown::new([
             "read from",
@@ -82,7 +83,7 @@ impl Table {
         format!("### {}\n\n{}", self.title(), rows.text())
     }
 
-    /// For programs.
+    /// Returns the table as JSON.
     pub fn json(&self) -> Value {
         let row = |row: &Row<Contender, Run>| {
             let of = |value: fn(&Run) -> f64| row.spread(value).json();
@@ -99,7 +100,7 @@ impl Table {
         })
     }
 
-    /// One line for each turn of each contender, below [`CSV_HEAD`].
+    /// Returns one line for each turn of each contender, to follow [`CSV_HEAD`].
     pub fn csv(&self) -> String {
         let Load { actors, len_bytes, .. } = self.load;
         let mut text = String::new();
@@ -121,7 +122,7 @@ impl Table {
         text
     }
 
-    /// Mean latency over the number of cells, as SVG.
+    /// Returns a figure of the mean latency by number of cells, as SVG.
     pub fn figure(&self) -> String {
         let us = |row: &Row<Contender, Run>| row.spread(|run| run.mean_ms * 1e3);
         let line = |name: &str, paint, is_of_kind: fn(Contender) -> bool| {
@@ -159,5 +160,5 @@ impl Table {
     }
 }
 
-/// Columns of [`Table::csv`].
+/// Header line of [`Table::csv`].
 pub const CSV_HEAD: &str = "actors,len_bytes,bits_per_s,kind,cells,turn,mean_ms,p99_ms,last_ms\n";

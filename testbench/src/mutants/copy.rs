@@ -1,4 +1,4 @@
-//! A copy of the workspace's sources, in which they can be broken without harm.
+//! Copy of the workspace's sources, into which bugs can be planted without changing the workspace.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -10,22 +10,22 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::Mutant;
 
-/// The copy. It stays from run to run, at the same place, so that cargo builds only what has changed.
+/// Copy of the sources. It persists between runs, in the same directory, so that cargo builds only what has changed.
 #[derive(Debug)]
 pub struct Sources {
     workspace: PathBuf,
     directory: PathBuf,
-    /// Held as long as the copy is in use.
+    /// Lock that is held while the copy is in use.
     _lock: File,
 }
 
 impl Sources {
-    /// Copies the sources of a workspace: what git tracks or would track, as it is in the working tree.
+    /// Copies the sources of a workspace: the files that git tracks or would track, as they are in the working tree.
     ///
     /// # Errors
-    /// If the files cannot be listed, read or written, or the copy is in use.
+    /// If the files cannot be listed, read or written, or if the copy is in use.
     pub fn copy(workspace: &Path, directory: &Path) -> Result<Self> {
-        fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
+        fs::create_dir_all(directory).with_context(|| format!("creating {}", directory.display()))?;
         let lock = lock(&directory.with_extension("lock"))?;
         let copy = Self { workspace: workspace.to_owned(), directory: directory.to_owned(), _lock: lock };
         let files = list(workspace)?;
@@ -36,15 +36,15 @@ impl Sources {
         Ok(copy)
     }
 
-    /// Where the copy is.
+    /// Returns the directory of the copy.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Plants a bug. Only one may be there at a time: see [`Self::restore`].
+    /// Plants a bug. Only one bug may be planted at a time: see [`Self::restore`].
     ///
     /// # Errors
-    /// If the mutant does not fit the source, or that cannot be read or written.
+    /// If the mutant does not fit the source, or if the source cannot be read or written.
     pub fn plant(&self, mutant: &Mutant) -> Result<()> {
         let file = &mutant.bug.file;
         let path = self.workspace.join(file);
@@ -52,10 +52,10 @@ impl Sources {
         write(&self.directory.join(file), mutant.apply(&source)?.as_bytes())
     }
 
-    /// Makes a file of the copy the same as in the workspace.
+    /// Restores a file of the copy from the workspace.
     ///
     /// # Errors
-    /// If it cannot be read or written.
+    /// If the file cannot be read or written.
     pub fn restore(&self, file: impl AsRef<Path>) -> Result<()> {
         let path = self.workspace.join(&file);
         let content = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
@@ -63,13 +63,13 @@ impl Sources {
     }
 }
 
-/// Two runs at once would break each other's copy.
+/// Locks the copy, because two concurrent runs would corrupt each other's copy.
 fn lock(path: &Path) -> Result<File> {
-    let file = File::create(path).with_context(|| format!("making {}", path.display()))?;
+    let file = File::create(path).with_context(|| format!("creating {}", path.display()))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
-            bail!("{} is locked: mutants are being tested already", path.display())
+            bail!("{} is locked: another process is testing mutants; wait until it has ended", path.display())
         }
         Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("locking {}", path.display())),
     }
@@ -78,18 +78,18 @@ fn lock(path: &Path) -> Result<File> {
 fn list(workspace: &Path) -> Result<BTreeSet<PathBuf>> {
     let mut git = Command::new("git");
     git.arg("-C").arg(workspace).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
-    let output = git.output().context("running git, which lists the sources")?;
+    let output = git.output().context("running git to list the sources")?;
     ensure!(output.status.success(), "{git:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
     let names = output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     let names: Result<BTreeSet<_>, _> =
         names.map(|name| std::str::from_utf8(name).map(PathBuf::from)).collect();
-    let mut files = names.context("a source file whose name is not UTF-8")?;
-    // One that was removed is listed until that is committed.
+    let mut files = names.context("the name of a source file is not UTF-8")?;
+    // Git lists a removed file until the removal is committed.
     files.retain(|file| workspace.join(file).is_file());
     Ok(files)
 }
 
-/// Removes what an earlier copy has left: cargo finds programs and tests by their place.
+/// Removes files that an earlier copy has left, because cargo finds programs and tests by their paths.
 fn remove_others(root: &Path, directory: &Path, files: &BTreeSet<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
         let path = entry.with_context(|| format!("reading {}", directory.display()))?.path();
@@ -102,7 +102,7 @@ fn remove_others(root: &Path, directory: &Path, files: &BTreeSet<PathBuf>) -> Re
     Ok(())
 }
 
-/// Writes a file unless it has that content: cargo goes by the time at which it was written.
+/// Writes a file unless it already has this content, because cargo compares modification times.
 fn write(path: &Path, content: &[u8]) -> Result<()> {
     match fs::read(path) {
         Ok(present) if present == content => return Ok(()),
@@ -112,7 +112,7 @@ fn write(path: &Path, content: &[u8]) -> Result<()> {
         _ => {}
     }
     if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
+        fs::create_dir_all(directory).with_context(|| format!("creating {}", directory.display()))?;
     }
     fs::write(path, content).with_context(|| format!("writing {}", path.display()))
 }

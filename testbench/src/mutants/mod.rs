@@ -1,9 +1,9 @@
 //! Mutation tests: bugs that are planted into the real switch and the real worker, one at a time, and that simulations
-//! have to find (DeMillo, Lipton and Sayward, "Hints on Test Data Selection", 1978).
+//! must find (DeMillo, Lipton and Sayward, "Hints on Test Data Selection", 1978).
 //!
-//! A checker that finds nothing wrong may be one that looks at nothing. Each mutant is a file in
-//! `testbench/mutants/`; none of them is in the checker. A bug that only an attacker can use is outside the simulated
-//! world: its file names the test of the switch core that has to fail.
+//! They test the checker: a checker that reports no violation may check nothing. Each mutant is a file in
+//! `testbench/mutants/`; no mutant changes the checker. The simulations do not cover bugs that only an attacker can
+//! exploit: the file of such a mutant names the test of the switch core that must fail.
 
 mod copy;
 mod trial;
@@ -19,51 +19,51 @@ pub use trial::{Bench, Outcome, Seeds, Trial};
 
 use iswitch_simulation::JobMode;
 
-/// Where mutants are described, below the root of the workspace.
+/// Directory of the mutants, relative to the root of the workspace.
 pub const DIRECTORY: &str = "testbench/mutants";
-/// What mutants may change: the protocol as the switch and the workers run it.
+/// Directories of the files that mutants may change: the protocol as the switch and the workers run it.
 const PLACES: [&str; 3] = ["daemon/switch/src/", "worker-lib/worker/src/worker/", "protocol/src/"];
 
-/// A bug: a piece of source text, and what takes its place.
+/// Planted bug: a piece of source text, and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mutant {
-    /// The name of its file, without `.toml`.
+    /// Name of the mutant's file, without `.toml`.
     pub name: String,
-    /// What the file says.
+    /// Content of the file.
     pub bug: Bug,
 }
 
-/// The content of a mutant's file.
+/// Content of a mutant's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bug {
-    /// What is wrong then.
+    /// Description of the bug.
     pub what: String,
-    /// The requirement of the specification that it breaks, such as `R-1`.
+    /// Requirement of the specification that the bug violates, such as `R-1`.
     pub breaks: String,
-    /// The kind of job in which it shows.
+    /// Kind of job in which the bug shows.
     #[serde(default)]
     pub mode: JobMode,
-    /// A seed of a simulation that shows the bug, tried before others. For bugs that few seeds show.
+    /// Seed of a simulation that shows the bug, tried before others. It is set for bugs that few seeds show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// The test of the switch core's suite that has to fail, such as `strangers::an_ack_is_never_answered`. Without it,
-    /// simulations have to find the bug.
+    /// Test of the switch core's suite that must fail, such as `strangers::an_ack_is_never_answered`. If it is not set,
+    /// simulations must find the bug.
     #[serde(default)]
     pub test: Option<String>,
-    /// The source file, from the root of the workspace.
+    /// Path of the source file, relative to the root of the workspace.
     pub file: String,
-    /// Text that occurs exactly once in it.
+    /// Text that occurs exactly once in the file.
     pub search: String,
-    /// What takes its place.
+    /// Replacement of that text.
     pub replace: String,
 }
 
 impl Mutant {
-    /// Reads all mutants of a workspace. Those of one file stand together: between them little is built anew.
+    /// Reads all mutants of a workspace. The mutants of one file are adjacent, so that little is rebuilt between them.
     ///
     /// # Errors
-    /// Names the file that is no mutant, and why.
+    /// If a file is not a valid mutant. The error names the file and the reason.
     pub fn load_all(workspace: &Path) -> Result<Vec<Self>> {
         let directory = workspace.join(DIRECTORY);
         let entries = fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))?;
@@ -84,19 +84,19 @@ impl Mutant {
         let Bug { file, search, replace, .. } = &bug;
         ensure!(
             bug.seed.is_none() || bug.test.is_none(),
-            "seed is given beside test, expected one of them: simulations cannot find such a bug"
+            "seed is given together with test; expected only one of them, because simulations cannot find such a bug"
         );
         let is_in_place = PLACES.iter().any(|place| file.starts_with(place)) && !file.contains("..");
-        ensure!(is_in_place, "file is {file:?}, expected one in {}", PLACES.join(", "));
-        ensure!(!search.is_empty(), "search is empty, expected text of {file}");
-        ensure!(search != replace, "replace is the same as search, expected another text");
+        ensure!(is_in_place, "file is {file:?}, expected a file in {}", PLACES.join(", "));
+        ensure!(!search.is_empty(), "search is empty, expected a part of the text of {file}");
+        ensure!(search != replace, "replace equals search, expected a different text");
         Ok(Self { name, bug })
     }
 
-    /// The source text of its file with the bug in it.
+    /// Returns the source text of the mutant's file with the bug in it.
     ///
     /// # Errors
-    /// If the text that it searches does not occur exactly once.
+    /// If the text to replace does not occur exactly once.
     pub fn apply(&self, source: &str) -> Result<String> {
         let Bug { file, search, replace, .. } = &self.bug;
         match source.matches(search.as_str()).count() {
@@ -110,16 +110,16 @@ impl Mutant {
     }
 }
 
-/// Those of the mutants that have these names, all if there are none.
+/// Returns the mutants with these names, or all mutants if there are no names.
 ///
 /// # Errors
-/// If there is no mutant of a name.
+/// If a name is not that of a mutant.
 pub fn select(mutants: Vec<Mutant>, names: &[String]) -> Result<Vec<Mutant>> {
     for name in names {
         let known: Vec<_> = mutants.iter().map(|mutant| mutant.name.as_str()).collect();
         ensure!(
             known.contains(&name.as_str()),
-            "there is no mutant {name:?}, expected one of {}",
+            "unknown mutant {name:?}, expected one of {}",
             known.join(", ")
         );
     }

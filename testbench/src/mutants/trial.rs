@@ -1,4 +1,4 @@
-//! One trial: a bug is planted, the simulation or the core's tests are built with it, and have to find it.
+//! One trial: plants a bug, builds the simulation or the core's tests with it, and runs them to find it.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,52 +15,53 @@ use iswitch_harness::binaries::executable;
 use iswitch_simulation::JobMode;
 use iswitch_simulation::checker::Rule;
 
-/// The profile of the workspace's manifest that is quickest in building and running taken together.
+/// Profile of the workspace's manifest with the shortest sum of build time and run time.
 const PROFILE: &str = "mutants";
-/// The program of the simulation.
+/// Name of the simulation's program.
 const SIMULATE: &str = "simulate";
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// Package and name of the tests that find what simulations cannot.
+/// Package and name of the tests that find the bugs that simulations cannot.
 const TEST_PACKAGE: &str = "iswitch-switch";
 const TEST_SUITE: &str = "suite";
-/// Exit status of a test program of which a test has failed.
+/// Exit status of a test program if a test has failed.
 const TEST_FAILED: i32 = 101;
-/// Lines of a program's errors that are shown.
+/// Maximum number of lines of a program's error output that are shown.
 const SHOWN_LINES: usize = 20;
 
-/// Where mutants are tried.
+/// Environment in which mutants are tried.
 #[derive(Debug)]
 pub struct Bench {
     sources: Sources,
-    /// Where cargo builds them, so that dependencies are built once. Nothing else is built there: cargo cannot tell a
-    /// package of the copy from the same one of the workspace, and would take a mutant's for that.
+    /// Target directory of the copy, so that dependencies are built once. Nothing else is built there: cargo cannot
+    /// distinguish a package of the copy from the same package of the workspace, and would use a mutant's build for it.
     target: PathBuf,
-    /// Where programs write.
+    /// Directory for the output of programs.
     output: PathBuf,
-    /// The simulation without a bug.
+    /// Simulation built without a bug.
     control: PathBuf,
     seeds: Seeds,
     time_limit: Duration,
 }
 
-/// How many simulations each mutant is given.
+/// Number of simulations for each mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Seeds {
-    /// Of synchronous jobs.
+    /// Number for mutants of synchronous jobs.
     pub synchronous: u64,
-    /// Of asynchronous jobs.
+    /// Number for mutants of asynchronous jobs.
     pub asynchronous: u64,
 }
 
 impl Default for Seeds {
-    /// Several times as many as those mutants take that are hardest to find. An asynchronous job takes longer.
+    /// Returns several times the numbers that the mutants need which are hardest to find. An asynchronous job takes
+    /// longer.
     fn default() -> Self {
         Self { synchronous: 150_000, asynchronous: 300 }
     }
 }
 
 impl Seeds {
-    /// The same for both.
+    /// Returns the same number for both.
     pub fn of_each(count: u64) -> Self {
         Self { synchronous: count, asynchronous: count }
     }
@@ -73,56 +74,56 @@ impl Seeds {
     }
 }
 
-/// What came of a mutant.
+/// Result of testing a mutant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trial {
-    /// Whether it was found.
+    /// Whether the mutant was found.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// Time that it took to build.
+    /// Time to build, in seconds.
     pub build_seconds: f64,
-    /// Time that it took to simulate, or to run the test.
+    /// Time to simulate or to run the test, in seconds.
     pub run_seconds: f64,
 }
 
-/// Whether a bug was found.
+/// Outcome of a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// A simulation broke a rule.
+    /// A simulation violated a rule.
     Found {
-        /// Its seed.
+        /// Seed of the simulation.
         seed: u64,
-        /// Simulations until then, this one included.
+        /// Number of simulations up to and including this one.
         seeds: u64,
-        /// The rule, as the checker calls it.
+        /// Rule that was violated, as the checker names it.
         rule: Rule,
-        /// How it was broken, as the checker says.
+        /// Description of the violation by the checker.
         detail: String,
     },
     /// The test of the core failed.
     Failing {
-        /// Its name.
+        /// Name of the test.
         test: String,
     },
-    /// No simulation broke a rule.
+    /// No simulation violated a rule.
     Survived {
-        /// Simulations.
+        /// Number of simulations.
         seeds: u64,
     },
     /// The test of the core passed.
     Passing {
-        /// Its name.
+        /// Name of the test.
         test: String,
     },
-    /// It could not be told: the mutant does not fit or build, or the simulation did not come to a result.
+    /// The trial gave no result: the mutant does not fit or build, or the simulation did not finish.
     Failed {
-        /// Why.
+        /// Reason.
         error: String,
     },
 }
 
-/// What `simulate --json` prints, as far as it matters here.
+/// Part of the output of `simulate --json` that is needed here.
 #[derive(Debug, Deserialize)]
 struct Search {
     first: u64,
@@ -138,36 +139,37 @@ struct Found {
 }
 
 impl Trial {
-    /// Whether a simulation or a test has found the bug.
+    /// Returns whether a simulation or a test has found the bug.
     pub fn is_found(&self) -> bool {
         matches!(self.outcome, Outcome::Found { .. } | Outcome::Failing { .. })
     }
 
-    /// Whether nothing was found where nothing is to be found.
+    /// Returns whether a trial without a bug found nothing.
     pub fn is_clean(&self) -> bool {
         matches!(self.outcome, Outcome::Survived { .. } | Outcome::Passing { .. })
     }
 }
 
 impl Bench {
-    /// Copies the sources of a workspace. Each mutant is then given so many seeds, and no longer than `time_limit`.
+    /// Copies the sources of a workspace. Each mutant is then tested with this number of seeds for at most
+    /// `time_limit`.
     ///
     /// # Errors
-    /// If there can be no copy.
+    /// If the sources cannot be copied.
     pub fn new(workspace: &Path, seeds: Seeds, time_limit: Duration) -> Result<Self> {
         let scratch = target_directory(workspace)?.join("mutation");
         let sources = Sources::copy(workspace, &scratch.join("sources"))?;
         let output = scratch.join("output");
-        fs::create_dir_all(&output).with_context(|| format!("making {}", output.display()))?;
+        fs::create_dir_all(&output).with_context(|| format!("creating {}", output.display()))?;
         let control = output.join("control");
         Ok(Self { sources, target: scratch.join("target"), output, control, seeds, time_limit })
     }
 
-    /// Builds the simulation with the sources as they are. Every seed that shows a bug must break no rule there, or
-    /// finding it says nothing. Returns the seconds that it took.
+    /// Builds the simulation with the unchanged sources. A seed that shows a bug must not violate a rule there;
+    /// otherwise the violation does not show that the bug was found. Returns the seconds that the build took.
     ///
     /// # Errors
-    /// If it does not build.
+    /// If the simulation does not build.
     pub fn prepare_control(&self) -> Result<f64> {
         let (program, seconds) = self.build_simulation()?;
         fs::copy(&program, &self.control).with_context(|| format!("copying {}", program.display()))?;
@@ -178,7 +180,7 @@ impl Bench {
         self.build(&["-p", "iswitch-simulation", "--bin", SIMULATE], SIMULATE)
     }
 
-    /// Builds the simulation with a bug, and searches for a seed that shows it: the recorded one first.
+    /// Builds the simulation with a bug, and searches for a seed that shows it, starting with the recorded seed.
     fn search(&self, bug: &Bug) -> Result<Trial> {
         let (program, build_seconds) = self.build_simulation()?;
         let begin = Instant::now();
@@ -190,15 +192,15 @@ impl Bench {
         if let Outcome::Found { seed, .. } = outcome {
             let control = self.simulate(&self.control, bug.mode, &["--seed", &seed.to_string()])?;
             let is_clean = matches!(control, Outcome::Survived { .. });
-            ensure!(is_clean, "seed {seed} breaks a rule without the bug: {control:?}");
+            ensure!(is_clean, "seed {seed} breaks a rule even without the bug: {control:?}");
         }
         Ok(Trial { outcome, build_seconds, run_seconds: begin.elapsed().as_secs_f64() })
     }
 
-    /// Builds the core's tests with the sources as they are, and runs one of them.
+    /// Builds the core's tests with the current sources of the copy, and runs one of them.
     ///
     /// # Errors
-    /// If that does not succeed. A test that fails is no error.
+    /// If the build fails or the test gives no result. A failing test is not an error.
     pub fn control_test(&self, test: &str) -> Result<Trial> {
         let target = ["-p", TEST_PACKAGE, "--test", TEST_SUITE];
         let (program, build_seconds) = self.build(&target, TEST_SUITE)?;
@@ -206,7 +208,7 @@ impl Bench {
         Ok(Trial { outcome, build_seconds, run_seconds })
     }
 
-    /// Plants a bug, and simulates or runs its test. The copy is restored afterwards.
+    /// Plants a bug, then runs the simulations or the test for it. The copy is restored afterwards.
     ///
     /// # Errors
     /// If the copy cannot be restored.
@@ -223,7 +225,7 @@ impl Bench {
         }))
     }
 
-    /// Builds one target, and returns the program of that name and the seconds that it took.
+    /// Builds one target. Returns the path of the program with this name and the seconds that the build took.
     fn build(&self, target: &[&str], name: &str) -> Result<(PathBuf, f64)> {
         let begin = Instant::now();
         let mut command = cargo();
@@ -232,10 +234,10 @@ impl Bench {
         command.current_dir(self.sources.directory());
         let output = command.output().with_context(|| format!("running {command:?}"))?;
         let errors = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "it does not build:\n{}", last_lines(&errors));
+        ensure!(output.status.success(), "the build fails:\n{}", last_lines(&errors));
         let messages = String::from_utf8_lossy(&output.stdout);
         let program = messages.lines().filter_map(executable).find(|(built, _)| built == name);
-        let (_, program) = program.with_context(|| format!("cargo has built no program {name}"))?;
+        let (_, program) = program.with_context(|| format!("cargo did not build a program {name}"))?;
         Ok((program, begin.elapsed().as_secs_f64()))
     }
 
@@ -246,7 +248,7 @@ impl Bench {
         command.args(["--exact", test]).current_dir(self.sources.directory());
         command.stdin(Stdio::null()).stdout(File::create(&results)?).stderr(File::create(&errors)?);
         let status = run_for(&mut command, self.time_limit)?;
-        let results = fs::read_to_string(&results).context("reading what the tests print")?;
+        let results = fs::read_to_string(&results).context("reading the output of the tests")?;
         ensure!(results.contains("running 1 test\n"), "{TEST_PACKAGE} has no test {test}: {status}");
         let test = test.to_owned();
         let outcome = match status.code() {
@@ -263,7 +265,7 @@ impl Bench {
         command.args(["--json", "--mode", &mode.to_string()]).args(seeds);
         command.stdin(Stdio::null()).stdout(File::create(&results)?).stderr(File::create(&errors)?);
         let status = run_for(&mut command, self.time_limit)?;
-        let results = fs::read_to_string(&results).context("reading what the simulation has found")?;
+        let results = fs::read_to_string(&results).context("reading the output of the simulation")?;
         let Ok(search) = serde_json::from_str::<Search>(&results) else {
             let errors = fs::read(&errors).context("reading the errors of the simulation")?;
             let errors = String::from_utf8_lossy(&errors);
@@ -278,34 +280,35 @@ impl Search {
         let Some(Found { seed, rule, detail }) = self.violation else {
             return Ok(Outcome::Survived { seeds: self.seeds });
         };
-        // That the code notices a bug itself says nothing about the checker.
+        // A panic shows that the code itself detects the bug, not that the checker does.
         ensure!(
             rule != Rule::Panic,
-            "seed {seed} panicked, expected another rule to be broken before: {detail}"
+            "seed {seed} panicked, expected the violation of another rule before the panic: {detail}"
         );
         Ok(Outcome::Found { seed, seeds: seed - self.first + 1, rule, detail })
     }
 }
 
-/// Cargo as this program was run by it, or as it is found.
+/// Returns a command for the cargo that runs this program, or for the one in the search path.
 fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Where cargo builds a workspace.
+/// Returns the target directory of a workspace.
 fn target_directory(workspace: &Path) -> Result<PathBuf> {
     let mut command = cargo();
     command.args(["metadata", "--format-version", "1", "--no-deps", "--locked"]).current_dir(workspace);
     let output = command.output().with_context(|| format!("running {command:?}"))?;
     ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
     let metadata: Value =
-        serde_json::from_slice(&output.stdout).context("reading what cargo metadata says")?;
-    let directory =
-        metadata["target_directory"].as_str().context("cargo metadata names no target_directory")?;
+        serde_json::from_slice(&output.stdout).context("reading the output of cargo metadata")?;
+    let directory = metadata["target_directory"]
+        .as_str()
+        .context("the output of cargo metadata lacks target_directory")?;
     Ok(directory.into())
 }
 
-/// Runs a program to its end; kills it, which is an error, if that takes too long.
+/// Runs a program until it ends. If it exceeds the time limit, kills it and returns an error.
 fn run_for(command: &mut Command, limit: Duration) -> Result<ExitStatus> {
     let begin = Instant::now();
     let mut child = command.spawn().with_context(|| format!("running {command:?}"))?;
@@ -316,7 +319,7 @@ fn run_for(command: &mut Command, limit: Duration) -> Result<ExitStatus> {
         if begin.elapsed() > limit {
             child.kill()?;
             child.wait()?;
-            bail!("{} has not ended within {limit:?}", command.get_program().to_string_lossy());
+            bail!("{} did not end within {limit:?}", command.get_program().to_string_lossy());
         }
         sleep(POLL_INTERVAL);
     }

@@ -1,4 +1,4 @@
-//! The attacks. Each goes on until it is told to stop, as fast as its rate says.
+//! Attacks on a shared switch. Each continues at its rate until it is stopped.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,48 +21,50 @@ use crate::storm::{Kind, Storm};
 
 /// Job of the attacker.
 const JOB: u32 = 66;
-/// Segments of a job that takes nearly all memory of a daemon as it is by default, and the floats in each.
+/// Number of segments of a job that takes nearly all memory of a daemon with default options, and the floats in each
+/// segment.
 const LARGE_SEGMENTS: u32 = 500_000;
 const LARGE_SEGMENT_FLOATS: u16 = 60;
 /// Floats in a segment whose data packet has 32 bytes.
 const SHORT_SEGMENT_FLOATS: u16 = 6;
-/// Most segments of an asynchronous job that is tried; then half as many, and so on. Others have still room.
+/// Number of segments of the first asynchronous job that is tried. If it is refused, the number is halved; the memory
+/// that is left suffices for other jobs.
 const ASYNC_SEGMENTS: u32 = 1_000_000;
-/// Segments of a job that asks for all of them at once, and the floats in each.
+/// Number of segments of a job that requests all of them at once, and the floats in each segment.
 const HELP_SEGMENTS: u32 = MAX_RANGE_SEGMENTS;
 const SEGMENT_FLOATS: u16 = 366;
-/// Forged frames that are sent between two looks at whether to stop.
+/// Number of forged frames that are sent between two checks of the stop flag.
 const FORGED_AT_ONCE: u64 = 1000;
-/// Packets between two times that answers are thrown away.
+/// Number of packets after which received answers are discarded.
 const SENT_BETWEEN_DRAINS: u64 = 32;
 /// Time between two bursts.
 const TICK: Duration = Duration::from_millis(1);
-/// Connections to the daemon that are held open at the same time; the oldest gives way.
+/// Maximum number of open connections to the daemon; beyond it, the oldest is closed.
 const CONNECTIONS: usize = 49;
-/// How long a client of the daemon waits for a connection.
+/// Time that a client of the daemon waits for a connection.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Something that a tenant, a stranger or a client does.
+/// Action of a tenant, a non-member or a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Attack {
-    /// Joins of ever new instances to a large job, each of which restarts the member.
+    /// Joins of new instances to a large job, each of which restarts the member.
     Rejoins,
-    /// Short packets into a large asynchronous job, each of which begins another vector.
+    /// Short packets to a large asynchronous job, each of which begins another vector.
     AsyncVectors,
     /// Scrapes of the metrics beside a large job that waits for 63 members.
     Scrapes,
-    /// Questions to the control socket beside such a job.
+    /// Status queries to the control socket beside such a job.
     Questions,
-    /// Requests for 1,024 results that the member has got.
+    /// Requests for 1,024 results that the member has already received.
     Helps,
-    /// Joins that are refused, while nobody reads the daemon's log.
+    /// Joins that are refused, while the daemon's log is not read.
     Log,
-    /// Joins from many forged addresses, once the victim sums.
+    /// Joins from many forged addresses, once the victim aggregates.
     ForgedJoins,
-    /// The same before it has joined: it is a stranger itself then.
+    /// Joins from many forged addresses before the victim has joined, when it is itself a non-member.
     ForgedJoinsFirst,
-    /// A contribution to a large job and a Reset of it, in turn.
+    /// A contribution to a large job and a Reset of it, alternately.
     Resets,
     /// FBcasts of 1,024 segments of a large job.
     #[strum(to_string = "fbcasts")]
@@ -70,12 +72,12 @@ pub enum Attack {
 }
 
 impl Attack {
-    /// Name for the command line.
+    /// Returns the name for the command line.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Packets or requests a second.
+    /// Returns the number of packets or requests per second.
     pub const fn rate(self) -> u64 {
         match self {
             Self::Rejoins => 500,
@@ -87,12 +89,13 @@ impl Attack {
         }
     }
 
-    /// Whether the victim sums before the attack begins.
+    /// Returns whether the victim must aggregate before the attack begins.
     pub(super) const fn is_later(self) -> bool {
         matches!(self, Self::ForgedJoins)
     }
 
-    /// Attacks until `stop` is set; sends a word once all is prepared. Returns packets or requests a second.
+    /// Attacks until `stop` is set. Sends a message to `begin` once the attack is prepared. Returns the packets or
+    /// requests per second.
     pub(super) fn run(self, target: &Target, stop: &AtomicBool, begin: &Sender<()>) -> Result<f64, String> {
         let mut act: Box<dyn FnMut(u64)> = match self {
             Self::Rejoins => rejoins(target)?,
@@ -116,7 +119,7 @@ impl fmt::Display for Attack {
     }
 }
 
-/// Calls `act` with 0, 1, 2, ... as often as `rate` says, and returns how often a second it was called.
+/// Calls `act` with 0, 1, 2, ... at `rate`, and returns the number of calls per second.
 fn pace(rate: u64, stop: &AtomicBool, act: &mut dyn FnMut(u64)) -> f64 {
     let begin = Instant::now();
     let mut done = 0;
@@ -131,7 +134,7 @@ fn pace(rate: u64, stop: &AtomicBool, act: &mut dyn FnMut(u64)) -> f64 {
     done as f64 / begin.elapsed().as_secs_f64()
 }
 
-/// The Join of a process of a job that waits for nobody.
+/// Returns the Join of an instance to a large job that waits for no other members.
 fn large_join(instance: u32) -> JoinRepr {
     let gradient_len = LARGE_SEGMENTS * u32::from(LARGE_SEGMENT_FLOATS);
     JoinRepr { instance, ..JoinRepr::worker(gradient_len, LARGE_SEGMENT_FLOATS, 0) }
@@ -139,11 +142,12 @@ fn large_join(instance: u32) -> JoinRepr {
 
 fn joined(target: &Target, join: JoinRepr) -> Result<(Member, Round), String> {
     let mut member = Member::open(target.switch, JOB)?;
-    let round = member.join(join).map_err(|status| format!("the attacker's Join is refused: {status:?}"))?;
+    let round =
+        member.join(join).map_err(|status| format!("the switch refused the attacker's Join: {status:?}"))?;
     Ok((member, round))
 }
 
-/// Throws answers away from time to time: a receive buffer that is full costs the kernel more.
+/// Discards received answers from time to time, because a full receive buffer costs the kernel more.
 fn drain_sometimes(member: &mut Member, number: u64) {
     if number.is_multiple_of(SENT_BETWEEN_DRAINS) {
         member.drain();
@@ -157,9 +161,9 @@ fn rejoins(target: &Target) -> Result<Act, String> {
     let (other, round) = joined(target, large_join(1))?;
     other.contribute(round, 0, LARGE_SEGMENT_FLOATS);
     Ok(Box::new(move |number| {
-        // The other one stays a member.
+        // The other instance must stay a member.
         let _ = &other;
-        // One that is refused, or comes too soon after others, has cost the switch what it could.
+        // A Join that is refused or rate-limited has already taken the switch's time.
         let _ = member.join(large_join(2 + number as u32));
         drain_sometimes(&mut member, number);
     }))
@@ -173,7 +177,7 @@ fn async_vectors(target: &Target) -> Result<Act, String> {
         match joined(target, JoinRepr { mode: Mode::Asynchronous, instance: 1, ..join }) {
             Ok((member, _)) => break member,
             Err(error) if segments == 1 => return Err(error),
-            // As large as the memory allows.
+            // The job becomes as large as the memory allows.
             Err(_) => segments /= 2,
         }
     };
@@ -183,7 +187,7 @@ fn async_vectors(target: &Target) -> Result<Act, String> {
     }))
 }
 
-/// The members of a large job of which one has contributed.
+/// Returns the members of a large job, of which one has contributed.
 fn waiting_members(target: &Target) -> Result<Vec<Member>, String> {
     let mut members = Vec::new();
     let mut last = Round::default();
@@ -201,7 +205,7 @@ fn scrapes(target: &Target) -> Result<Act, String> {
     let mut open = VecDeque::new();
     Ok(Box::new(move |_| {
         let _ = &members;
-        // One that fails has cost the daemon what it could.
+        // A scrape that fails has already taken the daemon's time.
         hold(&mut open, scrape(address));
     }))
 }
@@ -212,7 +216,7 @@ fn scrape(address: SocketAddr) -> std::io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Keeps a connection until there are too many: whoever asks the next question does not wait for this answer.
+/// Keeps a connection open until there are too many, so that the next request does not wait for this answer.
 fn hold<T>(open: &mut VecDeque<T>, connection: std::io::Result<T>) {
     open.extend(connection);
     if open.len() > CONNECTIONS {
@@ -253,7 +257,7 @@ fn helps(target: &Target) -> Result<Act, String> {
 fn refused_joins(target: &Target) -> Result<Act, String> {
     let mut stranger = Member::open(target.switch, JOB)?;
     Ok(Box::new(move |number| {
-        // There is no such job. A Join that does not ask is not refused before its sender has shown where it is.
+        // The job does not exist. Only a query is refused at once; another Join is answered with a challenge first.
         stranger.control(ControlBody::Join(JoinRepr { query: true, ..JoinRepr::worker(4, 4, 1) }));
         drain_sometimes(&mut stranger, number);
     }))
@@ -266,7 +270,7 @@ fn resets(target: &Target) -> Result<Act, String> {
             member.contribute(round, 0, LARGE_SEGMENT_FLOATS);
         } else {
             member.control(ControlBody::RESET);
-            // A Reset makes all members join again.
+            // After a Reset, all members must join again.
             round = member.join(large_join(1)).unwrap_or(round);
         }
         drain_sometimes(&mut member, number);

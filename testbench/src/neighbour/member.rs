@@ -1,4 +1,4 @@
-//! A member that sends what it likes.
+//! A member that sends arbitrary packets.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
@@ -11,12 +11,12 @@ use iswitch_protocol::wire::{ControlBody, ControlPacket, ControlRepr, JoinRepr, 
 use iswitch_protocol::{Round, Seg, SegmentIndex};
 use iswitch_socket::{Options, UdpSocket};
 
-/// How long an answer may take, on a busy machine.
+/// Timeout of an answer, on a busy machine.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time after which a request is repeated.
 const REPEAT_AFTER: Duration = Duration::from_millis(200);
 
-/// A socket and the job that it joins.
+/// Socket, and the job that it joins.
 #[derive(Debug)]
 pub(crate) struct Member {
     socket: UdpSocket,
@@ -27,7 +27,7 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// Opens a socket, of which the switch does not know yet.
+    /// Opens a socket, which the switch does not know yet.
     pub(crate) fn open(switch: SocketAddrV4, job: u32) -> Result<Self, String> {
         let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
         let open = || {
@@ -39,7 +39,7 @@ impl Member {
         Ok(Self { socket, switch, job, requests: 0, buffer: vec![0; MAX_SUPERFRAME_LEN_BYTES] })
     }
 
-    /// Joins, and returns the round to start from.
+    /// Joins the job, and returns the round to start from.
     pub(crate) fn join(&mut self, mut join: JoinRepr) -> Result<Round, Status> {
         let begin = Instant::now();
         while begin.elapsed() < ANSWER_TIMEOUT {
@@ -60,7 +60,7 @@ impl Member {
         Err(Status::UnknownMember)
     }
 
-    /// Status, round and history of the next Ack to the latest request, if it comes soon.
+    /// Returns status, round and history of the next Ack to the latest request, if it arrives soon.
     fn answer(&mut self) -> Option<(Status, Round, u64)> {
         let _ = self.socket.wait_readable(Some(REPEAT_AFTER));
         let received = self.socket.recv(&mut self.buffer).ok()?;
@@ -86,26 +86,26 @@ impl Member {
     /// Sends a contribution of zeros.
     pub(crate) fn contribute(&self, round: Round, index: u32, floats: u16) {
         let mut packet = vec![0; SEG_LEN_BYTES + usize::from(floats) * size_of::<f32>()];
-        let index = SegmentIndex::new(index).expect("an index of 24 bits");
+        let index = SegmentIndex::new(index).expect("the index must fit into 24 bits");
         emit_seg(&mut packet, Seg { index, round, contributions: 1 });
         self.send(DEFAULT_DATA_TOS, &packet);
     }
 
     fn send(&self, tos: u8, packet: &[u8]) {
-        // What the network does not take is lost, as on any wire.
+        // A packet that the network does not accept is lost, as on any wire.
         let _ = self.socket.send(tos, Some(self.switch), None, packet, packet.len());
     }
 
-    /// Forgets what has arrived.
+    /// Discards all received packets.
     pub(crate) fn drain(&mut self) {
         while self.socket.recv(&mut self.buffer).is_ok() {}
     }
 }
 
-/// All segments of a range.
+/// Bitmap of all segments of a range.
 pub(crate) const ALL: [u8; MAX_BITMAP_LEN_BYTES] = [0xff; MAX_BITMAP_LEN_BYTES];
 
-/// The first segments of a round.
+/// Returns the range of the first `count` segments of a round.
 pub(crate) fn first(round: Round, count: u32) -> RangeRepr {
     RangeRepr { round, first: 0, count }
 }

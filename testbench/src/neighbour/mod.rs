@@ -1,5 +1,5 @@
-//! What a job gets while a member of another job, or a client of the daemon, misbehaves: rounds a second alone and
-//! under each attack, in turns, through a real daemon between namespaces.
+//! Goodput of a job while a member of another job, or a client of the daemon, misbehaves: rounds per second alone and
+//! under each attack, in alternating turns, through a real daemon between namespaces.
 
 mod attack;
 pub(crate) mod member;
@@ -27,36 +27,36 @@ use iswitch_harness::process::Finished;
 const METRICS_PORT: u16 = 7790;
 /// Job of the victim.
 const VICTIM_JOB: u32 = 77;
-/// Exit status of `all_reduce` for a sum that is wrong.
+/// Exit status of `all_reduce` for a wrong sum.
 const WRONG_SUM: i32 = 1;
-/// How much longer than planned the victim may take before it counts as starved.
+/// Time beyond the planned end after which the victim counts as starved.
 const STARVED_AFTER: Duration = Duration::from_secs(20);
-/// Time between two looks at the victim.
+/// Interval at which the victim is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Of the room in a pipe what is taken before the daemon logs to it, so that it is soon full.
+/// Number of bytes in the log pipe before the daemon writes to it, so that the pipe is soon full.
 const PREFILL_LEN_BYTES: usize = 56 << 10;
 
-/// The victim, and for how long it sums.
+/// Victim, and the time for which it aggregates.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Its workers.
+    /// Number of workers.
     pub workers: usize,
     /// Floats in its vector.
     pub floats: u32,
-    /// How long it sums, in seconds.
+    /// Time that it aggregates, in seconds.
     pub seconds: f64,
 }
 
-/// What the victim got in one run.
+/// Results of the victim in one run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Rounds a second; zero if a worker gave up, or did not come to its end.
+    /// Rounds per second; zero if a worker failed or did not finish.
     pub rounds_per_s: f64,
-    /// Whether every sum that was delivered was exact.
+    /// Whether every delivered sum was exact.
     pub is_exact: bool,
-    /// Packets or requests of the attacker a second.
+    /// Packets or requests of the attacker per second.
     pub attacks_per_s: f64,
-    /// Why the victim did not come to its end, if it did not.
+    /// Reason why the victim did not finish, if it did not.
     pub failure: Option<String>,
 }
 
@@ -67,33 +67,33 @@ pub struct Site {
     kind: PortKind,
 }
 
-/// Where an attacker finds the daemon.
+/// Addresses at which an attacker reaches the daemon.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Where workers reach it.
+    /// Address for workers.
     pub switch: SocketAddrV4,
-    /// Its metrics.
+    /// Address of its metrics.
     pub metrics: SocketAddr,
-    /// Its control socket.
+    /// Path of its control socket.
     pub control: std::path::PathBuf,
 }
 
 impl Site {
-    /// Makes the namespaces for so many workers of the victim.
+    /// Creates the namespaces for this number of workers of the victim.
     ///
     /// # Panics
-    /// If something fails: ask [`iswitch_harness::requirements::networks_and`] first.
+    /// If a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
     pub fn new(workers: usize, kind: PortKind) -> Self {
         Self { star: Star::new(StarOptions { workers: workers + 1, ..StarOptions::default() }), kind }
     }
 
-    /// Runs the victim at a new daemon, under an attack if there is one.
+    /// Runs the victim with a new daemon, under an attack if one is given.
     ///
     /// # Errors
-    /// If the attacker cannot do what it is to do.
+    /// If the attack cannot be carried out.
     ///
     /// # Panics
-    /// If the daemon does not start, or does not end.
+    /// If the daemon does not start or does not end.
     pub fn run(&self, attack: Option<Attack>, load: Load) -> Result<Run, String> {
         let (daemon, log) = self.start_daemon(attack);
         let target = Target {
@@ -110,15 +110,15 @@ impl Site {
         outcome
     }
 
-    /// A daemon, and the end of its log that nobody reads, if its log is attacked.
+    /// Starts a daemon. If the attack is on the log, the read end of the log's pipe is returned too and is not read.
     fn start_daemon(&self, attack: Option<Attack>) -> (Daemon, Option<PipeReader>) {
         let metrics = format!("{SWITCH_ADDRESS}:{METRICS_PORT}");
         let arguments = ["--metrics", &metrics];
         if attack != Some(Attack::Log) {
             return (Daemon::in_star(&self.star, self.kind, &arguments), None);
         }
-        let (log, mut pipe) = pipe().expect("a pipe");
-        pipe.write_all(&vec![b'\n'; PREFILL_LEN_BYTES]).expect("room in the pipe");
+        let (log, mut pipe) = pipe().expect("the pipe must be created");
+        pipe.write_all(&vec![b'\n'; PREFILL_LEN_BYTES]).expect("the pipe must have room");
         (Daemon::in_star_logging_to(&self.star, self.kind, pipe, &arguments), Some(log))
     }
 
@@ -131,12 +131,13 @@ impl Site {
         }
         std::thread::scope(|scope| {
             let attacking = scope.spawn(move || attacker.enter(|| attack.run(target, stop, &begin)));
-            // Closed without a word if the attack has failed.
+            // The channel is closed without a message if the attack has failed.
             let begun = begun.recv().ok();
             let run = begun.map(|()| finish(early.unwrap_or_else(|| self.start_victim(daemon, load)), load));
             stop.store(true, Ordering::Relaxed);
-            let attacks_per_s = attacking.join().expect("an attacker does not panic")?;
-            run.map(|run| Run { attacks_per_s, ..run }).ok_or_else(|| format!("{attack}: it did not begin"))
+            let attacks_per_s = attacking.join().expect("the attacker must not panic")?;
+            run.map(|run| Run { attacks_per_s, ..run })
+                .ok_or_else(|| format!("{attack}: the attack did not begin"))
         })
     }
 
@@ -148,13 +149,13 @@ impl Site {
     }
 }
 
-/// Waits for the victim, but not for ever.
+/// Waits for the victim until the starvation limit.
 fn finish(mut victim: Group, load: Load) -> Run {
     let begin = Instant::now();
     let limit = Duration::from_secs_f64(load.seconds) + STARVED_AFTER;
     while victim.is_any_running() {
         if begin.elapsed() > limit {
-            let failure = Some(format!("no end within {STARVED_AFTER:?} after its time"));
+            let failure = Some(format!("did not finish within {STARVED_AFTER:?} after its planned end"));
             return Run { rounds_per_s: 0.0, is_exact: true, attacks_per_s: 0.0, failure };
         }
         std::thread::sleep(POLL_INTERVAL);
@@ -173,12 +174,12 @@ fn of_workers(workers: &[Finished]) -> Run {
     Run { rounds_per_s, is_exact, attacks_per_s: 0.0, failure }
 }
 
-/// What the victim runs beside.
+/// Condition that the victim runs under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
-    /// No other job.
+    /// Without another job.
     Nobody,
-    /// An attacker.
+    /// With an attacker.
     Attacker(Attack),
 }
 
@@ -191,10 +192,10 @@ impl fmt::Display for Beside {
     }
 }
 
-/// Runs the victim alone and under each attack, in turns of the two.
+/// Runs the victim alone and under each attack, in alternating turns.
 ///
 /// # Errors
-/// If an attacker cannot do what it is to do.
+/// If an attack cannot be carried out.
 ///
 /// # Panics
 /// As [`Site::run`].

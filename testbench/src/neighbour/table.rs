@@ -1,4 +1,4 @@
-//! What the victim got under all attacks.
+//! Results of the victim under all attacks.
 
 use std::fmt::Write as _;
 
@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 use super::{Attack, Beside, Load, Run};
 use crate::contest::{Markdown, Spread, Standings};
 
-/// The runs under each attack, and those of the victim alone in the same turns.
+/// Runs under each attack, and runs of the victim alone in the same turns.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// The victim.
+    /// Load of the victim.
     pub load: Load,
-    /// Runs alone, and then those under attack.
+    /// For each attack, the runs alone and then those under attack.
     pub rows: Vec<(Attack, Standings<Beside, Run>)>,
 }
 
-/// One row in figures.
+/// Figures of one row.
 struct Figures {
     alone: Spread,
     attacked: Spread,
@@ -41,12 +41,12 @@ impl Figures {
 }
 
 impl Table {
-    /// Whether every sum was exact.
+    /// Returns whether every sum was exact.
     pub fn is_exact(&self) -> bool {
         self.rows.iter().all(|(_, standings)| Figures::of(standings).is_exact)
     }
 
-    /// For people, as Markdown.
+    /// Returns the table as Markdown.
     pub fn text(&self) -> String {
         let Load { workers, floats, .. } = self.load;
         let mut rows = Markdown::new([
@@ -75,7 +75,7 @@ impl Table {
         text
     }
 
-    /// Why jobs did not come to their end.
+    /// Returns the reasons why jobs did not finish.
     fn failures(&self) -> impl Iterator<Item = (Attack, &str)> {
         self.rows.iter().flat_map(|(attack, standings)| {
             let runs = standings.rows.iter().flat_map(|row| &row.runs);
@@ -83,7 +83,7 @@ impl Table {
         })
     }
 
-    /// For programs.
+    /// Returns the table as JSON.
     pub fn json(&self) -> Value {
         let row = |(attack, standings): &(Attack, Standings<Beside, Run>)| {
             let Figures { alone, attacked, ratio, attacks_per_s, is_exact } = Figures::of(standings);

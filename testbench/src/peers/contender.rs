@@ -1,4 +1,4 @@
-//! The contenders, and one run of each.
+//! Contenders, and one run of each.
 
 use std::fmt;
 use std::path::Path;
@@ -20,25 +20,25 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const SERVER_PORT: u16 = 7800;
 const RING_PORT: u16 = 7801;
 const GLOO_PORT: u16 = 7802;
-/// Where all workers are.
+/// Subnet of all workers.
 const SUBNET: &str = "10.9.0.0/16";
 
-/// Something that sums vectors over workers.
+/// System that sums vectors over workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contender {
-    /// iswitchd on these ports.
+    /// iswitchd on ports of this kind.
     Switch(PortKind),
-    /// Open MPI: its own choice, or one of the algorithms of its component `tuned`.
+    /// Open MPI with the algorithm that it chooses, or with one of the algorithms of its component `tuned`.
     Mpi(Option<u8>),
-    /// Gloo, as PyTorch uses it.
+    /// Gloo, as used by PyTorch.
     Gloo,
-    /// This project's parameter server.
+    /// Parameter server of this project.
     ParameterServer(Style),
-    /// This project's ring.
+    /// Ring of this project.
     Ring(Style),
 }
 
-/// The algorithms of Open MPI's `coll_tuned_allreduce_algorithm`.
+/// Algorithms of Open MPI's `coll_tuned_allreduce_algorithm`.
 const MPI_ALGORITHMS: [(u8, &str); 6] = [
     (1, "linear"),
     (2, "non-overlapping"),
@@ -75,7 +75,7 @@ impl fmt::Display for Contender {
 }
 
 impl Contender {
-    /// All that can run here: the switch first.
+    /// Returns all contenders that can run on this machine, the switch first.
     pub fn all(tools: &Tools) -> Vec<Self> {
         let styles = [Style::Paper, Style::Pipelined];
         let mpi = tools.mpi.iter().flat_map(|_| {
@@ -88,15 +88,15 @@ impl Contender {
         switches.chain(own).chain(mpi).chain(gloo).collect()
     }
 
-    /// Whether it is one of the others' programs.
+    /// Returns whether the contender is a program of another project.
     pub fn is_peer(self) -> bool {
         matches!(self, Self::Mpi(_) | Self::Gloo)
     }
 
-    /// Sums so many vectors.
+    /// Sums the number of vectors that the load states.
     ///
     /// # Panics
-    /// If a sum is wrong, or does not come.
+    /// If a sum is wrong or does not arrive.
     pub fn run(self, network: &Network, tools: &Tools, load: Load) -> Run {
         match self {
             Self::Switch(kind) => run_switch(network, kind, load),
@@ -116,7 +116,7 @@ fn run_switch(network: &Network, kind: PortKind, load: Load) -> Run {
         own_workers(network, load, |rank| format!("--through switch --at {}", network.switch_of(rank)));
     let cpu = cpu() - before;
     let peak = daemons.iter().map(|daemon| daemon.process.peak_rss_kib()).max().unwrap_or_default();
-    // Those below first: a switch that loses its parent would say so.
+    // Child switches are stopped first, because a switch that loses its parent logs a warning.
     daemons.into_iter().rev().for_each(|daemon| drop(daemon.stop()));
     let run = Run::of(load, &workers);
     Run { switch_cpu_s_per_gb: cpu / load.gigabytes(), switch_peak_kib: peak, ..run }
@@ -186,7 +186,7 @@ fn json_lines(output: &str) -> Vec<Value> {
 }
 
 fn run_mpi(network: &Network, tools: &Tools, algorithm: Option<u8>, load: Load) -> Run {
-    let program = tools.mpi.as_ref().expect("it is not a contender without its program");
+    let program = tools.mpi.as_ref().expect("Open MPI must be found before it is a contender");
     let machines: Vec<_> = network
         .workers()
         .iter()
@@ -200,14 +200,14 @@ fn run_mpi(network: &Network, tools: &Tools, algorithm: Option<u8>, load: Load) 
     let choose = |command: &mut Command, name: &str, value: &str| {
         command.args(["--mca", name, value]);
     };
-    // Over the network only, and without keeping a core busy that others wait for.
+    // MPI uses only the network, and does not spin on a core that others need.
     for (name, value) in [
         ("pml", "ob1"),
         ("btl", "tcp,self"),
         ("btl_tcp_if_include", SUBNET),
         ("oob_tcp_if_include", SUBNET),
         ("mpi_yield_when_idle", "1"),
-        // Helpers that start at the same time on one machine write it to the same file, and crash.
+        // Helpers that start at the same time on one machine write this value to the same file, and crash.
         ("rtc_hwloc_vmhole", "none"),
     ] {
         choose(&mut command, name, value);
@@ -222,7 +222,7 @@ fn run_mpi(network: &Network, tools: &Tools, algorithm: Option<u8>, load: Load) 
 }
 
 fn run_gloo(network: &Network, tools: &Tools, load: Load) -> Run {
-    let python = tools.python.as_ref().expect("it is not a contender without PyTorch");
+    let python = tools.python.as_ref().expect("PyTorch must be found before Gloo is a contender");
     let first = format!("{}:{GLOO_PORT}", network.worker_address(0));
     let Load { floats, rounds, warm_up, .. } = load;
     let spawn = |rank: usize| {
@@ -237,7 +237,7 @@ fn run_gloo(network: &Network, tools: &Tools, load: Load) -> Run {
 
 impl Run {
     fn of(load: Load, workers: &[Value]) -> Self {
-        let rank0 = workers.iter().find(|worker| worker["rank"] == 0).expect("rank 0 has told its times");
+        let rank0 = workers.iter().find(|worker| worker["rank"] == 0).expect("rank 0 must report its times");
         let measured = load.bytes() * load.rounds as f64 / 1e9;
         let cpu: f64 = workers.iter().map(|worker| number(worker, "cpu_seconds")).sum();
         let peak = workers.iter().map(|worker| number(worker, "peak_rss_kib")).fold(0.0, f64::max);
@@ -255,10 +255,10 @@ impl Run {
 }
 
 fn number(result: &Value, field: &str) -> f64 {
-    result[field].as_f64().unwrap_or_else(|| panic!("no number {field} in {result}"))
+    result[field].as_f64().unwrap_or_else(|| panic!("expected a number {field} in {result}"))
 }
 
-/// CPU time that all threads of a process have taken.
+/// Returns the CPU time of all threads of a process, in seconds.
 fn cpu_seconds(id: u32) -> f64 {
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{id}/task")) else { return 0.0 };
     let of_task = |entry: std::fs::DirEntry| {

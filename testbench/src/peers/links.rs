@@ -1,4 +1,4 @@
-//! What the cables of a network are like: how fast, and how long.
+//! Properties of the cables of a network: rate and delay.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use iswitch_harness::netns::Namespace;
 use iswitch_harness::process::run;
 use iswitch_harness::shaper;
 
-/// Bits per second of each link, each way.
+/// Rate of a link in each direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// Bits per second.
@@ -15,12 +15,12 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// How long so many bytes occupy a link, headers not counted.
+    /// Returns the seconds that this number of bytes occupies a link, without headers.
     pub fn seconds_for(self, bytes: f64) -> f64 {
         bytes * 8.0 / self.bits_per_s
     }
 
-    /// Such as `1 Gbit/s`.
+    /// Returns a text such as `1 Gbit/s`.
     pub fn text(self) -> String {
         format!("{} Gbit/s", self.bits_per_s / 1e9)
     }
@@ -34,28 +34,28 @@ impl FromStr for Rate {
         let gigabits = number.filter(|number| *number > 0.0 && number.is_finite());
         gigabits
             .map(|gigabits| Self { bits_per_s: gigabits * 1e9 })
-            .ok_or_else(|| format!("{text:?}, expected such as 1gbit"))
+            .ok_or_else(|| format!("{text:?}, expected a rate such as 1gbit"))
     }
 }
 
-/// What all cables are like, both ways.
+/// Properties of all cables, in each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Links {
-    /// How fast they are, if not as fast as the machine.
+    /// Rate; `None` if only the machine limits it.
     pub rate: Option<Rate>,
-    /// How long a frame is on its way, if not only as long as the machine takes. A relay in user space holds it back,
-    /// and passes on single frames: see `iswitch_testbench::wire_relay`.
+    /// Delay of a frame; `None` if only the machine delays it. A relay in user space delays the frames and passes on
+    /// single frames: see `iswitch_testbench::wire_relay`.
     pub delay: Option<Duration>,
 }
 
 impl Links {
-    /// For people.
+    /// Returns a description of the links.
     pub fn text(self) -> String {
         let rate = self.rate.map_or_else(|| "links as fast as the machine".to_owned(), Rate::text);
         self.delay.map_or(rate.clone(), |delay| format!("{rate}, {} us one way", delay.as_micros()))
     }
 
-    /// For the name of a file.
+    /// Returns a text for the name of a file.
     pub fn slug(self) -> String {
         let rate =
             self.rate.map_or_else(|| "unshaped".to_owned(), |rate| format!("{}gbit", rate.bits_per_s / 1e9));
@@ -63,16 +63,16 @@ impl Links {
     }
 }
 
-/// Limits what leaves through an interface.
+/// Limits the rate at which frames leave through an interface.
 pub(crate) fn shape(namespace: &Namespace, interface: &str, rate: Rate) {
     let mut command = namespace.command("tc");
     command.args(["qdisc", "add", "dev", interface, "root"]).args(shaper(rate.bits_per_s));
     run(&mut command);
 }
 
-/// Lets TCP use Reno whatever the machine's own choice is: the only one that each kernel has and allows in a namespace.
-/// Where nothing is lost it is not slower than others; BBR, which paces, takes a fifth longer for what several workers
-/// send to one server.
+/// Selects Reno for TCP, regardless of the machine's default, because it is the only algorithm that every kernel has
+/// and allows in a namespace. Without loss it is as fast as others; BBR, which paces, takes a fifth longer when several
+/// workers send to one server.
 pub(crate) fn choose_congestion_control(namespace: &Namespace) {
     namespace.run(["sh", "-c", "echo reno >/proc/sys/net/ipv4/tcp_congestion_control"]);
 }

@@ -1,5 +1,4 @@
-//! What a user would pick instead of the switch, measured beside it: in the same namespaces, on the same links, in
-//! turns.
+//! Alternatives to the switch, measured against it: in the same namespaces, on the same links, in alternating turns.
 
 pub mod contender;
 pub mod links;
@@ -21,74 +20,74 @@ pub use series::{Axis, Series};
 pub use table::{Runs, Table};
 pub use tools::Tools;
 
-/// What one run of one contender has taken.
+/// Measurements of one run of one contender.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// Median time of a sum at rank 0, in microseconds.
     pub us_p50: f64,
-    /// The time that one sum in a hundred exceeds.
+    /// 99th percentile of the time of a sum at rank 0, in microseconds.
     pub us_p99: f64,
-    /// Mean time of an iteration at rank 0: local computation and then a sum. Zero of others' programs, which only sum.
+    /// Mean time of an iteration at rank 0, local computation and sum, in microseconds. It is zero for programs of
+    /// other projects, which only sum.
     pub iteration_us: f64,
-    /// The part of it that the local computation took.
+    /// Part of the iteration that the local computation took, in microseconds.
     pub compute_us: f64,
-    /// CPU seconds for each 10^9 bytes of vector that were summed, of one worker.
+    /// CPU seconds of one worker per 10^9 bytes of summed vectors.
     pub worker_cpu_s_per_gb: f64,
-    /// The same of the switch or the server; zero if there is none.
+    /// CPU seconds of the switch or the server per 10^9 bytes; zero if there is none.
     pub switch_cpu_s_per_gb: f64,
-    /// Most memory that a worker had, in KiB.
+    /// Maximum memory of a worker, in KiB.
     pub worker_peak_kib: u64,
-    /// Most memory that the switch or the server had, in KiB; zero if there is none.
+    /// Maximum memory of the switch or the server, in KiB; zero if there is none.
     pub switch_peak_kib: u64,
 }
 
-/// A vector to be summed, and how often.
+/// Vector to sum, and the number of rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Floats in the vector.
     pub floats: u32,
-    /// Rounds that are measured.
+    /// Number of measured rounds.
     pub rounds: usize,
-    /// Rounds before that.
+    /// Number of rounds before the measured ones.
     pub warm_up: usize,
-    /// What each worker does before each sum: it sleeps for so long. Others' programs only sum.
+    /// Time that each worker sleeps before each sum, in place of a computation. Programs of other projects only sum.
     pub compute: Duration,
 }
 
-/// Bytes that a run of four workers sums in about a second on a link without a limit. More workers take turns on the
-/// same cores.
+/// Bytes that a run of four workers sums in about a second on an unlimited link. More workers share the same cores.
 const BYTES_IN_A_RUN: f64 = 2e8;
 const ROUNDS: (f64, f64) = (5.0, 1000.0);
 const SECONDS_IN_A_RUN: f64 = 6.0;
 
 impl Load {
-    /// As many rounds as a run of a few seconds has.
+    /// Returns a load with the number of rounds that take a few seconds.
     pub fn of(floats: u32, rate: Option<Rate>, workers: usize) -> Self {
         let bytes = f64::from(floats) * size_of::<f32>() as f64;
         let share = 4.0 / workers as f64;
         let unlimited = (BYTES_IN_A_RUN / bytes).min(ROUNDS.1) * share.min(1.0);
-        // What the slowest contender needs: over one link a parameter server gets and sends a vector for each worker.
+        // Time of the slowest contender: a parameter server receives and sends a vector for each worker over one link.
         let slowest_s = |rate: Rate| 2.0 * workers as f64 * rate.seconds_for(bytes);
         let limited = rate.map_or(f64::MAX, |rate| SECONDS_IN_A_RUN / slowest_s(rate));
         let rounds = unlimited.min(limited).max(ROUNDS.0) as usize;
         Self { floats, rounds, warm_up: (rounds / 10).max(2), compute: Duration::ZERO }
     }
 
-    /// Bytes of the vector.
+    /// Returns the length of the vector in bytes.
     pub fn bytes(&self) -> f64 {
         f64::from(self.floats) * size_of::<f32>() as f64
     }
 
-    /// 10^9 bytes of vector that are summed in a run, all rounds counted.
+    /// Returns the 10^9 bytes of vectors that a run sums, over all rounds.
     pub fn gigabytes(&self) -> f64 {
         self.bytes() * (self.rounds + self.warm_up + 1) as f64 / 1e9
     }
 }
 
-/// Sums with all contenders in turns.
+/// Runs all contenders in alternating turns.
 ///
 /// # Panics
-/// If a sum is wrong, or does not come.
+/// If a sum is wrong or does not arrive.
 pub fn measure(
     network: &Network,
     tools: &Tools,

@@ -1,4 +1,4 @@
-//! The machines that all contenders run on: workers and a server, each behind its own cable to a switch.
+//! Machines that all contenders run on: workers and a server, each with its own cable to a switch.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use iswitch_harness::cluster::{Daemon, PortKind};
 use iswitch_harness::netns::{Cable, Namespace, SWITCH_ADDRESS, Star, StarOptions};
 use iswitch_simulation::network::LinkModel;
 
-/// Workers and a server, cabled to one switch or to those of racks.
+/// Workers and a server, connected to one switch or to the switches of racks.
 #[derive(Debug)]
 pub struct Network {
-    /// Removed first: they hold ends of the cables.
+    /// Relays, removed first because they hold ends of the cables.
     relays: Vec<WireRelay>,
     layout: Layout,
     links: Links,
@@ -23,30 +23,30 @@ pub struct Network {
 
 #[derive(Debug)]
 enum Layout {
-    /// The last cable is that of the server.
+    /// One switch. The last cable is that of the server.
     Star(Star),
     Racks(Racks),
 }
 
 impl Network {
-    /// Workers around one switch.
+    /// Creates workers around one switch.
     ///
     /// # Panics
-    /// If something fails: ask [`iswitch_harness::requirements::networks_and`] first.
+    /// If a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
     pub fn star(workers: usize, links: Links) -> Self {
         let star = Star::new(StarOptions { workers: workers + 1, ..StarOptions::default() });
         Self { relays: Vec::new(), layout: Layout::Star(star), links }.linked()
     }
 
-    /// Racks of so many workers each, whose switches are below another.
+    /// Creates racks with these numbers of workers, whose switches are children of another switch.
     ///
     /// # Panics
-    /// If something fails: ask [`iswitch_harness::requirements::networks_and`] first.
+    /// If a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
     pub fn racks(workers: &[usize], links: Links) -> Self {
         Self { relays: Vec::new(), layout: Layout::Racks(Racks::new(workers)), links }.linked()
     }
 
-    /// Makes the cables what they are to be.
+    /// Applies the rate and the delay to the cables.
     fn linked(mut self) -> Self {
         if let Some(delay) = self.links.delay {
             let model = LinkModel { delay, ..LinkModel::PERFECT };
@@ -79,12 +79,12 @@ impl Network {
         }
     }
 
-    /// What the cables are like.
+    /// Returns the properties of the cables.
     pub fn links(&self) -> Links {
         self.links
     }
 
-    /// The workers, by rank.
+    /// Returns the workers, by rank.
     pub fn workers(&self) -> Vec<&Namespace> {
         match &self.layout {
             Layout::Star(star) => star.workers[..star.workers.len() - 1].iter().collect(),
@@ -92,12 +92,12 @@ impl Network {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of workers.
     pub fn worker_count(&self) -> usize {
         self.workers().len()
     }
 
-    /// How many racks they are in, if they are.
+    /// Returns the number of racks, if the workers are in racks.
     pub fn rack_count(&self) -> Option<usize> {
         match &self.layout {
             Layout::Star(_) => None,
@@ -105,7 +105,7 @@ impl Network {
         }
     }
 
-    /// Address of a worker: all of them are in 10.9.0.0/16.
+    /// Returns the address of a worker. All workers are in 10.9.0.0/16.
     pub fn worker_address(&self, rank: usize) -> Ipv4Addr {
         match &self.layout {
             Layout::Star(_) => Star::worker_address(rank),
@@ -113,7 +113,7 @@ impl Network {
         }
     }
 
-    /// The server, beside the workers or, if they are in racks, at the switch above these.
+    /// Returns the server, which is at the workers' switch or, with racks, at the parent switch.
     pub fn server(&self) -> &Namespace {
         match &self.layout {
             Layout::Star(star) => &star.workers[star.workers.len() - 1],
@@ -121,7 +121,7 @@ impl Network {
         }
     }
 
-    /// Its address.
+    /// Returns the address of the server.
     pub fn server_address(&self) -> Ipv4Addr {
         match &self.layout {
             Layout::Star(_) => Star::worker_address(self.worker_count()),
@@ -132,7 +132,7 @@ impl Network {
     /// Starts a daemon on each switch.
     ///
     /// # Panics
-    /// If one does not become ready.
+    /// If a daemon does not become ready.
     pub fn start_switches(&self, kind: PortKind) -> Vec<Daemon> {
         match &self.layout {
             Layout::Star(star) => vec![Daemon::in_star(star, kind, &[])],
@@ -140,7 +140,7 @@ impl Network {
         }
     }
 
-    /// The switch that a worker reaches over its cable.
+    /// Returns the address of the switch that a worker reaches over its cable.
     pub fn switch_of(&self, rank: usize) -> SocketAddrV4 {
         let address = match &self.layout {
             Layout::Star(_) => SWITCH_ADDRESS,
@@ -149,8 +149,8 @@ impl Network {
         SocketAddrV4::new(address, DEFAULT_PORT)
     }
 
-    /// Median time in which a packet goes from the first worker to its switch and back, nothing else being under way:
-    /// twice the delay of a cable, and what the machine and the relays add.
+    /// Returns the median round-trip time of a packet between the first worker and its switch on the idle network:
+    /// twice the delay of a cable, plus the time that the machine and the relays add.
     ///
     /// # Panics
     /// If ping fails.

@@ -8,13 +8,13 @@ use super::table::us_p50;
 use super::{Contender, Runs, Series, Table};
 use crate::contest::Spread;
 
-/// What figures of sums show; the labels of ticks have units.
+/// Quantity that figures of all-reduces show. The labels of the ticks have units.
 const SUM: &str = "All-reduce time";
 
-/// One bar for each contender: the median of its turns, and whiskers from the least to the greatest.
+/// Draws one bar for each contender: the median of its turns, with whiskers from the minimum to the maximum.
 pub fn bars(table: &Table) -> String {
     let bar = |row: &Runs| {
-        // One colour stands out: each bar has its name beside it.
+        // Only the switch has a distinct colour, because each bar is labelled with its name.
         bar(row.contender.to_string(), 0.0, us_p50(row), matches!(row.contender, Contender::Switch(_)))
     };
     let bars = table.standings.rows.iter().map(bar).collect();
@@ -23,12 +23,12 @@ pub fn bars(table: &Table) -> String {
     bar_chart(title, note, SUM, bars, table.wire_us())
 }
 
-/// A bar of microseconds; `first_us` is where its first part ends.
+/// Returns a bar of microseconds whose first part ends at `first_us`.
 pub(crate) fn bar(name: String, first_us: f64, us: Spread, is_marked: bool) -> Bar {
     Bar { name, first: first_us, end: us.median, spread: us.ends(), is_marked }
 }
 
-/// Bars of microseconds, the first at the top; `wire_us` is marked.
+/// Draws bars of microseconds, the first at the top, with a mark at `wire_us`.
 pub fn bar_chart(title: String, note: String, what: &str, bars: Vec<Bar>, wire_us: Option<f64>) -> String {
     let limit =
         |us: f64| Reference { name: format!("wire limit {}", time_text(us)), paint: Paint::RED, value: us };
@@ -37,12 +37,12 @@ pub fn bar_chart(title: String, note: String, what: &str, bars: Vec<Bar>, wire_u
     BarChart { title, note, quantity, tick: tick_text, length: time_text, bars, references }.draw()
 }
 
-/// One line for each kind of contender, through the best of the kind at each point, on two logarithmic scales.
+/// Draws one line for each kind of contender, through the best of the kind at each point, on two logarithmic axes.
 pub fn lines(series: &Series) -> String {
     lines_of(SUM, series)
 }
 
-/// The same of times that are not those of sums.
+/// Draws lines of other times than those of sums.
 pub fn lines_of(what: &str, series: &Series) -> String {
     let xs: Vec<f64> = series.tables.iter().map(|table| series.x(table)).collect();
     let mut lines: Vec<Line> = Family::iter().filter_map(|family| line(family, series, &xs)).collect();
@@ -70,7 +70,7 @@ pub fn lines_of(what: &str, series: &Series) -> String {
     .draw()
 }
 
-/// None if a table lacks that kind.
+/// Returns the line of a kind of contender; `None` if a table lacks that kind.
 fn line(family: Family, series: &Series, xs: &[f64]) -> Option<Line> {
     let times = series.tables.iter().map(|table| family.best(table).map(us_p50));
     let times: Vec<Spread> = times.collect::<Option<_>>()?;
@@ -90,7 +90,7 @@ fn paint(family: Family) -> Paint {
     }
 }
 
-/// A time beside a tick: digits behind the point would all be zero.
+/// Returns the label of a tick without digits after the point, which would all be zero.
 pub(crate) fn tick_text(us: f64) -> String {
     time_text(us).replace(".0 ", " ")
 }
@@ -157,6 +157,6 @@ mod tests {
         ] {
             assert!(svg.contains(text), "{text} is not in {svg}");
         }
-        assert!(!svg.contains("ring"), "nobody has run it");
+        assert!(!svg.contains("ring"), "a contender that was not run must not be drawn");
     }
 }

@@ -1,5 +1,5 @@
-//! Racks of workers below the switch of each, and a switch above those. Racks are networks of their own that their
-//! switches route between, so that a ring and a parameter server run over the same cables.
+//! Racks of workers, each with a child switch, below one parent switch. Each rack is an IP network of its own and the
+//! switches route between them, so that a ring and a parameter server use the same cables.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -9,7 +9,7 @@ use iswitch_harness::cluster::{Daemon, PortKind};
 use iswitch_harness::netns::{Cable, Namespace, Star, WORKER_INTERFACE};
 use iswitch_harness::tree::{MTU_BYTES, ROOT_ADDRESS, bridge, neighbour, plug_in, port, uplink};
 
-/// The racks, and a server that is plugged into the switch above them.
+/// Racks, and a server that is connected to the parent switch.
 #[derive(Debug)]
 pub struct Racks {
     root: Namespace,
@@ -23,7 +23,7 @@ struct Rack {
     workers: Vec<Namespace>,
 }
 
-/// Racks of three, as in the paper; of two if there are four workers.
+/// Returns racks of three workers, as in the paper, or of two if there are four workers.
 pub fn racks_of(workers: usize) -> Vec<usize> {
     let size = if workers == 4 { 2 } else { 3 };
     let mut racks = vec![size; workers / size];
@@ -32,10 +32,10 @@ pub fn racks_of(workers: usize) -> Vec<usize> {
 }
 
 impl Racks {
-    /// Makes racks of so many workers each, and waits until the cables carry frames.
+    /// Creates racks with these numbers of workers, and waits until the cables carry frames.
     ///
     /// # Panics
-    /// If something fails: ask [`iswitch_harness::requirements::networks_and`] first.
+    /// If a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
     pub(super) fn new(workers: &[usize]) -> Self {
         let rack = |(rack, workers): (usize, &usize)| Rack {
             switch: bridge(&format!("sw{}", rack + 1), switch_address(rack), [2, 0, 0, 1, rack as u8, 0xfe]),
@@ -52,7 +52,7 @@ impl Racks {
         racks
     }
 
-    /// Lets each machine know the way to the others.
+    /// Adds routes from each machine to the others.
     pub(super) fn route(&self) {
         for rack in 0..self.each.len() {
             let routes: String = (0..self.each.len()).filter(|other| *other != rack).map(route_to).collect();
@@ -65,7 +65,7 @@ impl Racks {
         self.server.ip(&(0..self.each.len()).map(route_to).collect::<String>());
     }
 
-    /// All cables: those of the workers, those between switches, that of the server.
+    /// Returns all cables: those of the workers, those between switches, and that of the server.
     pub(super) fn cables(&self) -> Vec<Cable<'_>> {
         let workers = self.each.iter().enumerate().flat_map(|(rack, below)| {
             below.workers.iter().enumerate().map(move |(worker, end)| Cable {
@@ -91,7 +91,7 @@ impl Racks {
         self.each.len()
     }
 
-    /// Rack of a worker, and its place there.
+    /// Returns the rack of a worker and its index there.
     fn place(&self, rank: usize) -> (usize, usize) {
         let mut place = rank;
         for (rack, Rack { workers, .. }) in self.each.iter().enumerate() {
@@ -100,7 +100,7 @@ impl Racks {
             }
             place -= workers.len();
         }
-        panic!("rank {rank} of {}", self.workers().count())
+        panic!("rank {rank} of {} workers does not exist", self.workers().count())
     }
 
     pub(super) fn worker_address(&self, rank: usize) -> Ipv4Addr {
@@ -120,7 +120,7 @@ impl Racks {
         neighbour(ROOT_ADDRESS, self.each.len())
     }
 
-    /// The daemon of the root, then those of the racks.
+    /// Starts the daemon of the root, then those of the racks.
     pub(super) fn start_switches(&self, kind: PortKind) -> Vec<Daemon> {
         let ports = |count, name: fn(usize) -> String| (0..count).map(name).collect::<Vec<_>>();
         let root = Daemon::serving(&self.root, ROOT_ADDRESS, kind, &ports(self.each.len(), port), &[]);
@@ -133,12 +133,12 @@ impl Racks {
     }
 }
 
-/// Address of a rack's switch towards its workers.
+/// Returns the address of a rack's switch towards its workers.
 fn switch_address(rack: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 9, rack as u8 + 1, 254)
 }
 
-/// The command that tells a neighbour of a rack's switch the way to its workers.
+/// Returns the `ip` command that adds a route to the workers of a rack via its switch.
 fn route_to(rack: usize) -> String {
     format!("route add {}/24 via {}\n", neighbour_network(rack), neighbour(ROOT_ADDRESS, rack))
 }

@@ -1,4 +1,4 @@
-//! Times of the same contenders over vectors of several lengths, or over several numbers of workers.
+//! Times of the same contenders over several lengths of the vector, or over several numbers of workers.
 
 use strum::IntoEnumIterator as _;
 
@@ -6,26 +6,26 @@ use super::table::us_p50;
 use super::{Contender, Runs, Table};
 use crate::contest::Markdown;
 
-/// What differs between the tables of a series.
+/// Quantity that varies between the tables of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// The length of the vector.
+    /// Length of the vector.
     Bytes,
-    /// The number of workers.
+    /// Number of workers.
     Workers,
 }
 
 /// Tables with the same contenders.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What differs between them.
+    /// Quantity that varies between the tables.
     pub axis: Axis,
-    /// At least one, in order.
+    /// Tables, at least one, in order.
     pub tables: Vec<Table>,
 }
 
 impl Series {
-    /// Where a table lies on the axis.
+    /// Returns the position of a table on the axis.
     pub fn x(&self, table: &Table) -> f64 {
         match self.axis {
             Axis::Bytes => table.load.bytes(),
@@ -33,7 +33,7 @@ impl Series {
         }
     }
 
-    /// What the tables have in common.
+    /// Returns what the tables have in common, as a title.
     pub fn title(&self) -> String {
         let first = &self.tables[0];
         let racks = if first.racks.is_some() { " in racks" } else { "" };
@@ -43,7 +43,7 @@ impl Series {
         }
     }
 
-    /// The same for a figure, in bytes.
+    /// Returns the common parts as a text for the title of a figure, with the length in bytes.
     pub(super) fn figure_title(&self) -> String {
         let first = &self.tables[0];
         let racks = if first.racks.is_some() { ", workers in racks" } else { "" };
@@ -53,7 +53,7 @@ impl Series {
         }
     }
 
-    /// The same for the name of a file.
+    /// Returns the common parts as a text for the name of a file.
     pub fn slug(&self) -> String {
         let first = &self.tables[0];
         let racks = if first.racks.is_some() { "racks" } else { "workers" };
@@ -72,7 +72,7 @@ impl Series {
         }
     }
 
-    /// For people, as Markdown: the median times, and what the best peer takes in comparison.
+    /// Returns the median times, and the best time of each kind as a multiple of the first row's time, as Markdown.
     pub fn text(&self) -> String {
         let mut times = self.columns("p50, us");
         for (at, row) in self.tables[0].standings.rows.iter().enumerate() {
@@ -104,32 +104,32 @@ impl Series {
     }
 }
 
-/// Contenders of a kind, of which the best counts at each point.
+/// Kind of contenders, of which the best counts at each point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumIter, strum::IntoStaticStr)]
 pub enum Family {
-    /// iswitchd, whatever its ports.
+    /// iswitchd with any kind of ports.
     #[strum(to_string = "iswitchd, the best")]
     Switch,
-    /// Any algorithm of Open MPI's.
+    /// Any algorithm of Open MPI.
     #[strum(to_string = "Open MPI, the best")]
     Mpi,
     /// Gloo.
     Gloo,
-    /// This project's ring in either style.
+    /// Ring of this project, in either style.
     #[strum(to_string = "ring, the better")]
     Ring,
-    /// This project's parameter server in either style.
+    /// Parameter server of this project, in either style.
     #[strum(to_string = "parameter server, the better")]
     ParameterServer,
 }
 
 impl Family {
-    /// What it is called.
+    /// Returns the name of the kind.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Of which kind a contender is.
+    /// Returns the kind of a contender.
     pub fn of(contender: Contender) -> Self {
         match contender {
             Contender::Switch(_) => Self::Switch,
@@ -140,13 +140,13 @@ impl Family {
         }
     }
 
-    /// The fastest of this kind in a table.
+    /// Returns the fastest contender of this kind in a table.
     pub fn best(self, table: &Table) -> Option<&Runs> {
         table.standings.least(|contender| Self::of(*contender) == self, |run| run.us_p50)
     }
 }
 
-/// Such as `256 KiB`.
+/// Formats a number of bytes, such as `256 KiB`.
 pub(crate) fn bytes_text(bytes: f64) -> String {
     let (unit, name) = [(1024.0 * 1024.0, "MiB"), (1024.0, "KiB"), (1.0, "B")]
         .into_iter()
@@ -156,7 +156,7 @@ pub(crate) fn bytes_text(bytes: f64) -> String {
     if value.fract() == 0.0 { format!("{value} {name}") } else { format!("{value:.1} {name}") }
 }
 
-/// Such as `78 us` or `6.7 ms`.
+/// Formats a time, such as `78 us` or `6.7 ms`.
 pub(super) fn time_text(us: f64) -> String {
     match us {
         0.0 => "0".to_owned(),

@@ -9,81 +9,82 @@ use super::series::bytes_text;
 use super::{Contender, Links, Load, Run};
 use crate::contest::{Markdown, Row, Spread, Standings};
 
-/// Ethernet, IPv4, UDP and the segment's own header.
+/// Length of the headers of a packet: Ethernet, IPv4, UDP and Seg.
 const HEADER_BYTES: f64 = 14.0 + 20.0 + 8.0 + 8.0;
 
 /// Runs of one contender.
 pub type Runs = Row<Contender, Run>;
 
-/// Median times of a sum, in microseconds.
+/// Returns the spread of the median times of a sum, in microseconds.
 pub(super) fn us_p50(row: &Runs) -> Spread {
     row.spread(|run| run.us_p50)
 }
 
-/// What was measured of all contenders with one vector on one network.
+/// Measurements of all contenders with one vector on one network.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// What was summed.
+    /// Vector and rounds.
     pub load: Load,
-    /// What the links were like.
+    /// Properties of the links.
     pub links: Links,
-    /// Between how many workers.
+    /// Number of workers.
     pub workers: usize,
-    /// In how many racks, if in any.
+    /// Number of racks, if the workers are in racks.
     pub racks: Option<usize>,
-    /// The runs.
+    /// Runs of each contender.
     pub standings: Standings<Contender, Run>,
 }
 
 impl Table {
-    /// How many times as long a contender takes as the first one in the same turn.
+    /// Returns a contender's time divided by that of the first contender in the same turn.
     pub fn ratio(&self, row: &Runs) -> Spread {
         row.ratio_to(self.standings.reference(), |run| run.us_p50)
     }
 
-    /// The time for which the vector occupies a link, headers not counted, in microseconds: no sum is faster.
+    /// Returns the time that the vector occupies a link, without headers, in microseconds. It is a lower bound of any
+    /// sum.
     pub fn wire_us(&self) -> Option<f64> {
         Some(self.links.rate?.seconds_for(self.load.bytes()) * 1e6)
     }
 
-    /// The same with the headers of the switch's packets, Ethernet's included: what the shapers count.
+    /// Returns the same time including the headers of the switch's packets and of Ethernet, which the shapers count.
     fn framed_wire_us(&self) -> Option<f64> {
         let segments = self.load.floats.div_ceil(u32::from(DEFAULT_SEGMENT_FLOATS));
         let bytes = self.load.bytes() + f64::from(segments) * HEADER_BYTES;
         Some(self.links.rate?.seconds_for(bytes) * 1e6)
     }
 
-    /// Which part of its time a contender would need at the rate of the links.
+    /// Returns the wire limit divided by the median time of a contender.
     fn share_of_wire(&self, row: &Runs) -> Option<f64> {
         Some(self.wire_us()? / us_p50(row).median)
     }
 
-    /// What was summed, between whom.
+    /// Returns a title: the vector, the workers and the links.
     pub fn title(&self) -> String {
         let racks = self.racks.map_or_else(String::new, |racks| format!(" in {racks} racks"));
         format!("{} floats, {} workers{racks}, {}", self.load.floats, self.workers, self.links.text())
     }
 
-    /// The same for a figure, in bytes.
+    /// Returns a text for the title of a figure, with the length in bytes.
     pub(super) fn figure_title(&self) -> String {
         let racks = self.racks.map_or_else(String::new, |racks| format!(" in {racks} racks"));
         format!("{}, {} workers{racks}, {}", bytes_text(self.load.bytes()), self.workers, self.links.text())
     }
 
-    /// The same for the name of a file.
+    /// Returns a text for the name of a file.
     pub fn slug(&self) -> String {
         let racks = self.racks.map_or_else(String::new, |racks| format!("-{racks}racks"));
         let workers = if self.workers == 4 { String::new() } else { format!("-{}workers", self.workers) };
         format!("{}-{}{workers}{racks}", self.load.floats, self.links.slug())
     }
 
-    /// The fastest of the others' programs, and how many times as long as the first contender it takes.
+    /// Returns the fastest program of another project, and its time divided by that of the first contender.
     pub fn best_peer(&self) -> Option<(Contender, Spread)> {
         let best = self.standings.least(|contender| contender.is_peer(), |run| run.us_p50)?;
         Some((best.contender, self.ratio(best)))
     }
 
-    /// For people, as Markdown.
+    /// Returns the table as Markdown.
     pub fn text(&self) -> String {
         let mut rows = Markdown::new([
             "",
@@ -133,7 +134,7 @@ impl Table {
         ]
     }
 
-    /// For programs.
+    /// Returns the table as JSON.
     pub fn json(&self) -> Value {
         let row = |row: &Runs| {
             let of = |value: fn(&Run) -> f64| row.spread(value).json();

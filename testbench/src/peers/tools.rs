@@ -1,4 +1,4 @@
-//! Open MPI and Gloo: where they are, or how to get them.
+//! Search for Open MPI and Gloo, with instructions to install them.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
@@ -12,51 +12,52 @@ use iswitch_harness::scratch;
 const MPI_SOURCE: &str = include_str!("../../peers/allreduce_mpi.c");
 const GLOO_SOURCE: &str = include_str!("../../peers/allreduce_gloo.py");
 
-/// Peers that are on this machine.
+/// Programs of other projects found on this machine.
 #[derive(Debug)]
 pub struct Tools {
     directory: TempDir,
-    /// The program of Open MPI, if it could be built.
+    /// Program that uses Open MPI, or the reason why it could not be built.
     pub mpi: Result<PathBuf, String>,
-    /// A Python with PyTorch.
+    /// Python interpreter with PyTorch, or the reason why there is none.
     pub python: Result<PathBuf, String>,
 }
 
 impl Tools {
-    /// Looks for them; `python` is the interpreter to try.
+    /// Searches for the programs; `python` is the interpreter to try.
     ///
     /// # Panics
     /// If files cannot be written.
     pub fn find(python: &Path) -> Self {
         let directory = scratch::directory();
         let mpi = build_mpi(directory.path());
-        std::fs::write(directory.path().join("gloo.py"), GLOO_SOURCE).expect("a file for the script");
+        std::fs::write(directory.path().join("gloo.py"), GLOO_SOURCE).expect("the script must be written");
         Self { directory, mpi, python: check_python(python) }
     }
 
-    /// For contenders that need none.
+    /// Returns no tools, for contenders that need none.
     pub fn none() -> Self {
-        let nobody_asked = || Err("not looked for".to_owned());
+        let nobody_asked = || Err("not searched for".to_owned());
         Self { directory: scratch::directory(), mpi: nobody_asked(), python: nobody_asked() }
     }
 
-    /// The script of Gloo.
+    /// Returns the path of the script that runs Gloo.
     pub fn gloo_script(&self) -> PathBuf {
         self.directory.path().join("gloo.py")
     }
 
-    /// Writes a script by which mpirun starts its helper on another machine: the namespace with that address.
+    /// Writes a script with which mpirun starts its helper on another machine, which is the namespace with that
+    /// address.
     ///
-    /// Helpers that take each other for one on the same machine make and remove each other's directories: each has its
-    /// own.
+    /// Each helper has its own directory for files, because helpers that take each other for one on the same machine
+    /// create and remove each other's directories.
     ///
     /// # Panics
-    /// If it cannot be written.
+    /// If the script cannot be written.
     pub fn remote_shell(&self, machines: &[(String, String)]) -> PathBuf {
         let mut script = String::from("#!/bin/sh\nhost=$1; shift\ncase $host in\n");
         for (address, namespace) in machines {
             let files = self.directory.path().join(namespace);
-            std::fs::create_dir_all(&files).expect("a directory for the helper's files");
+            std::fs::create_dir_all(&files).expect("the helper's directory must be created");
             let files = files.display();
             let _ = writeln!(
                 script,
@@ -65,8 +66,9 @@ impl Tools {
         }
         script += "esac\necho \"no machine $host\" >&2; exit 1\n";
         let path = self.directory.path().join("remote-shell");
-        std::fs::write(&path, script).expect("a file for the script");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("the file is ours");
+        std::fs::write(&path, script).expect("the script must be written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
+            .expect("permissions must be set");
         path
     }
 }
@@ -74,7 +76,7 @@ impl Tools {
 fn build_mpi(directory: &Path) -> Result<PathBuf, String> {
     let missing = "Open MPI is missing: apt-get install openmpi-bin libopenmpi-dev gcc";
     let (source, program) = (directory.join("allreduce_mpi.c"), directory.join("allreduce_mpi"));
-    std::fs::write(&source, MPI_SOURCE).expect("a file for the source");
+    std::fs::write(&source, MPI_SOURCE).expect("the source must be written");
     let output = Command::new("mpicc").args(["-O2", "-o"]).arg(&program).arg(&source).output();
     match output {
         Ok(output) if output.status.success() => Ok(program),

@@ -1,8 +1,8 @@
-//! Where actors write to.
+//! Servers that actors write to.
 
 use std::fmt;
 
-/// Whose servers.
+/// Kind of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `replayd`.
@@ -12,7 +12,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// For files.
+    /// Returns a text for the names of files.
     pub fn slug(self) -> &'static str {
         match self {
             Self::Own => "replayd",
@@ -21,17 +21,17 @@ impl Kind {
     }
 }
 
-/// So many shards of a kind.
+/// Number of shards of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contender {
-    /// Whose.
+    /// Kind of the servers.
     pub kind: Kind,
-    /// How many.
+    /// Number of shards.
     pub shards: usize,
 }
 
 impl Contender {
-    /// Each number of shards of both kinds, or only of ours.
+    /// Returns each number of shards for both kinds, or only for `replayd`.
     pub fn all(shards: &[usize], has_reverb: bool) -> Vec<Self> {
         let kinds = [Some(Kind::Own), has_reverb.then_some(Kind::Reverb)];
         let of = |shards: &usize| {

@@ -1,4 +1,4 @@
-//! Writes to replay: shards, each behind a link of the same rate, and actors that write at a pace of their own.
+//! Writes to replay: shards, each behind a link of the same rate, and actors that write with pauses of their own.
 //! Menger's figure (Google AI blog 2020) is the write latency of 16 to 2048 actors, with one shard and with several.
 
 pub mod contender;
@@ -18,27 +18,27 @@ use std::time::Duration;
 use crate::contest::{Contest, Latencies, Progress};
 use crate::peers::Rate;
 
-/// Of the links' capacity, how much the greatest number of actors offers to [`SHARDS_AT_EASE`] shards.
+/// Fraction of the links' capacity that the greatest number of actors offers to [`SHARDS_AT_EASE`] shards.
 const SHARE_AT_EASE: f64 = 0.2;
 const SHARDS_AT_EASE: f64 = 8.0;
-/// Above this load of the links what waits there grows until actors wait longer than they think.
+/// Load of the links above which the queues grow until actors wait longer than their pauses.
 const SHARE_FILLING: f64 = 0.7;
 
 /// Latencies of the inserts of one turn, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// Inserts.
+    /// Number of inserts.
     pub inserts: usize,
-    /// Mean over them.
+    /// Mean latency.
     pub mean_ms: f64,
-    /// In the middle.
+    /// Median latency.
     pub p50_ms: f64,
-    /// One in a hundred takes longer.
+    /// 99th percentile of the latency.
     pub p99_ms: f64,
 }
 
 impl Run {
-    /// Of the latencies of all inserts.
+    /// Summarizes the latencies of all inserts.
     fn of(latencies: &Latencies) -> Self {
         Self {
             inserts: latencies.count(),
@@ -55,51 +55,53 @@ impl fmt::Display for Run {
     }
 }
 
-/// Who writes what, how often.
+/// Numbers of actors, size of the items, links and turns of a measurement.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Numbers of actors, each measured on its own, from the least on.
+    /// Numbers of actors, each measured separately, in ascending order.
     pub actors: Vec<usize>,
-    /// Bytes of an item.
+    /// Length of an item in bytes.
     pub len_bytes: usize,
-    /// Of the links of the shards.
+    /// Rate of the links of the shards.
     pub rate: Rate,
-    /// Times that each contender has its turn.
+    /// Number of turns of each contender.
     pub turns: usize,
-    /// Measured at least so long.
+    /// Minimum measured time of a turn.
     pub least: Duration,
 }
 
-/// When the actors of one turn do what.
+/// Timing of the actors of one turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Mean of what an actor lets pass between an insert and the next one.
+    /// Mean pause of an actor between two inserts.
     pub think: Duration,
-    /// From the first insert to what is measured.
+    /// Time from the first insert to the measurement.
     pub warm_up: Duration,
-    /// What is measured.
+    /// Measured time.
     pub measured: Duration,
 }
 
 impl Load {
-    /// What each actor lets pass between two inserts, whatever their number and that of the shards: so long that the
-    /// greatest number of actors asks for a fifth of eight links, which is more than one link has.
+    /// Returns the pause of each actor between two inserts, regardless of the numbers of actors and shards: so long
+    /// that the greatest number of actors offers a fifth of the capacity of eight links, which exceeds the capacity of
+    /// one link.
     pub fn think(&self) -> Duration {
         let most = self.actors.iter().copied().max().unwrap_or(1) as f64;
         Duration::from_secs_f64(most * self.wire_s() / (SHARDS_AT_EASE * SHARE_AT_EASE))
     }
 
-    /// How much of the links of so many shards these actors ask for.
+    /// Returns the load that these actors offer, as a fraction of the capacity of the links of these shards.
     pub fn share(&self, actors: usize, shards: usize) -> f64 {
         actors as f64 * self.wire_s() / self.think().as_secs_f64() / shards as f64
     }
 
-    /// For which one item occupies a link, in seconds.
+    /// Returns the time that one item occupies a link, in seconds.
     pub fn wire_s(&self) -> f64 {
         self.rate.seconds_for(self.len_bytes as f64)
     }
 
-    /// Where links fill up, what is measured begins when they have.
+    /// Returns the timing of a turn. If the offered load fills the links, the measurement begins after they have
+    /// filled.
     pub fn pace(&self, actors: usize, shards: usize) -> Pace {
         let think = self.think();
         let filling = if self.share(actors, shards) > SHARE_FILLING { think } else { Duration::ZERO };
@@ -107,10 +109,10 @@ impl Load {
     }
 }
 
-/// So many actors that write to one contender: each pair has turns of its own.
+/// Contender and number of actors that write to it; each such pair has its own turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crowded {
-    /// Where the actors write to.
+    /// Contender that the actors write to.
     pub contender: Contender,
     /// Number of actors.
     pub actors: usize,

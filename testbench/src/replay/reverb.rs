@@ -1,4 +1,5 @@
-//! Reverb, from a Python that has it: `pip install dm-reverb==0.14.0 tensorflow-cpu==2.15.1` (Python 3.11 at most).
+//! Reverb, run by a Python interpreter that has it: `pip install dm-reverb==0.14.0 tensorflow-cpu==2.15.1` (Python 3.11
+//! at most).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,9 +11,9 @@ use tempfile::TempDir;
 use iswitch_harness::process::{Process, command};
 use iswitch_harness::scratch;
 
-/// Names the Python.
+/// Environment variable with the path of the Python interpreter.
 pub const VARIABLE: &str = "ISWITCH_REVERB_PYTHON";
-/// It loads TensorFlow first, on a busy machine eight of them at once.
+/// Timeout of the start of a server, which first loads TensorFlow; up to eight servers start at once on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(180);
 
 const SCRIPTS: [(&str, &str); 3] = [
@@ -21,27 +22,27 @@ const SCRIPTS: [(&str, &str); 3] = [
     ("check.py", include_str!("../../peers/reverb_check.py")),
 ];
 
-/// A Python with Reverb, and the scripts for it.
+/// Python interpreter with Reverb, and the scripts for it.
 #[derive(Debug)]
 pub struct Reverb {
     python: PathBuf,
     scripts: TempDir,
 }
 
-/// How a server of Reverb draws.
+/// Sampling method of a Reverb server.
 #[derive(Clone, Copy, Debug)]
 pub enum Sampler {
-    /// Each item with the same chance.
+    /// All items have the same probability.
     Uniform,
-    /// With chances in proportion to priorities.
+    /// The probability of an item is proportional to its priority.
     Prioritized,
 }
 
 impl Reverb {
-    /// Where [`VARIABLE`] says.
+    /// Finds Reverb in the interpreter that [`VARIABLE`] names.
     ///
     /// # Errors
-    /// What is missing.
+    /// If the variable is not set or the interpreter has no Reverb. The text names what is missing.
     pub fn find() -> Result<Self, String> {
         static MISSING: OnceLock<Option<String>> = OnceLock::new();
         let python = std::env::var_os(VARIABLE).map(PathBuf::from);
@@ -63,16 +64,16 @@ impl Reverb {
     fn at(python: PathBuf) -> Self {
         let scripts = scratch::directory();
         for (name, text) in SCRIPTS {
-            std::fs::write(scripts.path().join(name), text).expect("a file for the script");
+            std::fs::write(scripts.path().join(name), text).expect("the script must be written");
         }
         Self { python, scripts }
     }
 
-    /// Starts a server with a table "t" of so many items; `command` makes the command of a program, as in a namespace.
-    /// It is ready when [`Self::port`] says so.
+    /// Starts a server with a table "t" for this number of items. `command` creates the command of a program, for
+    /// example in a namespace. The server is ready when [`Self::port`] returns.
     ///
     /// # Panics
-    /// If it cannot be started.
+    /// If the server cannot be started.
     pub fn start(
         &self,
         port: u16,
@@ -90,7 +91,7 @@ impl Reverb {
         Process::spawn("Reverb", &mut command)
     }
 
-    /// Where a server listens.
+    /// Waits until a server is ready, and returns the port on which it listens.
     ///
     /// # Panics
     /// If it does not become ready.
@@ -98,10 +99,10 @@ impl Reverb {
         server.wait_for("ready ", START_TIMEOUT);
         let output = server.stdout();
         let port = output.lines().find_map(|line| line.strip_prefix("ready ")?.trim().parse().ok());
-        port.expect("a port follows")
+        port.expect("a port must follow `ready`")
     }
 
-    /// A command of one of the scripts: `writers.py` or `check.py`.
+    /// Returns a command that runs one of the scripts, `writers.py` or `check.py`.
     pub fn script(&self, name: &str) -> Command {
         let mut command = command(&self.python);
         command.arg(self.scripts.path().join(name)).env("TF_CPP_MIN_LOG_LEVEL", "3");

@@ -1,4 +1,4 @@
-//! The machines: shards behind links of one rate, and actors behind one without a limit.
+//! Machines of the benchmark: shards behind links of the same rate, and actors behind an unlimited link.
 
 use std::time::Duration;
 
@@ -13,31 +13,32 @@ use iswitch_harness::process::Process;
 
 const OWN_PORT: u16 = 7800;
 const REVERB_PORT: u16 = 7801;
-/// Processes that the actors are in.
+/// Number of processes that the actors run in.
 const WRITER_PROCESSES: usize = 2;
-/// In which these start, and each actor makes its connection.
+/// Time for the processes to start and for each actor to connect.
 const HEAD_START: Duration = Duration::from_secs(4);
-/// One turn of the slowest contender.
+/// Timeout of one turn, for the slowest contender.
 const TURN_TIMEOUT: Duration = Duration::from_secs(900);
-/// Items of a shard, in bytes.
+/// Size of the items of a shard, in bytes.
 const TABLE_BYTES: usize = 256 << 20;
-/// `replayd` keeps an eighth of it for requests: what many actors send at once waits in their connections.
+/// Memory limit of `replayd`. An eighth of it is reserved for requests; the surplus that many actors send at once waits
+/// in their connections.
 const MEMORY_MAX: &str = "768MiB";
 
-/// Shards of both kinds, which wait when they are not written to, and room for actors.
+/// Shards of both kinds, which are idle while they are not written to, and a namespace for actors.
 #[derive(Debug)]
 pub struct Site {
-    // In this order: programs end before their namespaces.
+    // The order matters: programs must end before their namespaces.
     _servers: Vec<Process>,
     star: Star,
     shards: usize,
 }
 
 impl Site {
-    /// Starts everything, for items of one length.
+    /// Starts all servers, for items of one length.
     ///
     /// # Panics
-    /// If something fails: ask [`iswitch_harness::requirements::networks_and`] first.
+    /// If a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
     pub fn new(shards: usize, load: &Load, reverb: Option<&Reverb>) -> Self {
         let star = Star::new(StarOptions { workers: shards + 1, ..StarOptions::default() });
         star.workers.iter().for_each(choose_congestion_control);
@@ -57,12 +58,12 @@ impl Site {
         Self { _servers: servers, star, shards }
     }
 
-    /// So many actors write to a contender.
+    /// Lets this number of actors write to a contender.
     ///
     /// # Panics
-    /// If an insert fails, or there are not so many shards.
+    /// If an insert fails, or if the contender has more shards than the site.
     pub fn write(&self, contender: Contender, load: &Load, actors: usize) -> Run {
-        assert!(contender.shards <= self.shards, "{contender}: there are {} shards", self.shards);
+        assert!(contender.shards <= self.shards, "{contender}: the site has only {} shards", self.shards);
         let address = |at| match contender.kind {
             Kind::Own => format!("http://{}:{OWN_PORT}", Star::worker_address(at)),
             Kind::Reverb => format!("reverb://{}:{REVERB_PORT}", Star::worker_address(at)),

@@ -10,20 +10,20 @@ use crate::contest::{Markdown, Row, Spread, Standings};
 use crate::peers::plot::tick_text;
 use crate::peers::series::bytes_text;
 
-/// What was measured with items of one length: of each contender a row for each number of actors.
+/// Measurements with items of one length: a row for each contender and number of actors.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Who has written what.
+    /// Load of the measurements.
     pub load: Load,
-    /// The runs.
+    /// Runs of each contender and number of actors.
     pub standings: Standings<Crowded, Run>,
 }
 
-/// Rows of one contender, from the least number of actors on.
+/// Rows of one contender, in ascending order of the number of actors.
 type Columns = [Row<Crowded, Run>];
 
 impl Table {
-    /// Each contender with its rows.
+    /// Returns each contender with its rows.
     pub fn contenders(&self) -> impl Iterator<Item = (Contender, &Columns)> {
         let all = self.standings.rows.chunks(self.load.actors.len());
         all.map(|columns| (columns[0].contender.contender, columns))
@@ -35,12 +35,12 @@ impl Table {
         format!("{}, {} for each shard, pauses of {think:.2} s", bytes_text(*len_bytes as f64), rate.text())
     }
 
-    /// For the name of a file.
+    /// Returns a text for the name of a file.
     pub fn slug(&self) -> String {
         format!("replay-{}kib-{}gbit", self.load.len_bytes >> 10, self.load.rate.bits_per_s / 1e9)
     }
 
-    /// For people, as Markdown.
+    /// Returns the table as Markdown.
     pub fn text(&self) -> String {
         let actors = &self.load.actors;
         let (few, many) = (actors[0], actors[actors.len() - 1]);
@@ -62,7 +62,7 @@ impl Table {
         )
     }
 
-    /// For programs.
+    /// Returns the table as JSON.
     pub fn json(&self) -> Value {
         let cell = |row: &Row<Crowded, Run>| {
             let of = |value: fn(&Run) -> f64| row.spread(value).json();
@@ -83,7 +83,7 @@ impl Table {
         })
     }
 
-    /// One line for each turn of each contender, below [`CSV_HEAD`].
+    /// Returns one line for each turn of each contender, to follow [`CSV_HEAD`].
     pub fn csv(&self) -> String {
         let mut text = String::new();
         let (len_bytes, bits_per_s) = (self.load.len_bytes, self.load.rate.bits_per_s);
@@ -100,7 +100,8 @@ impl Table {
         text
     }
 
-    /// Mean latency over the number of actors, as SVG: colours are numbers of shards, dashes are Reverb's.
+    /// Returns a figure of the mean latency by number of actors, as SVG. Colours show the number of shards; lines of
+    /// Reverb are dashed.
     pub fn figure(&self) -> String {
         let line = |(contender, columns): (Contender, &Columns)| {
             let us = columns.iter().map(|row| (row.contender.actors, row.spread(|run| run.mean_ms * 1e3)));
@@ -130,7 +131,7 @@ impl Table {
     }
 }
 
-/// How many times the mean latency of the least number of actors that of the greatest is, in the same turn.
+/// Returns the mean latency of the greatest number of actors divided by that of the smallest, in the same turn.
 fn growth_of(columns: &Columns) -> Spread {
     columns[columns.len() - 1].ratio_to(&columns[0], |run| run.mean_ms)
 }
@@ -144,5 +145,5 @@ fn paint(shards: usize) -> Paint {
     }
 }
 
-/// Columns of [`Table::csv`].
+/// Header line of [`Table::csv`].
 pub const CSV_HEAD: &str = "len_bytes,bits_per_s,kind,shards,actors,turn,inserts,mean_ms,p50_ms,p99_ms\n";

@@ -1,5 +1,5 @@
-//! How much one shard takes from actors that never pause, beside one Reverb server: on this machine's loop-back, where
-//! no link but the cores are the limit.
+//! Insert rate of one shard, and of one Reverb server, with actors that never pause, over the loop-back interface of
+//! this machine, where the cores are the bottleneck.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,19 +17,19 @@ use iswitch_harness::process::{Process, command};
 const WARM_UP: Duration = Duration::from_secs(1);
 const HEAD_START: Duration = Duration::from_millis(500);
 const TURN_TIMEOUT: Duration = Duration::from_secs(120);
-/// Items of the table, in bytes.
+/// Size of the items of the table, in bytes.
 const TABLE_BYTES: usize = 512 << 20;
 
-/// Who inserts into what.
+/// Client and server that take part together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
 pub enum Pair {
-    /// Our client and `replayd`.
+    /// Client of this project and `replayd`.
     #[strum(to_string = "replayd")]
     Own,
-    /// Our client and a Reverb server.
+    /// Client of this project and a Reverb server.
     #[strum(to_string = "Reverb, from our client")]
     OwnToReverb,
-    /// Reverb's own client and server.
+    /// Client and server of Reverb.
     #[strum(to_string = "Reverb, from its own client")]
     Reverb,
 }
@@ -37,22 +37,22 @@ pub enum Pair {
 /// Actors that insert without pause.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Bytes of an item.
+    /// Length of an item in bytes.
     pub len_bytes: usize,
-    /// Each with one insert under way.
+    /// Number of actors, each with one insert in flight.
     pub actors: usize,
-    /// Times that each pair has its turn.
+    /// Number of turns of each pair.
     pub turns: usize,
-    /// What is measured in a turn.
+    /// Measured time of a turn.
     pub measured: Duration,
 }
 
 /// Inserts per second of each pair.
 #[derive(Clone, Debug)]
 pub struct Throughput {
-    /// Who has inserted what.
+    /// Load of the measurements.
     pub load: Load,
-    /// The rates; ours are first.
+    /// Insert rates, `replayd` first.
     pub standings: Standings<Pair, f64>,
 }
 
@@ -69,7 +69,7 @@ pub fn measure(reverb: Option<&Reverb>, load: Load, progress: &Progress) -> Thro
     Throughput { load, standings }
 }
 
-/// With a server of its own, which holds nothing yet.
+/// Runs one turn with a new server whose table is empty.
 fn one_turn(pair: Pair, reverb: Option<&Reverb>, load: Load) -> Latencies {
     let items = TABLE_BYTES / load.len_bytes;
     let (mut server, address) = match (pair, reverb) {
@@ -94,7 +94,8 @@ fn one_turn(pair: Pair, reverb: Option<&Reverb>, load: Load) -> Latencies {
             let mut command = command(binaries::replay_writers());
             command.args(["--shards", &format!("{scheme}://{address}"), "--bytes", &bytes]);
             command.args(["--warm-up-s", &warm_up_s, "--measured-s", &measured_s]);
-            // Reverb's own client has a thread for each actor; ours is not to be what is measured either.
+            // Reverb's own client has a thread for each actor, so that the client is not the bottleneck; neither must
+            // this one be.
             command.args(["--threads", "2"]);
             command
         })
@@ -109,21 +110,21 @@ fn start_own(items: usize) -> (Process, String) {
     command.args(["--table", &format!("name=t,capacity={items}")]);
     let mut server = Process::spawn("replayd", &mut command);
     server.wait_for("}", SOON);
-    let ready: Value = serde_json::from_str(server.stdout().trim()).expect("a JSON line");
-    let address = ready["listening"][0].as_str().expect("an address").to_owned();
+    let ready: Value = serde_json::from_str(server.stdout().trim()).expect("the output must be JSON");
+    let address = ready["listening"][0].as_str().expect("an address must be printed").to_owned();
     (server, address)
 }
 
 impl Throughput {
-    /// How many times as much as this pair the first one inserts in the same turn.
+    /// Returns the insert rate of the first pair divided by that of this pair in the same turn.
     pub fn gain(&self, row: &Row<Pair, f64>) -> Spread {
         self.standings.reference().ratio_to(row, |rate| *rate)
     }
 
-    /// For people, as Markdown.
+    /// Returns the table as Markdown.
     pub fn text(&self) -> String {
         let Load { len_bytes, actors, .. } = self.load;
-        let mut rows = Markdown::new(["", "inserts/s", "MB/s", "replayd is so many times as fast"]);
+        let mut rows = Markdown::new(["", "inserts/s", "MB/s", "speed-up of replayd"]);
         for row in &self.standings.rows {
             let rate = row.spread(|rate| *rate);
             let megabytes = rate.scaled(len_bytes as f64 / 1e6);
@@ -134,7 +135,7 @@ impl Throughput {
         format!("### {actors} actors, {len}, one server, without pause\n\n{}", rows.text())
     }
 
-    /// For programs.
+    /// Returns the table as JSON.
     pub fn json(&self) -> Value {
         let row = |row: &Row<Pair, f64>| {
             json!({

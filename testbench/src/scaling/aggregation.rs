@@ -1,9 +1,10 @@
-//! The tree of switches: segments go up, each switch sums those of its children, and the sums come down.
+//! Simulation of a tree of switches: segments travel up, each switch sums those of its children, and the sums travel
+//! down.
 //!
-//! Every super-frame of every worker is followed, from send to sum, and where the switches are hardware every packet.
-//! Where all workers begin at once, the children of a switch that have as many workers below them do the same at the
-//! same time. Then one of them is followed and counts for all ([`Nodes::folded`]): of the sums that a switch sends it
-//! gets the last one.
+//! The simulation follows every super-frame of every worker, from the send to the sum; with hardware switches it
+//! follows every packet. If all workers begin at once, all children of a switch with the same number of workers below
+//! them do the same at the same time. Then one of them is simulated and counts for all (a folded tree, see
+//! [`Nodes::add`]): of the copies of a sum that the switch sends, it receives the last one.
 
 use super::costs::{Costs, Line, to_picos};
 use super::resources::{Link, Processes};
@@ -12,17 +13,17 @@ use super::wire::Framing;
 use super::{Algorithm, Picos, Scenario};
 use iswitch_simulation::queue::Queue;
 
-/// A worker, or a switch.
+/// Worker or switch.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     parent: Option<usize>,
-    /// Children of the parent that this one stands for.
+    /// Number of children of the parent that this node stands for.
     copies: usize,
     up: Link,
     down: Link,
 }
 
-/// The nodes of a tree, each before its children.
+/// Nodes of a tree, each before its children.
 #[derive(Debug, Default)]
 struct Nodes {
     all: Vec<Node>,
@@ -32,7 +33,7 @@ struct Nodes {
 }
 
 impl Nodes {
-    /// Adds the switch that has so many workers below it, and all that is below it. `level` is none for a worker.
+    /// Adds a switch with this number of workers below it, and everything below it. For a worker, `level` is `None`.
     fn add(&mut self, tree: &Tree, level: Option<usize>, workers: usize, folded: bool, node: Node) {
         let at = self.all.len();
         self.all.push(node);
@@ -58,22 +59,22 @@ impl Nodes {
     }
 }
 
-/// What happens.
+/// Event of the simulation.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// A worker may send.
     Ready(usize),
     /// A worker's processor has handed a super-frame to its network card.
     Sent(usize, usize),
-    /// A part of a contribution has come from a node to its parent.
+    /// A part of a contribution has arrived from a node at its parent.
     Up(usize, usize),
-    /// A part of the sum has come to a node from its parent.
+    /// A part of the sum has arrived at a node from its parent.
     Down(usize, usize),
     /// A worker has taken in a super-frame of the sum.
     Taken(usize),
 }
 
-/// What is sent at once: the parts of a super-frame that switches handle one by one.
+/// Unit that is sent at once: a super-frame, or one of its packets if switches handle them one by one.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     bytes: usize,
@@ -88,7 +89,7 @@ struct Frame {
     parts: usize,
 }
 
-/// A worker's place in its vector.
+/// Progress of a worker in its vector.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     sent: usize,
@@ -96,12 +97,12 @@ struct Progress {
     is_sending: bool,
 }
 
-/// How long a switch takes.
+/// Processing times of a switch.
 #[derive(Clone, Copy, Debug)]
 enum Switch {
-    /// For each part of a contribution or sum that comes in, and for each one that goes out.
+    /// Times for each incoming part of a contribution (`add`) or sum (`pass`), and for each outgoing part (`emit`).
     Daemon { add: Line, pass: Line, emit: Line },
-    /// Each port works on its own.
+    /// Hardware, in which the ports work in parallel.
     Hardware { picos_per_byte: f64, latency: Picos },
 }
 
@@ -128,13 +129,13 @@ struct Simulation<'a> {
     parts: Vec<Part>,
     window_frames: usize,
     progress: Vec<Progress>,
-    /// Contributions at each switch, or parts that a worker has of each super-frame.
+    /// Number of contributions to each part at a switch, or of parts of each super-frame at a worker.
     counts: Vec<Vec<u32>>,
     queue: Queue<Event, Picos>,
     end: Picos,
 }
 
-/// Time of one sum.
+/// Returns the time of one sum.
 pub(super) fn run(scenario: &Scenario, algorithm: Algorithm, folded: bool) -> Picos {
     let tree = scenario.tree();
     let link = Link::new(scenario.cable());
@@ -185,7 +186,7 @@ fn cut(framing: Framing, bytes: usize, by_packet: bool) -> (Vec<Frame>, Vec<Part
 
 impl Simulation<'_> {
     fn run(mut self) -> Picos {
-        // Folded workers begin at once.
+        // In a folded tree, all workers begin at once.
         for (worker, start) in self.nodes.workers.iter().zip(self.scenario.starts()) {
             self.queue.push(start, Event::Ready(*worker));
         }
@@ -229,7 +230,7 @@ impl Simulation<'_> {
         self.queue.push(arrival, Event::Up(node, part));
     }
 
-    /// A switch adds a contribution, and sends what is complete to its parent or, at the top, to its children.
+    /// Adds a contribution at a switch. If the sum is complete, sends it to the parent, or to the children at the root.
     fn add(&mut self, child: usize, part: usize, now: Picos) {
         let Node { parent, copies, .. } = self.nodes.all[child];
         let Some(node) = parent else { return };
@@ -255,7 +256,7 @@ impl Simulation<'_> {
         self.send_up(node, part, sent);
     }
 
-    /// When a switch is done with a part that so many children, or its parent, have sent.
+    /// Returns when a switch has processed a part that this number of children, or its parent, has sent.
     fn take_in(
         &mut self,
         node: usize,
@@ -277,13 +278,14 @@ impl Simulation<'_> {
         }
     }
 
-    /// The daemons of a switch share out the parts of a vector; a worker is one process.
+    /// Returns the process that handles a part: the daemons of a switch share the parts of a vector; a worker is one
+    /// process.
     fn process(&self, node: usize, part: usize) -> usize {
         let daemons = self.scenario.switch_daemons;
         node * daemons + part % daemons
     }
 
-    /// A switch below the root hands a sum on.
+    /// Passes a sum on at a switch below the root.
     fn pass_on(&mut self, node: usize, part: usize, now: Picos) {
         let done = self.take_in(node, part, now, |_, pass| pass, 1);
         self.fan_out(node, part, done);
@@ -303,7 +305,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// A worker's network card has a part; its processor takes whole super-frames.
+    /// Collects a part at a worker's network card. The worker's processor takes whole super-frames.
     fn collect(&mut self, worker: usize, part: usize, now: Picos) {
         let frame = self.parts[part].frame;
         let Frame { bytes, parts, .. } = self.frames[frame];
@@ -346,7 +348,8 @@ mod tests {
         for scenario in scenarios() {
             for algorithm in [Algorithm::Daemon, Algorithm::Hardware] {
                 let [folded, unfolded] = both(&scenario, algorithm);
-                // A processor that two children with different numbers of workers share takes turns in another order.
+                // If two children with different numbers of workers share a processor, it serves them in a different
+                // order.
                 let tolerance = if algorithm == Algorithm::Daemon { 0.02 } else { 0.0 };
                 let off = (folded as f64 / unfolded as f64 - 1.0).abs();
                 assert!(off <= tolerance, "{algorithm}, {scenario:?}: {folded} for {unfolded}");
@@ -354,7 +357,8 @@ mod tests {
         }
     }
 
-    /// The first child of a switch has its sum before the last, and sends on while the last one still waits.
+    /// The first child of a switch receives its sum before the last one, and continues to send while the last one still
+    /// waits.
     #[test]
     fn windows_let_children_differ_a_little() {
         for scenario in scenarios() {

@@ -1,6 +1,7 @@
-//! Measures the costs of the model on this machine, over loop-back, without privileges.
+//! Measures the costs of the model on this machine, over the loop-back interface, without privileges.
 //!
-//! What the kernel does for a receiver it does within the sender's call here, so the two sides are not told apart well;
+//! On the loop-back interface, the kernel does the receiver's work within the sender's call. The measurement therefore
+//! does not separate the two sides well; only their sum is accurate.
 //! their sum is right.
 
 use std::hint::black_box;
@@ -22,22 +23,22 @@ use super::costs::{Costs, EndCosts, Line, Pipeline};
 use super::wire::Framing;
 use crate::contest::Spread;
 
-/// What is measured so often, of which the median counts.
+/// Number of repetitions of each measurement, of which the median counts.
 const CALLS: usize = 3_000;
-/// The same of passes over whole vectors.
+/// Number of repetitions of each pass over whole vectors.
 const PASSES: usize = 15;
-/// Segments in the shortest and in the longest super-frame.
+/// Numbers of segments in the shortest and in the longest super-frame.
 const SEGMENTS: [usize; 2] = [1, 44];
-/// Vectors are as long as the paper's longest, so that most of them is in no cache.
+/// Length of vectors: that of the paper's longest, so that most of a vector is in no cache.
 const FLOATS: usize = 1_687_206;
 const MEMBERS: u8 = 4;
-/// 256 bits in each cycle of 200 MHz, as in the paper's accelerator.
+/// Throughput of the paper's accelerator: 256 bits in each cycle of 200 MHz.
 const HARDWARE_BYTES_PER_S: f64 = 6.4e9;
-/// A hundred cycles of it.
+/// Latency: a hundred cycles of the accelerator.
 const HARDWARE_LATENCY_NS: f64 = 500.0;
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Measures all costs. Takes some seconds.
+/// Measures all costs, which takes some seconds.
 ///
 /// # Errors
 /// If sockets on the loop-back interface do not work.
@@ -64,14 +65,14 @@ fn nanos(since: Instant) -> f64 {
     since.elapsed().as_nanos() as f64
 }
 
-/// The line through two measured points; times grow with bytes.
+/// Returns the line through two measured points. Times never decrease with bytes.
 fn line(bytes: [usize; 2], ns: [f64; 2]) -> Line {
     let ns_per_byte = ((ns[1] - ns[0]) / (bytes[1] - bytes[0]) as f64).max(0.0);
     Line { ns: (ns[0] - ns_per_byte * bytes[0] as f64).max(0.0), ns_per_byte }
 }
 
-/// Medians of the times of two operations that are done in turn, for a number that goes up from call to call. Others
-/// that take the processor away do so in few calls.
+/// Returns the medians of the times of two operations that alternate, called with increasing numbers. Other processes
+/// interrupt few of the calls, so they do not affect the medians.
 fn in_turn(mut both: impl FnMut(usize) -> io::Result<[f64; 2]>) -> io::Result<[f64; 2]> {
     let mut times = [Vec::with_capacity(CALLS), Vec::with_capacity(CALLS)];
     for call in 0..CALLS {
@@ -81,7 +82,7 @@ fn in_turn(mut both: impl FnMut(usize) -> io::Result<[f64; 2]>) -> io::Result<[f
     Ok(times.map(median))
 }
 
-/// Two long vectors, as a worker has them, of which each call takes the next part.
+/// Two long vectors, as a worker has them, of which each call uses the next part.
 struct Vectors {
     contribution: Vec<u8>,
     sum: Vec<u8>,
@@ -92,7 +93,7 @@ impl Vectors {
         Self { contribution: vec![1; FLOATS * size_of::<f32>()], sum: vec![0; FLOATS * size_of::<f32>()] }
     }
 
-    /// Where a part of so many bytes is, for a call.
+    /// Returns the offset of the part of this length for a call.
     fn place(&self, call: usize, bytes: usize) -> usize {
         call % (self.sum.len() / bytes) * bytes
     }
@@ -115,7 +116,8 @@ fn stride() -> usize {
     SEG_LEN_BYTES + Framing::segments(1).payload_bytes
 }
 
-/// As the worker does: floats go from the vector into packets, and from packets into the sum, within the calls.
+/// Measures sends and receives as the worker does them: the calls copy floats from the vector into packets, and from
+/// packets into the sum.
 fn superframes() -> io::Result<EndCosts> {
     let [from, to] = udp_pair()?;
     let mut vectors = Vectors::new();
@@ -146,7 +148,8 @@ fn superframes() -> io::Result<EndCosts> {
     Ok(ends(SEGMENTS.map(|segments| segments * segment), times))
 }
 
-/// As the switch daemon does: it sends what lies ready, and works on what comes where it is.
+/// Measures sends and receives as the switch daemon does them: it sends prepared packets, and processes received
+/// packets in the receive buffer.
 fn switch_frames() -> io::Result<EndCosts> {
     let [from, to] = udp_pair()?;
     let payload = vec![1; SEGMENTS[1] * stride()];
@@ -191,7 +194,7 @@ fn streams() -> io::Result<EndCosts> {
     Ok(ends(sizes, times))
 }
 
-/// Nanoseconds for each byte of a received super-frame that is added to a vector.
+/// Returns the nanoseconds per byte to add a received super-frame to a vector.
 fn worker_add() -> f64 {
     let framing = Framing::stream();
     let floats = framing.payload_bytes * framing.packets / size_of::<f32>();
@@ -210,7 +213,8 @@ fn worker_add() -> f64 {
     median((0..PASSES).map(pass).collect())
 }
 
-/// From a sleeping receiver's packet to its first instruction: what is left of a round trip.
+/// Returns the time from the arrival of a packet to the first instruction of a sleeping receiver: half of a round trip,
+/// less the calls.
 fn wake(superframe: EndCosts) -> io::Result<f64> {
     let [here, there] = udp_pair()?;
     let payload = vec![1; stride()];
@@ -254,7 +258,7 @@ fn member(number: u8) -> Endpoint {
     }
 }
 
-/// A switch that the members of a job have joined.
+/// Returns a switch with a job that all members have joined.
 fn formed(now: iswitch_protocol::Instant) -> Switch {
     let mut switch = Switch::new(Config { boot: 1, ..Config::default() });
     for number in 1..=MEMBERS {
@@ -266,7 +270,7 @@ fn formed(now: iswitch_protocol::Instant) -> Switch {
         let mut bytes = vec![0; join.buffer_len()];
         join.emit(&mut bytes);
         switch.handle_datagrams(now, &member(number), Class::Control, &bytes, bytes.len());
-        let challenge = switch.poll_transmit().expect("a Join is answered");
+        let challenge = switch.poll_transmit().expect("the switch must answer a Join");
         assert!(answer_challenge(&mut bytes, challenge.payload));
         switch.handle_datagrams(now, &member(number), Class::Control, &bytes, bytes.len());
         drain(&mut switch);
@@ -274,7 +278,7 @@ fn formed(now: iswitch_protocol::Instant) -> Switch {
     switch
 }
 
-/// Lets the switch say what it has to send; bytes of it.
+/// Takes everything that the switch has to send, and returns its bytes.
 fn drain(switch: &mut Switch) -> usize {
     let mut bytes = 0;
     while let Some(transmit) = switch.poll_transmit() {
@@ -283,18 +287,18 @@ fn drain(switch: &mut Switch) -> usize {
     bytes
 }
 
-/// A super-frame of a round.
+/// Returns a super-frame of a round.
 fn contribution(round: u32, first: u32, segments: usize) -> Vec<u8> {
     let mut bytes = vec![0; segments * stride()];
     for (at, packet) in (first..).zip(bytes.chunks_mut(stride())) {
-        let index = SegmentIndex::new(at).expect("the vector has fewer segments");
+        let index = SegmentIndex::new(at).expect("the index must fit into the vector");
         let floats = emit_seg(packet, Seg { index, round: Round::new(round), contributions: 1 });
         floats.chunks_mut(4).for_each(|word| word.copy_from_slice(&1.5_f32.to_le_bytes()));
     }
     bytes
 }
 
-/// What a contribution costs, and what a sum costs beyond its last contribution.
+/// Returns the cost of a contribution, and the additional cost of a sum beyond its last contribution.
 fn switch_core() -> (Line, Line) {
     let now = iswitch_protocol::Instant::from_nanos(1);
     let mut switch = formed(now);
@@ -311,11 +315,15 @@ fn switch_core() -> (Line, Line) {
                     switch.handle_datagrams(now, &member(number), Class::Data, &bytes, stride());
                     let sent = drain(&mut switch);
                     let ns = nanos(begin);
-                    assert_eq!(sent > 0, number == MEMBERS, "the last contribution makes the sum");
+                    assert_eq!(
+                        sent > 0,
+                        number == MEMBERS,
+                        "only the last contribution must complete the sum"
+                    );
                     if sent > 0 { emitted.push(ns) } else { added.push(ns) }
                 }
             }
-            // What the round has left is closed by its last segments.
+            // The last segments complete the round.
             finish(&mut switch, now, round, frames * of_frame);
             round += 1;
         }
@@ -327,7 +335,7 @@ fn switch_core() -> (Line, Line) {
     (line(bytes, [add_short, add_long]), line(bytes, [emit_short, emit_long]))
 }
 
-/// Contributes the segments that are left, so that the next round can begin.
+/// Contributes the remaining segments, so that the next round can begin.
 fn finish(switch: &mut Switch, now: iswitch_protocol::Instant, round: u32, first: usize) {
     let floats = FLOATS - first * usize::from(DEFAULT_SEGMENT_FLOATS);
     let full = floats / usize::from(DEFAULT_SEGMENT_FLOATS);
@@ -339,9 +347,9 @@ fn finish(switch: &mut Switch, now: iswitch_protocol::Instant, round: u32, first
     }
 }
 
-/// The costs as the file that the model reads.
+/// Returns the costs in the format of the file that the model reads.
 pub fn file(costs: &Costs) -> String {
-    toml::to_string(costs).expect("numbers have a form in TOML")
+    toml::to_string(costs).expect("numbers can be written as TOML")
 }
 
 #[cfg(test)]
@@ -350,7 +358,7 @@ mod tests {
 
     #[test]
     fn what_is_measured_is_read_back() {
-        let costs = measure().expect("loop-back works");
+        let costs = measure().expect("the loop-back interface must work");
         assert!(costs.superframe.send.ns_per_byte + costs.superframe.send.ns > 0.0);
         assert!(costs.switch_add.ns_per_byte > 0.0);
         assert_eq!(Costs::parse(&file(&costs)), Ok(costs));

@@ -1,57 +1,57 @@
-//! What machines take for a message: the only figures of the model that are measured.
+//! Costs of a message on the machines, which are the only measured figures of the model.
 
 use serde::{Deserialize, Serialize};
 
 use super::Picos;
 
-/// A time that grows with the bytes that are moved.
+/// Time that grows linearly with the number of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// Nanoseconds for each call, whatever it moves.
+    /// Nanoseconds per call, regardless of the bytes.
     pub ns: f64,
-    /// Nanoseconds for each byte.
+    /// Nanoseconds per byte.
     pub ns_per_byte: f64,
 }
 
 impl Line {
-    /// Nothing takes any time.
+    /// No time at all.
     pub const ZERO: Self = Self { ns: 0.0, ns_per_byte: 0.0 };
 
-    /// For so many bytes.
+    /// Returns the time for a number of bytes.
     pub fn of(self, bytes: usize) -> Picos {
         to_picos(self.ns + self.ns_per_byte * bytes as f64)
     }
 
-    /// Both together.
+    /// Returns the sum of both times.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self { ns: self.ns + other.ns, ns_per_byte: self.ns_per_byte + other.ns_per_byte }
     }
 }
 
-/// Nanoseconds as picoseconds.
+/// Converts nanoseconds to picoseconds.
 pub(super) fn to_picos(ns: f64) -> Picos {
     (ns * 1e3).round() as Picos
 }
 
-/// Processor time of the ends of a connection.
+/// Processor time at the two ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndCosts {
-    /// A send of one super-frame.
+    /// Time to send one super-frame.
     pub send: Line,
-    /// A receive of one super-frame.
+    /// Time to receive one super-frame.
     pub receive: Line,
 }
 
-/// The accelerator in hardware.
+/// Costs of the accelerator in hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pipeline {
-    /// Bytes of packets that each port takes in a second.
+    /// Throughput of each port, in bytes of packets per second.
     pub bytes_per_s: f64,
-    /// From the last byte of the last contribution to the first byte of the sum, in nanoseconds.
+    /// Time from the last byte of the last contribution to the first byte of the sum, in nanoseconds.
     pub latency_ns: f64,
 }
 
@@ -59,28 +59,28 @@ pub struct Pipeline {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Costs {
-    /// UDP super-frames of tagged packets at a worker, which are parts of its vector and of the sum.
+    /// UDP super-frames of tagged packets at a worker; their floats are read from its vector or written to the sum.
     pub superframe: EndCosts,
-    /// The same at the switch daemon, out of one buffer and into one.
+    /// UDP super-frames at the switch daemon, sent from one buffer and received into one buffer.
     pub switch_frame: EndCosts,
-    /// TCP: members of a ring, of a parameter server, of halving and doubling.
+    /// TCP, used by rings, parameter servers, and halving and doubling.
     pub stream: EndCosts,
-    /// What the switch's core does with a contribution beyond receiving it.
+    /// Time of the switch core to process a contribution, beyond receiving it.
     pub switch_add: Line,
-    /// What it does with a sum beyond sending it.
+    /// Time of the switch core to process a sum, beyond sending it.
     pub switch_emit: Line,
-    /// Adding a received vector to one's own.
+    /// Time to add a received vector to the receiver's own.
     pub worker_add: Line,
-    /// From the arrival of a message to the first instruction of an idle process that waits for it, in nanoseconds.
+    /// Time from the arrival of a message until an idle process that waits for it runs, in nanoseconds.
     pub wake_ns: f64,
-    /// The switch in hardware; by design, not measured.
+    /// Switch in hardware; a figure of its design, not a measurement.
     pub hardware: Pipeline,
 }
 
 const MEASURED: &str = include_str!("measured.toml");
 
 impl Costs {
-    /// Nothing but the links takes any time.
+    /// Costs of machines on which only the links take time.
     pub const ZERO: Self = Self {
         superframe: EndCosts { send: Line::ZERO, receive: Line::ZERO },
         switch_frame: EndCosts { send: Line::ZERO, receive: Line::ZERO },
@@ -92,7 +92,7 @@ impl Costs {
         hardware: Pipeline { bytes_per_s: f64::INFINITY, latency_ns: 0.0 },
     };
 
-    /// Those of `measured.toml`, which says where they come from.
+    /// Returns the costs of `measured.toml`, which states their origin.
     ///
     /// # Panics
     /// If the file in the source tree is not well-formed.
@@ -100,10 +100,10 @@ impl Costs {
         Self::parse(MEASURED).expect("measured.toml is well-formed")
     }
 
-    /// Reads such a file.
+    /// Parses a file of costs.
     ///
     /// # Errors
-    /// Which field is missing, unknown, negative or no number.
+    /// If a field is missing, unknown, negative, too large or not a number. The error names the field.
     pub fn parse(text: &str) -> Result<Self, String> {
         let costs: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         let Self { superframe, switch_frame, stream, switch_add, switch_emit, worker_add, wake_ns, hardware } =
@@ -134,7 +134,7 @@ impl Costs {
     }
 }
 
-/// Most that a single cost may be: a second.
+/// Maximum of a single cost: one second.
 const MAX_NS: f64 = 1e9;
 const MIN_BYTES_PER_S: f64 = 1e3;
 

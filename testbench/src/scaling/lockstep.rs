@@ -1,8 +1,9 @@
-//! The same times at the cost of one worker: where all do the same at the same time, one stands for all.
+//! Calculates the times of `packets` with the effort of one worker: if all workers do the same at the same time, one
+//! stands for all.
 //!
-//! A worker of a ring that sends to its neighbour receives the same from the other one at the same time, as if it had
-//! sent to itself. So does each of two partners that exchange halves. What differs between workers is only how far
-//! their partners are.
+//! A worker of a ring that sends to its successor receives the same from its predecessor at the same time, as if it had
+//! sent to itself. The same holds for two partners that exchange halves. The workers differ only in the distance to
+//! their partners.
 
 use std::collections::HashMap;
 
@@ -14,12 +15,12 @@ use super::topology::Tree;
 use super::wire::Framing;
 use super::{Algorithm, Picos, Scenario};
 
-/// Time of one sum, if all workers begin at once.
+/// Returns the time of one sum if all workers begin at once.
 ///
 /// # Panics
-/// For an algorithm with a summing switch, or where workers begin at different times or share cores.
+/// If the algorithm has a summing switch, or if workers begin at different times or share cores.
 pub(super) fn run(scenario: &Scenario, algorithm: Algorithm) -> Picos {
-    assert!(scenario.folds(), "workers that begin at different times are not in lockstep");
+    assert!(scenario.folds(), "workers must begin at the same time and must not share cores");
     if scenario.workers == 1 && !matches!(algorithm, Algorithm::Server | Algorithm::ServerPipelined) {
         return 0;
     }
@@ -43,7 +44,8 @@ fn alone(scenario: &Scenario) -> Scenario {
     Scenario { workers: 1, ..*scenario }
 }
 
-/// The chunk that goes the longest way: twice round, less the shortest two links of the ring that follow each other.
+/// Follows the chunk with the longest path: twice around the ring, less the two consecutive links that are shortest
+/// together.
 fn ring(scenario: &Scenario, is_pipelined: bool) -> Picos {
     let (workers, tree) = (scenario.workers, scenario.tree());
     let hops = |from: usize| tree.hops(from % workers, (from + 1) % workers);
@@ -82,7 +84,7 @@ impl Exchanges<'_> {
     }
 }
 
-/// Each pair of partners begins a step when both have done the one before.
+/// Simulates steps in which each pair of partners begins when both have completed the previous step.
 fn halving(scenario: &Scenario, is_halved: bool) -> Picos {
     let tree = scenario.tree();
     let Exchange { first_pairs, steps } = Exchange::of(scenario.workers, is_halved);
@@ -136,17 +138,17 @@ fn farthest(tree: &Tree) -> usize {
     tree.hops(0, tree.workers() - 1)
 }
 
-/// A server and its workers, which all do the same. Super-frame by super-frame of the vector.
+/// Server and its workers, which all do the same; simulated super-frame by super-frame of the vector.
 struct Service {
     workers: usize,
     bytes: usize,
     hops: usize,
-    /// Servers that it sends to and receives from as a worker.
+    /// Number of other servers that this server, as a worker, sends to and receives from.
     others: usize,
     is_pipelined: bool,
 }
 
-/// When the resources of a server are free.
+/// Times at which the resources of a server become free.
 #[derive(Clone, Copy, Debug, Default)]
 struct Server {
     link_in: Picos,
@@ -174,7 +176,7 @@ impl Service {
             }
         }
         if !self.is_pipelined {
-            // Meanwhile the other servers' sums come in.
+            // Meanwhile, the sums of the other servers arrive.
             let of_others: Picos = frames.iter().map(|bytes| costs.stream.receive.of(*bytes)).sum();
             server.processor += self.others as Picos * of_others;
             for bytes in &frames {
@@ -187,7 +189,7 @@ impl Service {
         server.link_out + self.before_last_link(scenario) + delay + receive
     }
 
-    /// From the end of the first link to the head at the last one.
+    /// Returns the time from the end of the first link to the beginning of the last one.
     fn before_last_link(&self, scenario: &Scenario) -> Picos {
         let (framing, cable) = (Framing::stream(), scenario.cable());
         let packet =
@@ -195,7 +197,7 @@ impl Service {
         (self.hops - 1) as Picos * (cable.delay + packet)
     }
 
-    /// All workers' super-frames of one place in the vector, which come packet by packet in turn.
+    /// Receives the super-frames of all workers for one part of the vector, whose packets arrive in turn.
     fn gather(&self, scenario: &Scenario, mut server: Server, sent: Picos, bytes: usize) -> Server {
         let (framing, cable, costs) = (Framing::stream(), scenario.cable(), &scenario.costs);
         let workers = self.workers as Picos;

@@ -1,8 +1,8 @@
-//! How long a sum takes with ten workers and with a hundred thousand: discrete events on links and processors.
+//! Model of the time of a sum with ten to a hundred thousand workers: discrete events on links and processors.
 //!
-//! `aggregation` is the tree of switches, super-frame by super-frame or packet by packet. All other algorithms are
-//! plans of messages (`plan`), which `packets` carries out packet by packet. Beyond some hundred workers that takes
-//! too long, and `lockstep` follows one worker that stands for all. What processors take comes from [`costs`]; no
+//! `aggregation` simulates the tree of switches, super-frame by super-frame or packet by packet. All other algorithms
+//! are plans of messages (`plan`), which `packets` simulates packet by packet. With more than some hundred workers this
+//! takes too long, and `lockstep` simulates one worker that stands for all. Processing times come from [`costs`]; no
 //! floats are moved.
 
 mod aggregation;
@@ -33,55 +33,55 @@ use wire::Framing;
 /// Virtual time, in picoseconds.
 pub type Picos = u64;
 
-/// Most floats of a vector in a study.
+/// Maximum number of floats of a vector in a study.
 pub const MAX_FLOATS: u32 = 100_000_000;
 
-/// A way to sum vectors over workers.
+/// Algorithm that sums vectors over workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum, strum::Display, strum::EnumIter)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
-    /// A tree of iswitchd.
+    /// Tree of iswitchd switches
     #[strum(to_string = "iswitchd")]
     Daemon,
-    /// A tree of switches that sum in hardware.
+    /// Tree of switches that sum in hardware
     #[strum(to_string = "switch in hardware")]
     Hardware,
-    /// A ring in whole chunks, as in the paper.
+    /// Ring that passes whole chunks on, as in the paper
     #[strum(to_string = "ring, as in the paper")]
     Ring,
-    /// A ring that passes on each super-frame.
+    /// Ring that passes on each super-frame
     #[strum(to_string = "ring, pipelined")]
     RingPipelined,
-    /// A server that has all vectors before it sends the sum, as in the paper.
+    /// Server that receives all vectors before it sends the sum, as in the paper
     #[strum(to_string = "parameter server, as in the paper")]
     Server,
-    /// A server that sends each super-frame of the sum when it is complete.
+    /// Server that sends each super-frame of the sum when it is complete
     #[strum(to_string = "parameter server, pipelined")]
     ServerPipelined,
-    /// Each worker is the server of a part of the vector.
+    /// Parameter server in which each worker serves a part of the vector
     #[strum(to_string = "parameter server, sharded")]
     ShardedServer,
-    /// Recursive halving and doubling of vectors (Rabenseifner 2004).
+    /// Recursive halving and doubling of vectors (Rabenseifner 2004)
     #[strum(to_string = "halving and doubling")]
     HalvingDoubling,
-    /// Recursive doubling: whole vectors to ever farther partners.
+    /// Recursive doubling: whole vectors are sent to ever farther partners
     #[strum(to_string = "recursive doubling")]
     RecursiveDoubling,
 }
 
 impl Algorithm {
-    /// Whether switches sum.
+    /// Returns whether switches sum.
     pub fn is_switch(self) -> bool {
         matches!(self, Self::Daemon | Self::Hardware)
     }
 
-    /// Whether it is a ring.
+    /// Returns whether the algorithm is a ring.
     pub fn is_ring(self) -> bool {
         matches!(self, Self::Ring | Self::RingPipelined)
     }
 }
 
-/// How closely the algorithms without a switch are followed.
+/// Level of detail at which the algorithms without a switch are simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Detail {
@@ -91,39 +91,39 @@ pub enum Detail {
     Lockstep,
 }
 
-/// What is summed, by whom, over which network.
+/// Vector, workers and network of a sum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scenario {
-    /// Workers.
+    /// Number of workers.
     pub workers: usize,
-    /// Workers at a switch of the lowest level.
+    /// Number of workers at a switch of the lowest level.
     pub rack: usize,
-    /// Switches below a switch of a higher level.
+    /// Number of switches below a switch of a higher level.
     pub radix: usize,
     /// Floats in the vector.
     pub floats: u32,
-    /// Rate of every link, each way, in bits a second; infinite where nothing but processors limits.
+    /// Rate of every link in each direction, in bits per second. It is infinite if only processors limit the rate.
     pub bits_per_s: f64,
-    /// Time that a bit takes from one end of a link to the other, in microseconds.
+    /// Propagation delay of every link, in microseconds.
     pub delay_us: f64,
     /// Segments in a super-frame of a worker or of iswitchd.
     pub superframe_segments: usize,
-    /// Daemons at each switch, a core each, which share out the vector.
+    /// Number of daemons at each switch. Each has its own core and aggregates its share of the vector.
     pub switch_daemons: usize,
-    /// Receive buffer of each daemon, in bytes; from it come the windows of the workers.
+    /// Receive buffer of each daemon, in bytes, from which the windows of the workers are calculated.
     pub switch_buffer_bytes: usize,
-    /// Workers begin up to this much later, drawn for each, in microseconds.
+    /// Maximum random delay of a worker's start, in microseconds, drawn for each worker.
     pub jitter_us: f64,
-    /// Decides the draws.
+    /// Seed of the random delays.
     pub seed: u64,
-    /// All processes share so many cores; none where each has a machine of its own.
+    /// Number of cores that all processes share; `None` if each process has its own machine.
     pub shared_cores: Option<usize>,
-    /// What processors take.
+    /// Processing costs.
     pub costs: Costs,
 }
 
 impl Scenario {
-    /// So many workers in racks of three, as in the paper, below switches with 64 ports; 10 Gbit/s, 1 us.
+    /// Returns a scenario with racks of three workers, as in the paper, below switches with 64 ports; 10 Gbit/s, 1 us.
     pub fn new(workers: usize, floats: u32, costs: Costs) -> Self {
         Self {
             workers,
@@ -142,17 +142,17 @@ impl Scenario {
         }
     }
 
-    /// The switches.
+    /// Returns the tree of switches.
     pub fn tree(&self) -> Tree {
         Tree::new(self.workers, self.rack, self.radix)
     }
 
-    /// Bytes of the vector.
+    /// Returns the length of the vector in bytes.
     pub fn bytes(&self) -> usize {
         self.floats as usize * FLOAT_LEN_BYTES
     }
 
-    /// Time of one sum: from the first worker's start until the last worker has the sum.
+    /// Returns the time of one sum, from the first worker's start until the last worker has the sum.
     pub fn run(&self, algorithm: Algorithm, detail: Detail) -> Picos {
         match (algorithm, detail) {
             (Algorithm::Daemon | Algorithm::Hardware, _) => aggregation::run(self, algorithm, self.folds()),
@@ -161,7 +161,8 @@ impl Scenario {
         }
     }
 
-    /// Whether switches of which all workers begin at once are alike.
+    /// Returns whether all workers begin at once on their own machines, so that switches with equally many workers
+    /// behave alike.
     fn folds(&self) -> bool {
         self.jitter_us == 0.0 && self.shared_cores.is_none()
     }
@@ -173,13 +174,13 @@ impl Scenario {
         }
     }
 
-    /// Segments that a worker may have in flight, as each iswitchd grants them.
+    /// Returns the number of segments that a worker may have in flight, as each iswitchd grants them.
     fn window_segments(&self) -> usize {
         let datagram = datagram_truesize(Framing::segments(1).payload_bytes);
         self.switch_daemons * (self.switch_buffer_bytes / (datagram * self.tree().fan_in())).max(1)
     }
 
-    /// When each worker begins.
+    /// Returns the time at which each worker begins.
     fn starts(&self) -> Vec<Picos> {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         let most = to_picos(self.jitter_us * 1e3);
@@ -187,7 +188,7 @@ impl Scenario {
     }
 }
 
-/// Picoseconds as microseconds.
+/// Converts picoseconds to microseconds.
 pub fn micros(time: Picos) -> f64 {
     time as f64 * 1e-6
 }

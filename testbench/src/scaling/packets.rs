@@ -1,7 +1,7 @@
-//! Carries out a plan: every packet of every message on the links, every super-frame on the processors of both ends.
+//! Simulates a plan: every packet of every message on the links, every super-frame on the processors of both ends.
 //!
-//! The network between the hosts has no bottleneck: a packet meets others on the first link and on the last one, and
-//! each switch between them has to have the whole packet before it sends it on.
+//! The network between the hosts has no bottleneck: a packet competes with others only on the first and on the last
+//! link, and each switch between them receives the whole packet before it forwards it.
 
 use std::collections::VecDeque;
 
@@ -18,15 +18,15 @@ enum Event {
     Open(u32),
     /// The processor of a host has handed a super-frame to its network card.
     Sent(u32),
-    /// So many bytes of payload come to the last switch before their receiver.
+    /// A packet with this number of payload bytes arrives at the last switch before the receiver.
     Forwarded(u32, u32),
-    /// The last packet of a super-frame has come to its receiver.
+    /// The last packet of a super-frame has arrived at its receiver.
     Arrived(u32),
     /// A host has taken in a super-frame.
     Received(u32),
 }
 
-/// A super-frame under way.
+/// Super-frame in flight.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     message: Message,
@@ -35,7 +35,7 @@ struct Frame {
     is_last: bool,
 }
 
-/// What a host has yet to send of a message.
+/// Unsent part of a message at a host.
 #[derive(Clone, Copy, Debug)]
 struct Outgoing {
     message: Message,
@@ -64,7 +64,7 @@ struct Simulation<'a> {
     end: Picos,
 }
 
-/// Time until everything has been received.
+/// Returns the time until everything has been received.
 pub(super) fn run(scenario: &Scenario, plan: Plan) -> Picos {
     let cable = scenario.cable();
     let link = Link::new(cable);
@@ -106,7 +106,7 @@ impl Simulation<'_> {
     fn open(&mut self, gate: u32, now: Picos) {
         let messages = std::mem::take(&mut self.plan.gates[gate as usize].messages);
         if let Some(from) = messages.first().map(|message| message.from as usize) {
-            // A host that has not begun has nothing to add yet.
+            // A host cannot contribute before it has begun.
             let start = self.starts.get(from).copied().unwrap_or(0);
             if start > now {
                 self.plan.gates[gate as usize].messages = messages;
@@ -129,7 +129,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Only one super-frame at a time, so that what is received in between has its turn.
+    /// Sends one super-frame at a time, so that received super-frames are processed in between.
     fn send_next(&mut self, host: usize, now: Picos) {
         if self.hosts[host].is_sending {
             return;
@@ -157,7 +157,7 @@ impl Simulation<'_> {
     fn leave(&mut self, frame: u32, now: Picos) {
         let Frame { message, bytes, .. } = self.frames[frame as usize];
         let from = message.from as usize;
-        // Behind a full packet a shorter one waits at each switch.
+        // A shorter packet behind a full one waits at each switch.
         let largest = self.framing.payload_bytes.min(message.bytes as usize);
         let largest = self.framing.wire_bytes(largest) as Picos * self.cable.picos_per_byte;
         let between = Picos::from(message.hops.saturating_sub(2)) * (self.cable.delay + largest);
@@ -193,7 +193,7 @@ impl Simulation<'_> {
         let Frame { message, is_last, .. } = self.frames[frame as usize];
         self.free.push(frame);
         self.end = self.end.max(now);
-        // Super-frames of a message come in order.
+        // The super-frames of a message arrive in order.
         if is_last && message.opens != NOTHING {
             self.count_down(message.opens, now);
         }

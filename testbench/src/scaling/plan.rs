@@ -1,4 +1,4 @@
-//! Algorithms without a summing switch as messages, each of which waits for others.
+//! Algorithms without a summing switch, as messages each of which waits for others.
 
 use super::wire::Framing;
 use super::{Algorithm, Scenario};
@@ -9,38 +9,38 @@ pub(super) struct Message {
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) bytes: u32,
-    /// Whether the receiver adds it to what it has.
+    /// Whether the receiver adds the message to its own data.
     pub(super) is_added: bool,
-    /// Counts down when the message is received.
+    /// Gate that is counted down when the message is received.
     pub(super) opens: u32,
-    /// Links on its way.
+    /// Number of links on its path.
     pub(super) hops: u8,
 }
 
-/// Lets messages go when so many others have been received.
+/// Gate that sends messages once a number of other messages have been received.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gate {
     pub(super) missing: u32,
-    /// They all have the same sender.
+    /// Messages to send, which all have the same sender.
     pub(super) messages: Vec<Message>,
     /// Gates that are counted down when this one opens.
     pub(super) followers: [Option<u32>; 2],
 }
 
-/// What is to be sent. The first gates are the hosts' starts.
+/// Messages to send. The first gates are the starts of the hosts.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) hosts: usize,
     pub(super) gates: Vec<Gate>,
 }
 
-/// A gate that nothing waits for.
+/// Index of no gate, for messages that nothing waits for.
 pub(super) const NOTHING: u32 = u32::MAX;
 
-/// The plan of an algorithm.
+/// Returns the plan of an algorithm.
 ///
 /// # Panics
-/// For an algorithm with a summing switch.
+/// If the algorithm has a summing switch.
 pub(super) fn of(scenario: &Scenario, algorithm: Algorithm) -> Plan {
     let planner = Planner::new(scenario);
     match algorithm {
@@ -55,13 +55,14 @@ pub(super) fn of(scenario: &Scenario, algorithm: Algorithm) -> Plan {
     }
 }
 
-/// Bytes of part `at` of `parts` of a vector of floats.
+/// Returns the bytes of part `at` of `parts` of a vector of floats.
 pub(super) fn part_bytes(scenario: &Scenario, at: usize, parts: usize) -> usize {
     let floats = scenario.floats as usize;
     (floats * (at + 1) / parts - floats * at / parts) * size_of::<f32>()
 }
 
-/// Servers that a vector is split over: each worker is one, unless its part were less than a packet.
+/// Returns the number of servers that a vector is split over: each worker is one, unless a part would be smaller than a
+/// packet.
 pub(super) fn shards(scenario: &Scenario) -> usize {
     Framing::stream().packets(scenario.bytes()).count().min(scenario.workers)
 }
@@ -83,7 +84,7 @@ impl<'a> Planner<'a> {
         self.plan.gates.len() - 1
     }
 
-    /// A message between two workers that goes when `gate` opens.
+    /// Adds a message between two workers that is sent when `gate` opens.
     fn send(&mut self, gate: usize, from: usize, to: usize, bytes: usize, is_added: bool, opens: usize) {
         let hops = self.tree.hops(from, to);
         self.send_over(
@@ -105,7 +106,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Chunk by chunk, or super-frame by super-frame of each chunk; each goes round twice, less two steps.
+    /// Plans a ring, chunk by chunk or super-frame by super-frame of each chunk; each piece travels around twice, less
+    /// two steps.
     fn ring(mut self, is_pipelined: bool) -> Plan {
         let workers = self.scenario.workers;
         for chunk in 0..workers {
@@ -125,7 +127,7 @@ impl<'a> Planner<'a> {
         self.plan
     }
 
-    /// The server is one host more, with a port of the highest switch.
+    /// Plans a server, which is an additional host at a port of the highest switch.
     fn server(mut self, is_pipelined: bool) -> Plan {
         let (workers, bytes) = (self.scenario.workers, self.scenario.bytes());
         let hops = self.tree.hops_to_root() as u8;
@@ -153,7 +155,7 @@ impl<'a> Planner<'a> {
         self.plan
     }
 
-    /// Servers are spread over the workers; each worker sends to the one behind itself first.
+    /// Plans servers that are spread over the workers; each worker sends to the next server after itself first.
     fn sharded(mut self) -> Plan {
         let (workers, shards) = (self.scenario.workers, shards(self.scenario));
         let host = |shard: usize| shard * workers / shards;
@@ -174,13 +176,13 @@ impl<'a> Planner<'a> {
         self.plan
     }
 
-    /// Recursive halving and doubling, or doubling of whole vectors. Where the workers are no power of two, the first
-    /// ones give theirs to a neighbour and get the sum from it, as in MPICH.
+    /// Plans recursive halving and doubling, or doubling of whole vectors. If the number of workers is not a power of
+    /// two, the first workers give their vectors to a neighbour and receive the sum from it, as in MPICH.
     fn halving(mut self, is_halved: bool) -> Plan {
         let Exchange { first_pairs, steps } = Exchange::of(self.scenario.workers, is_halved);
         let bytes = self.scenario.bytes();
         let power = self.scenario.workers - first_pairs;
-        // Opens when a worker has done a step.
+        // Gate that opens when a worker has completed a step.
         let mut done: Vec<_> = (0..power).map(|index| rank_of(index, first_pairs)).collect();
         for (index, gate) in done.iter_mut().enumerate().take(first_pairs) {
             let folded = self.gate(1);
@@ -188,7 +190,8 @@ impl<'a> Planner<'a> {
             *gate = folded;
         }
         for Step { distance, divisor, is_added } in steps {
-            // A step begins when both partners have done the one before: nobody sends what is not yet waited for.
+            // A step begins when both partners have completed the previous one, so that no message arrives before it is
+            // expected.
             let ready: Vec<_> = done.iter().map(|_| self.gate(2)).collect();
             let next: Vec<_> = done.iter().map(|_| self.gate(1)).collect();
             for index in 0..power {
@@ -211,17 +214,17 @@ impl<'a> Planner<'a> {
 /// One step of halving or doubling.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    /// Between the indices of partners.
+    /// Distance between the indices of partners.
     pub(super) distance: usize,
-    /// Which part of the vector each sends to the other.
+    /// Divisor of the vector: the fraction of it that each partner sends to the other.
     pub(super) divisor: usize,
     pub(super) is_added: bool,
 }
 
-/// Who exchanges what.
+/// Schedule of exchanges between the workers.
 #[derive(Clone, Debug)]
 pub(super) struct Exchange {
-    /// Pairs of workers at the beginning that act as one.
+    /// Number of pairs of workers at the beginning that act as one.
     pub(super) first_pairs: usize,
     pub(super) steps: Vec<Step>,
 }
@@ -243,7 +246,7 @@ impl Exchange {
     }
 }
 
-/// The worker that takes part as that index.
+/// Returns the rank of the worker that takes part under an index.
 pub(super) fn rank_of(index: usize, first_pairs: usize) -> usize {
     if index < first_pairs { 2 * index + 1 } else { index + first_pairs }
 }

@@ -1,4 +1,4 @@
-//! Lines of time over workers, both logarithmic, as SVG.
+//! Figure of the time of a sum by number of workers, with two logarithmic axes, as SVG.
 
 use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity};
 
@@ -24,7 +24,7 @@ pub fn draw(table: &Table) -> String {
     .draw()
 }
 
-/// Microseconds over workers.
+/// Returns a line of microseconds by number of workers.
 fn line(table: &Table, column: usize) -> Line {
     let algorithm = table.rows[0].1[column].algorithm;
     let point = |(workers, cells): &(usize, Vec<Cell>)| Some((*workers as f64, micros(cells[column].time?)));
@@ -34,7 +34,7 @@ fn line(table: &Table, column: usize) -> Line {
     Line { width_px, is_dashed, ..Line::new(algorithm.to_string(), paint, points) }
 }
 
-/// A colour for each kind; the second of a kind is dashed.
+/// Returns the colour and style of an algorithm: each kind has a colour; the second algorithm of a kind is dashed.
 fn look(algorithm: Algorithm) -> (Paint, bool) {
     match algorithm {
         Algorithm::Daemon => (Paint::BLUE, false),

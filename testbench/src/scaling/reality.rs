@@ -1,5 +1,5 @@
-//! The model beside what `testbench peers --json` has measured on one machine: all processes on its few cores, one
-//! switch, cables as fast as they are, shaped or delayed.
+//! Comparison of the model with measurements of `testbench peers --json` on one machine: all processes share its few
+//! cores, one switch, links that are unlimited, shaped or delayed.
 
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
@@ -11,10 +11,10 @@ use super::costs::Costs;
 use super::{Algorithm, Detail, MAX_FLOATS, Scenario, micros};
 use crate::contest::Markdown;
 
-/// What was measured in one table.
+/// Setting of one measured table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
-    /// Workers below one switch.
+    /// Number of workers below one switch.
     pub workers: usize,
     /// Floats in the vector.
     pub floats: u32,
@@ -24,20 +24,20 @@ pub struct Setting {
     pub delay_us: f64,
 }
 
-/// One time as measured and as the model has it, in microseconds.
+/// One measured time and the model's time, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
-    /// What sums.
+    /// Algorithm.
     pub algorithm: Algorithm,
-    /// What it sums.
+    /// Setting of the measurement.
     pub setting: Setting,
     /// Median of the measured runs.
     pub measured_us: f64,
-    /// What the model says.
+    /// Time that the model calculates.
     pub model_us: f64,
 }
 
-/// The contender that is most like an algorithm of the model.
+/// Returns the algorithm of the model that corresponds to a contender, if there is one.
 fn algorithm_of(contender: &str) -> Option<Algorithm> {
     Some(match contender {
         "iswitchd, UDP port" => Algorithm::Daemon,
@@ -51,16 +51,18 @@ fn algorithm_of(contender: &str) -> Option<Algorithm> {
     })
 }
 
-/// Reads what was measured, a table a line, and calculates the same. Tables of racks are left out.
+/// Reads measurements, one table per line, and calculates the same sums with the model. Tables of racks are skipped.
 ///
 /// # Errors
-/// The line that is no such table, and why.
+/// If a line is not such a table. The error names the line and the reason.
 pub fn compare(peers: &str, cores: usize, costs: Costs) -> Result<Vec<Pair>, String> {
     let mut pairs = Vec::new();
     for (number, line) in (1..).zip(peers.lines()).filter(|(_, line)| !line.trim().is_empty()) {
         let table: Value = serde_json::from_str(line).map_err(|error| format!("line {number}: {error}"))?;
         let lacks = |field: &str| {
-            format!("line {number}: no usable {field}, expected a table of `testbench peers --json`")
+            format!(
+                "line {number}: {field} is missing or invalid; expected a table of `testbench peers --json`"
+            )
         };
         if !table["racks"].is_null() {
             continue;
@@ -78,7 +80,7 @@ pub fn compare(peers: &str, cores: usize, costs: Costs) -> Result<Vec<Pair>, Str
 }
 
 impl Setting {
-    /// The one of a table, or the field that is not as it should be.
+    /// Returns the setting of a table, or the name of the invalid field.
     fn of(table: &Value) -> Result<Self, &'static str> {
         let number = |field: &'static str, range: RangeInclusive<u64>| {
             table[field].as_u64().filter(|number| range.contains(number)).ok_or(field)
@@ -103,8 +105,8 @@ impl Setting {
     }
 }
 
-/// Share of the pairs of algorithms, within each table, that the model puts into the order that was measured. Times
-/// within a tenth of each other have none.
+/// Returns the fraction of the pairs of algorithms, within each table, that the model puts into the measured order.
+/// Pairs whose times are within a tenth of each other are left out.
 pub fn agreement(pairs: &[Pair]) -> Option<f64> {
     let (mut agreeing, mut all) = (0_u32, 0_u32);
     for (at, a) in pairs.iter().enumerate() {
@@ -119,7 +121,7 @@ pub fn agreement(pairs: &[Pair]) -> Option<f64> {
     (all > 0).then(|| f64::from(agreeing) / f64::from(all))
 }
 
-/// For people, as Markdown.
+/// Returns the comparison as Markdown.
 pub fn text(pairs: &[Pair]) -> String {
     let mut rows =
         Markdown::new(["", "workers", "floats", "links", "measured, us", "model, us", "model / measured"]);
@@ -141,13 +143,13 @@ pub fn text(pairs: &[Pair]) -> String {
         let percent = share * 100.0;
         let _ = writeln!(
             text,
-            "\nOf all pairs more than a tenth apart the model has {percent:.0} % in the measured order."
+            "\nOf all pairs that differ by more than a tenth, the model puts {percent:.0} % into the measured order."
         );
     }
     text
 }
 
-/// For programs.
+/// Returns the comparison as JSON.
 pub fn json(pairs: &[Pair]) -> Value {
     let row = |pair: &Pair| {
         let Setting { workers, floats, bits_per_s, delay_us } = pair.setting;

@@ -1,11 +1,11 @@
-//! What is used by one thing at a time: links and processors. First come, first served.
+//! Resources that serve one user at a time, first come, first served: links and processors.
 
 use super::Picos;
 
 /// Picoseconds in a second.
 pub(super) const SECOND: f64 = 1e12;
 
-/// What all cables are like, each way.
+/// Properties of all cables, in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cable {
     pub(super) picos_per_byte: Picos,
@@ -24,18 +24,18 @@ impl Link {
         Self { cable, busy_until: 0 }
     }
 
-    /// Sends so many bytes: when the last of them arrives at the other end.
+    /// Sends a number of bytes, and returns when the last of them arrives at the other end.
     pub(super) fn carry(&mut self, now: Picos, wire_bytes: usize) -> Picos {
         self.busy_until = self.busy_until.max(now) + wire_bytes as Picos * self.cable.picos_per_byte;
         self.busy_until + self.cable.delay
     }
 }
 
-/// Processes of one thread each, on machines of their own or on the cores of one machine.
+/// Processes of one thread each, on their own machines or on the cores of one machine.
 #[derive(Clone, Debug)]
 pub(super) struct Processes {
     busy_until: Vec<Picos>,
-    /// Empty where each process has a machine of its own.
+    /// Times at which the cores become free; empty if each process has its own machine.
     cores: Vec<Picos>,
     wake: Picos,
 }
@@ -45,7 +45,8 @@ impl Processes {
         Self { busy_until: vec![0; count], cores: vec![0; shared_cores.unwrap_or(0)], wake }
     }
 
-    /// Work that the process does of its own accord, as soon as it has done what it has begun: when it is done.
+    /// Schedules work that the process does on its own as soon as its current work is done. Returns when the work is
+    /// done.
     pub(super) fn run(&mut self, process: usize, now: Picos, cost: Picos) -> Picos {
         let ready = self.busy_until[process].max(now);
         let start = self.take_core(ready, cost);
@@ -53,13 +54,14 @@ impl Processes {
         start + cost
     }
 
-    /// Work that something which has arrived makes: an idle process has to notice it.
+    /// Schedules work that an arrival causes: an idle process must first wake up.
     pub(super) fn react(&mut self, process: usize, now: Picos, cost: Picos) -> Picos {
         let is_idle = self.busy_until[process] < now;
         self.run(process, if is_idle { now + self.wake } else { now }, cost)
     }
 
-    /// When work that could begin at `ready` begins: on the core that is free just before, so that others stay free.
+    /// Returns when work that is ready at `ready` begins. It takes the core that became free last, so that others stay
+    /// free.
     fn take_core(&mut self, ready: Picos, cost: Picos) -> Picos {
         let free = self.cores.iter_mut().filter(|free| **free <= ready).max();
         let core = match free {
@@ -89,7 +91,7 @@ mod tests {
     fn processes_wait_for_themselves_and_for_cores() {
         let mut own = Processes::new(3, None, 7);
         assert_eq!([own.run(0, 0, 10), own.run(0, 5, 10), own.run(1, 5, 10)], [10, 20, 15]);
-        // Only who is idle has to wake up.
+        // Only an idle process has to wake up.
         assert_eq!([own.react(0, 15, 10), own.react(2, 15, 10)], [30, 32]);
         let mut shared = Processes::new(3, Some(2), 0);
         assert_eq!([shared.run(0, 0, 10), shared.run(1, 0, 10), shared.run(2, 0, 10)], [10, 10, 20]);

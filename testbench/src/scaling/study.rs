@@ -1,4 +1,4 @@
-//! Tables of times: one for each vector, a row for each number of workers.
+//! Tables of times: one for each vector, with a row for each number of workers.
 
 use std::fmt::Write as _;
 
@@ -8,43 +8,43 @@ use super::bounds::least;
 use super::{Algorithm, Detail, Picos, Scenario, micros};
 use crate::contest::Markdown;
 
-/// What is to be found out.
+/// Scenarios and algorithms to calculate.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// Everything but workers.
+    /// Scenario, except for the number of workers.
     pub scenario: Scenario,
     /// Numbers of workers.
     pub workers: Vec<usize>,
-    /// What sums.
+    /// Algorithms.
     pub algorithms: Vec<Algorithm>,
-    /// Up to so many workers every packet is followed.
+    /// Number of workers up to which every packet is simulated.
     pub packets_up_to: usize,
 }
 
-/// One time.
+/// One calculated time.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
-    /// What sums.
+    /// Algorithm.
     pub algorithm: Algorithm,
-    /// How closely it was followed.
+    /// Level of detail of the simulation.
     pub detail: Detail,
-    /// None where workers begin at different times and are too many to follow each.
+    /// Time of the sum; `None` if workers begin at different times and are too many to simulate each.
     pub time: Option<Picos>,
-    /// What links alone would take.
+    /// Time that the links alone would take.
     pub bound: Picos,
 }
 
-/// The times of one vector.
+/// Times of one vector.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Everything but workers.
+    /// Scenario, except for the number of workers.
     pub scenario: Scenario,
-    /// For each number of workers.
+    /// Cells for each number of workers.
     pub rows: Vec<(usize, Vec<Cell>)>,
 }
 
 impl Study {
-    /// Calculates all times; says which before each.
+    /// Calculates all times, and calls `progress` before each.
     pub fn run(&self, progress: impl Fn(usize, Algorithm)) -> Table {
         let row = |workers: usize| {
             let cell = |algorithm: &Algorithm| {
@@ -67,7 +67,7 @@ impl Study {
 }
 
 impl Table {
-    /// For people, as Markdown, in milliseconds.
+    /// Returns the table as Markdown, in milliseconds.
     pub fn text(&self) -> String {
         let Scenario { floats, bits_per_s, delay_us, rack, radix, jitter_us, .. } = self.scenario;
         let mut text = format!(
@@ -75,7 +75,7 @@ impl Table {
             bits_per_s / 1e9
         );
         if jitter_us > 0.0 {
-            let _ = write!(text, ", starts {jitter_us} us apart");
+            let _ = write!(text, ", starts up to {jitter_us} us apart");
         }
         let Some((_, first)) = self.rows.first() else { return text };
         let algorithms = first.iter().map(|cell| cell.algorithm.to_string());
@@ -91,7 +91,7 @@ impl Table {
         text + &rows.text()
     }
 
-    /// For programs.
+    /// Returns the table as JSON.
     pub fn json(&self) -> Value {
         let Scenario {
             floats,
@@ -127,7 +127,7 @@ fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// Three digits that count.
+/// Formats milliseconds with three significant digits.
 fn millis(ms: f64) -> String {
     let digits = match ms {
         ..1.0 => 3,

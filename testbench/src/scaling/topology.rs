@@ -1,18 +1,18 @@
 //! Trees of switches: racks of workers, and switches above them.
 
-/// Workers below a tree of switches, as many at each switch as fit, in the order of their ranks.
+/// Workers below a tree of switches; each switch is filled before the next one, in the order of the ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
     workers: usize,
-    /// Workers below a full switch of each level, the lowest first; at the top all.
+    /// Number of workers below a full switch of each level, the lowest first; the top switch has all workers below it.
     capacities: Vec<usize>,
 }
 
 impl Tree {
-    /// Racks of `rack` workers below switches with `radix` ports for what is below them.
+    /// Returns a tree with racks of `rack` workers below switches with `radix` ports for children.
     ///
     /// # Panics
-    /// Unless there is a worker, a place in a rack, and a radix of 2 or more.
+    /// Unless `workers` and `rack` are at least 1 and `radix` is at least 2.
     pub fn new(workers: usize, rack: usize, radix: usize) -> Self {
         assert!(workers > 0 && rack > 0 && radix > 1, "{workers} workers, rack {rack}, radix {radix}");
         let mut capacities = vec![rack];
@@ -22,27 +22,27 @@ impl Tree {
         Self { workers, capacities }
     }
 
-    /// Workers.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.workers
     }
 
-    /// Levels of switches.
+    /// Returns the number of levels of switches.
     pub fn levels(&self) -> usize {
         self.capacities.len()
     }
 
-    /// Switches.
+    /// Returns the number of switches.
     pub fn switches(&self) -> usize {
         self.capacities.iter().map(|capacity| self.workers.div_ceil(*capacity)).sum()
     }
 
-    /// Workers below a full switch of a level, or below a full child of a switch of the level above.
+    /// Returns the number of workers below a full switch of a level.
     pub(super) fn capacity(&self, level: usize) -> usize {
         self.capacities[level]
     }
 
-    /// Most children that a switch has.
+    /// Returns the maximum number of children of a switch.
     pub fn fan_in(&self) -> usize {
         let mut below = self.workers;
         let mut most = 0;
@@ -54,7 +54,7 @@ impl Tree {
         most
     }
 
-    /// Links on the shortest way between two workers.
+    /// Returns the number of links on the shortest path between two workers.
     pub fn hops(&self, a: usize, b: usize) -> usize {
         if a == b {
             return 0;
@@ -63,7 +63,7 @@ impl Tree {
         2 * (1 + level.unwrap_or(self.capacities.len() - 1))
     }
 
-    /// Links between a worker and a server with a port of the highest switch.
+    /// Returns the number of links between a worker and a server at a port of the highest switch.
     pub fn hops_to_root(&self) -> usize {
         self.levels() + 1
     }

@@ -1,59 +1,59 @@
-//! How vectors are cut up for the wire.
+//! Division of vectors into packets and super-frames.
 
 use std::iter;
 
 use iswitch_protocol::limits::{DEFAULT_SEGMENT_FLOATS, FLOAT_LEN_BYTES};
 
-/// Bytes of a tagged packet beside its floats: Ethernet preamble, header, check sequence and gap (38), IPv4 (20),
-/// UDP (8) and Seg (8).
+/// Overhead of a tagged packet, in bytes: Ethernet preamble, header, check sequence and gap (38), IPv4 (20), UDP (8)
+/// and Seg (8).
 const UDP_OVERHEAD_BYTES: usize = 74;
-/// Bytes of a TCP segment beside its payload: Ethernet (38), IPv4 (20), TCP with time stamps (32).
+/// Overhead of a TCP segment, in bytes: Ethernet (38), IPv4 (20), TCP with time stamps (32).
 const TCP_OVERHEAD_BYTES: usize = 90;
 const TCP_PAYLOAD_BYTES: usize = 1448;
-/// Segments of a super-frame of TCP: the most that fit in 65,535 bytes.
+/// Number of segments in a super-frame of TCP: the most that fit into 65,535 bytes.
 const TCP_PACKETS: usize = 45;
-/// The shortest packet, preamble and gap included.
+/// Length of the shortest packet on the wire, including preamble and gap, in bytes.
 const MIN_WIRE_BYTES: usize = 84;
 
-/// A way to cut bytes into packets, and to move packets in super-frames.
+/// Division of bytes into packets, and of packets into super-frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framing {
-    /// Bytes of vector in a full packet.
+    /// Bytes of the vector in a full packet.
     pub payload_bytes: usize,
-    /// Bytes of each packet beside them.
+    /// Overhead of each packet, in bytes.
     pub overhead_bytes: usize,
-    /// Packets that hosts hand to their network cards, and take from them, at once.
+    /// Number of packets that hosts exchange with their network cards at once.
     pub packets: usize,
 }
 
 impl Framing {
-    /// Tagged packets of 366 floats, in super-frames of so many.
+    /// Returns the framing of tagged packets of 366 floats, in super-frames of this number of packets.
     pub fn segments(packets: usize) -> Self {
         let payload_bytes = usize::from(DEFAULT_SEGMENT_FLOATS) * FLOAT_LEN_BYTES;
         Self { payload_bytes, overhead_bytes: UDP_OVERHEAD_BYTES, packets: packets.max(1) }
     }
 
-    /// What the kernel makes of a TCP stream.
+    /// Returns the framing of a TCP stream by the kernel.
     pub fn stream() -> Self {
         Self { payload_bytes: TCP_PAYLOAD_BYTES, overhead_bytes: TCP_OVERHEAD_BYTES, packets: TCP_PACKETS }
     }
 
-    /// Payloads of the super-frames that a message of so many bytes makes.
+    /// Returns the payload lengths of the super-frames of a message.
     pub fn frames(self, bytes: usize) -> impl Iterator<Item = usize> {
         parts(bytes, self.payload_bytes * self.packets)
     }
 
-    /// Payloads of the packets of so many bytes.
+    /// Returns the payload lengths of the packets of a message.
     pub fn packets(self, bytes: usize) -> impl Iterator<Item = usize> {
         parts(bytes, self.payload_bytes)
     }
 
-    /// Bytes that a packet with so much payload occupies on a link.
+    /// Returns the bytes that a packet with this payload occupies on a link.
     pub fn wire_bytes(self, payload_bytes: usize) -> usize {
         (payload_bytes + self.overhead_bytes).max(MIN_WIRE_BYTES)
     }
 
-    /// The same of all packets of a message.
+    /// Returns the bytes that all packets of a message occupy on a link.
     pub fn message_wire_bytes(self, bytes: usize) -> usize {
         self.packets(bytes).map(|payload| self.wire_bytes(payload)).sum()
     }

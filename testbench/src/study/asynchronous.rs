@@ -1,4 +1,4 @@
-//! Updates without waiting, with the local computation replayed: the paper's table 5, as far as time goes.
+//! Asynchronous updates with replayed local computation: the times of the paper's table 5.
 
 use std::time::Duration;
 
@@ -18,38 +18,40 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const SERVER_PORT: u16 = 7803;
 const GRADIENTS: (f64, f64) = (60.0, 4000.0);
 
-/// Who brings gradients together.
+/// Method that combines gradients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 pub enum Method {
-    /// A server that applies each gradient as it comes. It is the first: the switch is measured by it.
+    /// Server that applies each gradient when it arrives. It comes first, because the switch is compared with it.
     #[strum(to_string = "asynchronous parameter server")]
     Server,
-    /// The switch, which sums as many as there are workers.
+    /// Switch with a threshold of as many gradients as there are workers.
     #[strum(to_string = "iswitchd, raw ports, asynchronous")]
     Switch,
 }
 
-/// One run.
+/// Result of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AsyncRun {
-    /// Updates of the model, and the gradients in them, in so many seconds.
+    /// Number of updates of the model.
     pub updates: f64,
-    /// Gradients that went into the model.
+    /// Number of gradients in these updates.
     pub gradients: f64,
-    /// How long that took.
+    /// Duration of these updates, in seconds.
     pub seconds: f64,
-    /// Gradients by the updates that the model was ahead when they were committed, 0 to S, over all workers.
+    /// Number of gradients by staleness when committed, in updates from 0 to S, over all workers.
     pub staleness: Vec<u64>,
-    /// The same when they were applied. With the server that is the same moment.
+    /// Number of gradients by staleness when applied. With the server, gradients are committed and applied at the same
+    /// time.
     pub at_update: Vec<u64>,
-    /// Gradients that were too stale.
+    /// Number of gradients that were skipped because they were too stale.
     pub skipped: u64,
 }
 
 impl AsyncRun {
     fn of(lines: &[Value]) -> Self {
         let first = &lines[0];
-        let number = |field: &str| first[field].as_f64().unwrap_or_else(|| panic!("no {field} in {first}"));
+        let number =
+            |field: &str| first[field].as_f64().unwrap_or_else(|| panic!("no number {field} in {first}"));
         let staleness = sum(lines, "staleness");
         let inclusion = sum(lines, "inclusion");
         Self {
@@ -71,7 +73,7 @@ impl AsyncRun {
     }
 }
 
-/// Adds up histograms of several workers.
+/// Adds up the histograms of several workers.
 fn sum(lines: &[Value], field: &str) -> Vec<u64> {
     let mut total = Vec::new();
     for counts in lines.iter().filter_map(|line| line[field].as_array()) {
@@ -86,29 +88,29 @@ fn sum(lines: &[Value], field: &str) -> Vec<u64> {
     total
 }
 
-/// Mean staleness, of gradients counted by theirs.
+/// Returns the mean staleness of a histogram.
 pub(super) fn mean(histogram: &[u64]) -> f64 {
     let weighted: f64 = (0_u32..).zip(histogram).map(|(stale, count)| f64::from(stale) * *count as f64).sum();
     weighted / histogram.iter().sum::<u64>().max(1) as f64
 }
 
-/// What was measured of one scene.
+/// Measurements of one scene.
 #[derive(Clone, Debug)]
 pub struct AsyncReplay {
-    /// What was replayed.
+    /// Replayed scene.
     pub scene: Scene,
-    /// What the links were like.
+    /// Properties of the links.
     pub links: Links,
-    /// Between how many workers.
+    /// Number of workers.
     pub workers: usize,
     /// Runs of the methods.
     pub standings: Standings<Method, AsyncRun>,
 }
 
-/// Both methods in turns, each for about so many seconds.
+/// Measures both methods in alternating turns of about this many seconds.
 ///
 /// # Panics
-/// If a run fails, or links have no rate.
+/// If a run fails, or if the rate of the links is not limited.
 pub fn measure(
     scene: Scene,
     network: &Network,
@@ -117,7 +119,7 @@ pub fn measure(
     progress: &Progress,
 ) -> AsyncReplay {
     let workers = network.worker_count();
-    let rate = network.links().rate.expect("links of a replay are shaped");
+    let rate = network.links().rate.expect("links of a replay must be shaped");
     let wire_s = rate.seconds_for(f64::from(scene.model.floats) * size_of::<f32>() as f64);
     let compute = scene.compute * scene.stretch;
     let per_gradient_s = (compute.as_secs_f64() / workers as f64).max(wire_s);
@@ -180,16 +182,16 @@ impl Job<'_> {
 }
 
 fn last_json(output: &str) -> Value {
-    serde_json::from_str(output.lines().last().unwrap_or_default()).expect("a JSON line")
+    serde_json::from_str(output.lines().last().unwrap_or_default()).expect("the last line must be JSON")
 }
 
 impl AsyncReplay {
-    /// Time per gradient in the model, server over switch, turn by turn.
+    /// Returns the server's time per gradient in the model divided by that of the method in the same turn.
     pub fn speed_up(&self, row: &Row<Method, AsyncRun>) -> Spread {
         self.standings.reference().ratio_to(row, AsyncRun::us_per_gradient)
     }
 
-    /// What was replayed.
+    /// Returns a title of what was replayed.
     pub fn title(&self) -> String {
         let Scene { model, origin, stretch, .. } = self.scene;
         let stretched =
@@ -203,13 +205,13 @@ impl AsyncReplay {
         )
     }
 
-    /// For the name of a file.
+    /// Returns a text for the name of a file.
     pub fn slug(&self) -> String {
         let Scene { model, origin, .. } = self.scene;
         format!("study-async-{}-{}-{}", model.name.to_lowercase(), origin.slug(), self.links.slug())
     }
 
-    /// For people, as Markdown.
+    /// Returns the table as Markdown.
     pub fn text(&self) -> String {
         let mut rows = Markdown::new([
             "",
@@ -246,7 +248,7 @@ impl AsyncReplay {
         )
     }
 
-    /// For programs.
+    /// Returns the table as JSON.
     pub fn json(&self) -> Value {
         let row = |row: &Row<Method, AsyncRun>| {
             let of = |value: fn(&AsyncRun) -> f64| row.spread(value).json();
@@ -272,7 +274,7 @@ impl AsyncReplay {
         })
     }
 
-    /// One bar for each method: the time per gradient.
+    /// Returns one bar for each method: the time per gradient.
     pub fn bars(&self) -> Vec<Bar> {
         let bar = |row: &Row<Method, AsyncRun>| {
             let us = row.spread(AsyncRun::us_per_gradient);
@@ -282,7 +284,7 @@ impl AsyncReplay {
     }
 }
 
-/// Parts of all gradients of all runs, in percent.
+/// Returns the fractions of the gradients of all runs by staleness, in percent.
 fn shares(runs: &[AsyncRun]) -> String {
     let mut counts = [0_u64; STALENESS_BOUND as usize + 1];
     for (stale, count) in runs.iter().flat_map(|run| run.at_update.iter().enumerate()) {

@@ -1,5 +1,5 @@
-//! Real training to a real return: how many updates it takes without waiting, and that with waiting all methods learn
-//! the same.
+//! Real training up to a return: how many updates asynchronous methods take, and that all synchronous methods learn the
+//! same.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,59 +16,60 @@ use iswitch_harness::process::{Process, command};
 use iswitch_harness::scratch;
 
 const TIMEOUT: Duration = Duration::from_secs(3600);
-/// How far two curves may lie apart to count as the same, in parts of the return.
+/// Maximum difference of two equal curves, as a fraction of the return.
 const SAME: f64 = 0.01;
 
-/// A point of a learning curve.
+/// Point of a learning curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Environment steps over all workers.
+    /// Number of environment steps over all workers.
     pub steps: f64,
-    /// Seconds since the beginning.
+    /// Seconds since the start.
     pub seconds: f64,
-    /// Part of the run's updates until then: rows of the file come after equally many updates each.
+    /// Fraction of the run's updates up to this point. The rows of the file follow equal numbers of updates.
     pub part: f64,
     /// Mean return of the last 100 episodes.
     pub mean_return: f64,
 }
 
-/// What one run came to.
+/// Result of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Training {
     /// Seed of the run.
     pub seed: u64,
-    /// The curve.
+    /// Learning curve.
     pub points: Vec<Point>,
-    /// Updates of the whole run.
+    /// Number of updates of the whole run.
     pub updates: f64,
-    /// Environment steps of the whole run.
+    /// Number of environment steps of the whole run.
     pub steps: f64,
     /// Mean return at the end.
     pub final_return: Option<f64>,
-    /// Mean staleness when committed, in updates; of an asynchronous run.
+    /// Mean staleness when committed, in updates; `None` for a synchronous run.
     pub staleness: Option<f64>,
 }
 
-/// Where a run first had the return of its task.
+/// Point at which a run first reached the return of its task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reached {
-    /// Updates until then.
+    /// Number of updates up to this point.
     pub updates: f64,
-    /// Environment steps until then.
+    /// Number of environment steps up to this point.
     pub steps: f64,
-    /// Seconds until then.
+    /// Seconds up to this point.
     pub seconds: f64,
 }
 
 impl Training {
-    /// Where the return was first had.
+    /// Returns the point at which the return was first reached.
     pub fn reached(&self, threshold: f64) -> Option<Reached> {
         let Point { steps, seconds, part, .. } =
             self.points.iter().find(|point| point.mean_return >= threshold).copied()?;
         Some(Reached { updates: self.updates * part, steps, seconds })
     }
 
-    /// The steps from which on this curve lies further from another one than a hundredth of its value.
+    /// Returns the number of steps from which this curve differs from another one by more than a hundredth of its
+    /// value.
     pub fn same_until(&self, other: &Self) -> f64 {
         let parted = self.points.iter().zip(&other.points).find(|(a, b)| {
             a.steps != b.steps || (a.mean_return - b.mean_return).abs() > SAME * a.mean_return.abs().max(1.0)
@@ -77,16 +78,16 @@ impl Training {
         parted.map_or(shorter, |(a, _)| a.steps)
     }
 
-    /// Mean over the curve.
+    /// Returns the mean return over the curve.
     pub fn mean_return(&self) -> f64 {
         self.points.iter().map(|point| point.mean_return).sum::<f64>() / self.points.len().max(1) as f64
     }
 }
 
-/// Reads `progress.csv`: columns `step`, `charts/mean_return_100` and `charts/SPS`; rows without episodes are left out.
+/// Reads `progress.csv`: columns `step`, `charts/mean_return_100` and `charts/SPS`. Rows without episodes are skipped.
 ///
 /// # Errors
-/// What is missing.
+/// If a column or a number is missing.
 pub fn read_curve(csv: &str) -> Result<Vec<Point>, String> {
     let mut lines = csv.lines();
     let header: Vec<_> = lines.next().unwrap_or_default().split(',').collect();
@@ -94,7 +95,7 @@ pub fn read_curve(csv: &str) -> Result<Vec<Point>, String> {
         header
             .iter()
             .position(|column| *column == name)
-            .ok_or_else(|| format!("no column {name} in {header:?}"))
+            .ok_or_else(|| format!("column {name} is missing in {header:?}"))
     };
     let (step, mean, speed) = (column("step")?, column("charts/mean_return_100")?, column("charts/SPS")?);
     let (mut points, mut before, mut seconds) = (Vec::new(), 0.0, 0.0);
@@ -103,7 +104,7 @@ pub fn read_curve(csv: &str) -> Result<Vec<Point>, String> {
         let cells: Vec<_> = line.split(',').collect();
         let number = |at: usize| cells.get(at).and_then(|cell| cell.parse::<f64>().ok());
         let (Some(steps), Some(speed)) = (number(step), number(speed)) else {
-            return Err(format!("no numbers in {line:?}"));
+            return Err(format!("expected numbers in {line:?}"));
         };
         seconds += if speed > 0.0 { (steps - before) / speed } else { 0.0 };
         before = steps;
@@ -114,10 +115,10 @@ pub fn read_curve(csv: &str) -> Result<Vec<Point>, String> {
     Ok(points)
 }
 
-/// One run of `iswitch train` in a directory that is gone afterwards.
+/// Runs `iswitch train` once in a temporary directory, which is removed afterwards.
 ///
 /// # Panics
-/// If it fails.
+/// If the run fails.
 pub fn train(task: Task, method: Method, workers: usize, seed: u64, steps: Option<u64>) -> Training {
     let directory = scratch::directory();
     let out = directory.path().join("run");
@@ -150,7 +151,8 @@ fn read_training(printed: &str, out: &Path, seed: u64) -> Result<Training, Strin
     let result: Value = serde_json::from_str(printed.lines().last().unwrap_or_default())
         .map_err(|error| format!("{error} in {printed:?}"))?;
     let csv = std::fs::read_to_string(out.join("progress.csv")).map_err(|error| error.to_string())?;
-    let number = |field: &str| result[field].as_f64().ok_or_else(|| format!("no {field} in {result}"));
+    let number =
+        |field: &str| result[field].as_f64().ok_or_else(|| format!("expected a number {field} in {result}"));
     let staleness = result["staleness"].as_array().map(|counts| {
         let counts: Vec<_> = counts.iter().filter_map(Value::as_u64).collect();
         mean(&counts)
@@ -168,15 +170,15 @@ fn read_training(printed: &str, out: &Path, seed: u64) -> Result<Training, Strin
 /// All runs of one task.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// What was trained.
+    /// Task.
     pub task: Task,
-    /// By how many workers.
+    /// Number of workers.
     pub workers: usize,
     /// Runs of each method; each seed is a turn.
     pub standings: Standings<Method, Training>,
 }
 
-/// Trains by each method in turns, one for each seed from 1.
+/// Trains with each method in turns, one turn for each seed from 1.
 ///
 /// # Panics
 /// As [`train`].
@@ -196,7 +198,7 @@ pub fn measure(
 }
 
 impl Comparison {
-    /// Medians over the seeds that came to the return of the task; nothing if none did.
+    /// Returns the spread over the seeds that reached the return of the task; `None` if no seed did.
     fn reached(&self, trainings: &[Training], value: fn(&Reached) -> f64) -> Option<Spread> {
         let values: Vec<_> = trainings
             .iter()
@@ -206,7 +208,7 @@ impl Comparison {
         (!values.is_empty()).then(|| Spread::of(values))
     }
 
-    /// For people, as Markdown.
+    /// Returns the table as Markdown.
     pub fn text(&self) -> String {
         let Task { algorithm, env, threshold } = self.task;
         let mut rows = Markdown::new([
@@ -260,8 +262,9 @@ impl Comparison {
         ]
     }
 
-    /// Gradients in the model until the return, parameter server over switch, where neither waits: the server's updates
-    /// hold one, the switch's one of each worker.
+    /// Returns the gradients in the model until the return, of the asynchronous parameter server divided by those of
+    /// the asynchronous switch. An update of the server contains one gradient; an update of the switch contains one of
+    /// each worker.
     fn fewer_gradients(&self) -> Option<f64> {
         let [server, switch] = self.standings.rows.as_slice() else { return None };
         let updates =
@@ -270,7 +273,7 @@ impl Comparison {
         Some(updates(server)? / (updates(switch)? * self.workers as f64))
     }
 
-    /// For programs.
+    /// Returns the table as JSON.
     pub fn json(&self) -> Value {
         let run = |training: &Training| {
             let reached = training.reached(self.task.threshold);
@@ -338,13 +341,13 @@ mod tests {
         let mut other = training();
         assert_eq!(first.same_until(&other), 500.0);
         other.points[2].mean_return = 484.0;
-        assert_eq!(first.same_until(&other), 500.0, "within one percent");
+        assert_eq!(first.same_until(&other), 500.0, "differences within one percent must not count");
         other.points[2].mean_return = 400.0;
         assert_eq!(first.same_until(&other), 400.0);
     }
 
     #[test]
-    fn who_never_reached_it_is_told() {
+    fn who_never_reached_it_is_reported() {
         let mut never = training();
         never.points.truncate(2);
         let [server, switch] = Method::ASYNCHRONOUS;

@@ -6,14 +6,14 @@ use super::convergence::{Comparison, Training};
 use super::tasks::Method;
 use crate::contest::Row;
 
-/// Points of a curve. Between them, curves of several seeds are interpolated, since their points differ.
+/// Number of points of a curve. The points of the seeds differ, so the curves are interpolated between them.
 const POINTS: u32 = 200;
-/// Part of the horizontal axis that is shown after the last run has learnt for good.
+/// End of the horizontal axis, as a multiple of the point at which the last run has learnt.
 const AFTER: f64 = 1.1;
 
-/// Mean over the seeds and band from the lowest to the highest seed, in a colour for each method: mean return of the
-/// last 100 episodes over environment steps or, where workers do not wait, over gradients in the model. The return
-/// that counts as learnt is marked. The flat rest of the curves is cut off.
+/// Draws the mean over the seeds and a band from the lowest to the highest seed, in a colour for each method: mean
+/// return of the last 100 episodes by environment steps or, for asynchronous methods, by gradients in the model. The
+/// return that counts as learnt is marked. The flat rest of the curves is cut off.
 pub fn draw(comparison: &Comparison) -> String {
     let Comparison { task, workers, standings } = comparison;
     let is_async = standings.rows.iter().any(|row| row.contender.is_async);

@@ -1,5 +1,5 @@
-//! An environment of images that costs nothing: what a learner does with observations of the Atari games, without the
-//! games. A frame is a stored pattern that moves on; the four newest make an observation.
+//! Environment of images that takes no computation, to measure a learner with observations like those of the Atari
+//! games without the games. A frame is a stored pattern that moves; the four newest frames make an observation.
 
 use iswitch_learn::env::{Action, ActionSpec, EnvError, EnvSpec, Environment, ImageShape, Step};
 use rand::RngExt;
@@ -9,14 +9,14 @@ const SIDE: usize = 84;
 const FRAMES: usize = 4;
 const FRAME: usize = SIDE * SIDE;
 const EPISODE_STEPS: u32 = 1000;
-/// Pong and Q*bert have as many.
+/// Number of actions, as in Pong and Q*bert.
 const ACTIONS: usize = 6;
 
-/// Moving stripes, 84 x 84 x 4, 6 actions that change nothing.
+/// Moving stripes: observations of 84 x 84 x 4, and 6 actions without effect.
 #[derive(Clone, Debug)]
 pub struct Images {
     spec: EnvSpec,
-    /// Twice an observation, so that one at any offset is one piece.
+    /// Pattern of two observations, so that an observation at any offset is contiguous.
     pattern: Vec<f32>,
     offset: usize,
     steps: u32,

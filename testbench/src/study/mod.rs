@@ -1,9 +1,9 @@
-//! The paper's study, as far as one machine carries it: where the time of an iteration goes, what the switch is worth
-//! beside a parameter server and a ring, synchronous and asynchronous, and that training comes as far.
+//! The paper's study, as far as one machine allows: how the time of an iteration is spent, the speed-up of the switch
+//! over a parameter server and a ring, synchronous and asynchronous, and whether training reaches the same return.
 //!
-//! What is *real*: every packet and every sum, over shaped links between namespaces; the times of [`split`]; the
-//! training of [`convergence`]. What is *replayed*: the local computation of [`replay`] and [`asynchronous`], for which
-//! workers sleep, since four workers do not find a core each here.
+//! Three parts are *real*: every packet and every sum, over shaped links between namespaces; the times of [`split`];
+//! the training of [`convergence`]. The local computation of [`replay`] and [`asynchronous`] is *replayed*: workers
+//! sleep for its time, because four workers do not have a core each on this machine.
 
 pub mod asynchronous;
 pub mod convergence;

@@ -1,35 +1,37 @@
-//! What the paper says of its four models, and the time of the local computation that follows from it.
+//! Figures of the paper about its four models, and the local computation times derived from them.
 //!
-//! Its text gives the greatest and the least speed-up, says that aggregation takes 49.9 to 83.2 % of an iteration with
-//! the parameter server or the ring, and that the switch cuts its time by 81.6 to 85.8 %. The other speed-ups and the
-//! times of an iteration are from memory of its tables 3 to 5; those times agree with the speed-ups to about 1 %.
+//! The text of the paper states the maximum and minimum speed-up, that aggregation takes 49.9 to 83.2 % of an iteration
+//! with the parameter server or the ring, and that the switch reduces the aggregation time by 81.6 to 85.8 %. The other
+//! speed-ups and the times of an iteration are from memory of its tables 3 to 5; those times agree with the speed-ups
+//! to about 1 %.
 
 use std::fmt;
 
 use crate::contest::Markdown;
 
-/// Part of an iteration with the parameter server that is aggregation, least and greatest.
+/// Aggregation as a fraction of an iteration with the parameter server, minimum and maximum.
 pub const AGGREGATION_SHARE: (f64, f64) = (0.499, 0.832);
-/// By which part the switch cuts the time of an aggregation: the middle of what the paper says.
+/// Fraction by which the switch reduces the aggregation time: the middle of the paper's range.
 pub const AGGREGATION_CUT: f64 = f64::midpoint(0.816, 0.858);
-/// The bound of staleness of both asynchronous methods, in updates.
+/// Staleness bound of both asynchronous methods, in updates.
 pub const STALENESS_BOUND: u32 = 3;
-/// Not the number pi.
+/// The speed-up happens to resemble the number pi.
 #[allow(clippy::approx_constant)]
 const A2C_ASYNC_SPEED_UP: f64 = 3.14;
 
-/// One of the paper's four.
+/// One of the paper's four models.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
-    /// As the paper calls it.
+    /// Name in the paper.
     pub name: &'static str,
-    /// Parameters of its network, as this project has it.
+    /// Number of parameters of its network in this project.
     pub floats: u32,
-    /// Synchronous: the time of the parameter server over that of the switch, from the start to the same return.
+    /// Speed-up of the synchronous methods: the time of the parameter server from the start to the same return, divided
+    /// by that of the switch.
     pub speed_up: f64,
-    /// The same of the asynchronous methods.
+    /// Speed-up of the asynchronous methods.
     pub async_speed_up: f64,
-    /// Milliseconds of an iteration with the parameter server, and with the switch.
+    /// Milliseconds of an iteration with the parameter server and with the switch, if known.
     pub iteration_ms: Option<(f64, f64)>,
 }
 
@@ -39,7 +41,7 @@ impl fmt::Display for Model {
     }
 }
 
-/// Smallest first.
+/// The paper's models, smallest first.
 pub const MODELS: [Model; 4] = [
     Model {
         name: "PPO",
@@ -65,7 +67,7 @@ pub const MODELS: [Model; 4] = [
     },
 ];
 
-/// An iteration with the paper's parameter server, in milliseconds.
+/// Iteration with the paper's parameter server, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Iteration {
     /// Local computation.
@@ -75,27 +77,28 @@ pub struct Iteration {
 }
 
 impl Iteration {
-    /// Both.
+    /// Returns the time of the whole iteration.
     pub fn total_ms(self) -> f64 {
         self.compute_ms + self.aggregation_ms
     }
 }
 
 impl Model {
-    /// The one of that name, in any case.
+    /// Returns the model with this name, in upper or lower case.
     pub fn named(name: &str) -> Option<Self> {
         MODELS.into_iter().find(|model| model.name.eq_ignore_ascii_case(name))
     }
 
-    /// Which part of an iteration with the parameter server is aggregation: a cut of that part alone must give the
-    /// speed-up, and no model lies outside of what the paper says of all four.
+    /// Returns aggregation as a fraction of an iteration with the parameter server. A reduction of this fraction alone
+    /// must give the speed-up, and the result is limited to the paper's range for all four models.
     pub fn aggregation_share(self) -> f64 {
         let share = (1.0 - 1.0 / self.speed_up) / AGGREGATION_CUT;
         share.clamp(AGGREGATION_SHARE.0, AGGREGATION_SHARE.1)
     }
 
-    /// The paper's iteration. Where its time is not known the aggregation is taken to grow with the vector as between
-    /// the next smaller and the next larger model whose time is, and the rest follows from its share.
+    /// Returns the paper's iteration. If its time is not known, the aggregation time is interpolated linearly by vector
+    /// length between the next smaller and the next larger model with known times, and the computation follows from the
+    /// fraction.
     pub fn iteration(self) -> Iteration {
         let share = self.aggregation_share();
         let aggregation_ms =
@@ -108,13 +111,13 @@ fn between_neighbours(model: Model) -> f64 {
     let known = |other: &&Model| other.iteration_ms.is_some();
     let below = MODELS.iter().rfind(|other| known(other) && other.floats < model.floats);
     let above = MODELS.iter().find(|other| known(other) && other.floats > model.floats);
-    let (below, above) = (below.expect("PPO is smaller"), above.expect("A2C is larger"));
+    let (below, above) = (below.expect("PPO must be smaller"), above.expect("A2C must be larger"));
     let [floats, from, to] = [model.floats, below.floats, above.floats].map(f64::from);
     let (least, most) = (below.iteration().aggregation_ms, above.iteration().aggregation_ms);
     least + (most - least) * (floats - from) / (to - from)
 }
 
-/// How the times were derived, as Markdown.
+/// Returns the derivation of the times as Markdown.
 pub fn text() -> String {
     let mut rows = Markdown::new([
         "",
@@ -169,7 +172,7 @@ mod tests {
     fn what_the_paper_leaves_out_lies_between_its_neighbours() {
         let [ppo, ddpg, a2c, _] = MODELS.map(|model| model.iteration().aggregation_ms);
         assert!(ppo < ddpg && ddpg < a2c, "{ppo} {ddpg} {a2c}");
-        // 30,208 floats beyond PPO, of the 856,320 to A2C.
+        // DDPG has 30,208 floats more than PPO; A2C has 856,320 more.
         assert!((ddpg - (ppo + (a2c - ppo) * 30_208.0 / 856_320.0)).abs() < 1e-9);
     }
 

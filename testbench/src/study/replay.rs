@@ -1,4 +1,4 @@
-//! Synchronous iterations with the local computation replayed: the paper's figures 4 and 12, and 15 over racks.
+//! Synchronous iterations with replayed local computation: the paper's figures 4 and 12, and figure 15 for racks.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::contest::{Markdown, Progress, Spread};
 use crate::peers::{Contender, Load, Network, Rate, Run, Runs, Table, Tools, measure, plot};
 use iswitch_harness::cluster::PortKind;
 
-/// What is compared; the parameter server as in the paper is what the others are measured by.
+/// Contenders. The first one, the parameter server as in the paper, is the reference for the others.
 pub const CONTENDERS: [Contender; 5] = [
     Contender::ParameterServer(Style::Paper),
     Contender::Switch(PortKind::Raw),
@@ -22,17 +22,17 @@ pub const CONTENDERS: [Contender; 5] = [
 
 const ROUNDS: (f64, f64) = (6.0, 500.0);
 
-/// Whose computation is replayed.
+/// Origin of the replayed computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The paper's.
+    /// Computation of the paper.
     Paper,
-    /// This project's own.
+    /// Computation of this project's algorithms.
     Own,
 }
 
 impl Origin {
-    /// Whose it is.
+    /// Returns a description of the origin.
     pub fn name(self) -> &'static str {
         match self {
             Self::Paper => "the paper's",
@@ -40,7 +40,7 @@ impl Origin {
         }
     }
 
-    /// For the name of a file.
+    /// Returns a text for the name of a file.
     pub fn slug(self) -> &'static str {
         match self {
             Self::Paper => "paper",
@@ -49,16 +49,16 @@ impl Origin {
     }
 }
 
-/// What is replayed.
+/// Model, computation and links to replay.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene {
-    /// Whose vector and whose speed-ups.
+    /// Model whose vector and speed-ups are used.
     pub model: Model,
-    /// Whose computation.
+    /// Origin of the computation.
     pub origin: Origin,
-    /// How long that takes, before stretching.
+    /// Time of the computation before stretching.
     pub compute: Duration,
-    /// How many times as long it takes here, as links are that much slower than they would be.
+    /// Factor by which the computation is stretched, because the links are slower than the paper's by this factor.
     pub stretch: u32,
 }
 
@@ -71,10 +71,10 @@ impl Scene {
         Load { floats: self.model.floats, rounds, warm_up: 2, compute }
     }
 
-    /// All contenders in turns, each for about so many seconds with the slowest.
+    /// Measures all contenders in alternating turns; a turn of the slowest takes about this many seconds.
     ///
     /// # Panics
-    /// If a sum is wrong, or does not come, or links have no rate.
+    /// If a sum is wrong or does not arrive, or if the rate of the links is not limited.
     pub fn measure(
         self,
         network: &Network,
@@ -83,43 +83,43 @@ impl Scene {
         seconds: f64,
         progress: &Progress,
     ) -> Replay {
-        let rate = network.links().rate.expect("links of a replay are shaped");
+        let rate = network.links().rate.expect("links of a replay must be shaped");
         let load = self.load(rate, network.worker_count(), seconds);
         let tools = Tools::none();
         Replay { scene: self, table: measure(network, &tools, contenders, load, turns, progress) }
     }
 }
 
-/// What was measured of one scene.
+/// Measurements of one scene.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// What was replayed.
+    /// Replayed scene.
     pub scene: Scene,
     /// Runs of the contenders, the paper's parameter server first.
     pub table: Table,
 }
 
 impl Replay {
-    /// How many times as long as a contender the first one takes, turn by turn.
+    /// Returns the iteration time of the first contender divided by that of a contender in the same turn.
     pub fn speed_up(&self, row: &Runs) -> Spread {
         self.table.standings.reference().ratio_to(row, |run| run.iteration_us)
     }
 
-    /// The speed-up where nothing but links and computation takes time: the server's link carries a vector of each
-    /// worker in, and then one to each out; a worker of the switch waits for one.
+    /// Returns the speed-up if only links and computation take time: the link of the server carries a vector of each
+    /// worker in and then one to each worker out; with the switch, a worker waits for one vector.
     pub fn wire_bound(&self) -> Option<f64> {
         let compute_us = self.table.load.compute.as_secs_f64() * 1e6;
         let wire_us = self.table.wire_us()?;
         Some((compute_us + 2.0 * self.table.workers as f64 * wire_us) / (compute_us + wire_us))
     }
 
-    /// Time of the paper's own server, stretched as these are, over that of a contender: another machine's.
+    /// Returns the stretched iteration time of the paper's own server, on its machines, divided by that of a contender.
     fn beside_paper(&self, row: &Runs) -> f64 {
         let paper_us = self.scene.model.iteration().total_ms() * 1e3 * f64::from(self.scene.stretch);
         paper_us / iteration_us(row).median
     }
 
-    /// What was replayed, and between whom.
+    /// Returns a title: the scene, the workers and the links.
     pub fn title(&self) -> String {
         let Scene { model, origin, stretch, .. } = self.scene;
         let Table { workers, racks, links, .. } = &self.table;
@@ -134,14 +134,14 @@ impl Replay {
         )
     }
 
-    /// For the name of a file.
+    /// Returns a text for the name of a file.
     pub fn slug(&self) -> String {
         let Scene { model, origin, .. } = self.scene;
         let name = model.name.to_lowercase();
         format!("study-{name}-{}-{}", origin.slug(), self.table.links.slug())
     }
 
-    /// For people, as Markdown.
+    /// Returns the table as Markdown.
     pub fn text(&self) -> String {
         let mut rows = Markdown::new([
             "",
@@ -183,7 +183,7 @@ impl Replay {
         ]
     }
 
-    /// For programs.
+    /// Returns the table as JSON.
     pub fn json(&self) -> Value {
         let row = |row: &Runs| {
             json!({
@@ -207,7 +207,7 @@ impl Replay {
         })
     }
 
-    /// One bar for each contender: computation, and aggregation after it.
+    /// Returns one bar for each contender: computation, followed by aggregation.
     pub fn bars(&self) -> Vec<Bar> {
         let bar = |row: &Runs| {
             let compute_us = row.spread(|run| run.compute_us).median;
@@ -217,7 +217,7 @@ impl Replay {
         self.table.standings.rows.iter().map(bar).collect()
     }
 
-    /// The same with whole iterations in the place of sums, for a series of such tables.
+    /// Returns the table with the times of whole iterations in place of those of sums, for a series of tables.
     pub fn iterations(&self) -> Table {
         let mut table = self.table.clone();
         for run in table.standings.rows.iter_mut().flat_map(|row| &mut row.runs) {
@@ -235,7 +235,7 @@ fn aggregation_us(row: &Runs) -> Spread {
     row.spread(|run| run.iteration_us - run.compute_us)
 }
 
-/// Speed-ups over numbers of workers, as Markdown: how many times as many gradients per second as one worker alone,
+/// Returns the speed-ups by number of workers, as Markdown: gradients per second, divided by those of a single worker,
 /// which aggregates nothing.
 pub fn scaling_text(replays: &[Replay]) -> String {
     let first = &replays[0];
@@ -261,7 +261,7 @@ pub fn scaling_text(replays: &[Replay]) -> String {
 }
 
 impl Replay {
-    /// Gradients per second of all workers over those of one that only computes.
+    /// Returns the gradients per second of all workers, divided by those of a worker that only computes.
     pub fn over_one_worker(&self, run: &Run) -> f64 {
         self.table.workers as f64 * run.compute_us / run.iteration_us
     }
@@ -309,13 +309,14 @@ mod tests {
         let speed_up = replay.speed_up(&replay.table.standings.rows[1]);
         assert_eq!((speed_up.least, speed_up.median, speed_up.greatest), (1.6, 2.0, 2.5));
         let text = replay.text();
-        // 17.6 ms, ten times as long, over 88 ms.
+        // The ratio is 17.6 ms, stretched ten times, divided by 88 ms.
         assert!(
             text.contains("| 88.00 (80.00 to 100.00) | 80.00 | 8.00 (0.00 to 20.00) | 9.1 % |"),
             "{text}"
         );
         assert!(text.contains("| 2.00 (1.60 to 2.50) | 2.00 |"), "{text}");
-        // 80 ms, and 323.8 us for 40,476 bytes, eight times or once.
+        // The bound: 80 ms of computation, and 323.8 us for 40,476 bytes, eight times for the server and once for the
+        // switch.
         assert!(text.contains("Links alone allow the switch 1.03 over"), "{text}");
         let json = replay.json();
         assert_eq!(json["rows"][0]["speed_up"]["median"], 1.0);
@@ -334,7 +335,7 @@ mod tests {
     fn stretched_computation_is_what_workers_wait_for() {
         let replay = replay();
         assert_eq!(replay.table.load.compute, Duration::from_millis(80));
-        assert_eq!(replay.table.load.rounds, 12, "a second of 80 ms and 2.6 ms each");
+        assert_eq!(replay.table.load.rounds, 12, "one second must hold 12 rounds of 80 ms and 2.6 ms");
         assert_eq!(replay.bars()[1].end, 88e3);
         assert_eq!(replay.iterations().standings.rows[1].runs[0].us_p50, 100e3);
     }

@@ -1,5 +1,5 @@
-//! Where the time of an iteration of this project's own algorithms goes: the paper's figure 4, in one process with one
-//! thread, with the paper's networks.
+//! Phases of an iteration of this project's own algorithms: the paper's figure 4, in one process with one thread, with
+//! the paper's networks.
 
 use std::time::{Duration, Instant};
 
@@ -21,17 +21,17 @@ use super::paper::{MODELS, Model};
 use super::stopwatch::{Seconds, Stopwatch};
 use crate::contest::{Contest, Markdown, Progress, Spread};
 
-/// Transitions that are kept: of images enough to draw from, and not gigabytes.
+/// Capacity of the replay buffer in transitions: enough images to sample from without taking gigabytes.
 const BUFFER: usize = 4_000;
-/// Environment steps before learning begins.
+/// Number of environment steps before learning begins.
 const LEARNING_STARTS: u64 = 500;
 
 /// One turn of one algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct SplitRun {
-    /// Seconds of each phase, and of what is in none.
+    /// Seconds of each phase, and of the time outside all phases.
     pub seconds: Seconds,
-    /// Gradients in that time.
+    /// Number of gradients in that time.
     pub iterations: u64,
 }
 
@@ -44,41 +44,41 @@ impl SplitRun {
         (0..self.seconds.len()).map(|phase| self.us(phase)).sum()
     }
 
-    /// All but the aggregation, which in one process is nothing.
+    /// Returns the time of all phases except the aggregation, which takes no time in a single process.
     fn compute_us(&self) -> f64 {
         let aggregation = Phase::VARIANTS.iter().position(|phase| *phase == Phase::Aggregation);
         self.total_us() - aggregation.map_or(0.0, |phase| self.us(phase))
     }
 }
 
-/// What was measured of one algorithm.
+/// Measurements of one algorithm.
 #[derive(Clone, Debug)]
 pub struct Split {
-    /// Whose network it is.
+    /// Model of the paper with this network.
     pub model: Model,
-    /// The environment.
+    /// Environment.
     pub env: String,
-    /// Floats in the vector that is summed.
+    /// Floats in the vector to sum.
     pub floats: usize,
-    /// Workers that the batch is divided over; the times are those of one of them.
+    /// Number of workers that the batch is divided among; the times are those of one of them.
     pub workers: usize,
-    /// Turn by turn.
+    /// Runs, by turn.
     pub runs: Vec<SplitRun>,
 }
 
 impl Split {
-    /// The turns of both.
+    /// Combines the turns of two measurements.
     fn joined(mut self, later: Self) -> Self {
         self.runs.extend(later.runs);
         self
     }
 
-    /// Local computation of an iteration.
+    /// Returns the local computation of an iteration.
     pub fn compute(&self) -> Duration {
         Duration::from_secs_f64(Spread::of(self.runs.iter().map(SplitRun::compute_us)).median * 1e-6)
     }
 
-    /// For programs.
+    /// Returns the measurements as JSON.
     pub fn json(&self) -> Value {
         let of = |at: usize| Spread::of(self.runs.iter().map(|run| run.us(at))).json();
         let phases: serde_json::Map<_, _> = Phase::VARIANTS
@@ -97,7 +97,7 @@ impl Split {
     }
 }
 
-/// All four, each for so many seconds in each turn.
+/// Measures all four algorithms for this many seconds in each turn.
 ///
 /// # Errors
 /// If an environment fails.
@@ -139,7 +139,8 @@ fn measure_model(model: Model, workers: usize, seconds: f64) -> Result<Split, Tr
     }
 }
 
-/// The first needs a library that may be missing.
+/// Returns the first environment if it can be created, and otherwise the second: the first one needs a library that may
+/// be missing.
 fn first_that_works([first, second]: [&'static str; 2]) -> &'static str {
     if env::make(first).is_ok() { first } else { second }
 }
@@ -170,7 +171,7 @@ fn time(trainer: &mut dyn Trainer, stopwatch: &Stopwatch, seconds: f64) -> Resul
     Ok(SplitRun { seconds: stopwatch.seconds(), iterations: trainer.progress().iterations - before })
 }
 
-/// All of them, as Markdown.
+/// Returns the measurements of all algorithms as Markdown.
 pub fn text(splits: &[Split]) -> String {
     let workers = splits.first().map_or(0, |split| split.workers);
     let measured = || Phase::VARIANTS.iter().enumerate().filter(|(_, phase)| **phase != Phase::Aggregation);
@@ -205,7 +206,7 @@ mod tests {
             [Phase::Act, Phase::Environment, Phase::Sample, Phase::Forward, Phase::Backward, Phase::Update]
         {
             let at = Phase::VARIANTS.iter().position(|other| *other == phase).unwrap();
-            assert!(run.seconds[at] > 0.0, "{phase:?} was not heard: {run:?}");
+            assert!(run.seconds[at] > 0.0, "{phase:?} must take time: {run:?}");
         }
         assert!(split.compute() > Duration::ZERO && run.compute_us() <= run.total_us());
         let text = text(&[split]);

@@ -1,4 +1,5 @@
-//! Hears the phases of an iteration ([`iswitch_learn::algorithms::phases`]) and adds up their times, in one thread.
+//! Stopwatch that subscribes to the phases of an iteration ([`iswitch_learn::algorithms::phases`]) and adds up their
+//! times, in one thread.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,23 +9,23 @@ use strum::VariantArray as _;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// Seconds of each phase, in the order of [`Phase`], and of what is in none.
+/// Seconds of each phase, in the order of [`Phase`], and of the time outside all phases.
 pub type Seconds = [f64; Phase::VARIANTS.len() + 1];
 
-/// A clock that the phases of the calling thread switch. Copies are the same clock.
+/// Clock that the phases of the calling thread control. Clones share the same clock.
 #[derive(Clone, Debug)]
 pub struct Stopwatch(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// Phases inside one another; the innermost counts.
+    /// Open phases, nested; the innermost counts.
     open: Vec<usize>,
     since: Instant,
     times: [Duration; Phase::VARIANTS.len() + 1],
 }
 
 impl State {
-    /// What has passed since the last change belongs to the innermost phase.
+    /// Adds the time since the last change to the innermost phase.
     fn charge(&mut self) {
         let now = Instant::now();
         let place = self.open.last().copied().unwrap_or(Phase::VARIANTS.len());
@@ -41,19 +42,19 @@ impl Default for Stopwatch {
 }
 
 impl Stopwatch {
-    /// Hears what `work` does in this thread.
+    /// Runs `work` in this thread and measures its phases.
     pub fn hearing<T>(&self, work: impl FnOnce() -> T) -> T {
         tracing::subscriber::with_default(self.clone(), work)
     }
 
-    /// Begins anew.
+    /// Sets all times to zero.
     pub fn restart(&self) {
         let mut state = self.lock();
         state.times.fill(Duration::ZERO);
         state.since = Instant::now();
     }
 
-    /// What has been counted since the last restart.
+    /// Returns the times since the last restart.
     pub fn seconds(&self) -> Seconds {
         let mut state = self.lock();
         state.charge();
@@ -70,7 +71,7 @@ impl Subscriber for Stopwatch {
         metadata.target() == TARGET
     }
 
-    /// Spans of a phase need no names of their own.
+    /// Spans of the same phase share an id.
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let name = span.metadata().name();
         let place =
@@ -115,7 +116,7 @@ mod tests {
             drop(act);
         });
         let seconds = stopwatch.seconds();
-        // Sleeping takes at least as long as it was asked for.
+        // A sleep takes at least the requested time.
         assert!(seconds[0] >= 0.006 && seconds[1] >= 0.003, "{seconds:?}");
         assert!(seconds[2..7].iter().all(|seconds| *seconds == 0.0), "{seconds:?}");
     }

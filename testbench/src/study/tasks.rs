@@ -1,19 +1,19 @@
-//! What is trained to compare methods: small tasks that a machine of two cores learns in minutes.
+//! Training tasks to compare methods: small ones that a machine with two cores learns in minutes.
 
 use std::fmt;
 
 /// One task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Task {
-    /// As on the command line.
+    /// Name of the algorithm on the command line.
     pub algorithm: &'static str,
-    /// The environment.
+    /// Environment.
     pub env: &'static str,
     /// Mean return of the last 100 episodes that counts as learnt.
     pub threshold: f64,
 }
 
-/// The four algorithms.
+/// Tasks of the four algorithms.
 pub const TASKS: [Task; 4] = [
     Task { algorithm: "a2c", env: "CartPole-v1", threshold: 475.0 },
     Task { algorithm: "dqn", env: "CartPole-v1", threshold: 475.0 },
@@ -21,21 +21,21 @@ pub const TASKS: [Task; 4] = [
     Task { algorithm: "ddpg", env: "Pendulum-v1", threshold: -200.0 },
 ];
 
-/// How workers come together.
+/// Method of aggregation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Method {
     /// Value of `--aggregator`; `local` is one process with the whole batch.
     pub aggregator: &'static str,
-    /// Workers do not wait.
+    /// Whether workers do not wait for each other.
     pub is_async: bool,
 }
 
 impl Method {
-    /// The two without waiting, the server first.
+    /// The two asynchronous methods, the server first.
     pub const ASYNCHRONOUS: [Self; 2] =
         [Self { aggregator: "ps", is_async: true }, Self { aggregator: "switch", is_async: true }];
 
-    /// Those with waiting, one process first.
+    /// The synchronous methods, the single process first.
     pub const SYNCHRONOUS: [Self; 4] = [
         Self { aggregator: "local", is_async: false },
         Self { aggregator: "switch", is_async: false },

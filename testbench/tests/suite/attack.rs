@@ -1,4 +1,4 @@
-//! Attacks on real daemons, each for a moment; `testbench attack` runs them for longer. Needs root.
+//! Short attacks on real daemons; `testbench attack` runs them for longer. Needs root.
 
 use iswitch_harness::requirements::{alone, networks_and, report};
 use iswitch_testbench::attack::{ALL, Effort};
@@ -10,7 +10,7 @@ fn what_is_promised_holds_under_each_attack() {
     }
     let _alone = alone();
     let mut broken = Vec::new();
-    // These have a test of their own.
+    // The attacks of neighbours have their own test.
     for attack in ALL.iter().filter(|attack| attack.name != "neighbours") {
         let outcome = attack.run(&Effort::QUICK);
         report(&format!("{}: {:?}, {:.1} s", attack.name, outcome.verdict, outcome.elapsed.as_secs_f64()));

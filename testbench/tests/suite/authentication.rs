@@ -17,7 +17,7 @@ use rustix::net::sockopt::set_ip_tos;
 const UPLINK_PORTS: [&str; 2] = ["27721", "27731"];
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Sends requests for job 0 without a key until it is told to stop.
+/// Sends requests for job 0 without a key until `stop` is set.
 fn disturb(switch: SocketAddrV4, stop: &AtomicBool) {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     socket.connect(switch).unwrap();
@@ -60,14 +60,14 @@ fn workers_with_the_key_sum_and_others_are_named() {
     assert!(daemon.drops("not_authentic") > 0);
     let before = daemon.counters()["traffic"]["contributions"].clone();
     let wrong = Group::here(1, address, &with(&other)).finish(SOON).remove(0);
-    assert!(wrong.stderr.contains("it says that the job has another one"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("it says that the job has a different key"), "{}", wrong.stderr);
     let none = Group::here(1, address, "").finish(SOON).remove(0);
     assert!(none.stderr.contains("job 0 has a key, and this worker was given none"), "{}", none.stderr);
     assert_eq!(daemon.counters()["traffic"]["contributions"], before);
     let log = daemon.stop().stderr;
     assert!(log.contains("refused: not authentic"), "{log}");
     let digits = std::fs::read_to_string(&key).unwrap();
-    assert!(!log.contains(digits.trim()), "the key is in the log");
+    assert!(!log.contains(digits.trim()), "the log must not contain the key");
 }
 
 #[test]

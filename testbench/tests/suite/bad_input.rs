@@ -1,5 +1,5 @@
-//! Packets that no worker sends, over the real ports: each is counted under its own name and answered, and no
-//! sum of a job beside them changes. Needs root.
+//! Packets that no worker sends, over the real ports: each is counted by the counter of its reason and answered, and
+//! the sums of a job on the same switch do not change. Needs root.
 
 use std::net::{SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};
@@ -15,15 +15,15 @@ use iswitch_protocol::wire::{
     AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Status, emit_seg,
 };
 
-/// Job of the sender; the workers beside it have job 0.
+/// Job of the sender; the other workers have job 0.
 const JOB: u32 = 9;
 const GRADIENT_LEN: u32 = 1000;
 const SEGMENT_FLOATS: u16 = 366;
 const LAST_SEGMENT_FLOATS: usize = 268;
-/// Room for the longest packet that is ours, and for one that is longer.
+/// MTU that fits the longest valid packet and one that is longer.
 const MTU_BYTES: u32 = 9100;
 
-/// One bad packet, and what must become of it.
+/// One invalid packet, and its expected handling.
 struct Case {
     /// Name of its counter.
     reason: &'static str,
@@ -49,7 +49,7 @@ fn each_kind_has_its_own_counter_and_answer() {
         let member = Sender::open(switch);
         let stranger = Sender::open(switch);
         let start = member.join();
-        // Opens the round, so that the next one is merely early.
+        // This packet opens the round, so that a packet of the next round is merely early.
         member.send(Class::Data, &segment(2, start, 1, &[1.0; LAST_SEGMENT_FLOATS]));
         for case in data_cases(start).into_iter().chain(control_cases()) {
             let sender = if case.is_member { &member } else { &stranger };
@@ -57,7 +57,7 @@ fn each_kind_has_its_own_counter_and_answer() {
         }
     });
     assert!(daemon.process.is_running());
-    assert!(daemon.results() > results_before, "the job beside it has stood still");
+    assert!(daemon.results() > results_before, "the other job must continue");
     group.end();
     let results = group.results(SOON);
     report(&format!("beside bad input: {}", times(&results)));
@@ -65,7 +65,7 @@ fn each_kind_has_its_own_counter_and_answer() {
     assert!(!finished.stderr.contains("panic"), "{}", finished.stderr);
 }
 
-/// Contributions of the sender, a member, to a round that never completes because another worker is missing.
+/// Returns contributions of the sender, a member, to a round that never completes because another worker is missing.
 fn data_cases(round: Round) -> Vec<Case> {
     let case = |reason, bytes, answer| Case { reason, is_member: true, class: Class::Data, bytes, answer };
     let good = segment(0, round, 1, &[1.0; SEGMENT_FLOATS as usize]);
@@ -140,7 +140,7 @@ fn control_cases() -> Vec<Case> {
     ]
 }
 
-/// Sends the packet and checks that its counter, and no other that workers do not touch, has moved.
+/// Sends the packet and checks that only its counter and the counters that workers may affect have changed.
 fn check(daemon: &Daemon, sender: &Sender, case: &Case) {
     let before = daemon.counters()["drops"].clone();
     sender.send(case.class, &case.bytes);
@@ -160,7 +160,7 @@ fn check(daemon: &Daemon, sender: &Sender, case: &Case) {
 fn moved(before: &serde_json::Value, after: &serde_json::Value, reason: &str) -> bool {
     let count = |counters: &serde_json::Value, name: &str| counters[name].as_u64().expect("a counter");
     for name in before.as_object().expect("counters by name").keys() {
-        // What workers repeat on a busy machine.
+        // On a busy machine, workers retransmit, which changes these counters.
         let is_common = ["duplicate", "late", "stale_round", "early_round"].contains(&name.as_str());
         let is_still = count(before, name) == count(after, name);
         assert!(name == reason || is_common || is_still, "{reason} was counted as {name}");
@@ -170,7 +170,7 @@ fn moved(before: &serde_json::Value, after: &serde_json::Value, reason: &str) ->
 
 fn segment(index: u32, round: Round, contributions: u16, floats: &[f32]) -> Vec<u8> {
     let mut packet = vec![0; SEG_LEN_BYTES + size_of_val(floats)];
-    let index = SegmentIndex::new(index).expect("an index of 24 bits");
+    let index = SegmentIndex::new(index).expect("the index must fit into 24 bits");
     let room = emit_seg(&mut packet, Seg { index, round, contributions });
     room.chunks_exact_mut(4).zip(floats).for_each(|(to, float)| to.copy_from_slice(&float.to_le_bytes()));
     packet
@@ -187,7 +187,7 @@ fn request(job: u32, body: ControlBody<'_>) -> Vec<u8> {
     packet
 }
 
-/// A socket that sends what it is told.
+/// Socket that sends arbitrary packets.
 struct Sender {
     socket: UdpSocket,
 }
@@ -200,11 +200,11 @@ impl Sender {
         Self { socket }
     }
 
-    /// Packets that are longer than the MTU leave in fragments, as the kernel does by default.
+    /// Sends a packet. The kernel fragments packets that exceed the MTU, which is its default.
     fn send(&self, class: Class, bytes: &[u8]) {
         let tos = Classifier::default().tos_of(class);
         rustix::net::sockopt::set_ip_tos(&self.socket, tos).expect("any ToS may be set");
-        self.socket.send(bytes).expect("it can be sent");
+        self.socket.send(bytes).expect("the packet must be sent");
     }
 
     /// Joins as the first of two workers, and returns the round to start from.
@@ -221,7 +221,7 @@ impl Sender {
         ack.round
     }
 
-    /// Receives the answer to a packet; a Join is sent again as the switch asks for first.
+    /// Receives the answer to a packet. A Join is first answered with a challenge and is then sent again.
     fn expect_answer(&self, Case { reason, class, bytes, .. }: &Case, status: Status) {
         let mut buffer = [0; 256];
         let mut receive = || {
@@ -235,7 +235,7 @@ impl Sender {
             self.send(*class, &proven);
             answer = receive();
         }
-        let ack = parse_ack(&answer).unwrap_or_else(|| panic!("{reason}: the answer is no Ack"));
+        let ack = parse_ack(&answer).unwrap_or_else(|| panic!("{reason}: the answer must be an Ack"));
         assert_eq!(ack.status, status, "{reason}");
     }
 }

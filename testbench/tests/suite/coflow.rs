@@ -93,7 +93,8 @@ fn the_busiest_ports_are_drawn() {
 fn coflows_of_a_trace_are_jobs() {
     let directory = scratch::directory();
     let file = directory.path().join("trace");
-    // At 1 Gbit/s 1 and 4 s; the second arrives half a second after the first: 1 and 4.5 s.
+    // At 1 Gbit/s, the transfers take 1 and 4 s. The second job arrives half a second after the first, so they take 1
+    // and 4.5 s.
     std::fs::write(&file, "2 2\n1 0 1 0 1 1:125\n2 500 1 0 1 1:500\n").unwrap();
     let trace = file.to_str().unwrap();
     let evaluate = |more: &[&str]| COFLOW.json(&[&["evaluate", "sebf", "--trace", trace], more].concat());
@@ -168,7 +169,7 @@ fn bad_input_is_named() {
             "tasks, line 3: tasks of job a wait for each other: R3_2 -> R2_3 -> R3_2",
         ),
         (vec!["evaluate", "best"], "policy is best, expected fair, fifo, fifo-job, lcf, sebf"),
-        (vec!["evaluate", "local-search"], "give it a batch, with --interarrival 0"),
+        (vec!["evaluate", "local-search"], "that all arrive at time 0; add --interarrival 0"),
         (vec!["evaluate", "local-search:many"], "evaluations of local-search is many, expected a number"),
         (vec!["compare", "sebf", "sebf"], "two policies are called sebf"),
         (vec!["compare", "sebf", "--baseline", "fair"], "baseline is fair, expected one of"),
@@ -182,11 +183,11 @@ fn bad_input_is_named() {
         (vec!["evaluate", "sebf", "--trace", &short, "--ports", "4"], "cannot be used with"),
         (
             vec!["evaluate", "sebf", "--trace", &trace, "--draws", "2"],
-            "draws is 2, expected 1: the jobs of a trace are the same in each",
+            "draws is 2, expected 1, because a trace has the same jobs in each draw",
         ),
         (
             vec!["evaluate", "sebf", "--trace", &trace, "--interarrival", "5"],
-            "interarrival is 5, expected 0, as the trace says when coflows arrive",
+            "interarrival is 5, expected 0, because the trace contains the arrival times",
         ),
     ]);
 }

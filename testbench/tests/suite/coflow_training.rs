@@ -1,4 +1,4 @@
-//! `iswitch coflow train` on the command line, and what uses its run directories.
+//! `iswitch coflow train` on the command line, and the commands that use its run directories.
 
 use std::path::Path;
 
@@ -49,7 +49,8 @@ fn a_trained_policy_is_one_among_others() {
     COFLOW.train(&out, &[&SMALL[..], &["--iterations", "1"]].concat());
     let out = out.to_str().unwrap();
     let searching = format!("{out}:5");
-    // Without a search what it learnt, where to look, makes no difference; and any fabric will do.
+    // Without a search, the trained policy equals job-sebf, because it has learnt only where to search. Any fabric is
+    // accepted.
     let policies = ["compare", "job-sebf", out, &searching, "lookahead:5"];
     let arguments = [&policies[..], &["--ports", "9", "--jobs", "15", "--draws", "4"]];
     let results = COFLOW.json(&arguments.concat());
@@ -79,6 +80,6 @@ fn bad_input_is_named() {
         (vec!["train", "--out", &trained], "already holds a run"),
         (vec!["evaluate", &searching], "is many, expected a number"),
         (vec!["evaluate", "lookahead:-1"], "evaluations of lookahead is -1, expected a number"),
-        (vec!["evaluate", &empty], "which holds no model.safetensors"),
+        (vec!["evaluate", &empty], "a directory without model.safetensors"),
     ]);
 }

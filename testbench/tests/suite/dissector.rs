@@ -1,4 +1,4 @@
-//! Wireshark's dissector, run by tshark: what it shows of the golden packets is what the fixtures say.
+//! Wireshark's dissector, run by tshark: the fields that it shows of the golden packets equal those of the fixtures.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -25,7 +25,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// tshark with the dissector. The tests that need it begin with this.
+/// Runs tshark with the dissector. The tests that need tshark begin with this.
 fn tshark(arguments: &[&str]) -> String {
     let script = root().join("packaging/wireshark/iswitch.lua");
     let output = Command::new("tshark")
@@ -33,25 +33,25 @@ fn tshark(arguments: &[&str]) -> String {
         .arg("-X")
         .arg(format!("lua_script:{}", script.display()))
         .output()
-        .expect("tshark starts");
+        .expect("tshark must start");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && !errors.contains("Lua"), "tshark: {errors}");
-    String::from_utf8(output.stdout).expect("tshark writes UTF-8")
+    String::from_utf8(output.stdout).expect("tshark must print UTF-8")
 }
 
-/// What tshark makes of frames, each a second after the one before: the fields of ours by name, frame by frame.
+/// Dissects frames, each a second after the one before, and returns the fields of the protocol by name, frame by frame.
 fn dissect(frames: &[Vec<u8>], arguments: &[&str]) -> Vec<Fields> {
     let directory = scratch::directory();
     let path = directory.path().join("packets.pcap");
     std::fs::write(&path, pcap(frames)).expect("the directory is writable");
-    let path = path.to_str().expect("scratch names are plain");
+    let path = path.to_str().expect("the path must be UTF-8");
     let text = tshark(&[&["-r", path, "-T", "json", "--no-duplicate-keys"], arguments].concat());
-    let packets: Vec<Value> = serde_json::from_str(&text).expect("tshark writes JSON");
+    let packets: Vec<Value> = serde_json::from_str(&text).expect("tshark must print JSON");
     assert_eq!(packets.len(), frames.len());
     packets.iter().map(|packet| Fields::of(&packet["_source"]["layers"]["iswitch"])).collect()
 }
 
-/// A capture file (the format of libpcap) of Ethernet frames.
+/// Returns a capture file (in the format of libpcap) of Ethernet frames.
 fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut put = |words: &[u32]| words.iter().for_each(|word| file.extend(word.to_le_bytes()));
@@ -64,7 +64,7 @@ fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// Values by field; a field may have several.
+/// Field values by name; a field may have several.
 #[derive(Debug, Default)]
 struct Fields(BTreeMap<String, Vec<String>>);
 
@@ -102,7 +102,7 @@ impl Fields {
         self.texts(name).iter().map(number).collect()
     }
 
-    /// Bytes as Wireshark writes them, `00:ff`.
+    /// Returns the bytes of a field, which Wireshark prints as `00:ff`.
     fn bytes(&self, name: &str) -> Vec<u8> {
         let digits = self.text(name).split(':');
         digits.map(|digits| u8::from_str_radix(digits, 16).expect("hexadecimal digits")).collect()
@@ -126,7 +126,8 @@ fn envelope(class: Class, (source, destination): (SocketAddrV4, SocketAddrV4), p
     frame
 }
 
-/// Name, frame and meaning of each golden packet. Those that are no frames get one, each from a member of its own.
+/// Returns name, frame and meaning of each golden packet. Packets without a frame get one, each from a different
+/// member.
 fn golden() -> Vec<(String, Vec<u8>, Value)> {
     let directory = root().join("fixtures/wire");
     let mut names: Vec<_> = std::fs::read_dir(&directory)
@@ -154,7 +155,7 @@ fn golden() -> Vec<(String, Vec<u8>, Value)> {
     names.into_iter().zip(41_000..).map(packet).collect()
 }
 
-/// The code on the wire of a name in a fixture.
+/// Returns the code on the wire of a name in a fixture.
 fn code_of(key: &str, name: &str) -> u64 {
     let code = match key {
         "action" => find((0..=u8::MAX).filter_map(|code| Some((code, Action::from_code(code)?))), name),
@@ -171,7 +172,7 @@ fn find<T: Debug>(codes: impl IntoIterator<Item = (u8, T)>, name: &str) -> Optio
     codes.into_iter().find(|(_, value)| format!("{value:?}") == name).map(|(code, _)| code)
 }
 
-/// Compares what a fixture says with the fields under a prefix.
+/// Compares the values of a fixture with the fields under a prefix.
 fn check_value(fields: &Fields, prefix: &str, meaning: &Value) {
     for (key, value) in meaning.as_object().expect("a value is an object") {
         let name = match key.as_str() {
@@ -215,7 +216,7 @@ fn check_control(fields: &Fields, meaning: &Value) {
     };
     let mut value = meaning["value"].clone();
     if value["missing"].is_object() {
-        // A bitmap ends the packet: there is no padding behind it.
+        // A bitmap ends the packet, so there is no padding after it.
         value.as_object_mut().expect("it is an object").remove("padding_len");
     }
     check_value(fields, &prefix, &value);
@@ -268,7 +269,7 @@ fn golden_packets_are_shown_as_the_fixtures_say() {
     }
 }
 
-/// `tshark -G values` lists the names that a field's codes have.
+/// `tshark -G values` lists the names of a field's codes.
 #[test]
 fn names_are_those_of_the_protocol() {
     if !programs("names_are_those_of_the_protocol", &["tshark"]) {
@@ -308,7 +309,7 @@ fn control(body: ControlBody<'_>) -> Vec<u8> {
     bytes
 }
 
-/// A segment of two floats with its tag, or of one.
+/// Returns a segment of one or two floats with its tag.
 fn tagged_segment(key: &Key, index: u32, floats: usize) -> Vec<u8> {
     let mut bytes = vec![0; 8 + 4 * floats + DATA_TAG_LEN_BYTES];
     let seg = Seg { index: SegmentIndex::new(index).expect("small"), round: Round::new(3), contributions: 2 };
@@ -327,12 +328,12 @@ fn a_conversation_is_followed() {
     let to_switch = (WORKER, SWITCH);
     let to_member = (SWITCH, WORKER);
     let mut refusal = control(ControlBody::Join(join));
-    // An Ack that refuses the Join above, from zeros: all that counts here are its action and status.
+    // An Ack that refuses the Join above; only its action and status matter, and its other fields are zero.
     refusal.resize(60, 0);
     refusal[0] = Action::Ack as u8;
     refusal[12..60].fill(0);
     (refusal[12], refusal[13]) = (Action::Join as u8, Status::JobFull as u8);
-    // As the kernel shows what it cuts up itself: three packets in one.
+    // Several packets in one super-frame, as the kernel shows them before segmentation: three packets here.
     let joined =
         [tagged_segment(&key, 0, 2), tagged_segment(&key, 1, 2), tagged_segment(&key, 2, 1)].concat();
     let mut signed = control(ControlBody::Leave);
@@ -344,7 +345,7 @@ fn a_conversation_is_followed() {
         envelope(Class::Data, to_member, &joined),
         envelope(Class::Control, to_switch, &signed),
     ];
-    // Only a second pass knows what comes later, and only a filter makes tshark dissect in the first.
+    // Only a second pass knows later packets, and only a filter makes tshark dissect in the first pass.
     let [asked, answered, data, left] = &dissect(&frames, &["-2", "-R", "iswitch"])[..] else {
         panic!("four frames")
     };
@@ -358,13 +359,13 @@ fn a_conversation_is_followed() {
 }
 
 #[test]
-fn what_is_not_ours_or_is_damaged_is_told_apart() {
-    if !programs("what_is_not_ours_or_is_damaged_is_told_apart", &["tshark"]) {
+fn what_is_not_ours_or_is_damaged_is_distinguished() {
+    if !programs("what_is_not_ours_or_is_damaged_is_distinguished", &["tshark"]) {
         return;
     }
     let leave = control(ControlBody::Leave);
     let mut foreign = envelope(Class::Control, (WORKER, SWITCH), &leave);
-    // Another ToS; tshark does not verify the header's checksum unless asked to.
+    // This ToS is not that of the protocol; tshark does not verify the header's checksum by default.
     foreign[15] = 0;
     let damaged: Vec<Vec<u8>> = vec![
         leave[..11].to_vec(),

@@ -1,5 +1,4 @@
-//! `iswitchctl doctor` finds what was broken on purpose, each time in namespaces of its own: a worker, a router, a
-//! switch.
+//! `iswitchctl doctor` finds deliberate faults, each in its own namespaces: a worker, a router and a switch.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
@@ -20,7 +19,7 @@ const WORKER: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
 const SWITCH: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 1);
 const PORT: u16 = 7711;
 
-/// A worker and a switch with a router between them.
+/// Worker and switch with a router between them.
 struct Site {
     worker: Namespace,
     router: Namespace,
@@ -44,7 +43,7 @@ impl Site {
             end.ip(&format!(
                 "addr add {address}/24 dev e0\nlink set e0 up\nroute add default via {gateway}\n"
             ));
-            // Off by default on such links, and rightly missed.
+            // GRO is off by default on such links, and doctor rightly reports that.
             end.run(["ethtool", "-K", "e0", "gro", "on"]);
         }
         site.router.run(["sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"]);
@@ -56,12 +55,12 @@ impl Site {
         Daemon::serving(&self.switch, SWITCH, PortKind::Udp, &[], arguments)
     }
 
-    /// What answers at the switch's end.
+    /// Starts a process that answers at the switch's end.
     fn answerer(&self) -> Process {
         let mut command = self.switch.command(binaries::iswitchctl());
         let mut process =
             Process::spawn("doctor --answer", command.args(["doctor", "--answer", "0.0.0.0:7712"]));
-        process.wait_for("answers iswitchctl doctor", SOON);
+        process.wait_for("answering iswitchctl doctor", SOON);
         process
     }
 
@@ -78,7 +77,7 @@ impl Site {
     }
 }
 
-/// What doctor has found.
+/// Findings of doctor.
 #[derive(Debug)]
 struct Findings(Vec<Value>);
 
@@ -90,7 +89,7 @@ impl Findings {
             command.args(["--timeout-ms", "1000"]);
         }
         if !arguments.contains("--recv-buffer-bytes") && !is_root() {
-            // Less than the least limit that systems set for others than root.
+            // This is below the lowest limit that systems set for users other than root.
             command.args(["--recv-buffer-bytes", "200000"]);
         }
         let output = command.output().expect("iswitchctl starts");
@@ -100,7 +99,7 @@ impl Findings {
         let mut findings = report["findings"].as_array().expect("a list").clone();
         let has_failed = findings.iter().any(|finding| finding["outcome"] == "failed");
         assert_eq!(output.status.code(), Some(i32::from(has_failed)), "{text}");
-        // Nobody has asked after the daemon that this machine perhaps has.
+        // Checks of a daemon that may run on this machine are ignored unless its socket is named.
         let is_asked = |check: &str| arguments.contains("--socket") || !check.starts_with("daemon");
         findings.retain(|finding| finding["check"].as_str().is_some_and(is_asked));
         let wrong = |finding: &&Value| finding["outcome"] == "failed" || finding["outcome"] == "warning";
@@ -110,7 +109,7 @@ impl Findings {
         Self(findings)
     }
 
-    /// Names of the checks that went wrong. How this machine's CPU is driven is its owner's business.
+    /// Returns the names of the failed checks, without those of the CPU's settings, which depend on the machine.
     fn wrong(&self) -> Vec<&str> {
         let wrong =
             self.0.iter().filter(|finding| finding["outcome"] == "failed" || finding["outcome"] == "warning");
@@ -120,7 +119,7 @@ impl Findings {
             .collect()
     }
 
-    /// These and no other checks went wrong, the first of them with these words.
+    /// Checks that exactly these checks failed, the first of them with a text that contains `words`.
     fn are(&self, checks: &[&str], words: &str) {
         assert_eq!(self.wrong(), checks, "{self:#?}");
         let detail = |finding: &&Value| finding["check"] == checks[0] && finding["outcome"] != "ok";
@@ -134,14 +133,14 @@ fn may_run(test: &str) -> bool {
     networks_and(test, &["ethtool", "setpriv"])
 }
 
-/// Adds a rule to what a machine does with packets.
+/// Adds a packet filter rule to a machine.
 fn filter(machine: &Namespace, hook: &str, priority: i32, rule: &str) {
     machine.nft(&format!(
         "table ip t {{\nchain {hook} {{\ntype filter hook {hook} priority {priority}\n{rule}\n}}\n}}\n"
     ));
 }
 
-/// Sets the DSCP of what passes a machine, to or from the worker, to zero.
+/// Makes a machine set the DSCP of packets to or from the worker to zero.
 fn bleach(machine: &Namespace, matching: &str) {
     filter(machine, "prerouting", -300, &format!("{matching} ip dscp set cs0"));
 }
@@ -158,7 +157,7 @@ fn nothing_is_wrong_with_a_set_up_that_works() {
         let findings = site.examine(&format!("--switch {SWITCH}:{PORT} --peer {SWITCH}"));
         assert_eq!(findings.wrong(), [""; 0], "{findings:#?}");
         assert!(findings.0.len() >= 17, "{findings:#?}");
-        // On the switch's machine the daemon is looked at as well.
+        // On the switch's machine, doctor also checks the daemon.
         let socket = daemon.control_socket();
         let local = Findings::of(
             site.switch.command(binaries::iswitchctl()),
@@ -175,8 +174,8 @@ fn no_daemon_is_found() {
         return;
     }
     let site = Site::new();
-    site.examine_switch().are(&["reachable"], "nobody has this UDP port open");
-    site.examine_peer().are(&["peer-reachable"], "nobody has this UDP port open");
+    site.examine_switch().are(&["reachable"], "no program has this UDP port open");
+    site.examine_peer().are(&["peer-reachable"], "no program has this UDP port open");
     let socket = "--socket /nonexistent/iswitchd.sock";
     site.examine(socket).are(&["daemon"], "does not answer");
 }
@@ -201,7 +200,7 @@ fn a_firewall_of_this_machine_is_found() {
     let site = Site::new();
     let daemon = site.daemon(&[]);
     filter(&site.worker, "output", 0, "udp dport 7711 drop");
-    site.examine_switch().are(&["reachable"], "a firewall of this machine refuses to send");
+    site.examine_switch().are(&["reachable"], "a firewall on this machine blocks the request");
     daemon.stop();
 }
 
@@ -212,7 +211,7 @@ fn a_missing_route_and_an_interface_that_is_down_are_found() {
     }
     let site = Site::new();
     site.worker.ip("route del default\n");
-    site.examine_switch().are(&["reachable"], "there is no way to 10.2.0.1:7711");
+    site.examine_switch().are(&["reachable"], "no route to 10.2.0.1:7711");
     site.worker.ip("link set e0 down\n");
     site.examine("--interface e0").are(&["interface"], "e0 is down");
     site.examine("--interface e7").are(&["interface"], "there is no interface e7");
@@ -248,12 +247,12 @@ fn a_path_that_swallows_long_packets_is_found_and_measured() {
     filter(&site.router, "output", 0, "icmp type destination-unreachable drop");
     let patience = "--timeout-ms 200";
     let findings = site.examine(&format!("--switch {SWITCH}:{PORT} {patience}"));
-    findings.are(&["path-mtu"], "packets above 1400 bytes vanish without a word");
+    findings.are(&["path-mtu"], "packets longer than 1400 bytes are lost without an ICMP error");
     daemon.stop();
-    // Of one direction only: an interface would not take longer packets in either.
+    // The limit is for one direction only; an interface MTU would apply to both.
     site.router.ip("link set r2 mtu 1500\nroute change 10.1.0.0/24 dev r1 mtu lock 1400\n");
     let findings = site.examine(&format!("--peer {SWITCH} {patience}"));
-    findings.are(&["peer-mtu-back"], "packets above 1400 bytes vanish without a word");
+    findings.are(&["peer-mtu-back"], "packets longer than 1400 bytes are lost without an ICMP error");
 }
 
 #[test]
@@ -265,17 +264,20 @@ fn a_tos_that_is_removed_is_found_in_either_direction() {
     let daemon = site.daemon(&[]);
     let _answerer = site.answerer();
     bleach(&site.router, "ip saddr 10.2.0.1");
-    site.examine_switch().are(&["tos-control-back"], "answers arrive with ToS 0x00, sent with 0x0c");
-    site.examine_peer().are(&["peer-control-back", "peer-data-back"], "arrive with ToS 0x00, sent with 0x0c");
+    site.examine_switch().are(&["tos-control-back"], "answers sent with ToS 0x0c arrive with ToS 0x00");
+    site.examine_peer()
+        .are(&["peer-control-back", "peer-data-back"], "sent with ToS 0x0c arrive with ToS 0x00");
     site.router.run(["nft", "flush", "ruleset"]);
     bleach(&site.router, "ip saddr 10.1.0.1");
     site.examine_switch().are(&["reachable"], "does not answer");
-    site.examine_peer()
-        .are(&["peer-control-there", "peer-data-there"], "sent with ToS 0x0c arrive there with 0x00");
-    // The daemon has noticed too.
+    site.examine_peer().are(
+        &["peer-control-there", "peer-data-there"],
+        "sent with ToS 0x0c arrive at the peer with ToS 0x00",
+    );
+    // The daemon has noticed the fault too.
     let socket = format!("--socket {}", daemon.control_socket().display());
     Findings::of(site.switch.command(binaries::iswitchctl()), &socket)
-        .are(&["daemon-untagged"], "without our ToS");
+        .are(&["daemon-untagged"], "without an iSwitch ToS");
     daemon.stop();
 }
 
@@ -288,8 +290,8 @@ fn a_path_that_drops_the_tos_of_data_is_found() {
     let daemon = site.daemon(&[]);
     let _answerer = site.answerer();
     filter(&site.router, "forward", 0, "ip dscp 0x07 drop");
-    site.examine_switch().are(&["tos-data-there"], "those with 0x1c are not");
-    site.examine_peer().are(&["peer-data-there"], "ToS 0x1c have no answer");
+    site.examine_switch().are(&["tos-data-there"], "packets with the data ToS 0x1c are not");
+    site.examine_peer().are(&["peer-data-there"], "packets with ToS 0x1c are not answered");
     daemon.stop();
 }
 
@@ -308,15 +310,15 @@ fn keys_that_do_not_fit_are_found() {
     };
     let keyed = site.daemon(&["--key-file", theirs.to_str().unwrap()]);
     assert_eq!(examine(Some(&theirs)).wrong(), [""; 0]);
-    examine(Some(&ours)).are(&["key"], "the key of job 0 on the switch is another one");
-    examine(None).are(&["key"], "none was given here");
+    examine(Some(&ours)).are(&["key"], "job 0 has a different key on the switch");
+    examine(None).are(&["key"], "no --key-file was given here");
     keyed.stop();
     let open = site.daemon(&[]);
     examine(Some(&ours)).are(&["key"], "has no key on the switch");
     open.stop();
 }
 
-/// A switch of the next release refuses every packet for its version.
+/// Answers as a switch of a later version, which refuses every packet because of its version.
 fn refuse_version(socket: &UdpSocket, stop: &AtomicBool) {
     let mut buffer = [0; 2048];
     while !stop.load(Ordering::Relaxed) {
@@ -353,7 +355,7 @@ fn a_switch_of_another_version_is_found() {
         stop.store(true, Ordering::Relaxed);
         findings
     });
-    findings.are(&["version"], "speaks version 2 of the protocol, this machine version 1");
+    findings.are(&["version"], "uses protocol version 2, this machine version 1");
 }
 
 #[test]
@@ -362,14 +364,15 @@ fn a_receive_buffer_that_is_too_small_is_found() {
         return;
     }
     let site = Site::new();
-    // Root gets what it asks for; without the capability the system's limit counts, which no machine sets so high.
+    // Root gets the buffer that it requests. Without the capability the system's limit applies, which is never that
+    // high.
     let mut command = site.worker.command("setpriv");
     command.args(["--bounding-set", "-all", "--inh-caps", "-all", "--ambient-caps", "-all"]);
     if is_root() {
         command.args(["--reuid", "65534", "--clear-groups"]);
     }
     command.arg(binaries::iswitchctl());
-    Findings::of(command, "--recv-buffer-bytes 1000000000").are(&["receive-buffer"], "asked for 1000000000");
+    Findings::of(command, "--recv-buffer-bytes 1000000000").are(&["receive-buffer"], "expected 1000000000");
 }
 
 #[test]
@@ -379,7 +382,7 @@ fn offloads_that_are_off_are_found() {
     }
     let site = Site::new();
     site.worker.run(["ethtool", "-K", "e0", "gro", "off", "tx", "off"]);
-    site.examine("--interface e0").are(&["offloads"], "e0 works without gro");
+    site.examine("--interface e0").are(&["offloads"], "e0 has no gro");
 }
 
 #[test]
@@ -391,6 +394,6 @@ fn loss_on_the_way_is_found() {
     let daemon = site.daemon(&[]);
     filter(&site.router, "forward", 0, "numgen inc mod 4 0 drop");
     let findings = site.examine(&format!("--switch {SWITCH}:{PORT} --timeout-ms 300"));
-    findings.are(&["loss"], "questions had no answer");
+    findings.are(&["loss"], "requests unanswered");
     daemon.stop();
 }

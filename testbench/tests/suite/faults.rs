@@ -1,6 +1,6 @@
-//! Faults on real processes and real frames: a network that delays, reorders, loses and repeats; workers and
-//! switches that pause or die; cables that are pulled. Whatever happens, each sum that is delivered is the sum
-//! over the workers that it counts, each once. Needs root.
+//! Faults of real processes and real frames: a network that delays, reorders, loses and duplicates; workers and
+//! switches that pause or die; cables that are pulled. In all cases, each delivered sum contains each worker that it
+//! counts exactly once. Needs root.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -16,18 +16,18 @@ use iswitch_testbench::wire_relay::{Relayed, WireRelay};
 use serde_json::Value;
 
 const WORKERS: usize = 4;
-/// 6.4 MB: a round takes so long that a worker can be stopped in the middle of one.
+/// 6.4 MB: a round takes long enough to stop a worker in the middle of it.
 const LARGE: u32 = 1_687_206;
-/// Short, for tests that wait for its end.
+/// Short lease, for tests that wait until it expires.
 const SHORT_LEASE_MS: u64 = 1000;
-/// The default: no pause of a busy machine comes near it.
+/// Default lease, much longer than any pause of a busy machine.
 const LONG_LEASE_MS: u64 = 10_000;
-/// How often a switch is killed in one job.
+/// Number of times that a switch is killed in one job.
 const RESTARTS: usize = 3;
-/// The worker that a fault hits.
+/// Rank of the worker that a fault affects.
 const VICTIM: usize = 2;
 
-/// Runs jobs on both kinds of port with a relay in each cable, and returns what it did to frames.
+/// Runs jobs on both kinds of port with a relay in each cable, and returns the counters of the relays.
 fn aggregate_through(model: LinkModel, rounds: u64, what: &str) -> Vec<Relayed> {
     let run = |kind| {
         let star = Star::new(StarOptions::default());
@@ -41,7 +41,7 @@ fn aggregate_through(model: LinkModel, rounds: u64, what: &str) -> Vec<Relayed> 
         daemon.stop();
         let relayed: Vec<_> = relays.iter().flat_map(|relay| [relay.to_switch(), relay.to_end()]).collect();
         let refused: u64 = relayed.iter().map(|relayed| relayed.refused).sum();
-        assert_eq!(refused, 0, "frames were too long for the cable");
+        assert_eq!(refused, 0, "no frame may be too long for the cable");
         report(&format!(
             "{what}, {kind:?}: {}, {} retransmitted, {} helps; {} frames, {} lost, {} twice, {} overtaken",
             times(&results),
@@ -94,7 +94,7 @@ fn loss_in_bursts_changes_no_sum() {
         return;
     }
     let _together = together();
-    // A burst of five frames, of which one in ten comes through, after two hundred good ones.
+    // After two hundred good frames on average, a burst of five, of which one in ten passes.
     let loss = Loss::GilbertElliott { to_bad: 0.005, to_good: 0.2, loss_bad: 0.9 };
     let relayed = aggregate_through(LinkModel { loss: Some(loss), ..LinkModel::PERFECT }, 100, "bursts");
     assert!(relayed.iter().all(|relayed| relayed.link.lost > 0), "{relayed:?}");
@@ -126,7 +126,7 @@ fn everything_at_once_changes_no_sum() {
     assert!(relayed.iter().all(is_hit), "{relayed:?}");
 }
 
-/// The raw port: `duplicates_and_corruption_change_no_sum` in `real_frames.rs`.
+/// For the raw port, see `duplicates_and_corruption_change_no_sum` in `real_frames.rs`.
 #[test]
 fn a_udp_port_drops_what_was_corrupted() {
     if !networks_and("a_udp_port_drops_what_was_corrupted", &["ethtool"]) {
@@ -146,7 +146,7 @@ fn a_udp_port_drops_what_was_corrupted() {
     daemon.stop();
 }
 
-/// A job on one kind of port that runs until it is told to end.
+/// Job on one kind of port that runs until it is ended.
 struct Job {
     star: Star,
     kind: PortKind,
@@ -156,7 +156,7 @@ struct Job {
 }
 
 impl Job {
-    /// Starts one, and waits until it sums.
+    /// Starts a job, and waits until it aggregates.
     fn start(kind: PortKind, lease_ms: u64, arguments: &str) -> Self {
         let star = Star::new(StarOptions { workers: WORKERS, ..StarOptions::default() });
         let daemon = start_switch(&star, kind, lease_ms);
@@ -166,7 +166,7 @@ impl Job {
         Self { star, kind, lease_ms, daemon, group }
     }
 
-    /// Lets it end, and returns what its workers have checked.
+    /// Ends the job, and returns the results of its workers.
     fn end(mut self) -> Vec<Value> {
         self.daemon.wait_for_results();
         self.group.end();
@@ -180,7 +180,7 @@ impl Job {
         self.daemon = start_switch(&self.star, self.kind, self.lease_ms);
     }
 
-    /// The interfaces at both ends of the victim's cable.
+    /// Returns the interfaces at both ends of the victim's cable.
     fn ends(&self) -> [(&Namespace, String); 2] {
         [(&self.star.workers[VICTIM], WORKER_INTERFACE.to_owned()), (&self.star.switch, Star::port(VICTIM))]
     }
@@ -189,13 +189,13 @@ impl Job {
         assert_eq!(self.daemon.traffic("expelled"), 0);
     }
 
-    /// Waits until the victim is expelled and the others go on without it.
+    /// Waits until the victim is expelled and the other workers continue without it.
     fn wait_for_expulsion(&self) {
         assert_eq!(self.daemon.wait_for_more("expelled", 0), 1);
         self.daemon.wait_for_results();
     }
 
-    /// Waits until the victim is back and takes part.
+    /// Waits until the victim has rejoined and contributes.
     fn wait_for_return(&self) {
         self.daemon.wait_for_members(WORKERS);
         self.daemon.wait_for_results();
@@ -207,7 +207,7 @@ fn start_switch(star: &Star, kind: PortKind, lease_ms: u64) -> Daemon {
     Daemon::in_star(star, kind, &["--lease-ms", &lease_ms.to_string()])
 }
 
-/// Runs a job on both kinds of port, and returns what its workers have checked.
+/// Runs a job on both kinds of port, and returns the results of its workers.
 fn for_both_ports(lease_ms: u64, arguments: &str, test: impl Fn(&mut Job)) -> Vec<Value> {
     let run = |kind| {
         let mut job = Job::start(kind, lease_ms, arguments);
@@ -217,23 +217,24 @@ fn for_both_ports(lease_ms: u64, arguments: &str, test: impl Fn(&mut Job)) -> Ve
     PortKind::ALL.into_iter().flat_map(run).collect()
 }
 
-/// Arguments of a job whose sums may lack one worker.
+/// Returns the arguments of a job whose sums may lack one worker.
 fn without_one(floats: u32) -> String {
     format!("--min-workers {} --floats {floats}", WORKERS - 1)
 }
 
-/// Says what a fault has cost.
+/// Prints the cost of a fault.
 fn report_recovery(fault: &str, results: &[Value]) {
     report(&format!("{fault}: {}", costs(results)));
 }
 
-/// Nobody lacks a round, and no round lacks anybody.
+/// Asserts that no worker has missed a round, and that no round lacks a worker.
 fn assert_complete(results: &[Value]) {
     assert_eq!(results.len(), WORKERS * PortKind::ALL.len());
     assert_eq!((total(results, "partial_rounds"), total(results, "missed_rounds")), (0, 0));
 }
 
-/// The others went on without the victim, which learned how many rounds it has missed and is back.
+/// Asserts that the others continued without the victim, and that the victim learned the number of rounds it missed and
+/// rejoined.
 fn assert_victim_missed_rounds(results: &[Value]) {
     assert_eq!(results.len(), WORKERS * PortKind::ALL.len());
     for result in results {
@@ -279,13 +280,13 @@ fn a_worker_that_pauses_longer_than_its_lease_misses_rounds_and_returns() {
     report_recovery(&format!("a worker paused for longer than its lease of {SHORT_LEASE_MS} ms"), &results);
 }
 
-/// Pauses the victim when a part of the segments of a round is summed with its contribution.
+/// Pauses the victim when its contribution to a part of the segments of a round has been summed.
 fn pause_in_mid_round(job: &mut Job) {
     let segments = u64::from(LARGE.div_ceil(u32::from(DEFAULT_SEGMENT_FLOATS)));
     let begin = Instant::now();
     loop {
         job.group.signal(VICTIM, Signal::STOP);
-        // The others wait for it once its packets that are under way have arrived.
+        // Once the victim's packets in flight have arrived, the other workers wait for it.
         let mut results = job.daemon.results();
         loop {
             sleep(Duration::from_millis(20));
@@ -297,7 +298,7 @@ fn pause_in_mid_round(job: &mut Job) {
         if !results.is_multiple_of(segments) {
             return;
         }
-        assert!(begin.elapsed() < SOON, "it always pauses between rounds");
+        assert!(begin.elapsed() < SOON, "the pause must begin within a round");
         job.group.signal(VICTIM, Signal::CONT);
         job.daemon.wait_for_results();
     }
@@ -314,7 +315,7 @@ fn the_others_go_on_without_a_worker_killed_in_mid_round() {
         job.group.kill(VICTIM);
         job.wait_for_expulsion();
     });
-    // What it had contributed to that round stays in the sums.
+    // The part of its contribution that had arrived remains in the sums.
     assert_eq!(total(&results, "mixed_rounds"), results.len() as u64);
     assert!(total(&results, "partial_rounds") > total(&results, "mixed_rounds"));
     report_recovery(&format!("a worker killed in mid-round, lease {SHORT_LEASE_MS} ms"), &results);
@@ -326,13 +327,13 @@ fn a_pause_of_the_switch_expels_nobody() {
         return;
     }
     let _together = together();
-    // Shorter than half a lease, longer, and longer than a lease.
+    // The pauses are shorter than half a lease, longer than half a lease, and longer than a lease.
     for pause_ms in [SHORT_LEASE_MS / 4, SHORT_LEASE_MS * 3 / 4, SHORT_LEASE_MS * 2] {
         let results = for_both_ports(SHORT_LEASE_MS, "", |job| {
             job.daemon.process.signal(Signal::STOP);
             sleep(Duration::from_millis(pause_ms));
             job.daemon.process.signal(Signal::CONT);
-            // Leases that were to run out would do so by then.
+            // By then, all leases that would expire have expired.
             let begin = Instant::now();
             while begin.elapsed() < Duration::from_millis(2 * SHORT_LEASE_MS) {
                 job.daemon.wait_for_results();

@@ -1,4 +1,4 @@
-//! Packets from addresses that no host has: nobody is answered, and each kind has its own counter. Needs root.
+//! Packets from addresses that no host has: none is answered, and each kind has its own counter. Needs root.
 
 use std::net::SocketAddrV4;
 
@@ -9,10 +9,10 @@ use iswitch_harness::wait;
 use iswitch_protocol::wire::{ControlBody, ControlRepr, JoinRepr};
 use iswitch_testbench::storm::{SENDER_MAC, Storm, control_frame};
 
-/// Job of the forged Joins; the workers beside them have job 0.
+/// Job of the forged Joins; the workers have job 0.
 const JOB: u32 = 9;
 
-/// A sender that cannot be answered, and the counter of its datagrams.
+/// Sender that cannot be answered, and the counter of its datagrams.
 struct Case {
     mac: [u8; 6],
     source: &'static str,
@@ -35,10 +35,10 @@ const RAW: [Case; 7] = [
     case(SENDER_MAC, "127.0.0.1:5000", "source_address_not_unicast"),
     case(SENDER_MAC, "10.9.0.1:0", "source_port_zero"),
 ];
-/// Everything else the kernel drops before a UDP socket sees it.
+/// The kernel drops all other cases before they reach a UDP socket.
 const UDP: [Case; 1] = [case(SENDER_MAC, "10.9.0.1:0", "source_port_zero")];
 
-/// Sum of a counter over all ports.
+/// Returns the sum of a counter over all ports.
 fn of_ports(daemon: &Daemon, counter: &str) -> u64 {
     let counters = daemon.counters();
     let ports = counters["ports"].as_object().expect("ports by name").values();
@@ -52,13 +52,13 @@ fn check(star: &Star, daemon: &Daemon, case: &Case) {
     let source: SocketAddrV4 = case.source.parse().expect("an address");
     let frame = control_frame(case.mac, source, &packet);
     star.workers[0].enter(|| {
-        let mut sender = Storm::open(1).expect("the namespace's interface");
-        sender.send_frame(&frame).expect("it can be sent");
+        let mut sender = Storm::open(1).expect("the interface must open");
+        sender.send_frame(&frame).expect("the frame must be sent");
     });
     let what = format!("{} to be counted as {}", case.source, case.counter);
     wait::until(&what, SOON, || of_ports(daemon, case.counter) != counted);
     assert_eq!(of_ports(daemon, case.counter), counted + 1, "{}", case.source);
-    assert_eq!(daemon.traffic("control_sent"), answers, "{} is answered", case.source);
+    assert_eq!(daemon.traffic("control_sent"), answers, "{} must not be answered", case.source);
 }
 
 #[test]

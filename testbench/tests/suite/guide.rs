@@ -1,8 +1,9 @@
-//! Every command of the user guide (`docs/guide`), run as it stands there.
+//! Runs every command of the user guide (`docs/guide`) as it is printed there.
 //!
-//! A block of commands says behind `sh` where it is run: `here`; on the `switch` or on each `worker` of a rack in
-//! network namespaces, where `ethN` is what that machine calls its card; `host` sets what namespaces have in common.
-//! `runs`: goes on until the end of the chapter; `together`: each line is a process of its own.
+//! The words after `sh` of a command block state where the block runs: `here`; on the `switch` or on each `worker` of a
+//! rack in network namespaces, where the guide's `ethN` is the interface of that machine; `host` changes settings that
+//! the namespaces share. `runs`: the commands run until the end of the chapter; `together`: each line is a separate
+//! process.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,10 +18,10 @@ use iswitch_harness::scratch;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A training on a busy machine.
+/// Timeout of a training on a busy machine.
 const PATIENCE: Duration = SOON.saturating_mul(9);
 
-/// Commands of one place of a chapter.
+/// Commands of a chapter that run in one place.
 #[derive(Debug)]
 struct Block {
     place: String,
@@ -41,7 +42,7 @@ fn blocks(chapter: &str) -> Vec<Block> {
         let Some(info) = line.strip_prefix("```sh") else { continue };
         let mut words = info.split_whitespace().map(str::to_owned);
         let place =
-            words.next().unwrap_or_else(|| panic!("{chapter}: a block that does not say where it is run"));
+            words.next().unwrap_or_else(|| panic!("{chapter}: a command block must state where it runs"));
         let lines = lines.by_ref().take_while(|line| *line != "```").map(str::to_owned).collect();
         blocks.push(Block { place, mode: words.next(), lines });
     }
@@ -49,7 +50,7 @@ fn blocks(chapter: &str) -> Vec<Block> {
     blocks
 }
 
-/// Where a chapter's commands are run, and what they have left running.
+/// Environment of a chapter's commands, and the processes that are still running.
 struct Chapter {
     directory: TempDir,
     star: Option<Star>,
@@ -101,19 +102,19 @@ impl Chapter {
                 finish(all);
             }
             ("host", None) => self.set_back(&text),
-            other => panic!("nobody knows how to run {other:?}"),
+            other => panic!("unknown place {other:?} of a command block"),
         }
     }
 
     fn rack(&self) -> &Star {
-        self.star.as_ref().expect("a chapter with a switch has a rack")
+        self.star.as_ref().expect("a chapter with a switch must have a rack")
     }
 
-    /// Begins commands in a shell.
+    /// Starts commands in a shell.
     fn spawn(&self, text: &str, namespace: Option<&Namespace>, rank: usize) -> Process {
-        // All programs are built by now: what this would do for the reader.
+        // All programs have been built already.
         let text = text.replace("cargo build --release", "true");
-        // What cards are called there.
+        // The namespace has a different interface name.
         let text = text.replace("eth0", WORKER_INTERFACE);
         let text =
             (1..=4).fold(text, |text, port| text.replace(&format!("eth{port}"), &Star::port(port - 1)));
@@ -122,9 +123,9 @@ impl Chapter {
         let programs = binaries::iswitch().parent().expect("a directory").display();
         let path = format!("{programs}:{}", std::env::var("PATH").unwrap_or_default());
         command.args(["-ec", &format!("RANK={rank}; exec 2>&1; {text}")]).env("PATH", path);
-        // Not exported, as a launcher's would be: the command says it.
+        // The ranks must come from the command itself, not from a launcher of the tests.
         command.current_dir(self.directory.path()).env_remove("RANK").env_remove("WORLD_SIZE");
-        // Where daemons of ordinary users have their control sockets.
+        // Directory in which daemons of ordinary users create their control sockets.
         command.env("XDG_RUNTIME_DIR", self.directory.path());
         Process::spawn(&text, &mut command)
     }
@@ -139,7 +140,7 @@ impl Chapter {
         finish(all);
     }
 
-    /// Runs what changes settings of the whole machine, and changes them back.
+    /// Runs commands that change settings of the whole machine, and restores the settings.
     fn set_back(&self, text: &str) {
         const PREFIX: &str = "sysctl -w ";
         for line in text.lines() {
@@ -151,7 +152,7 @@ impl Chapter {
     }
 }
 
-/// Waits for the end of all; results have to be good ones.
+/// Waits for the end of all processes, and checks their results.
 fn finish(processes: impl IntoIterator<Item = Process>) {
     for process in processes {
         let printed = process.wait_success(PATIENCE);
@@ -163,12 +164,20 @@ fn finish(processes: impl IntoIterator<Item = Process>) {
 }
 
 #[test]
-fn the_summary_names_every_chapter() {
-    let summary = std::fs::read_to_string(guide().join("SUMMARY.md")).expect("a summary");
-    let chapters = std::fs::read_dir(guide()).expect("the guide").flatten().map(|entry| entry.file_name());
-    for chapter in chapters.filter(|name| name != "SUMMARY.md") {
-        let name = chapter.to_string_lossy();
-        assert!(summary.contains(&format!("]({name})")), "SUMMARY.md lacks {name}");
+fn the_summary_names_every_page() {
+    let docs = guide().join("..");
+    let summary = std::fs::read_to_string(docs.join("SUMMARY.md")).expect("the summary must be readable");
+    for directory in ["", "guide/", "results/"] {
+        let entries = std::fs::read_dir(docs.join(directory)).expect("the directory must be readable");
+        let names = entries.map(|entry| entry.expect("the entry must be readable").file_name());
+        for name in names.filter_map(|name| name.into_string().ok()) {
+            let is_page =
+                Path::new(&name).extension().is_some_and(|kind| kind == "md") && name != "SUMMARY.md";
+            assert!(
+                !is_page || summary.contains(&format!("]({directory}{name})")),
+                "the summary lacks {directory}{name}"
+            );
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Switches in two and three levels, nine workers, real frames: whatever dies or pauses, each sum is right. Needs root.
+//! Switches in two and three levels, nine workers, real frames: each sum is exact, whichever process dies or pauses.
+//! Needs root.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -9,17 +10,17 @@ use iswitch_harness::requirements::{networks_and, report, together};
 use iswitch_harness::tree::{Tower, Tree, TreeJob};
 use serde_json::Value;
 
-/// Workers of each rack.
+/// Number of workers of each rack.
 const RACKS: [usize; 2] = [4, 5];
 const WORKERS: u64 = 9;
 const RACK: usize = 0;
 const OTHER_RACK: usize = 1;
-/// Ranks of the workers that a fault hits: one of each rack.
+/// Ranks of the workers that a fault affects: one of each rack.
 const VICTIMS: [usize; 2] = [2, 6];
-/// Short, for tests that wait for its end.
+/// Short lease, for tests that wait until it expires.
 const SHORT_LEASE_MS: u64 = 1000;
 const SHORT_LEASE: [&str; 2] = ["--lease-ms", "1000"];
-/// Packets that a vector of `all_reduce`, if not told otherwise, is cut up into.
+/// Number of packets of a vector of `all_reduce` with default options.
 const SEGMENTS: u64 = 28;
 
 fn count(result: &Value, field: &str) -> u64 {
@@ -41,7 +42,7 @@ fn nine_workers_in_two_racks_get_exact_sums() {
             assert_eq!(total(&results, "rounds"), WORKERS * rounds);
             let up = job.root.traffic("contributions");
             let segments = u64::from(u32::div_ceil(floats, 366)) * rounds;
-            assert_eq!(up, segments * RACKS.len() as u64, "one packet a rack and segment");
+            assert_eq!(up, segments * RACKS.len() as u64, "each rack must send one packet per segment");
             report(&format!("{floats} floats, {kind:?}: {}", times(&results)));
             job.racks.into_iter().for_each(|rack| drop(rack.stop()));
             job.root.stop();
@@ -62,7 +63,7 @@ fn three_levels_of_switches_give_exact_sums() {
         let arguments = format!("--rounds {rounds}");
         let results = Group::of(tower.workers(), levels[2][0].address(), &arguments).results(2 * SOON);
         assert_eq!(total(&results, "rounds"), WORKERS * rounds);
-        // In each level one packet for each child and segment.
+        // Each level carries one packet per child and segment.
         for (level, children) in [(0, 2), (1, 4), (2, WORKERS)] {
             let up: u64 = levels[level].iter().map(|daemon| daemon.traffic("contributions")).sum();
             assert_eq!(up, children * SEGMENTS * rounds, "level {level}");
@@ -122,7 +123,7 @@ fn a_pause_of_a_rack_switch_shorter_than_its_lease_costs_time_only() {
     let _together = together();
     let tree = Tree::new(&RACKS);
     for kind in PortKind::ALL {
-        // A lease that no busy machine comes near.
+        // This lease is longer than any pause of a busy machine.
         let mut job = TreeJob::start(&tree, kind, &[], "--rounds 1000000");
         job.wait_for_results();
         job.racks[RACK].process.signal(Signal::STOP);
@@ -158,7 +159,7 @@ fn a_rack_whose_switch_pauses_longer_than_its_lease_misses_rounds_and_returns() 
         job.root.wait_for_members(RACKS.len());
         job.wait_for_results();
         report(&format!(
-            "rack switch paused, {kind:?}: the other rack goes on after {} ms, the rack is back {} ms after \
+            "rack switch paused, {kind:?}: the other rack continues after {} ms, the rack is back {} ms after \
              the pause",
             without.as_millis(),
             begin.elapsed().as_millis()
@@ -200,7 +201,7 @@ fn both_racks_go_on_without_a_worker_that_pauses_or_dies() {
         job.wait_for_results();
         job.workers.kill(VICTIMS[OTHER_RACK]);
         without_victim(&job, OTHER_RACK);
-        assert_eq!(job.root.traffic("expelled"), 0, "no rack is expelled for one of its workers");
+        assert_eq!(job.root.traffic("expelled"), 0, "no rack may be expelled because of one of its workers");
         let results = job.finish();
         for result in &results {
             let is_victim = count(result, "rank") == VICTIMS[RACK] as u64;

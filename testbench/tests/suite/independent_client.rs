@@ -17,7 +17,7 @@ const WORKERS: u64 = 3;
 const STEPS: u64 = 60;
 const MODES: [&str; 2] = ["synchronous", "asynchronous"];
 
-/// A switch that runs on either kind of ports, and workers of the client beside it.
+/// Switch on either kind of ports, and workers of the client.
 struct Job {
     star: Star,
     kind: PortKind,
@@ -54,14 +54,14 @@ fn start(star: &Star, kind: PortKind, options: &[String]) -> Daemon {
     Daemon::in_star(star, kind, &options)
 }
 
-/// A command of the client, which is not installed.
+/// Returns a command of the client, which is not installed.
 fn in_client(mut command: Command) -> Command {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("client");
     command.env("PYTHONPATH", directory).env("PYTHONDONTWRITEBYTECODE", "1");
     command
 }
 
-/// What the workers report that have compared all their sums.
+/// Returns the report of workers that have checked all their sums.
 fn result(what: &str, process: Process) -> Value {
     let text = process.wait_success(TIMEOUT);
     let last = text.lines().last().unwrap_or_default();
@@ -138,7 +138,7 @@ fn a_client_from_the_text_alone_is_authentic() {
         let result = result(&format!("{mode}, with a key"), job.run(&format!("--mode {mode} --loss 0.02")));
         assert!(number(&result, "challenges") >= WORKERS, "{result}");
     }
-    // Tags take the client long.
+    // Tags take the client a long time.
     let mut client = job.run("--tagged --segment-floats 364 --floats 800 --loss 0.02");
     client.wait_for("step 10\n", TIMEOUT);
     job.restart_switch();

@@ -1,5 +1,5 @@
-//! Instructions of the core for one packet are as many as the table in `docs/results/core.md` says. Needs Valgrind and
-//! a CPU with AVX2.
+//! The instructions of the core per packet equal those of the table in `docs/results/core.md`, within the tolerance.
+//! Needs Valgrind and a CPU with AVX2.
 
 use std::fs;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn a_count_that_is_far_from_the_table_is_named() {
     for far in [899, 1101] {
         let error = compare(&count(far), &count(1000)).unwrap_err().to_string();
         assert!(
-            error.contains(&format!("ordered, 366 floats: {far} instructions, kept are 1000")),
+            error.contains(&format!("ordered, 366 floats: {far} instructions, the table has 1000")),
             "{error}"
         );
     }

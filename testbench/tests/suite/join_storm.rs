@@ -1,4 +1,4 @@
-//! A storm of forged Joins beside a job: the switch takes no memory for them, and every sum stays right. Needs
+//! A storm of forged Joins during a job: the switch allocates no memory for them, and every sum stays exact. Needs
 //! root. The program `join_storm` measures the same on a larger scale.
 
 use iswitch_harness::cluster::{Daemon, Group, SOON, total};
@@ -10,7 +10,7 @@ const WORKERS: usize = 4;
 const JOINS: u64 = 50_000;
 const JOINS_PER_S: u64 = 25_000;
 const MAX_RSS_GROWTH_KIB: u64 = 1024;
-/// Segments of the vectors that `all_reduce` sums by default.
+/// Number of segments of the vectors that `all_reduce` sums by default.
 const SEGMENTS: u64 = 28;
 
 #[test]
@@ -25,10 +25,10 @@ fn forged_joins_cost_no_memory_and_no_sum() {
     daemon.wait_until_results(4 * SEGMENTS);
     let (rss_before_kib, results_before) = (daemon.process.rss_kib(), daemon.results());
     star.workers[WORKERS].enter(|| {
-        let mut storm = Storm::open(1).expect("the namespace's interface");
-        storm.send(Kind::Join, JOINS, JOINS_PER_S).expect("it can be sent");
+        let mut storm = Storm::open(1).expect("the interface must open");
+        storm.send(Kind::Join, JOINS, JOINS_PER_S).expect("the frames must be sent");
     });
-    assert!(daemon.results() > results_before, "the job has stood still");
+    assert!(daemon.results() > results_before, "the job must continue");
     let rss_after_kib = daemon.process.rss_kib();
     assert!(rss_after_kib <= rss_before_kib + MAX_RSS_GROWTH_KIB, "{rss_before_kib} to {rss_after_kib} KiB");
     assert!(daemon.drops("rate_limited") > JOINS / 2, "{}", daemon.counters());

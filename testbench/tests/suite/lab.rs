@@ -1,4 +1,4 @@
-//! `iswitch lab`, started by root and by an ordinary user: sums over its network, its exit status, its end.
+//! `iswitch lab`, started by root and by an ordinary user: sums over its network, its exit status, its shutdown.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,11 +15,11 @@ use iswitch_harness::wait;
 use serde_json::Value;
 
 const PROGRAMS: [&str; 4] = ["iswitch", "iswitch-lab", "iswitchd", "all_reduce"];
-/// One worker that checks its sums, told its place by the lab.
+/// One worker that checks its sums and takes its rank from the lab.
 const SUM: &str =
     "exec all_reduce --json --switch $ISWITCH_SWITCH --workers $WORLD_SIZE --rank $RANK --rounds 20";
 
-/// The programs where others may run them too.
+/// Programs in a directory where other users may run them.
 struct Programs(Copies);
 
 impl Programs {
@@ -27,7 +27,8 @@ impl Programs {
         Self(Copies::of(&PROGRAMS.map(|name| (name, binaries::path(name)))))
     }
 
-    /// `iswitch lab` as each user who may start it: this one, and an ordinary one beside root.
+    /// Returns commands of `iswitch lab` for each user who may start it: the current one, and an ordinary one if that
+    /// is root.
     fn labs(&self, arguments: &[&str]) -> Vec<Command> {
         let program = self.0.path("iswitch");
         let mut labs = vec![command(&program)];
@@ -35,7 +36,7 @@ impl Programs {
             labs.push(command_of_nobody(&program));
         }
         for lab in &mut labs {
-            // Not by a launcher: these would be ranks of the lab itself.
+            // Ranks that a launcher of the tests has set would be taken for those of the lab.
             lab.env_remove("RANK").env_remove("WORLD_SIZE").current_dir(self.0.directory());
             lab.arg("lab").args(arguments);
         }
@@ -53,7 +54,7 @@ fn succeeds(lab: &mut Command) -> String {
     text(&stdout)
 }
 
-/// The JSON that each rank has printed.
+/// Returns the JSON that each rank has printed.
 fn results(output: &str, workers: usize) -> Vec<Value> {
     let of = |rank: usize| {
         let prefix = format!("[{rank}] ");
@@ -122,11 +123,11 @@ fn the_first_failure_ends_the_others_and_is_the_exit_status() {
         let Output { status, stderr, .. } = lab.output().expect("the program was built");
         assert_eq!(status.code(), Some(7), "{}", text(&stderr));
         assert!(text(&stderr).contains("worker 1 ended with status 7"), "{}", text(&stderr));
-        assert!(begin.elapsed() < 2 * SOON, "the others were not ended");
+        assert!(begin.elapsed() < 2 * SOON, "the other workers must be ended soon");
     }
 }
 
-/// Processes of this machine with a word in their command line.
+/// Returns the processes of this machine with a word in their command line.
 fn processes_with(word: &str) -> Vec<String> {
     let entries = fs::read_dir("/proc").expect("/proc").flatten();
     let command_lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
@@ -139,7 +140,7 @@ fn nothing_is_left_of_a_lab_that_was_interrupted_or_killed() {
         return;
     }
     let programs = Programs::copy();
-    // What no other process of this machine sleeps.
+    // No other process of this machine sleeps for this time.
     let word = format!("61{}.5", std::process::id());
     let script = format!("setsid sleep {word} & exec sleep {word}");
     for (signal, code) in [(Signal::INT, Some(130)), (Signal::TERM, Some(143)), (Signal::KILL, None)] {
@@ -181,7 +182,7 @@ fn what_is_missing_is_named() {
         assert!(error.contains("[switch] error: unexpected argument '--no-such-option'"), "{error}");
         assert!(error.contains("iswitch-lab: iswitchd has ended; the lines above say why"), "{error}");
     }
-    // A kernel that forbids namespaces.
+    // A kernel that forbids namespaces is simulated.
     let unshare = programs.0.path("unshare");
     fs::write(&unshare, "#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2; exit 1\n")
         .unwrap();
@@ -189,7 +190,10 @@ fn what_is_missing_is_named() {
     let path = format!("{}:{}", programs.0.directory().display(), std::env::var("PATH").unwrap_or_default());
     for mut lab in programs.labs(&["--", "true"]) {
         let error = refused(lab.env("PATH", &path));
-        assert!(error.contains("this user may not make namespaces (unshare: unshare failed: Op"), "{error}");
+        assert!(
+            error.contains("this user may not create namespaces (unshare: unshare failed: Op"),
+            "{error}"
+        );
     }
 }
 
@@ -204,7 +208,7 @@ fn a_kernel_without_delays_is_named() {
         let Output { status, stdout, stderr } = lab.output().expect("the program was built");
         let (stdout, stderr) = (text(&stdout), text(&stderr));
         if status.success() {
-            // Both directions, of each of three packets: rtt min/avg/max/mdev = 10.1/10.2/10.3/0.1 ms.
+            // Minimum of both directions, of each of three packets: rtt min/avg/max/mdev = 10.1/10.2/10.3/0.1 ms.
             let least =
                 stdout.split(" = ").nth(1).and_then(|times| times.split('/').next()?.parse::<f64>().ok());
             assert!(least.is_some_and(|ms| ms >= 10.0), "{stdout}");

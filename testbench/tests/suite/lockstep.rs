@@ -1,11 +1,11 @@
-//! The accelerator's RTL beside the switch core.
+//! The accelerator's RTL in lock-step with the switch core.
 
 use clap::ValueEnum as _;
 use hdl::accelerator::Build;
 use hdl::simulation::{Command, Device, Frame, Report, RustDevice};
 use iswitch_testbench::lockstep::run;
 
-/// Enough for every kind of packet and a reset.
+/// Number of packets, enough for every kind of packet and a reset.
 const PACKETS: u64 = 600;
 
 #[test]
@@ -18,7 +18,7 @@ fn the_accelerator_does_what_the_core_does() {
     }
 }
 
-/// A board that changes one bit of one result.
+/// Board that changes one bit of one result.
 struct Faulty(RustDevice);
 
 impl Device for Faulty {

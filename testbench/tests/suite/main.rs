@@ -1,4 +1,4 @@
-//! The tests of whole programs, one program so that they are linked once.
+//! Tests of whole programs, in one test program so that they are linked once.
 
 mod attack;
 mod authentication;

@@ -1,4 +1,4 @@
-//! Man pages and completions: each command writes its own, and they can be read.
+//! Man pages and completions: each command writes its own, and they are readable.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn commands() -> [(&'static str, &'static Path); 10] {
     ]
 }
 
-/// Names of the long options that a command's help shows.
+/// Returns the names of the long options in a command's help.
 fn long_options(help: &str) -> Vec<&str> {
     let words = help.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with("--")));
     words.map(|word| word.split(['=', ',', '[']).next().unwrap_or(word).trim_end_matches('.')).collect()

@@ -1,6 +1,6 @@
-//! The tests of modules with unsafe code, under Memcheck: no access beyond what was allocated, and nothing
-//! uninitialised reaches a branch or a system call. Miri runs neither sockets nor foreign libraries. The C interface
-//! has its own test, `worker-lib/worker/tests/suite/c_interface.rs`.
+//! Tests of modules with unsafe code, under Memcheck: no access outside allocated memory, and no uninitialised value
+//! reaches a branch or a system call. Miri supports neither sockets nor foreign libraries. The C interface has its own
+//! test, `worker-lib/worker/tests/suite/c_interface.rs`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,12 +8,12 @@ use std::process::Command;
 use iswitch_harness::binaries::tests_of;
 use iswitch_harness::requirements::{alone, programs};
 
-/// Target and kind of a test program, its directory, and which of its tests run.
+/// Target and kind of a test program, its directory, and the arguments that select its tests.
 const TESTS: [(&str, &str, &str, &[&str]); 5] = [
     ("iswitch_socket", "lib", "daemon/socket", &[]),
     ("loopback", "test", "daemon/socket", &[]),
     ("embedded", "test", "daemon/runtime", &[]),
-    // Valgrind misreads the attributes of bpf calls.
+    // Valgrind misinterprets the attributes of bpf calls.
     ("iswitch_daemon", "lib", "daemon/iswitchd", &["port::", "--skip", "port::xdp::tests::"]),
     ("iswitch_learn", "lib", "worker-lib/learn", &["nn::matmul"]),
 ];
@@ -32,7 +32,7 @@ fn unsafe_code_stays_within_its_memory() {
         let (stdout, stderr) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{target}: {}\n{stdout}\n{stderr}", output.status);
-        assert!(!stdout.contains(" 0 passed"), "{target} has no such tests: {stdout}");
+        assert!(!stdout.contains(" 0 passed"), "{target} must have such tests: {stdout}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What Prometheus scrapes from a running daemon, checked with its own tool.
+//! Metrics page of a running daemon, checked with Prometheus' own tool.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,16 +8,16 @@ use iswitch_harness::cluster::{Daemon, Group, SOON};
 use iswitch_harness::process::Signal;
 use iswitch_harness::requirements::{programs, together};
 
-/// Where the daemon says that its metrics are.
+/// Returns the address of the metrics page, which the daemon logs.
 fn metrics_address(daemon: &Daemon) -> SocketAddr {
-    let log = daemon.wait_for_log("metrics for Prometheus");
-    let line = log.lines().find(|line| line.contains("metrics for Prometheus")).expect("it says where");
+    let log = daemon.wait_for_log("serving Prometheus metrics");
+    let line = log.lines().find(|line| line.contains("serving Prometheus metrics")).expect("it says where");
     let (_, address) = line.split_once("address=").expect("it says where");
     address.trim().parse().expect("an address")
 }
 
 fn scrape(address: SocketAddr) -> String {
-    let mut stream = TcpStream::connect(address).expect("the listener is there");
+    let mut stream = TcpStream::connect(address).expect("the listener must accept");
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: iswitchd\r\n\r\n").expect("it reads");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("it answers");
@@ -26,13 +26,13 @@ fn scrape(address: SocketAddr) -> String {
     page.to_owned()
 }
 
-/// The values of all samples of a metric.
+/// Returns the values of all samples of a metric.
 fn values(page: &str, metric: &str) -> Vec<f64> {
     let of_metric = page.lines().filter(|line| line.split(['{', ' ']).next() == Some(metric));
     of_metric.map(|line| line.rsplit(' ').next().expect("a value").parse().expect("a number")).collect()
 }
 
-/// What `promtool check metrics` has to say.
+/// Returns the output of `promtool check metrics`.
 fn lint(page: &str) -> String {
     let mut promtool = Command::new("promtool")
         .args(["check", "metrics"])
@@ -79,14 +79,14 @@ fn the_page_shows_what_the_daemon_does_and_promtool_finds_no_fault() {
     daemon.stop();
 }
 
-/// The queries of the dashboard, with what Grafana puts in the place of its variables.
+/// Returns the queries of the dashboard, with values in place of Grafana's variables.
 fn queries() -> Vec<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/grafana/iswitch.json");
-    let text = std::fs::read_to_string(path).expect("the dashboard is there");
+    let text = std::fs::read_to_string(path).expect("the dashboard must exist");
     let dashboard: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
     let panels = dashboard["panels"].as_array().expect("it has panels");
     let ids: std::collections::BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64()).collect();
-    assert_eq!(ids.len(), panels.len(), "panels have numbers of their own");
+    assert_eq!(ids.len(), panels.len(), "each panel must have a unique number");
     let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
     let queries = targets.map(|target| target["expr"].as_str().expect("a query"));
     let variables = [("$__rate_interval", "1m"), ("$instance", ".*"), ("$job", ".*")];
@@ -109,7 +109,7 @@ fn promtool_understands_every_query_of_the_dashboard() {
         .map(|(at, query)| serde_json::json!({ "record": format!("query:{at}"), "expr": query }))
         .collect();
     let directory = tempfile::tempdir().expect("a directory");
-    // JSON is YAML.
+    // JSON is valid YAML.
     let file = directory.path().join("rules.yml");
     let text = serde_json::json!({ "groups": [{ "name": "dashboard", "rules": rules }] }).to_string();
     std::fs::write(&file, text).expect("it is writable");

@@ -1,4 +1,4 @@
-//! Models through nginx, and the benchmark of model reads.
+//! Model reads through nginx, and the benchmark of model reads.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn client(endpoint: &Endpoint) -> BlockingModelClient {
     BlockingModelClient::new(name(), std::slice::from_ref(endpoint), options).unwrap()
 }
 
-/// A learner and an nginx, at Unix sockets.
+/// Learner and nginx at Unix sockets.
 struct Cell {
     _nginx: Nginx,
     learner: Option<Background>,
@@ -53,7 +53,7 @@ impl Cell {
         everyone(directory.path(), 0o755);
         let store = Arc::new(ModelStore::new(StoreOptions::default()));
         let learner = start_learner(&store, &directory);
-        // As root its workers are nobody.
+        // If nginx runs as root, its workers run as `nobody`.
         everyone(&directory.path().join("learner"), 0o777);
         let upstream = learner.listens()[0].to_string().parse().unwrap();
         let listen = format!("unix:{}", directory.path().join("nginx").display());
@@ -121,7 +121,7 @@ fn actors_behind_nginx_follow_the_versions_and_outlive_the_learner() {
         assert!(read.manifest.version == version && read.bytes == model(version));
     }
     assert!(actor.wait_newer(Duration::from_millis(1)).unwrap().is_none());
-    // Now the pointer is in the cache, and so are the objects.
+    // Now the pointer and the objects are in the cache.
     assert_eq!(actor.latest().unwrap().version, 3);
     let age = actor.model_age().unwrap();
     cell.learner = None;

@@ -1,4 +1,4 @@
-//! A job launched by mpirun, one rank in each worker namespace: the program is told nothing but the switch.
+//! A job launched by mpirun, with one rank in each worker namespace: the only option of the program is the switch.
 //! Needs root and Open MPI.
 
 use std::fs::Permissions;
@@ -55,7 +55,7 @@ fn a_training_launched_by_mpirun_keeps_replicas_identical() {
     daemon.stop();
 }
 
-/// Runs a program on each worker of a star by mpirun on the first, and returns what all ranks print.
+/// Runs a program on each worker of a star by mpirun on the first, and returns the output of all ranks.
 fn mpirun(star: &Star, program: &Path, arguments: &[&str]) -> String {
     let directory = scratch::directory();
     let agent = write_agent(star, directory.path());
@@ -65,13 +65,13 @@ fn mpirun(star: &Star, program: &Path, arguments: &[&str]) -> String {
     command.env("TMPDIR", directory.path());
     command.args(["--allow-run-as-root", "-np", &hosts.len().to_string(), "--host", &hosts.join(",")]);
     command.args(["--mca", "oob_tcp_if_include", "10.9.0.0/24", "--mca", "plm_rsh_agent"]).arg(agent);
-    // Its daemons share a file with the topology of their machine, and crash when several start at a time.
+    // The daemons of Open MPI share a file with the topology of their machine, and crash if several start at once.
     command.args(["--mca", "rtc", "^hwloc"]);
     command.arg(program).args(arguments);
     Process::spawn("mpirun", &mut command).wait_success(TIMEOUT)
 }
 
-/// What stands for ssh: runs a command in the namespace of the worker that has the address.
+/// Writes a replacement of ssh that runs a command in the namespace of the worker with the address.
 fn write_agent(star: &Star, directory: &Path) -> PathBuf {
     let cases = star.workers.iter().enumerate().map(|(worker, namespace)| {
         format!("{}) namespace={} ;;\n", Star::worker_address(worker), namespace.name())
@@ -83,7 +83,7 @@ fn write_agent(star: &Star, directory: &Path) -> PathBuf {
          mkdir -p $TMPDIR\nshift\nexec ip netns exec $namespace sh -c \"$*\"\n"
     );
     let path = directory.join("agent");
-    std::fs::write(&path, script).expect("the agent can be written");
-    std::fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("the agent is ours");
+    std::fs::write(&path, script).expect("the agent must be written");
+    std::fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("the permissions must be set");
     path
 }

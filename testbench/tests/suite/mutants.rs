@@ -1,5 +1,5 @@
-//! The mutants fit the code and the specification. Whether the checker finds them is tested by `testbench mutants`,
-//! which builds each of them.
+//! The mutants fit the code and the specification. `testbench mutants` builds each of them and tests whether the
+//! checker finds it.
 
 use std::collections::BTreeSet;
 use std::fs;

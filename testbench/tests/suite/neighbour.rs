@@ -1,5 +1,5 @@
-//! A job beside others that misbehave: it goes on, and its sums stay exact. How much it loses is measured by
-//! `testbench neighbour`. Needs root.
+//! A job beside other jobs that misbehave: it continues, and its sums stay exact. `testbench neighbour` measures its
+//! slow-down. Needs root.
 
 use iswitch_harness::cluster::PortKind;
 use iswitch_harness::requirements::{alone, networks_and, report};
@@ -7,8 +7,8 @@ use iswitch_testbench::neighbour::{Attack, Load, Site};
 use strum::VariantArray as _;
 
 const LOAD: Load = Load { workers: 2, floats: 10_119, seconds: 1.0 };
-/// A job that gets less than this part of its rounds alone is starved: one that shares a core fairly gets a half.
-/// Without the limits it gets less than a hundredth.
+/// Fraction of its rounds alone below which a job counts as starved. A job that shares a core fairly gets a half;
+/// without the limits, it gets less than a hundredth.
 const STARVED: f64 = 1.0 / 50.0;
 
 #[test]
@@ -19,7 +19,7 @@ fn no_neighbour_starves_a_job_or_changes_a_sum() {
     let _alone = alone();
     let site = Site::new(LOAD.workers, PortKind::Raw);
     let alone = site.run(None, LOAD).unwrap_or_else(|error| panic!("{error}")).rounds_per_s;
-    // Limits on strangers may hold up a newcomer among many of them: that is measured only.
+    // Limits on non-members may delay a joining worker among many forged Joins, so that attack is only measured.
     for attack in Attack::VARIANTS.iter().copied().filter(|attack| *attack != Attack::ForgedJoinsFirst) {
         let run = site.run(Some(attack), LOAD).unwrap_or_else(|error| panic!("{error}"));
         let (attacks, rounds) = (run.attacks_per_s, run.rounds_per_s);

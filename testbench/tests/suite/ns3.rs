@@ -1,5 +1,5 @@
-//! The routing network beside the same network of ns-3 nodes, links and packets, which asks the same agent.
-//! Needs ns-3 (libns3-dev), nlohmann-json3-dev, make and g++.
+//! The routing simulator against the same network of ns-3 nodes, links and packets, with the same agent. Needs ns-3
+//! (libns3-dev), nlohmann-json3-dev, make and g++.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -91,7 +91,7 @@ fn an_agent_that_answers_nonsense_is_named() {
         return;
     }
     let directory = scratch::directory();
-    // Of another size: the agent refuses the first request.
+    // The agent is for a network of another size and refuses the first request.
     let agent = Agent::start(directory.path(), "jsq", &["--switches", "4"]);
     let output = agent.ns3().args(["--switches", "5"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -100,7 +100,7 @@ fn an_agent_that_answers_nonsense_is_named() {
     agent.stop();
 }
 
-/// A policy that was trained in the directory.
+/// Returns the directory and the name of a trained policy.
 fn trained() -> (TempDir, String) {
     let directory = scratch::directory();
     let out = directory.path().join("trained").display().to_string();
@@ -109,7 +109,7 @@ fn trained() -> (TempDir, String) {
     (directory, out)
 }
 
-/// `iswitch route serve`.
+/// Running `iswitch route serve`.
 struct Agent {
     process: Process,
     socket: PathBuf,
@@ -129,21 +129,21 @@ impl Agent {
         Self { process, socket }
     }
 
-    /// The network of ns-3 that asks it.
+    /// Returns a command of the ns-3 network that queries this agent.
     fn ns3(&self) -> Command {
         let mut ns3 = Command::new(ns3_program());
         ns3.arg("--quiet").arg("--agent").arg(&self.socket);
         ns3
     }
 
-    /// It takes its socket with it.
+    /// Stops the agent, which removes its socket.
     fn stop(self) {
         self.process.stop(Signal::TERM, TIMEOUT);
         assert!(!self.socket.exists(), "{}", self.socket.display());
     }
 }
 
-/// Built once from a copy of its sources.
+/// Returns the ns-3 program, which is built once from a copy of its sources.
 fn ns3_program() -> &'static Path {
     static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let (_, program) = BUILT.get_or_init(|| {

@@ -11,11 +11,11 @@ use iswitch_harness::process::{Process, Signal, command, run};
 use iswitch_harness::requirements::{networks_and, programs, together};
 use serde_json::Value;
 
-/// The dumps in a file: of each its first line, and the lines that follow.
+/// Returns the dumps in a file: the first line of each, and the lines that follow.
 fn dumps(path: &Path) -> Vec<(Value, Vec<Value>)> {
-    let text = fs::read_to_string(path).expect("the daemon has made it");
+    let text = fs::read_to_string(path).expect("the daemon must create the file");
     let mut dumps: Vec<(Value, Vec<Value>)> = Vec::new();
-    // The last line may still be being written.
+    // The daemon may still be writing the last line.
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     for line in whole.lines() {
         let value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -55,13 +55,13 @@ fn the_flight_recorder_tells_what_led_to_a_stall() {
     for what in ["job_created", "joined", "job_formed", "round_opened", "round_finished", "slow"] {
         assert!(has(&records, what), "no {what} in {records:#?}");
     }
-    // The latest is the round that waits for the member that was stopped.
+    // The latest opened round is the one that waits for the stopped member.
     let slow = records.iter().find(|record| record["what"] == "slow").expect("checked above");
     assert_eq!(slow["member"], awaited[0]["member"]);
     let opened = records.iter().rev().find(|record| record["what"] == "round_opened").expect("checked above");
     assert_eq!(opened["round"], head["status"]["round"]);
     assert!(records.is_sorted_by_key(|record| record["at_ms"].as_f64().expect("a time")));
-    // On request everything is told once more, also through the control socket.
+    // A request dumps all records again, through the control socket as well.
     group.signal(1, Signal::CONT);
     daemon.wait_for_results();
     daemon.process.signal(Signal::USR1);
@@ -85,7 +85,7 @@ fn a_daemon_without_a_file_survives_the_signal() {
     let _together = together();
     let mut daemon = Daemon::on_loopback(&[]);
     daemon.process.signal(Signal::USR1);
-    daemon.process.wait_for("there was no job yet", SOON);
+    daemon.process.wait_for("no job has been created yet", SOON);
     let group = Group::here(2, daemon.address(), "--rounds 20");
     group.results(SOON);
     daemon.process.signal(Signal::USR1);
@@ -114,7 +114,7 @@ fn tshark_reads_what_was_captured_on_the_ports_of_a_daemon() {
     capture.wait_for("capturing on s1, s2", SOON);
     let results = Group::in_star(&star, daemon.address(), "--rounds 20").results(SOON);
     assert_eq!(results.len(), 2);
-    // Not ours: another ToS.
+    // These packets have a ToS that is not that of the protocol.
     star.workers[0].run(["ping", "-q", "-c", "3", "-i", "0.01", "10.9.0.254"]);
     let finished = capture.stop(Signal::INT, SOON);
     assert!(finished.status.success() && finished.stderr.contains(" 0 lost"), "{}", finished.stderr);
@@ -162,7 +162,7 @@ fn a_capture_ends_after_so_many_packets() {
     daemon.stop();
 }
 
-/// The words of a terminal's output, without what moves the cursor and changes colours.
+/// Returns the words of a terminal's output, without the codes that move the cursor or change colours.
 fn words(screens: &str) -> String {
     let mut parts = screens.split('\u{1b}');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -187,7 +187,7 @@ fn top_follows_a_job_in_a_terminal() {
         binaries::iswitchctl().display(),
         daemon.control_socket().display()
     );
-    // The pseudo-terminal is made by script; q comes after a few screens.
+    // `script` creates the pseudo-terminal; q is typed after a few screens.
     let mut shell = command("sh");
     shell.args([
         "-c",
@@ -200,13 +200,13 @@ fn top_follows_a_job_in_a_terminal() {
     for text in ["iswitchd up", "members of job 0, by lag", "rounds/s", "127.0.0.1:", "q quit"] {
         assert!(words.contains(text), "{text:?} is not in {words}");
     }
-    // Without a terminal, or without a daemon, it says so.
+    // Without a terminal or a daemon, `top` reports that.
     let without = |socket: &Path| {
         let output = command(binaries::iswitchctl()).args(["top", "--socket"]).arg(socket).output().unwrap();
         assert!(!output.status.success());
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(without(Path::new("/nonexistent")).contains("cannot ask the daemon at /nonexistent"));
+    assert!(without(Path::new("/nonexistent")).contains("cannot query the daemon at /nonexistent"));
     drop(group);
     daemon.stop();
 }

@@ -1,5 +1,5 @@
-//! Parents that pause, die for good, or are each other's: members are told, no rack sums for itself alone, and all go
-//! on by themselves as soon as there is a parent. Needs root.
+//! Parents that pause, die for good, or are parents of each other: members are notified, no rack delivers a sum of its
+//! own alone, and all continue automatically once there is a parent. Needs root.
 
 use std::net::Ipv4Addr;
 use std::thread::sleep;
@@ -13,21 +13,21 @@ use iswitch_harness::tree::{ROOT_ADDRESS, Tree, TreeJob, UPLINK_INTERFACE};
 use iswitch_protocol::limits::DEFAULT_PORT;
 use serde_json::Value;
 
-/// Workers of each rack.
+/// Number of workers of each rack.
 const RACKS: [usize; 2] = [4, 5];
 const WORKERS: u64 = 9;
 const LEASE_MS: u64 = 1000;
 const LEASE: [&str; 2] = ["--lease-ms", "1000"];
-/// Time in which what was under way when a process was stopped has arrived.
+/// Time after which all packets of a stopped process have arrived.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// Every round was summed by all nine.
+/// Asserts that every round was summed by all nine workers.
 fn assert_complete(results: &[Value]) {
     assert_eq!((total(results, "partial_rounds"), total(results, "missed_rounds")), (0, 0));
 }
 
-/// What the racks say while their parent does not answer.
-fn assert_told(job: &TreeJob) {
+/// Asserts that the racks report that their parent does not answer.
+fn assert_notified(job: &TreeJob) {
     for rack in &job.racks {
         let text = rack.status_text();
         let line = format!("job 0: the parent {ROOT_ADDRESS}:{DEFAULT_PORT} has not answered for ");
@@ -35,53 +35,59 @@ fn assert_told(job: &TreeJob) {
     }
 }
 
-/// Pauses the root, and returns how long the racks took to notice, if they were to, and to have sums again.
-fn pause_root(job: &mut TreeJob, pause: Duration, is_told: bool) -> (Duration, Duration) {
+/// Pauses the root. Returns how long the racks took to notice, if they should notice, and to receive sums again.
+fn pause_root(job: &mut TreeJob, pause: Duration, is_reported: bool) -> (Duration, Duration) {
     let results = |job: &TreeJob| -> Vec<u64> { job.racks.iter().map(Daemon::results).collect() };
     job.root.process.signal(Signal::STOP);
     let begin = Instant::now();
     sleep(SETTLED);
     let before = results(job);
-    if is_told {
+    if is_reported {
         job.racks.iter().for_each(|rack| rack.wait_for_parent(true));
-        assert_told(job);
+        assert_notified(job);
     }
-    let told = begin.elapsed();
-    sleep(pause.saturating_sub(told));
-    assert_eq!(results(job), before, "no rack invents a sum");
+    let reported = begin.elapsed();
+    sleep(pause.saturating_sub(reported));
+    assert_eq!(results(job), before, "no rack may deliver a sum of its own");
     job.root.process.signal(Signal::CONT);
     let begin = Instant::now();
     job.wait_for_results();
     let recovery = begin.elapsed();
     job.racks.iter().for_each(|rack| rack.wait_for_parent(false));
-    (told, recovery)
+    (reported, recovery)
 }
 
 #[test]
-fn a_pause_of_the_root_is_told_and_costs_time_only() {
-    if !networks_and("a_pause_of_the_root_is_told_and_costs_time_only", &[]) {
+fn a_pause_of_the_root_is_reported_and_costs_time_only() {
+    if !networks_and("a_pause_of_the_root_is_reported_and_costs_time_only", &[]) {
         return;
     }
     let _together = together();
     let tree = Tree::new(&RACKS);
-    // Shorter than the three heartbeats after which a parent is lost, longer, and longer than a lease.
-    for (pause_ms, is_told) in [(LEASE_MS / 4, false), (LEASE_MS * 3 / 4, true), (LEASE_MS * 2, true)] {
+    // The pauses are shorter than the three heartbeats after which a parent is lost, longer than them, and longer than
+    // a lease.
+    for (pause_ms, is_reported) in [(LEASE_MS / 4, false), (LEASE_MS * 3 / 4, true), (LEASE_MS * 2, true)] {
         for kind in PortKind::ALL {
             let mut job = TreeJob::start(&tree, kind, &LEASE, "--rounds 1000000 --patience-ms 100");
             job.wait_for_results();
-            let (told, recovery) = pause_root(&mut job, Duration::from_millis(pause_ms), is_told);
+            let (reported, recovery) = pause_root(&mut job, Duration::from_millis(pause_ms), is_reported);
             assert_eq!(job.root.traffic("expelled"), 0);
             let results = job.finish();
             assert_complete(&results);
             assert_eq!(total(&results, "rejoins"), 0);
-            let are_told = |result: &Value| result["orphaned_stalls"].as_u64() > Some(0);
-            // In the shorter pause there are perhaps 200 ms left for it, and a worker may be late for its turn.
-            let all_are_told = pause_ms < LEASE_MS || results.iter().all(are_told);
-            assert!(all_are_told, "each worker is told: {results:?}");
-            assert!(!is_told || results.iter().any(are_told), "the workers are told: {results:?}");
-            let told = if is_told { format!("told after {told:.0?}, ") } else { String::new() };
+            let are_notified = |result: &Value| result["orphaned_stalls"].as_u64() > Some(0);
+            // In the shorter pause, perhaps 200 ms remain for the notification, and a worker may be scheduled too late
+            // for it.
+            let all_are_notified = pause_ms < LEASE_MS || results.iter().all(are_notified);
+            assert!(all_are_notified, "each worker must be notified: {results:?}");
+            assert!(
+                !is_reported || results.iter().any(are_notified),
+                "the workers must be notified: {results:?}"
+            );
+            let reported =
+                if is_reported { format!("reported after {reported:.0?}, ") } else { String::new() };
             report(&format!(
-                "root paused for {pause_ms} ms, lease {LEASE_MS} ms, {kind:?}: {told}sums again {recovery:.0?} \
+                "root paused for {pause_ms} ms, lease {LEASE_MS} ms, {kind:?}: {reported}sums again {recovery:.0?} \
                  after the pause; {}",
                 costs(&results)
             ));
@@ -89,7 +95,7 @@ fn a_pause_of_the_root_is_told_and_costs_time_only() {
     }
 }
 
-/// Two switches of which either can be the parent of all racks.
+/// Two switches, either of which can be the parent of all racks.
 struct Parents<'a> {
     tree: &'a Tree,
     first: (Namespace, Ipv4Addr),
@@ -102,9 +108,9 @@ impl<'a> Parents<'a> {
         Self { tree, first, second }
     }
 
-    /// Starts a job below the first, and waits until it sums.
+    /// Starts a job below the first, and waits until it aggregates.
     fn start_job(&self, kind: PortKind) -> TreeJob {
-        // The order on the command line is of no interest: the lower address comes first.
+        // The order on the command line does not matter: the lower address comes first.
         let parents = [self.second.1, self.first.1];
         let start_rack = |rack| self.tree.start_rack_below(&parents, rack, kind, &LEASE);
         let racks = (0..RACKS.len()).map(start_rack).collect();
@@ -119,7 +125,7 @@ fn start_parent((namespace, address): &(Namespace, Ipv4Addr), kind: PortKind) ->
     Daemon::serving(namespace, *address, kind, &[UPLINK_INTERFACE.to_owned()], &LEASE)
 }
 
-/// Waits until there are sums by way of the next parent, and returns how long that took.
+/// Waits until sums arrive through the next parent, and returns how long that took.
 fn wait_for_next_parent(job: &TreeJob, next: &Daemon) -> Duration {
     let begin = Instant::now();
     next.wait_for_more("contributions", 0);
@@ -148,7 +154,7 @@ fn when_the_root_is_dead_for_good_the_racks_go_to_the_next_parent() {
     for kind in PortKind::ALL {
         let next = start_parent(&parents.second, kind);
         let mut job = parents.start_job(kind);
-        assert_eq!(next.traffic("contributions"), 0, "the first parent answers");
+        assert_eq!(next.traffic("contributions"), 0, "the first parent must serve the job");
         job.root.process.kill(SOON);
         let recovery = wait_for_next_parent(&job, &next);
         job.workers.end();
@@ -175,7 +181,7 @@ fn a_root_that_wakes_up_after_the_racks_have_left_it_does_no_harm() {
         job.root.process.signal(Signal::STOP);
         let recovery = wait_for_next_parent(&job, &next);
         job.root.process.signal(Signal::CONT);
-        // It expels the racks, of which it hears no more.
+        // The root expels the racks, because it no longer receives their heartbeats.
         job.root.wait_for_more("expelled", RACKS.len() as u64 - 1);
         report_next_parent("paused for longer", kind, recovery, &job.finish());
     }
@@ -197,7 +203,7 @@ fn switches_in_a_circle_refuse_each_other_by_name() {
     let mut racks = [start(0), start(1)];
     let workers = Group::of(tree.workers(), racks[0].address(), "--rounds 20");
     for rack in &mut racks {
-        // One refuses the other's Join, which says so too.
+        // One rack refuses the other's Join, and the other logs the refusal.
         rack.process.wait_for("levels of switches (expected 8)", SOON);
     }
     let refused = racks.iter().filter(|rack| rack.status_text().contains("refuses this switch: levels of"));
@@ -208,7 +214,7 @@ fn switches_in_a_circle_refuse_each_other_by_name() {
         assert!(text.contains(" 0% packet loss"), "{text}");
     }
     assert_eq!(racks.each_ref().map(Daemon::results), [0, 0]);
-    // As soon as one of them is the root, the workers that have waited go on.
+    // Once one of them is the root, the waiting workers continue.
     racks.into_iter().for_each(|rack| drop(rack.stop()));
     let arguments = ["--udp", &services[1], LEASE[0], LEASE[1]];
     let _root = Daemon::in_star(&tree.racks[1], PortKind::Raw, &arguments);

@@ -1,5 +1,5 @@
-//! The peer benchmark: every contender gives right sums in the namespaces that it is measured in. Needs root and
-//! Open MPI.
+//! The peer benchmark: every contender delivers exact sums in the namespaces of the measurement. Needs root and Open
+//! MPI.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use iswitch_testbench::peers::{Axis, Contender, Links, Load, Network, Series, To
 
 const LOAD: Load = Load { floats: 1_003, rounds: 20, warm_up: 2, compute: Duration::ZERO };
 
-/// Without Gloo, whose PyTorch is larger than everything else together.
+/// Returns the tools without Gloo, because PyTorch is larger than everything else together.
 fn tools() -> Tools {
     Tools::find(Path::new("/nonexistent"))
 }
@@ -60,7 +60,7 @@ fn every_contender_sums_over_racks() {
     let _alone = alone();
     let tools = tools();
     let rate = Some("10gbit".parse().unwrap());
-    // One algorithm of Open MPI's takes the same ways as the next.
+    // One algorithm of Open MPI covers the same code as the others.
     let contenders: Vec<_> =
         Contender::all(&tools).into_iter().filter(|it| !matches!(it, Contender::Mpi(Some(_)))).collect();
     let tables = [4, 6].map(|workers| {
@@ -90,7 +90,8 @@ fn delayed_links_delay_each_contender() {
     let contenders =
         [Contender::Switch(PortKind::Raw), Contender::Ring(iswitch::aggregate::Style::Pipelined)];
     let table = measure(&network, &tools(), &contenders, LOAD, 1, &Progress::silent());
-    // To the switch and back; in the ring of two twice to the other worker, over two cables.
+    // A sum takes the delay to the switch and back; in the ring of two, twice the delay to the other worker, over two
+    // cables.
     for (Row { runs, .. }, links) in table.standings.rows.iter().zip([2, 4]) {
         assert!(runs[0].us_p50 >= f64::from(links) * delay.as_secs_f64() * 1e6, "{:?}", runs[0]);
     }

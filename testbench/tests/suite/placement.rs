@@ -78,8 +78,9 @@ fn check_row(row: &Row, result: &Value) {
     assert!((all / of_makespan - 1.0).abs() < 1e-9, "{all}, {of_makespan}: {row:?}");
 }
 
-/// Two GPUs, a job of 100 s on both; GPU 1 fails at 40 s for 20 s. It starts again at 60 s, needs 10 s to restart, and
-/// is complete at 170 s, or after a checkpoint at 30 s, which takes 2 s, at 60 + 10 + 70 + 2 * 2 = 144 s.
+/// Two GPUs, and a job of 100 s on both. GPU 1 fails at 40 s for 20 s. The job starts again at 60 s, needs 10 s to
+/// restart, and is complete at 170 s. With a checkpoint at 30 s, which takes 2 s, it is complete at 60 + 10 + 70 + 2 *
+/// 2 = 144 s.
 #[test]
 fn a_known_failure_costs_what_it_must() {
     let files = Files::new();
@@ -99,14 +100,14 @@ fn a_known_failure_costs_what_it_must() {
         assert!(near(hours(name), seconds), "{name}: {result}");
     }
     assert_eq!(makespan(&evaluate(&["--checkpoint", "30", "--checkpoint-cost", "2"])), 144.0);
-    // Twice as often: at 20 s.
+    // With twice the failure rate, the failure is at 20 s.
     assert_eq!(makespan(&evaluate(&["--rate-factor", "2"])), 150.0);
 }
 
 #[test]
 fn jobs_that_wait_start_as_the_rule_of_the_queue_says() {
     let files = Files::new();
-    // The second needs both GPUs; the third and the fourth would fit beside the first, and only the third is over
+    // The second job needs both GPUs. The third and the fourth would fit beside the first, and only the third ends
     // before it.
     let lines = "0,1,100\n1,2,50\n2,1,90\n3,1,500\n";
     let jobs = files.write("jobs", &format!("arrival_s,gpus,duration_s\n{lines}"));
@@ -125,7 +126,7 @@ fn jobs_that_wait_start_as_the_rule_of_the_queue_says() {
 }
 
 #[test]
-fn every_format_of_jobs_is_told_by_its_first_line() {
+fn every_format_of_jobs_is_recognised_by_its_first_line() {
     let files = Files::new();
     let throughputs = r#"{"v100": {"('A', 1)": {"null": 10.0}}}"#;
     let throughputs = files.write("throughputs.json", throughputs);
@@ -174,8 +175,10 @@ fn gpus_are_drawn_with_their_failures() {
     run(PLACE.command(&given).args(["--gantt-gpus", "2", "--gantt"]).arg(&svg));
     let drawn = text(&svg);
     assert!(drawn.contains("first-fit; the first 2 of 3 GPUs"), "{drawn}");
-    assert!(["GPU 0", "GPU 1", "job 0", "GPU failed"].iter().all(|name| drawn.contains(&format!("\n{name}\n"))));
-    // One mark and one in the legend: GPU 2 is not shown.
+    assert!(
+        ["GPU 0", "GPU 1", "job 0", "GPU failed"].iter().all(|name| drawn.contains(&format!("\n{name}\n")))
+    );
+    // There is one mark and one in the legend, because GPU 2 is not shown.
     assert_eq!(drawn.matches("stroke-width=\"2\"").count(), 2, "{drawn}");
     assert!(!drawn.contains("\nGPU 2\n"), "{drawn}");
     let output = PLACE.command(&given).args(["--gantt"]).arg(&svg).arg("--json").output().unwrap();
@@ -183,10 +186,7 @@ fn gpus_are_drawn_with_their_failures() {
     let mut hindsight = given;
     hindsight[1] = "hindsight:2";
     let output = PLACE.command(&hindsight).arg("--gantt").arg(&svg).output().unwrap();
-    assert!(
-        String::from_utf8_lossy(&output.stderr).contains("no picture of GPUs: hindsight:2"),
-        "{output:?}"
-    );
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no Gantt chart: hindsight:2"), "{output:?}");
 }
 
 #[test]
@@ -229,20 +229,20 @@ fn bad_input_is_named() {
     let gavel = files.write("gavel", "A\trun\t-s\t1\t1000\t0.0\t1\n");
     PLACE.check_refusals([
         (vec!["evaluate", "best"], "policy is best, expected random, best-of:N"),
-        (vec!["evaluate", "random", "--jobs", &wide], "GPUs of a job is 65, expected 1 to 64, as many"),
+        (vec!["evaluate", "random", "--jobs", &wide], "GPUs of a job is 65, expected 1 to 64, the number"),
         (vec!["evaluate", "random", "--jobs", &short], "short, line 3: duration of a job is -3, expected"),
         (vec!["evaluate", "random", "--jobs", &odd], "odd, line 1: columns are \"when,who\", expected"),
         (vec!["evaluate", "random", "--jobs", "/nowhere"], "/nowhere: No such file"),
         (vec!["evaluate", "random", "--jobs", &gavel], "a trace of Gavel needs --throughputs"),
-        (vec!["evaluate", "random", "--jobs", &fine, "--interarrival", "5"], "give --batch N"),
-        (vec!["evaluate", "random", "--longest", "1"], "there are no jobs, expected at least 1 within"),
+        (vec!["evaluate", "random", "--jobs", &fine, "--interarrival", "5"], "add --batch N"),
+        (vec!["evaluate", "random", "--longest", "1"], "no jobs are left, expected at least 1 within"),
         (
             vec!["evaluate", "random", "--failures", &unknown],
             "unknown, line 2: id of a GPU is 64, expected 0 to 63",
         ),
         (
             vec!["evaluate", "random", "--failures", &overlap],
-            "overlap, line 3: outage of GPU 3 overlaps that of line 2",
+            "overlap, line 3: outage of GPU 3 overlaps the outage in line 2",
         ),
         (
             vec!["evaluate", "random", "--failures", &empty, "--checkpoint", "young-daly"],
@@ -259,9 +259,12 @@ fn bad_input_is_named() {
         (vec!["compare", "random", "random"], "two policies are called random"),
         (vec!["compare", "random", "--baseline", "las"], "baseline is las, expected one of"),
         (vec!["compare", "random", "--rate-factors", "1,0"], "failure factor is 0, expected a number"),
-        (vec!["compare", "random", "--rate-factors", "2,2"], "--rate-factors: 2 is there twice"),
-        (vec!["compare", "random", "--plots", "/nowhere"], "give two or more of one"),
-        (vec!["serve", "las", "--socket", "/nowhere/s"], "policy is las, which decides about more than one"),
+        (vec!["compare", "random", "--rate-factors", "2,2"], "--rate-factors: 2 appears twice"),
+        (vec!["compare", "random", "--plots", "/nowhere"], "needs two or more --rate-factors"),
+        (
+            vec!["serve", "las", "--socket", "/nowhere/s"],
+            "policy is las, which decides more than the GPUs of one",
+        ),
         (vec!["serve", "match", "--socket", "/nowhere/s"], "--socket /nowhere/s"),
     ]);
 }

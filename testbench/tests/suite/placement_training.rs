@@ -1,4 +1,4 @@
-//! `iswitch place train` on the command line, and what uses its run directories.
+//! `iswitch place train` on the command line, and the commands that use its run directories.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use iswitch_harness::scratch;
 
 use super::studies::{Agent, Files, PLACE, text};
 
-/// A cluster and a training of the least size that says anything.
+/// Smallest cluster and training with a meaningful result.
 const CLUSTER: [&str; 6] = ["--gpus", "8", "--gpus-per-node", "4", "--batch", "12"];
 const SETTINGS: [&str; 4] = ["environments=4", "courses=2", "test_draws=4", "test_interval=1"];
 
@@ -39,20 +39,20 @@ fn a_training_that_is_stopped_goes_on_where_it_was() {
 fn a_trained_policy_is_one_among_others() {
     let directory = scratch::directory();
     let out = directory.path().join("mine");
-    // A rate at which nothing is learnt: it is the rule that it begins with.
+    // With this learning rate nothing is learnt, so the policy remains the rule that it begins with.
     let own = ["--iterations", "1", "--set", "learning_rate=1e-12"];
     PLACE.train(&out, &[&small()[..], &own].concat());
     let policy = out.to_str().unwrap();
     let results = PLACE.json(&["compare", "longest-reliable", "saving", policy, "--rate-factor", "1000"]);
     let makespan = |at: usize| results["results"][at]["makespan"]["mean"].as_f64().unwrap();
     assert_eq!(results["results"][2]["policy"], "mine");
-    // On another cluster than it was trained on.
+    // The policy is evaluated on a cluster other than that of its training.
     assert!((makespan(1) / makespan(2) - 1.0).abs() < 0.05, "{results}");
     assert!(makespan(0) > 2.0 * makespan(1), "{results}");
     assert_eq!(served_choice(policy), [2, 3]);
 }
 
-/// Which GPUs a served policy gives a job of two, where the first two fail often.
+/// Returns the GPUs that a served policy assigns to a job of two, if the first two GPUs fail often.
 fn served_choice(policy: &str) -> Vec<u64> {
     let mut agent = Agent::serve(PLACE, &[policy, "--gpus", "4", "--gpus-per-node", "4"]);
     let gpu = |rate: f64| format!(r#"{{"state": "free", "rate": {rate}}}"#);
@@ -83,13 +83,13 @@ fn bad_input_is_named() {
         (vec!["train", "--set", "courses=0"], "courses is 0, expected 1 to 4096"),
         (vec!["train", "--set", "course=4"], "--set course: no such hyper-parameter"),
         (vec!["train", "--workers", "3", "--set", "environments=4"], "expected a multiple of the 3 workers"),
-        (vec!["train", "--checkpoint", "young-daly"], "expected none or a number of seconds for a training"),
+        (vec!["train", "--checkpoint", "young-daly"], "expected none or a number of seconds for training"),
         (vec!["train", "--resume", "--out", "/nowhere"], "nothing to resume"),
         (vec!["train", "--resume", "--gpus", "9", "--out", &trained], "other jobs, GPUs or rules"),
         (vec!["train", "--resume", "--gpus", "9", "--out", &patent], "GPUs of the cluster is 9, expected 8"),
         (vec!["train", "--out", &trained], "already holds a run"),
         (vec!["evaluate", &patent, "--gpus", "9"], "GPUs of the cluster is 9, expected 8"),
         (vec!["serve", &patent, "--gpus", "9", "--socket", &socket], "GPUs of the cluster is 9, expected 8"),
-        (vec!["evaluate", &empty], "which holds no model.safetensors"),
+        (vec!["evaluate", &empty], "a directory without model.safetensors"),
     ]);
 }

@@ -1,5 +1,5 @@
-//! The daemon on the ports of a bridge, between workers in network namespaces: real frames, ordinary traffic
-//! beside them, and faults. Needs root.
+//! The daemon on the ports of a bridge, between workers in network namespaces: real frames, ordinary traffic in
+//! addition, and faults. Needs root.
 
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ fn loss_costs_packets_and_no_sum() {
         return;
     }
     let _together = together();
-    // Super-frames are lost as a whole, plain frames each on its own.
+    // Super-frames are lost as a whole, plain frames independently.
     for (arguments, rounds) in [("", 10), ("--no-offload", 5)] {
         let star = Star::new(StarOptions::default());
         let options: Vec<_> = arguments.split_whitespace().collect();
@@ -92,7 +92,7 @@ fn duplicates_and_corruption_change_no_sum() {
     let bad_checksums = daemon.drops("bad_checksum");
     let repeated = daemon.drops("duplicate") + daemon.drops("late") + daemon.drops("stale_round");
     assert!(duplicated > 0 && repeated > 0, "{duplicated} packets duplicated, {repeated} dropped");
-    // A packet that was duplicated after it was changed counts once more.
+    // A packet that was duplicated after its corruption is counted twice.
     assert!(corrupted > 0 && bad_checksums >= corrupted, "{corrupted} changed, {bad_checksums} dropped");
     daemon.stop();
 }
@@ -140,7 +140,7 @@ fn an_idle_daemon_leaves_tcp_alone() {
                 daemon.stop();
                 megabits
             };
-            // Each has the first turn as often as the other, because machines warm up and slow down.
+            // Each goes first equally often, because machines warm up and slow down.
             if turn % 2 == 0 {
                 let with = with_daemon();
                 with / tcp_megabits(&star, 1)
@@ -160,7 +160,7 @@ fn an_idle_daemon_leaves_tcp_alone() {
     ));
 }
 
-/// TCP throughput from the second worker to the first.
+/// Returns the TCP throughput from the second worker to the first.
 fn tcp_megabits(star: &Star, seconds: u32) -> f64 {
     let mut server = star.workers[0].spawn(["iperf3", "--server", "--one-off", "--forceflush"]);
     server.wait_for("Server listening", SOON);
@@ -170,7 +170,7 @@ fn tcp_megabits(star: &Star, seconds: u32) -> f64 {
     server.wait_success(SOON);
     let result: serde_json::Value = serde_json::from_str(&text).expect("iperf3 prints JSON");
     let bits = result["end"]["sum_received"]["bits_per_second"].as_f64().expect("a throughput");
-    assert!(bits > 0.0, "nothing came through: {text}");
+    assert!(bits > 0.0, "the throughput must be above 0: {text}");
     bits / 1e6
 }
 
@@ -231,20 +231,20 @@ fn tagged_packets_stay_between_worker_and_switch() {
 fn start_capture(namespace: &Namespace, interface: &str, file: &std::path::Path) -> Process {
     let path = file.to_str().expect("a path in UTF-8");
     let mut capture = namespace.spawn(["tshark", "-q", "-s", "96", "-i", interface, "-w", path]);
-    // The file's header is written once the interface is open.
+    // tshark writes the file's header once the interface is open.
     let begin = Instant::now();
     while std::fs::metadata(file).map_or(0, |metadata| metadata.len()) == 0 {
-        assert!(capture.is_running() && begin.elapsed() < SOON, "tshark does not capture");
+        assert!(capture.is_running() && begin.elapsed() < SOON, "tshark must start to capture");
         std::thread::sleep(Duration::from_millis(5));
     }
     capture
 }
 
-/// Payload of the last packet of each capture, in the form that ping wants, and as it is in the packet.
+/// Payload of the last packet of each capture, in the form that ping expects, and as it appears in the packet.
 const LAST_PACKET_DIGITS: &str = "e51a579ac4e70df3";
 const LAST_PACKET: [u8; 8] = 0xe51a_579a_c4e7_0df3_u64.to_be_bytes();
 
-/// Stops once the last packet is in the file: what the kernel still holds back by then is lost.
+/// Stops a capture once the last packet is in the file, because packets that the kernel still buffers would be lost.
 fn stop_capture(capture: Process, file: &std::path::Path) {
     let is_complete = |bytes: Vec<u8>| bytes.windows(LAST_PACKET.len()).any(|window| window == LAST_PACKET);
     wait::until("the last packet of the capture", SOON, || std::fs::read(file).is_ok_and(is_complete));
@@ -273,7 +273,7 @@ fn parse_captured(line: &str) -> Option<Captured> {
     })
 }
 
-/// Both classes both ways, whole, and none of another worker.
+/// Asserts that a capture has packets of both classes in both directions, complete, and none of another worker.
 fn check_capture(worker: usize, packets: &[Captured]) {
     let (own, switch) = (Star::worker_address(worker).to_string(), SWITCH_ADDRESS.to_string());
     for tos in TAGS {
@@ -301,17 +301,17 @@ fn a_new_daemon_cleans_up_after_one_that_was_killed() {
     let _together = together();
     let star = Star::new(StarOptions::default());
     let aggregate = |daemon: &Daemon| Group::in_star(&star, daemon.address(), "--rounds 20").results(SOON);
-    // One without a monitor, which would clean up at once.
+    // A daemon without a monitor, which would remove the rules at once.
     let daemon = Daemon::on_ports(&star, &["--no-sandbox"]);
     aggregate(&daemon);
     daemon.process.stop(Signal::KILL, SOON);
-    assert_eq!(star.tables(), 4, "the rules of a killed daemon stay");
+    assert_eq!(star.tables(), 4, "the rules of a killed daemon must remain");
 
     let mut daemon = Daemon::on_ports(&star, &[]);
     assert_eq!(star.tables(), 4);
-    daemon.wait_for_log("removed the ingress rule of a daemon that has died");
+    daemon.wait_for_log("removed the ingress rule of a daemon that is no longer running");
     aggregate(&daemon);
-    // One that is alive keeps its ports.
+    // A running daemon keeps its ports.
     let port = Star::port(0);
     let mut second = star.switch.command(iswitch_harness::binaries::iswitchd());
     let second = Process::spawn("second iswitchd", second.args(["--port", &port])).wait(SOON);
@@ -319,12 +319,12 @@ fn a_new_daemon_cleans_up_after_one_that_was_killed() {
     assert!(daemon.process.is_running());
     aggregate(&daemon);
     daemon.stop();
-    assert_eq!(star.tables(), 0, "rules are left behind");
+    assert_eq!(star.tables(), 0, "no rule may remain");
     // The first line is the heading.
     let sockets = star.switch.run(["cat", "/proc/net/packet"]);
-    assert_eq!(sockets.lines().count(), 1, "packet sockets are left behind:\n{sockets}");
+    assert_eq!(sockets.lines().count(), 1, "no packet socket may remain:\n{sockets}");
     let sockets = star.switch.run(["cat", "/proc/net/unix"]);
-    assert!(!sockets.contains("iswitchd"), "claims are left behind:\n{sockets}");
+    assert!(!sockets.contains("iswitchd"), "no claim may remain:\n{sockets}");
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn jumbo_frames_carry_more_and_too_long_ones_are_refused_by_name() {
         assert!(!finished.status.success());
         assert!(finished.stderr.contains("segment_floats is 367, choose fewer"), "{finished:?}");
     }
-    // A path that is narrower than the worker's own interface swallows what is too long.
+    // If the path has a smaller MTU than the worker's interface, longer packets are dropped silently.
     star.workers.iter().for_each(|worker| worker.ip(&format!("link set {WORKER_INTERFACE} mtu 9000\n")));
     for finished in Group::in_star(&star, daemon.address(), "--segment-floats 2241").finish(SOON) {
         assert!(!finished.status.success());

@@ -15,14 +15,14 @@ use iswitch_testbench::replay::throughput::{self, Pair};
 use iswitch_testbench::replay::{Contender, Load, Reverb, Site, measure};
 use serde_json::{Value, json};
 
-/// A server, our client, and Reverb's own.
+/// Server, the client of this project, and Reverb's own client.
 struct Servers {
     _server: Process,
     client: ReplayClient,
     other: Other,
 }
 
-/// Reverb's own client.
+/// Process of Reverb's own client.
 struct Other {
     child: Child,
     input: ChildStdin,
@@ -61,7 +61,7 @@ impl Other {
 
 impl Drop for Other {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -100,7 +100,7 @@ fn a_reverb_server_takes_our_items_and_gives_them_back() {
         }
     }
 
-    // Only one of them is ever drawn, and it is gone when it is deleted.
+    // With these priorities, only one item is ever sampled, and none after it is deleted.
     let updates: Vec<_> = keys.iter().map(|key| (*key, if *key == keys[4] { 2.5 } else { 0.0 })).collect();
     assert_eq!(servers.client.update_priorities("t", &updates).unwrap(), 13);
     for drawn in servers.client.sample("t", 20).unwrap() {
@@ -127,7 +127,7 @@ fn items_of_our_client_and_of_reverbs_own_are_the_same() {
         assert_eq!(*drawn, json!({ "len": 70_000, "sum": 210_000, "priority": 1.5 }));
     }
     servers.client.update_priorities("t", &drawn_keys(&servers.client)).unwrap();
-    // From here on only theirs is drawn.
+    // From here on, only the item of Reverb's client is sampled.
     servers.other.tell(&json!(["insert", 100_000, 9, 0.5]));
     for drawn in servers.client.sample("t", 5).unwrap() {
         assert!(drawn.payload.len() == 100_000 && drawn.payload.iter().all(|byte| *byte == 9));
@@ -139,7 +139,7 @@ fn items_of_our_client_and_of_reverbs_own_are_the_same() {
     assert_eq!(drawn[0].payload[..], [0, 255, 1, 254, 2, 253, 3, 252]);
 }
 
-/// Of the items that can be drawn now, with priorities by which they no longer can.
+/// Samples items, and returns their keys with priorities that exclude the items from further sampling.
 fn drawn_keys(client: &ReplayClient) -> Vec<(ItemKey, f64)> {
     client.sample("t", 20).unwrap().into_iter().map(|drawn| (drawn.key, 0.0)).collect()
 }
@@ -163,7 +163,7 @@ fn what_a_reverb_server_refuses_is_named() {
         let refused = text(writer.insert(item(9, 1, priority)).unwrap_err());
         assert!(refused.contains("items[0].priority") && refused.contains("finite"), "{refused}");
     }
-    // It goes on after all that, and keeps no more than it may.
+    // The server continues after all these errors, and does not exceed its capacity.
     for _ in 0..10 {
         writer.insert(item(9, 1, 1.0)).unwrap();
     }

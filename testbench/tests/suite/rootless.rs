@@ -1,4 +1,4 @@
-//! The tests with real frames, run by an ordinary user: each in a user namespace, of which nothing is left.
+//! Tests with real frames, run by an ordinary user: each in a user namespace, of which nothing remains afterwards.
 
 use std::fs;
 use std::path::Path;
@@ -15,18 +15,18 @@ use iswitch_harness::requirements::{alone, nobody_and};
 const REASON: &str = "ordinary users run every test with real frames this way";
 const PROGRAMS: [&str; 3] = ["iswitchd", "iswitchctl", "all_reduce"];
 
-/// This test program and those that its tests run, where the user `nobody` may run them too.
+/// This test program and the programs that its tests run, in a directory where the user `nobody` may run them.
 struct Tests(Copies);
 
 impl Tests {
     fn copy() -> Self {
-        // Not by its path: a test that builds the workspace may have replaced the file.
+        // The path is not used, because a test that builds the workspace may have replaced the file.
         let own = Path::new("/proc/self/exe");
         let [daemon, control, workers] = PROGRAMS.map(|name| (name, binaries::path(name)));
         Self(Copies::of(&[daemon, control, workers, ("suite", own)]))
     }
 
-    /// Runs one as an ordinary user.
+    /// Returns a command that runs a test as an ordinary user.
     fn run(&self, test: &str) -> Command {
         let (variable, value) = self.0.variable(&PROGRAMS);
         let mut tests = command_of_nobody(self.0.path("suite"));
@@ -35,7 +35,7 @@ impl Tests {
         tests
     }
 
-    /// How many processes run a program of these.
+    /// Returns the number of processes that run one of these programs.
     fn running(&self) -> usize {
         let needle = self.0.directory().display().to_string();
         let processes = fs::read_dir("/proc").expect("/proc").flatten();
@@ -67,7 +67,7 @@ fn nothing_is_left_of_tests_that_were_killed() {
     let mut tests =
         Process::spawn("tests of nobody", &mut copied.run("faults::a_pause_of_the_switch_expels_nobody"));
     let begin = Instant::now();
-    // The test outside and inside, the daemon and its workers.
+    // The processes are the test outside and inside, the daemon and its workers.
     while copied.running() < 6 {
         assert!(tests.is_running() && begin.elapsed() < 2 * SOON, "{}{}", tests.stdout(), tests.stderr());
         sleep(Duration::from_millis(1));

@@ -66,7 +66,7 @@ fn bad_input_is_named() {
         (vec!["evaluate", "jsq", "--rates", &heavy], "load is 2, expected a number above 0 and below 1"),
         (vec!["evaluate", "best"], "policy is best, expected rand, jsq, po2"),
         (vec!["evaluate", "jsq", "--fill", "all"], "fill is all, expected random or rule"),
-        (vec!["evaluate", "jsq", "--trace", "t"], "--trace is of one run: give --draws 1"),
+        (vec!["evaluate", "jsq", "--trace", "t"], "--trace requires a single run: add --draws 1"),
         (vec!["compare", "jsq", "jsq"], "two policies are called jsq"),
         (
             vec!["train", "--learner", "mc", "--value", "linear"],
@@ -76,7 +76,7 @@ fn bad_input_is_named() {
         (vec!["train", "--set", "widow=3"], "--set widow: no such hyper-parameter"),
         (vec!["train", "--workers", "3", "--set", "environments=4"], "expected a multiple of the 3 workers"),
         (vec!["train", "--resume", "--out", "/nowhere"], "nothing to resume"),
-        (vec!["serve", "mlpi", "--socket", "/nowhere/s"], "give a directory of `iswitch route train`"),
+        (vec!["serve", "mlpi", "--socket", "/nowhere/s"], "give the run directory of `iswitch route train`"),
         (vec!["serve", "jsq", "--socket", "/nowhere/s"], "--socket /nowhere/s"),
     ]);
 }

@@ -1,4 +1,4 @@
-//! Faults in the RTL: which of them count as found.
+//! Faults in the RTL: the criteria by which they count as found.
 
 use hdl::verification::faults::{Check, Fault};
 use iswitch_harness::requirements;

@@ -1,4 +1,5 @@
-//! What a running daemon has given up, what it can do all the same, and what is left when it is killed.
+//! Privileges that a running daemon has dropped, functions that still work, and what remains after the daemon is
+//! killed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +14,7 @@ use iswitch_harness::requirements::{is_root, networks_and, together};
 use iswitch_harness::scratch;
 use iswitch_harness::wait;
 
-/// The value of a field of each thread of a process, from `/proc/<pid>/task/*/status`.
+/// Returns the value of a field for each thread of a process, from `/proc/<pid>/task/*/status`.
 fn of_threads(process: u32, field: &str) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).expect("a live process");
     let value = |task: fs::DirEntry| {
@@ -24,7 +25,7 @@ fn of_threads(process: u32, field: &str) -> Vec<String> {
     tasks.flatten().filter_map(value).collect()
 }
 
-/// The process that a daemon has started.
+/// Returns the process that a daemon has started.
 fn monitor_of(daemon: u32) -> Option<u32> {
     let children = fs::read_to_string(format!("/proc/{daemon}/task/{daemon}/children")).ok()?;
     children.split_whitespace().next()?.parse().ok()
@@ -40,7 +41,7 @@ fn no_thread_keeps_a_privilege() {
         return;
     }
     let star = Star::new(StarOptions { workers: 1, ..StarOptions::default() });
-    // An ordinary user's namespace has no other user whom the daemon could become.
+    // In the namespace of an ordinary user there is no other user to which the daemon could switch.
     let (user, ids): (&[&str], &[_]) =
         if is_root() { (&["--user", "nobody"], &[("Uid", "65534"), ("Gid", "65534")]) } else { (&[], &[]) };
     let own_ids = of_threads(std::process::id(), "Uid");
@@ -61,7 +62,7 @@ fn no_thread_keeps_a_privilege() {
         assert!(values.iter().all(|value| value == expected), "{field}: {values:?}");
     }
     let log = daemon.wait_for_log("system calls filtered");
-    assert!(log.contains("Landlock: "), "{log}");
+    assert!(log.contains("Landlock"), "{log}");
     daemon.stop();
 
     let daemon = Daemon::on_ports(&star, &["--no-sandbox"]);
@@ -85,7 +86,8 @@ fn the_monitor_cleans_up_after_a_daemon_that_was_killed() {
     wait::until("the monitor to clean up", SOON, || star.tables() == 0 && !daemon.control_socket().exists());
     wait::until("the end of the monitor", SOON, || !has_process(monitor));
 
-    // What another owns by then is left alone: the second daemon may be there before the first one's monitor.
+    // The first daemon's monitor must not remove what the second daemon owns, which may have started before the monitor
+    // acts.
     let first = Daemon::on_ports(&star, &[]);
     let monitor = monitor_of(first.process.id()).expect("a monitor");
     first.process.stop(Signal::KILL, SOON);
@@ -108,7 +110,7 @@ fn a_new_interface_is_served_without_privileges() {
     let mut daemon = Daemon::on_ports(&star, &[]);
     Group::in_star(&star, daemon.address(), "--rounds 5").results(SOON);
     star.replug(0, options);
-    daemon.process.wait_for("serving the new interface of that name", SOON);
+    daemon.process.wait_for("serving the recreated interface", SOON);
     wait::until("the rule to be installed again", SOON, || star.tables() == 2);
     let results = Group::in_star(&star, daemon.address(), "--rounds 5").results(SOON);
     assert_eq!(results.len(), 2);
@@ -123,7 +125,7 @@ fn two_capabilities_suffice_as_systemd_gives_them() {
         return;
     }
     let star = Star::new(StarOptions { workers: 1, ..StarOptions::default() });
-    // Where somebody else may run the program and make a socket.
+    // A directory in which another user may run the program and create a socket.
     let directory = scratch::directory();
     allow(directory.path(), 0o777);
     let program = directory.path().join("iswitchd");
@@ -153,11 +155,11 @@ fn allow(path: &Path, mode: u32) {
 }
 
 #[test]
-fn the_service_manager_is_told() {
+fn the_service_manager_is_notified() {
     let directory = scratch::directory();
     let path = directory.path().join("notify");
     let socket = UnixDatagram::bind(&path).expect("a socket");
-    // As root the daemon becomes somebody else, who must be able to write there.
+    // A daemon that is started as root switches to another user, who must be able to write to the socket.
     allow(&path, 0o666);
     allow(directory.path(), 0o755);
     socket.set_read_timeout(Some(SOON)).expect("a timeout");

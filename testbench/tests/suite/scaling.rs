@@ -1,4 +1,4 @@
-//! The model of `testbench scaling`: closed forms, lower bounds, and the short way against the long one.
+//! Model of `testbench scaling`: closed forms, lower bounds, and the lockstep simulation against the full one.
 
 use iswitch_testbench::scaling::bounds::least;
 use iswitch_testbench::scaling::costs::Costs;
@@ -8,7 +8,7 @@ use iswitch_testbench::scaling::{Algorithm, Detail, Picos, Scenario, micros, plo
 use proptest::prelude::*;
 use strum::IntoEnumIterator as _;
 
-/// Nothing but delay: 7 us on each link.
+/// Returns a scenario in which only the links take time: 7 us each.
 fn only_delay(workers: usize) -> Scenario {
     Scenario {
         rack: workers,
@@ -18,7 +18,7 @@ fn only_delay(workers: usize) -> Scenario {
     }
 }
 
-/// The paper's count of hops at one switch (section 2.3): 4 for a server, 4N - 4 for a ring, 2 for the switch.
+/// The paper's number of hops at one switch (section 2.3): 4 for a server, 4N - 4 for a ring, 2 for the switch.
 #[test]
 fn delay_alone_counts_the_hops_of_the_paper() {
     for workers in [2, 3, 4, 6, 9, 12] {
@@ -46,7 +46,7 @@ fn delay_alone_counts_the_hops_of_the_paper() {
     }
 }
 
-/// Without costs each step of a ring takes a chunk's time on its link, two delays, and a packet's time at the switch.
+/// Without costs, each step of a ring takes a chunk's time on its link, two delays, and a packet's time at the switch.
 #[test]
 fn a_ring_without_costs_is_its_formula() {
     for workers in [2_usize, 4, 16, 100] {
@@ -64,7 +64,7 @@ fn a_ring_without_costs_is_its_formula() {
     }
 }
 
-/// Without costs a switch in hardware adds a packet's time at each level to the vector's time on the first link.
+/// Without costs, a switch in hardware adds a packet's time at each level to the vector's time on the first link.
 #[test]
 fn a_switch_without_costs_is_its_formula() {
     for (workers, levels) in [(3, 1), (64, 2), (1000, 3), (100_000, 4)] {
@@ -110,8 +110,9 @@ proptest! {
     }
 }
 
-/// How far the short way may be from the long one. Where all workers really do the same it is exact; a shard's server
-/// with more workers than shards is not as regular, and neither are rings whose links are of different lengths.
+/// Returns the maximum relative difference of the lockstep simulation from the full one. It is exact if all workers do
+/// the same at the same time. The servers of shards with more workers than shards are less regular, as are rings whose
+/// links have different lengths.
 fn tolerance(algorithm: Algorithm) -> f64 {
     match algorithm {
         Algorithm::ShardedServer => 0.12,
@@ -150,13 +151,13 @@ fn a_seed_decides_who_is_late() {
         assert_eq!(time(1), time(1), "{algorithm}");
         assert_ne!(time(1), time(2), "{algorithm}");
         let on_time = Scenario { jitter_us: 0.0, ..late(1) }.run(algorithm, Detail::Packets);
-        // Late workers can spoil a pipeline, and a server is less crowded: but by no more than this.
+        // Late workers can stall a pipeline, and a server is less crowded; but the time grows by no more than this.
         let most = 2 * on_time + 500_000_000;
         assert!((on_time * 4 / 5..=most).contains(&time(1)), "{algorithm}: {} after {on_time}", time(1));
     }
 }
 
-/// What is aimed at: 50 us of delay on each link, 40 KB, 4 workers; the switch is a daemon with its measured costs.
+/// Target scenario: a delay of 50 us on each link, 40 KB, 4 workers; the switch is a daemon with its measured costs.
 #[test]
 fn a_long_delay_costs_a_ring_more() {
     let scenario = Scenario { rack: 4, delay_us: 50.0, ..Scenario::new(4, 10_119, Costs::measured()) };
@@ -186,7 +187,7 @@ fn tables_name_every_time_and_bound() {
         table.text().lines().filter(|line| line.starts_with("| 4 ") || line.starts_with("| 200 ")).count(),
         2
     );
-    // Who begins late is not the same as all others.
+    // A worker that begins late does not stand for all others.
     let late = Study { scenario: Scenario { jitter_us: 5.0, ..study.scenario }, ..study };
     let rows = late.run(|_, _| {}).json()["rows"].as_array().cloned().unwrap_or_default();
     assert!(rows.iter().all(|row| row["us"].is_null() == (row["workers"] == 200)));
@@ -214,7 +215,7 @@ fn what_was_measured_is_compared() {
         {"contender":"parameter server, as in the paper","us_p50":{"median":10545.0}},
         {"contender":"Gloo","us_p50":{"median":11746.0}}]}"#
         .replace('\n', "");
-    let pairs = reality::compare(&line, 2, Costs::measured()).expect("it is a table");
+    let pairs = reality::compare(&line, 2, Costs::measured()).expect("the line must be a table");
     assert_eq!(pairs.len(), 2);
     assert_eq!((pairs[0].algorithm, pairs[0].measured_us), (Algorithm::Daemon, 6882.0));
     assert!(pairs.iter().all(|pair| pair.model_us > 0.0));

@@ -1,4 +1,4 @@
-//! Readers of the daemon's output that stall: no round waits for them.
+//! Stalled readers of the daemon's output: no round waits for them.
 
 use std::io::{PipeReader, Read, Write, pipe};
 use std::net::SocketAddrV4;
@@ -13,19 +13,19 @@ use iswitch_protocol::limits::DEFAULT_CONTROL_TOS;
 use iswitch_protocol::wire::{ControlBody, ControlRepr, JoinRepr};
 use iswitch_socket::{Options, UdpSocket};
 
-/// Job of the Joins that are refused; the workers beside them have job 0.
+/// Job of the refused Joins; the workers have job 0.
 const JOB: u32 = 9;
-/// More Joins than the daemon logs refusals of.
+/// Number of Joins; the daemon logs fewer refusals.
 const JOINS_PER_TICK: u32 = 20;
 const TICK: Duration = Duration::from_millis(100);
-/// Of the room in a pipe what is taken before the daemon starts, so that it is soon full.
+/// Number of bytes in the pipe before the daemon starts, so that the pipe is soon full.
 const PREFILL_LEN_BYTES: usize = 48 << 10;
 
 /// Sends Joins that are refused, each of which is logged, until `stop` is set.
 fn provoke(switch: SocketAddrV4, stop: &AtomicBool) {
     let socket = UdpSocket::bind("127.0.0.1:0".parse().expect("an address"), &Options::default());
     let socket = socket.expect("a free port");
-    // There is no such job.
+    // This job does not exist.
     let join = JoinRepr { query: true, ..JoinRepr::worker(4, 366, 1) };
     let packet = ControlRepr { job: JOB, request: 1, body: ControlBody::Join(join) };
     let mut bytes = vec![0; packet.buffer_len()];
@@ -42,14 +42,14 @@ fn dropped_lines(daemon: &Daemon) -> u64 {
     daemon.counters()["log"]["dropped_lines"].as_u64().expect("a counter")
 }
 
-/// All that was written, once nobody writes any more.
+/// Returns everything that was written, once all writers have closed the pipe.
 fn read_all(mut log: PipeReader) -> String {
     let mut text = String::new();
     log.read_to_string(&mut text).expect("a log in UTF-8");
     text
 }
 
-/// A daemon whose log goes to a pipe that is nearly full, and the end that reads it.
+/// Starts a daemon whose log goes to a nearly full pipe, and returns the read end of the pipe.
 fn daemon_with_a_full_log() -> (PipeReader, Daemon) {
     let (log, mut pipe) = pipe().expect("a pipe");
     pipe.write_all(&vec![b'\n'; PREFILL_LEN_BYTES]).expect("room in the pipe");
@@ -70,7 +70,7 @@ fn a_log_that_nobody_reads_stops_no_round() {
     std::thread::scope(|scope| {
         scope.spawn(|| provoke(daemon.address(), &stop));
         wait::until("a line of the log to be dropped", SOON, || dropped_lines(&daemon) > 0);
-        // Rounds go on while the pipe is full, and after.
+        // Rounds continue while the pipe is full, and afterwards.
         let before = daemon.wait_for_results();
         daemon.wait_for_more("results", before);
         stop.store(true, Ordering::Relaxed);
@@ -84,7 +84,7 @@ fn a_log_that_nobody_reads_stops_no_round() {
         let (_, count) = line.split_once("lines=")?;
         count.split_whitespace().next()?.parse::<u64>().ok()
     });
-    assert!(lost.sum::<u64>() >= dropped, "the log does not say how many lines it lacks");
+    assert!(lost.sum::<u64>() >= dropped, "the log must state how many lines it lacks");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! A worker that is stopped half of the time, as processes under the real daemon. The simulation proves that it costs
-//! the others nothing; this measures it.
+//! A worker that is stopped half of the time, with real processes and the real daemon. The simulation proves that the
+//! other workers lose nothing; this test measures it.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use iswitch_harness::process::{Process, Signal, command};
 use iswitch_harness::requirements::{alone, programs, report};
 use serde_json::Value;
 
-/// Workers that run all the time; H is their number.
+/// Number of workers that run all the time, which is also H.
 const FAST: usize = 3;
 const SECONDS: f64 = 4.0;
-/// Time that the other one runs, and is stopped, in turn.
+/// Time for which the other worker runs and is stopped, alternately.
 const STALL: Duration = Duration::from_millis(200);
 
 fn worker(daemon: &Daemon, rank: usize, workers: usize) -> Process {
@@ -25,7 +25,7 @@ fn worker(daemon: &Daemon, rank: usize, workers: usize) -> Process {
     Process::spawn(&format!("async_pipeline of rank {rank}"), &mut command)
 }
 
-/// Results of the workers that are not stopped.
+/// Returns the results of the workers that are not stopped.
 fn measure(stopped: usize) -> Vec<Value> {
     let daemon = Daemon::on_loopback(&[]);
     let workers = FAST + stopped;
@@ -40,11 +40,12 @@ fn measure(stopped: usize) -> Vec<Value> {
     }
     let results = fast.into_iter().map(|process| process.wait_success(SOON));
     let results = results.map(|line| serde_json::from_str(&line).expect("one line of JSON")).collect();
-    // It may have missed more than the switch keeps: then it ends with an error that says so.
+    // The stopped worker may have missed more rounds than the switch keeps; then it ends with an error.
     for other in others {
         let finished = other.wait(SOON);
         assert!(
-            finished.status.success() || finished.stderr.contains("the others went on without this worker"),
+            finished.status.success()
+                || finished.stderr.contains("the other workers continued without this one"),
             "{}",
             finished.stderr
         );

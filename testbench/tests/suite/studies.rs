@@ -1,4 +1,4 @@
-//! What the tests of `iswitch coflow`, `iswitch place` and `iswitch route` have in common.
+//! Common parts of the tests of `iswitch coflow`, `iswitch place` and `iswitch route`.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A study, by its subcommand of `iswitch`.
+/// Study, by its subcommand of `iswitch`.
 #[derive(Clone, Copy)]
 pub(crate) struct Study(&'static str);
 
@@ -23,20 +23,20 @@ pub(crate) const PLACE: Study = Study("place");
 pub(crate) const ROUTE: Study = Study("route");
 
 impl Study {
-    /// A command of the study.
+    /// Returns a command of the study.
     pub(crate) fn command(self, arguments: &[&str]) -> Command {
         let mut command = Command::new(binaries::iswitch());
         command.arg(self.0).args(arguments);
         command
     }
 
-    /// The result of a command, read from its JSON.
+    /// Returns the result of a command, read from its JSON.
     pub(crate) fn json(self, arguments: &[&str]) -> Value {
         let printed = run(self.command(arguments).args(["--json", "--quiet"]));
         serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"))
     }
 
-    /// The result of a training that writes to a directory.
+    /// Returns the result of a training that writes to a directory.
     pub(crate) fn train(self, out: &Path, more: &[&str]) -> Value {
         let out = out.to_str().expect("a path in UTF-8");
         self.json(&[&["train", "--out", out], more].concat())
@@ -48,8 +48,8 @@ impl Study {
         Process::spawn(&format!("iswitch {}", self.0), command.arg(self.0).args(arguments))
     }
 
-    /// Trains in one process, and with four workers and each aggregator. All write the same curve. `check` gets the
-    /// directory and the result of each training.
+    /// Trains in one process, and with four workers and each aggregator. All must write the same curve. `check`
+    /// receives the directory and the result of each training.
     pub(crate) fn check_curves(self, arguments: &[&str], check: impl Fn(&Path, &Value)) {
         let directory = scratch::directory();
         let train = |name: &str, more: &[&str]| {
@@ -69,15 +69,15 @@ impl Study {
         }
     }
 
-    /// `iswitch eval` names the command that runs a policy of the study.
+    /// Checks that `iswitch eval` names the command that runs a policy of the study.
     fn check_eval(self, policy: &Path) {
         let output = Command::new(binaries::iswitch()).arg("eval").arg(policy).output().unwrap();
         let expected = format!("`iswitch {} evaluate` runs", self.0);
         assert!(String::from_utf8_lossy(&output.stderr).contains(&expected), "{output:?}");
     }
 
-    /// Stops a training after its first checkpoint and resumes it with these arguments. It continues after the last
-    /// iteration that was complete.
+    /// Stops a training after its first checkpoint and resumes it with these arguments. It must continue after the last
+    /// complete iteration.
     pub(crate) fn check_resumption(self, arguments: &[&str], resume: &[&str]) {
         let directory = scratch::directory();
         let out = directory.path().join("run");
@@ -92,7 +92,7 @@ impl Study {
         assert_eq!(text(&out.join("progress.csv")).lines().count(), done + 3);
     }
 
-    /// Each of these commands fails with an error that contains the text.
+    /// Checks that each of these commands fails with an error that contains the text.
     pub(crate) fn check_refusals<'a>(self, cases: impl IntoIterator<Item = (Vec<&'a str>, &'a str)>) {
         let directory = scratch::directory();
         for (arguments, expected) in cases {
@@ -105,7 +105,7 @@ impl Study {
     }
 }
 
-/// A process that serves a policy at a Unix socket, and a connection to it.
+/// Process that serves a policy at a Unix socket, and a connection to it.
 pub(crate) struct Agent {
     process: Process,
     socket: PathBuf,
@@ -127,14 +127,14 @@ impl Agent {
         Self { process, socket, stream, answers, _directory: directory }
     }
 
-    /// The answer to a line.
+    /// Returns the answer to a line.
     pub(crate) fn ask(&mut self, line: &str) -> Value {
         writeln!(&self.stream, "{line}").unwrap();
         serde_json::from_str(&self.answers.next().unwrap().unwrap()).unwrap()
     }
 
-    /// The agent keeps its socket from a second one, and survives a line that is no request and one that is longer than
-    /// any request, and than a socket's buffers hold.
+    /// Checks that the agent does not yield its socket to a second agent, and that it survives an invalid request and
+    /// one that exceeds the maximum length and the buffers of the socket.
     pub(crate) fn check_robustness(&mut self, study: Study, policy: &str) {
         let described = self.ask(r#"{"describe": true}"#);
         assert!(self.ask("nonsense")["error"].as_str().unwrap().starts_with("request is"));
@@ -144,7 +144,7 @@ impl Agent {
         assert_eq!(self.ask(r#"{"describe": true}"#), described);
     }
 
-    /// The agent ends on request and removes its socket.
+    /// Checks that the agent ends on request and removes its socket.
     pub(crate) fn stop(self) {
         let finished = self.process.stop(Signal::TERM, TIMEOUT);
         assert!(finished.status.success(), "{finished:?}");
@@ -160,7 +160,7 @@ impl Files {
         Self(scratch::directory())
     }
 
-    /// The path of a file or directory.
+    /// Returns the path of a file or directory.
     pub(crate) fn path(&self, name: &str) -> String {
         self.0.path().join(name).display().to_string()
     }
@@ -173,15 +173,15 @@ impl Files {
     }
 }
 
-/// The text of a file.
+/// Returns the text of a file.
 pub(crate) fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A row of a CSV file, by column.
+/// Row of a CSV file, by column.
 pub(crate) type Row = HashMap<String, String>;
 
-/// The rows of a CSV file.
+/// Returns the rows of a CSV file.
 pub(crate) fn rows(path: &Path) -> Vec<Row> {
     let text = text(path);
     let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
@@ -189,12 +189,12 @@ pub(crate) fn rows(path: &Path) -> Vec<Row> {
     lines.map(|line| head.iter().cloned().zip(line).collect()).collect()
 }
 
-/// The number in a column.
+/// Returns the number in a column.
 pub(crate) fn number(row: &Row, column: &str) -> f64 {
     row[column].parse().unwrap_or_else(|error| panic!("{column}: {error} in {row:?}"))
 }
 
-/// Whether two numbers differ by rounding at most.
+/// Returns whether two numbers differ at most by rounding.
 pub(crate) fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }

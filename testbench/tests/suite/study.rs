@@ -1,4 +1,4 @@
-//! The paper's study in short: each part runs where it is to be measured. Needs root.
+//! Short runs of the paper's study: each part runs in the environment of its measurement. Needs root.
 
 use std::time::Duration;
 
@@ -61,13 +61,13 @@ fn gradients_go_into_the_model_without_waiting() {
         assert_eq!(run.staleness.len(), 4, "S = 3 when committed: {method:?}: {run:?}");
     }
     let server = &replay.standings.reference().runs[0];
-    assert_eq!(server.gradients, server.updates, "the server applies one at a time");
+    assert_eq!(server.gradients, server.updates, "the server must apply gradients one at a time");
     report(&replay.text());
 }
 
 #[test]
 fn short_trainings_are_read() {
-    // Workers of one machine meet over loopback: no namespaces.
+    // The workers of one machine use the loop-back interface, without namespaces.
     let _alone = alone();
     for method in
         [Method::ASYNCHRONOUS[0], Method::ASYNCHRONOUS[1], Method::SYNCHRONOUS[0], Method::SYNCHRONOUS[1]]
@@ -75,7 +75,7 @@ fn short_trainings_are_read() {
         let training = train(TASKS[0], method, 2, 1, Some(20_000));
         assert!(training.steps >= 20_000.0 && training.updates > 0.0, "{method:?}: {training:?}");
         assert!(training.points.last().is_some_and(|point| point.seconds > 0.0), "{method:?}: {training:?}");
-        let reached = training.reached(1.0).expect("an episode returns more than that");
+        let reached = training.reached(1.0).expect("an episode must return at least 1");
         assert!(reached.updates <= training.updates && reached.steps <= training.steps, "{reached:?}");
         assert_eq!(training.staleness.is_some(), method.is_async);
     }

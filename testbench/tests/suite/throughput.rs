@@ -1,4 +1,4 @@
-//! One burst a cycle, also when all frames are for the same segment: the generated Verilog under Verilator.
+//! One burst per cycle, even if all frames are for the same segment: the generated Verilog under Verilator.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -14,16 +14,16 @@ use iswitch_protocol::{Round, Seg, SegmentIndex, VectorLayout};
 const WORKERS: u8 = 4;
 const FLOATS: usize = 366;
 const PACKETS: u32 = 60_000;
-/// Of a frame: 50 bytes of headers and the floats, 32 bytes each.
+/// Beats of a frame: 50 bytes of headers and the floats, in beats of 32 bytes.
 const BEATS: u64 = (50 + 4 * FLOATS as u64).div_ceil(32);
-/// From the first beat in to the last one out, beyond one cycle for each beat.
+/// Maximum number of cycles from the first beat in to the last one out, beyond one cycle per beat.
 const MOST_EXTRA_CYCLES: u64 = 200;
 
 fn worker(number: u8) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 10 + number), 4000)
 }
 
-/// A job of one segment, so that each round is for the same one.
+/// Returns the setup of a job with one segment, so that each round is for the same segment.
 fn setup() -> Vec<Command> {
     let setup = JobSetup {
         id: 1,
@@ -42,7 +42,7 @@ fn payload(round: u32, contributions: u16, floats: &[u32]) -> Vec<u8> {
     )
 }
 
-/// Whole numbers: one for each worker, so that the sum tells who is missing.
+/// Returns integers that differ by worker, so that the sum shows which worker is missing.
 fn floats(number: u8) -> Vec<u32> {
     (0..FLOATS).map(|i| ((i + 1) as f32 * 16_f32.powi(number.into())).to_bits()).collect()
 }
@@ -81,6 +81,6 @@ fn same_segment_packets_take_one_cycle_a_beat() {
     assert_eq!(report.frames.len() as u32, PACKETS / u32::from(WORKERS));
     for (round, frame) in report.frames.iter().enumerate() {
         let expected = result_frame(&payload(round as u32, WORKERS.into(), &sum));
-        assert!(frame.bytes == expected, "the result of round {round}");
+        assert!(frame.bytes == expected, "the result of round {round} must be exact");
     }
 }

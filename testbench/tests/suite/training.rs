@@ -1,4 +1,5 @@
-//! Real training over real frames, while what sums its gradients dies: it goes on by itself and learns as much. Root.
+//! Real training over real frames, during which the aggregator is killed: training resumes automatically and learns as
+//! much. Needs root.
 
 use std::net::SocketAddrV4;
 
@@ -12,14 +13,14 @@ use iswitch_harness::tree::Tree;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How often a switch is killed in one training.
+/// Number of times that a switch is killed in one training.
 const KILLS: usize = 3;
-/// The worker that is killed; worker 0 prints the result.
+/// Rank of the worker that is killed; worker 0 prints the result.
 const VICTIM: usize = 2;
-/// What CartPole-v1 counts as solved.
+/// Return at which CartPole-v1 counts as solved.
 const SOLVED: f64 = 475.0;
 
-/// `iswitch train ppo --env CartPole-v1` in each of some namespaces.
+/// Processes of `iswitch train ppo --env CartPole-v1`, one in each namespace.
 struct Training {
     workers: Vec<Process>,
     _directory: TempDir,
@@ -40,7 +41,7 @@ impl Training {
         Self { workers: namespaces.iter().enumerate().map(spawn).collect(), _directory: directory }
     }
 
-    /// Waits for the end of all; the result of worker 0.
+    /// Waits for the end of all processes, and returns the result of worker 0.
     fn finish(self, what: &str) -> Value {
         let printed: Vec<_> = self.workers.into_iter().map(|worker| worker.wait_success(6 * SOON)).collect();
         let result: Value = serde_json::from_str(&printed[0]).expect(&printed[0]);
@@ -63,7 +64,7 @@ fn training_outlives_its_switch() {
     daemon.wait_for_results();
     for _ in 0..KILLS {
         daemon.process.kill(SOON);
-        assert!(training.workers.iter_mut().all(Process::is_running), "they were still at it");
+        assert!(training.workers.iter_mut().all(Process::is_running), "the workers must still be training");
         daemon = Daemon::on_ports(&star, &[]);
         daemon.wait_for_results();
     }
@@ -83,7 +84,7 @@ fn training_outlives_switches_of_both_levels() {
     let mut training = Training::start(tree.workers(), racks[0].address());
     racks[0].wait_for_results();
     root.process.kill(SOON);
-    assert!(training.workers.iter_mut().all(Process::is_running), "they were still at it");
+    assert!(training.workers.iter_mut().all(Process::is_running), "the workers must still be training");
     root = tree.start_root(PortKind::Raw, &[]);
     racks[0].wait_for_results();
     racks.remove(1).process.kill(SOON);

@@ -1,4 +1,4 @@
-//! The daemon over UDP on the loop-back interface: needs no privilege.
+//! The daemon over UDP on the loop-back interface, which needs no privileges.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn four_processes_aggregate_through_the_daemon() {
     daemon.stop();
 }
 
-/// The kernel charges a datagram for more than its payload, by a rule that is not the same for all lengths.
+/// The kernel charges a datagram for more than its payload, by a rule that depends on its length.
 #[test]
 fn what_is_in_flight_to_a_stopped_daemon_fits_in_its_receive_buffer() {
     if !programs("what_is_in_flight_to_a_stopped_daemon_fits_in_its_receive_buffer", &["setpriv"]) {

@@ -1,4 +1,4 @@
-//! The units of systemd: what they are worth, and whether systemd reads them.
+//! Units of systemd: their security exposure, and whether systemd accepts them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::process::Command;
 
 use iswitch_harness::requirements::programs;
 
-/// Greatest exposure of a unit, in tenths: that of `systemd-analyze security` is 0 (none) to 10.
+/// Maximum exposure of a unit, in tenths; `systemd-analyze security` reports 0 (none) to 10.
 const EXPOSURE_MAX_TENTHS: u32 = 25;
 
-/// All units of the project.
+/// Returns all units of the project.
 fn units() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace");
     let mut units = Vec::new();
@@ -54,7 +54,7 @@ fn units_are_read_without_a_complaint() {
     }
     let directory = tempfile::tempdir().expect("there is room");
     for unit in units() {
-        // The programs are not installed here.
+        // The programs are not installed on this machine.
         let text = fs::read_to_string(&unit).expect("it is readable");
         let line =
             |line: &str| match line.strip_prefix("ExecStart=").and_then(|command| command.split_once(' ')) {

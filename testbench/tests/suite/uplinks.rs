@@ -1,5 +1,5 @@
-//! Faults between the levels of switches: frames that racks and root send each other are lost, repeated, overtaken and
-//! corrupted, and every sum of nine workers is exact. Needs root.
+//! Faults between the levels of switches: frames between racks and root are lost, duplicated, reordered and corrupted,
+//! and every sum of nine workers is exact. Needs root.
 
 use std::time::{Duration, Instant};
 
@@ -10,15 +10,15 @@ use iswitch_simulation::network::{LinkCounters, LinkModel, Loss};
 use iswitch_testbench::wire_relay::{Relayed, WireRelay};
 use serde_json::Value;
 
-/// Workers of each rack.
+/// Number of workers of each rack.
 const RACKS: [usize; 2] = [4, 5];
 const WORKERS: u64 = 9;
 const RACK: usize = 0;
-/// Floats of the smallest and the largest model of the paper.
+/// Floats of the smallest and of the largest model of the paper.
 const SMALL: u32 = 10_119;
 const LARGE: u32 = 1_687_206;
 
-/// A tree with a relay in each cable between the levels.
+/// Tree with a relay in each cable between the levels.
 struct RelayedTree {
     tree: Tree,
     relays: Vec<WireRelay>,
@@ -32,11 +32,12 @@ impl RelayedTree {
         Self { tree, relays }
     }
 
-    /// What became of the frames each way; nothing but what the relays were told to do.
+    /// Returns the counters of the frames in each direction, and checks that nothing but the relays' model affected
+    /// them.
     fn relayed(&self) -> Vec<Relayed> {
         let both = |relay: &WireRelay| [relay.to_switch(), relay.to_end()];
         let relayed: Vec<_> = self.relays.iter().flat_map(both).collect();
-        assert_eq!(sum(&relayed, |relayed| relayed.refused), 0, "frames were too long for the cable");
+        assert_eq!(sum(&relayed, |relayed| relayed.refused), 0, "no frame may be too long for the cable");
         relayed
     }
 }
@@ -45,7 +46,7 @@ fn sum(relayed: &[Relayed], count: impl Fn(&Relayed) -> u64) -> u64 {
     relayed.iter().map(count).sum()
 }
 
-/// Runs a job on both kinds of port, and returns what the relays did to frames.
+/// Runs a job on both kinds of port, and returns the counters of the relays.
 fn aggregate_through(model: LinkModel, floats: u32, rounds: u64, what: &str) -> Vec<Relayed> {
     let run = |kind| {
         let relayed_tree = RelayedTree::new(model);

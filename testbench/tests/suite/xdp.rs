@@ -18,23 +18,24 @@ use iswitch_testbench::wire_relay::{Relayed, WireRelay};
 /// 6.4 MB, the largest model of the paper.
 const LARGE: u32 = 1_687_206;
 const WORKERS: u64 = 4;
-/// So small that others than root may lock it in memory.
+/// Buffer that is small enough for users other than root to lock in memory.
 const SMALL_BUFFER: &str = "--recv-buffer-bytes=1048576";
 
-/// Both kinds, and what their workers need: the generic path sees super-frames of veth whole.
+/// Both kinds of port with their options. The generic path receives super-frames of veth whole, so its workers turn
+/// offloads off.
 const KINDS: [(PortKind, &str, &str); 2] = [
     (PortKind::Xdp, "", "xdp driver copy, queues: 1"),
     (PortKind::XdpGeneric, "--no-offload", "xdp generic copy, queues: 1"),
 ];
 
-/// Whether an interface of a namespace has an XDP program.
+/// Returns whether an interface of a namespace has an XDP program.
 fn has_program(namespace: &Namespace, interface: &str) -> bool {
     let text = namespace.run(["ip", "-json", "-details", "link", "show", "dev", interface]);
     let links: serde_json::Value = serde_json::from_str(&text).expect("ip prints JSON");
     links[0].get("xdp").is_some()
 }
 
-/// Runs a daemon that is to end at once, and returns what it says.
+/// Runs a daemon that must fail at its start, and returns its output.
 fn refused(namespace: &Namespace, port: &str) -> Finished {
     let mut command = namespace.command(binaries::iswitchd());
     let directory = scratch::directory();
@@ -54,7 +55,7 @@ fn vectors_are_exact_in_both_modes() {
         let star = Star::new(StarOptions::default());
         let daemon = Daemon::in_star(&star, kind, &[]);
         assert_eq!(daemon.status()["ports"][0]["mode"], mode);
-        assert_eq!(star.tables(), 0, "no ingress rule is needed");
+        assert_eq!(star.tables(), 0, "no ingress rule may be created");
         for (floats, rounds) in [(10_119, 200), (LARGE, 10)] {
             let arguments = format!("--floats {floats} --rounds {rounds} {plain}");
             let results = Group::in_star(&star, daemon.address(), &arguments).results(3 * SOON);
@@ -74,7 +75,7 @@ fn several_queues_are_served() {
     let _together = together();
     let star = Star::new(StarOptions::default());
     for (worker, namespace) in star.workers.iter().enumerate() {
-        // As many to receive on as the other end has to send to.
+        // There must be as many receive queues as the other end has send queues.
         for (namespace, interface) in [(&star.switch, Star::port(worker)), (namespace, "e0".to_owned())] {
             namespace.run(["ethtool", "-L", &interface, "rx", "2", "tx", "2"]);
         }
@@ -148,7 +149,7 @@ fn nine_workers_below_two_levels_of_switches_get_exact_sums() {
     job.root.stop();
 }
 
-/// Counts tagged packets that reach the bridge, or the IP stack behind it.
+/// Counters of tagged packets that reach the bridge, or the IP stack behind it.
 const LEAKS: &str = "
 table bridge leaks {
     chain seen {
@@ -173,7 +174,7 @@ fn ordinary_traffic_goes_on_and_tagged_frames_go_nowhere_else() {
     for (kind, plain, mode) in KINDS {
         let star = Star::new(StarOptions::default());
         star.switch.nft(LEAKS);
-        // One packet that is not UDP shows that both would count.
+        // One packet that is not UDP shows that both counters work.
         star.workers[0].run(["ping", "-q", "-Q", "0x1c", "-c", "1", &SWITCH_ADDRESS.to_string()]);
         let daemon = Daemon::in_star(&star, kind, &[]);
         let arguments = format!("--rounds 1000000 --seconds 4 {plain}");
@@ -187,7 +188,7 @@ fn ordinary_traffic_goes_on_and_tagged_frames_go_nowhere_else() {
         server.wait_success(SOON);
         let result: serde_json::Value = serde_json::from_str(&text).expect("iperf3 prints JSON");
         let megabits = result["end"]["sum_received"]["bits_per_second"].as_f64().expect("a throughput") / 1e6;
-        assert!(megabits > 0.0, "nothing came through: {text}");
+        assert!(megabits > 0.0, "the throughput must be above 0: {text}");
         let pings = ping.wait_success(SOON);
         assert!(pings.contains(" 0% packet loss"), "{pings}");
         let results = group.results(SOON);
@@ -234,7 +235,7 @@ fn interfaces_that_cannot_be_served_are_refused_by_name() {
     let _together = together();
     let star = Star::new(StarOptions { workers: 1, ..StarOptions::default() });
     let missing = refused(&star.switch, "xdp:s9");
-    assert!(missing.stderr.contains("there is no interface \"s9\"; there are: "), "{missing:?}");
+    assert!(missing.stderr.contains("interface \"s9\" does not exist, expected one of: "), "{missing:?}");
     let tunnel = refused(&star.switch, "xdp:s1,driver,zerocopy");
     assert!(tunnel.stderr.contains("\"s1\"") && tunnel.stderr.contains("not supported"), "{tunnel:?}");
 
@@ -243,12 +244,12 @@ fn interfaces_that_cannot_be_served_are_refused_by_name() {
         let second = refused(&star.switch, port);
         assert!(second.stderr.contains("\"s1\" is already served by another iswitchd"), "{second:?}");
     }
-    // In another namespace the interface is nobody's, but it still has its program.
+    // In another namespace the interface has no owner, but it still has its program.
     let elsewhere = Namespace::new("other");
     star.switch.ip(&format!("link set s1 netns {}\n", elsewhere.name()));
     assert!(has_program(&elsewhere, "s1"));
     let foreign = refused(&elsewhere, "xdp:s1");
-    assert!(foreign.stderr.contains("\"s1\" has an XDP program of somebody else"), "{foreign:?}");
+    assert!(foreign.stderr.contains("another XDP program is attached to interface \"s1\""), "{foreign:?}");
     daemon.process.wait_for("interface is gone", SOON);
     daemon.stop();
 
@@ -286,7 +287,7 @@ fn a_new_interface_of_the_old_name_is_served() {
         return;
     }
     let _together = together();
-    // By itself, and in its sandbox with the help of the monitor.
+    // Without the sandbox, the daemon serves the new interface by itself; in the sandbox, the monitor helps.
     for option in ["--no-sandbox", SMALL_BUFFER] {
         let options = StarOptions { workers: 2, ..StarOptions::default() };
         let star = Star::new(options);
@@ -294,7 +295,7 @@ fn a_new_interface_of_the_old_name_is_served() {
         for _ in 0..2 {
             Group::in_star(&star, daemon.address(), "--rounds 5").results(SOON);
             star.replug(0, options);
-            daemon.process.wait_for("serving the new interface of that name", SOON);
+            daemon.process.wait_for("serving the recreated interface", SOON);
         }
         Group::in_star(&star, daemon.address(), "--rounds 5").results(SOON);
         daemon.process.kill(SOON);

@@ -1,4 +1,4 @@
-//! `cargo xtask`: what people who work on the project run.
+//! `cargo xtask`: commands for developers of the project.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use anyhow::{Context, Result, bail, ensure};
 use iswitch_conventions::{Metadata, cargo, metadata, output, root};
 
 const HELP: &str = "\
-Runs what people who work on iSwitch need.
+Runs the commands that developers of iSwitch need.
 
 Usage: cargo xtask COMMAND
 
 Commands:
-  check [CRATE...]   formatting, house rules, and lints and tests of the crates given, or of those whose files differ
-                     from the last commit: the loop of every edit, about a minute
-  check --since REV  the same for all crates whose files differ from a commit
-  test               all tests, as the README runs them
-  ci                 everything that a submission must pass; needs root, and installs what it needs
-  bench              time and instructions of the switch core and of the hot loops
-  interfaces         write the snapshots of the public interfaces anew, after a change that is meant
-  help               this text
+  check [CRATE...]   check formatting and house rules, and lint and test the given crates, or those whose files
+                     differ from the last commit; run it after each edit (about a minute)
+  check --since REV  run check for all crates whose files differ from the commit REV
+  test               run all tests, as described in the README
+  ci                 run everything that a submission must pass; needs root and installs its requirements
+  bench              measure time and instructions of the switch core and of the hot loops
+  interfaces         rewrite the snapshots of the public interfaces, after an intended change
+  help               print this text
 ";
 
 fn main() -> ExitCode {
@@ -55,14 +55,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a command, which says itself what is wrong.
+/// Runs a command, which prints its own error messages.
 fn run(command: &mut Command) -> Result<()> {
     let begin = Instant::now();
     let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
     let line: Vec<_> =
         std::iter::once(command.get_program().to_string_lossy().into_owned()).chain(words).collect();
     eprintln!("--- {}", line.join(" "));
-    let status = command.status().with_context(|| format!("running {}", line.join(" ")))?;
+    let status = command.status().with_context(|| format!("cannot run {}", line.join(" ")))?;
     ensure!(status.success(), "{} failed: {status}", line.join(" "));
     eprintln!("    {:.0} s", begin.elapsed().as_secs_f64());
     Ok(())
@@ -74,7 +74,7 @@ fn check(crates: &BTreeSet<String>) -> Result<()> {
     let own = crates.iter().filter(|name| *name != "iswitch-conventions");
     let selection: Vec<&str> = own.flat_map(|name| ["--package", name]).collect();
     if selection.is_empty() {
-        eprintln!("no crate has changed");
+        eprintln!("no crate has changed files; nothing to lint or test");
         return Ok(());
     }
     let mut lints = cargo();
@@ -83,7 +83,7 @@ fn check(crates: &BTreeSet<String>) -> Result<()> {
     run(cargo().args(["test", "--locked", "--quiet"]).args(&selection))
 }
 
-/// The crates of these names.
+/// Returns the crates with these names.
 fn named(crates: &[&str]) -> Result<BTreeSet<String>> {
     let metadata = metadata();
     let members = directories(&metadata);
@@ -94,7 +94,7 @@ fn named(crates: &[&str]) -> Result<BTreeSet<String>> {
     Ok(crates.iter().map(ToString::to_string).collect())
 }
 
-/// The crates of the workspace by their directories.
+/// Returns the directory and the name of each crate of the workspace.
 fn directories(metadata: &Metadata) -> Vec<(PathBuf, String)> {
     let own = metadata.packages.iter().filter(|package| metadata.workspace_members.contains(&package.id));
     own.filter_map(|package| {
@@ -104,11 +104,13 @@ fn directories(metadata: &Metadata) -> Vec<(PathBuf, String)> {
     .collect()
 }
 
-/// The crates with files that differ from a commit, new ones included.
+/// Returns the crates whose files differ from a commit, including new files.
 fn changed(revision: &str) -> Result<BTreeSet<String>> {
     let git = |arguments: &[&str]| output(Command::new("git").current_dir(root()).args(arguments));
     if !root().join(".git").exists() {
-        bail!("the sources are no git checkout: name the crates, as in `cargo xtask check iswitch-switch`");
+        bail!(
+            "the source tree is not a git checkout; name the crates, as in `cargo xtask check iswitch-switch`"
+        );
     }
     let differing = git(&["diff", "--name-only", revision]);
     let new = git(&["ls-files", "--others", "--exclude-standard"]);

@@ -1,11 +1,11 @@
-//! Code of the gRPC services, from `proto/`, without protoc.
+//! Generates the code of the gRPC services from `proto/`, without protoc.
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=proto");
     let descriptors = protox::compile(["proto/replay.proto"], ["proto"])?;
-    // Payloads are parts of the message that was received: no copy.
+    // Payloads are slices of the received message, which avoids a copy.
     let mut code = tonic_prost_build::configure().bytes(".");
-    // What `describe` answers is also printed as JSON.
+    // The response of `describe` is also printed as JSON.
     for message in ["DescribeResponse", "Extent", "JournalInfo", "LatencyInfo", "MemoryInfo", "TableInfo"] {
         code = code.type_attribute(format!("iswitch.replay.v1.{message}"), "#[derive(serde::Serialize)]");
     }

@@ -124,7 +124,7 @@ impl Actor {
         match (acting, *demand) {
             (RemoteActor::Steps(actor), _) => {
                 let mut teller =
-                    Teller { writer: episodes, told_at: Instant::now(), untold: Tail::default() };
+                    Teller { writer: episodes, reported_at: Instant::now(), untold: Tail::default() };
                 let steps = ITEMS_PER_REQUEST.div_ceil(*environments);
                 while let Some(policy) = next() {
                     let items = step(actor.as_mut(), &policy, steps, format)?;
@@ -167,7 +167,7 @@ fn acting(
         factory: &EnvFactory,
     ) -> Result<RemoteActor, ActorLearnerError> {
         let config: A = serde_json::from_str(&job.config)
-            .map_err(|error| TrainError::Config(format!("the run's hyper-parameters: {error}")))?;
+            .map_err(|error| TrainError::Config(format!("invalid hyper-parameters of the run: {error}")))?;
         Ok(config.remote_actor(environments, factory)?)
     }
     match job.algorithm.as_str() {
@@ -274,8 +274,8 @@ impl Inserts {
                     Some(refusal) if !self.is_proven => return Err(refusal),
                     // A token may be replaced during a run; shards and clients then have different tokens for a
                     // while.
-                    Some(refusal) => self.complaint.about("items are not stored", &refusal),
-                    None => self.complaint.about("items are not stored", &error),
+                    Some(refusal) => self.complaint.about("cannot store items", &refusal),
+                    None => self.complaint.about("cannot store items", &error),
                 }
             }
         }
@@ -286,15 +286,15 @@ impl Inserts {
 /// Sends episode statistics at regular intervals.
 struct Teller<'a> {
     writer: &'a Writer,
-    told_at: Instant,
+    reported_at: Instant,
     untold: Tail,
 }
 
 impl Teller<'_> {
     fn tell(&mut self, tail: &Tail) {
         self.untold.add_experience(tail);
-        if self.told_at.elapsed() >= EPISODES_EVERY {
-            self.told_at = Instant::now();
+        if self.reported_at.elapsed() >= EPISODES_EVERY {
+            self.reported_at = Instant::now();
             let payload = episodes::to_bytes(&std::mem::take(&mut self.untold)).into();
             // Learning does not depend on the statistics, so a failed insert is ignored.
             drop(self.writer.submit(vec![NewItem { priority: 1.0, version: 0, payload }]));

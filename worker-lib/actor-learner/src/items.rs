@@ -147,7 +147,9 @@ impl ItemFormat {
         let ActionSpec::Discrete { n } = self.action else { return Ok(()) };
         match actions.iter().find(|action| !(0.0..n as f32).contains(*action)) {
             None => Ok(()),
-            Some(action) => Err(malformed(what, format!("of action {action}"), format!("one of {n}"))),
+            Some(action) => {
+                Err(malformed(what, format!("invalid (action {action})"), format!("an action in 0..{n}")))
+            }
         }
     }
 
@@ -181,7 +183,7 @@ fn open<'a>(
     }
     let (found, rest) = bytes.split_at(FLOAT);
     if found != tag.to_le_bytes() {
-        return Err(malformed(what, format!("of tag {found:?}"), format!("{tag}")));
+        return Err(malformed(what, format!("invalid (tag {found:?})"), format!("tag {tag}")));
     }
     Ok(rest)
 }
@@ -258,8 +260,8 @@ mod tests {
         for env in 0..environments {
             let bytes = format.rollout(&buffer, env, &tail, &[2.0, 3.0]);
             // A rollout may be decoded into the slot of another environment.
-            let told = format.read_rollout(&bytes, &mut copy, 1 - env, &mut statistics).unwrap();
-            assert_eq!(told, tail);
+            let reported = format.read_rollout(&bytes, &mut copy, 1 - env, &mut statistics).unwrap();
+            assert_eq!(reported, tail);
         }
         assert_eq!(statistics, [5.0, 7.0]);
         let swap = |column: &[f32]| {
@@ -292,11 +294,17 @@ mod tests {
         let mut batch = Batch::default();
         let mut error = |bytes: &[u8]| format.read_transition(bytes, &mut batch).unwrap_err().to_string();
         assert_eq!(error(&[]), "transition is 0 bytes, expected 64");
-        assert_eq!(error(&transition(&[2.0])), "transition is of action 2, expected one of 2");
-        assert_eq!(error(&transition(&[f32::NAN])), "transition is of action NaN, expected one of 2");
+        assert_eq!(
+            error(&transition(&[2.0])),
+            "transition is invalid (action 2), expected an action in 0..2"
+        );
+        assert_eq!(
+            error(&transition(&[f32::NAN])),
+            "transition is invalid (action NaN), expected an action in 0..2"
+        );
         let mut bytes = transition(&[1.0]);
         bytes[0] = 9;
-        assert_eq!(error(&bytes), "transition is of tag [9, 0, 0, 0], expected 1");
+        assert_eq!(error(&bytes), "transition is invalid (tag [9, 0, 0, 0]), expected tag 1");
         assert_eq!(batch, Batch::default());
     }
 }

@@ -51,7 +51,7 @@ impl Job {
 
     /// Encodes the description for publication.
     pub fn to_bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("texts and numbers can be written")
+        serde_json::to_vec(self).expect("strings and numbers can be serialized as JSON")
     }
 
     /// Decodes the output of [`Self::to_bytes`].
@@ -83,7 +83,10 @@ impl Job {
         credentials: &Credentials,
         stop: &AtomicBool,
     ) -> Result<Option<Self>, ActorLearnerError> {
-        let io = |source| ActorLearnerError::Io { what: "reading the run", source };
+        let io = |source| ActorLearnerError::Io {
+            what: "cannot start the reader of the run's description",
+            source,
+        };
         let mut client = reader(Self::NAME, endpoints, credentials).map_err(io)?;
         let mut complaint = Complaint::default();
         while !stop.load(Ordering::Relaxed) {

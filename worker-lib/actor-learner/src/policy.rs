@@ -63,7 +63,7 @@ impl Policy {
         let word = |at: usize| <[u8; 4]>::try_from(&head[at..at + 4]).expect("4 bytes");
         let long = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("8 bytes"));
         if word(0) != MAGIC || u32::from_le_bytes(word(4)) != FORMAT {
-            let found = format!("something that begins with {:?}", &head[..8]);
+            let found = format!("invalid (first bytes {:?})", &head[..8]);
             return Err(malformed("policy", found, format!("{MAGIC:?} and format {FORMAT}")));
         }
         let mut own = vec![0.0; len];
@@ -110,7 +110,7 @@ pub(super) fn reader(
     endpoints: &[Endpoint],
     credentials: &Credentials,
 ) -> io::Result<BlockingModelClient> {
-    let name: ModelName = name.parse().expect("a good name");
+    let name: ModelName = name.parse().expect("the name is valid");
     let options = ClientOptions { credentials: credentials.clone(), ..ClientOptions::default() };
     BlockingModelClient::new(name, endpoints, options)
 }
@@ -130,7 +130,7 @@ impl PolicyFeed {
         credentials: &Credentials,
         len: usize,
     ) -> Result<Self, ActorLearnerError> {
-        let io = |source| ActorLearnerError::Io { what: "reading policies", source };
+        let io = |source| ActorLearnerError::Io { what: "cannot start the reader of policies", source };
         let client = reader(Policy::NAME, endpoints, credentials).map_err(io)?;
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
@@ -195,11 +195,11 @@ impl Shared {
                     *self.lock() = Some(Arc::new(policy));
                     self.policies.fetch_add(1, Relaxed);
                     self.changed.notify_all();
-                    complaint.over("policies come again");
+                    complaint.over("policies are received again");
                 }
                 Err(error) => {
                     self.failures.fetch_add(1, Relaxed);
-                    complaint.about("no newer policy", &error);
+                    complaint.about("cannot read a newer policy", &error);
                     std::thread::sleep(PAUSE);
                 }
             }
@@ -221,6 +221,6 @@ mod tests {
         assert_eq!(error(&bytes, 4), "policy is 44 bytes, expected 48");
         let mut other = bytes.clone();
         other[4] = 2;
-        assert!(error(&other, 3).starts_with("policy is something that begins with [105, 83, 119, 80, 2,"));
+        assert!(error(&other, 3).starts_with("policy is invalid (first bytes [105, 83, 119, 80, 2,"));
     }
 }

@@ -66,7 +66,7 @@ impl Publisher {
         job: &Job,
         every: Duration,
     ) -> Result<Self, ActorLearnerError> {
-        let io = |source| ActorLearnerError::Io { what: "serving policies", source };
+        let io = |source| ActorLearnerError::Io { what: "cannot start the policy server", source };
         let store = Arc::new(ModelStore::new(StoreOptions::default()));
         publish(&store, Job::NAME, job.to_bytes())?;
         let server = ServerOptions { access, ..ServerOptions::default() };
@@ -126,7 +126,7 @@ impl Drop for Publisher {
 fn publish_all(store: &ModelStore, offers: &Offers) {
     while let Some(policy) = offers.next() {
         if let Err(error) = publish(store, Policy::NAME, policy.to_bytes()) {
-            tracing::warn!("a policy is not published: {error}");
+            tracing::warn!("cannot publish a policy: {error}");
         }
     }
 }
@@ -134,7 +134,7 @@ fn publish_all(store: &ModelStore, offers: &Offers) {
 /// Publishes an object. Its version is greater than those of this learner, and than those of earlier learners unless
 /// their clock was ahead.
 fn publish(store: &ModelStore, name: &str, bytes: Vec<u8>) -> Result<(), PublishError> {
-    let name: ModelName = name.parse().expect("a good name");
+    let name: ModelName = name.parse().expect("the name is valid");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;
     let latest = store.latest(&name).map_or(0, |object| object.manifest.version);
     store.publish(&name, now.max(latest + 1), bytes.into()).map(|_| ())

@@ -16,17 +16,17 @@ struct Options {
 
 const REPLAY: Options = Options {
     token: "pass the token of the shards' --token-file with --replay-token-file",
-    authority: "the authority of --replay-ca has to sign the shard's --tls-cert for the host in the shard's address",
-    certificate: "pass --replay-cert and --replay-key of an authority in the shard's --tls-client-ca",
+    authority: "a CA in --replay-ca must have issued the shard's --tls-cert for the host in the shard's address",
+    certificate: "pass a certificate issued by a CA in the shard's --tls-client-ca with --replay-cert and --replay-key",
 };
 
 const MODELS: Options = Options {
     token: "pass the token of the learner's --model-read-token-file, or of the cell's --read-token-file, with \
             --model-token-file",
-    authority: "the authority of --model-ca has to sign the certificate of the learner or the cell for the host in \
+    authority: "a CA in --model-ca must have issued the certificate of the learner or the cell for the host in \
                 --models",
-    certificate: "pass --model-cert and --model-key of an authority in the learner's --model-client-ca, or in the \
-                  cell's --client-ca",
+    certificate: "pass a certificate issued by a CA in the learner's --model-client-ca, or in the cell's --client-ca, \
+                  with --model-cert and --model-key",
 };
 
 /// Returns the error with the next step if rejected credentials caused it.

@@ -13,14 +13,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(super) struct Complaint {
     since: Option<Instant>,
-    told_at: Option<Instant>,
+    reported_at: Option<Instant>,
 }
 
 impl Complaint {
     pub(super) fn about(&mut self, what: &str, error: &dyn Display) {
         let lasts = self.since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE;
-        if lasts && self.told_at.is_none_or(|at| at.elapsed() >= EVERY) {
-            self.told_at = Some(Instant::now());
+        if lasts && self.reported_at.is_none_or(|at| at.elapsed() >= EVERY) {
+            self.reported_at = Some(Instant::now());
             tracing::warn!("{what}: {error}");
         }
     }
@@ -28,7 +28,7 @@ impl Complaint {
     /// Records that the problem is over.
     pub(super) fn over(&mut self, what: &str) {
         self.since = None;
-        if self.told_at.take().is_some() {
+        if self.reported_at.take().is_some() {
             tracing::info!("{what}");
         }
     }

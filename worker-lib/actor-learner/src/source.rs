@@ -65,15 +65,15 @@ struct Shared {
     waited_us: AtomicU64,
     waited_first_us: AtomicU64,
     /// Episode statistics from actors that no gradient has carried yet.
-    told: Mutex<Tail>,
+    reported: Mutex<Tail>,
     /// Reason why the shards rejected this learner's credentials, if they have never accepted them.
     refused: OnceLock<String>,
 }
 
 impl Shared {
-    fn told(&self) -> MutexGuard<'_, Tail> {
+    fn reported(&self) -> MutexGuard<'_, Tail> {
         // Poisoning is harmless, because the statistics are plain sums.
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn check_access(&self) -> Result<(), TrainError> {
@@ -144,7 +144,7 @@ impl ReplaySource {
                 Learner::Rollouts { learner, rollouts: Rollouts::new(client, format, count, statistics) }
             }
             (_, demand) => {
-                return Err(super::error::malformed("demand", format!("{demand:?}"), "that of the learner"));
+                return Err(super::error::malformed("demand", format!("{demand:?}"), "the learner's demand"));
             }
         };
         Ok(Self { spec, options, learner, publisher, shared, stop, updates: 0, steps: 0 })
@@ -232,8 +232,8 @@ impl LocalHalf for ReplaySource {
                 learner.gradient(model, gradient)
             }
         };
-        let told = std::mem::take(&mut *shared.told());
-        Ok(Tail { losses, ..told })
+        let reported = std::mem::take(&mut *shared.reported());
+        Ok(Tail { losses, ..reported })
     }
 
     fn observe(&mut self, counters: &Counters) {
@@ -281,7 +281,7 @@ fn follow_episodes(client: ReplayClient, shared: &Arc<Shared>) -> Result<(), Act
             for item in client.sample(EPISODES, EPISODES_PER_DRAW).unwrap_or_default() {
                 match episodes::from_bytes(&item.payload) {
                     Ok(tail) => {
-                        shared.told().add_experience(&tail);
+                        shared.reported().add_experience(&tail);
                     }
                     Err(_) => _ = shared.malformed.fetch_add(1, Relaxed),
                 }
@@ -295,7 +295,10 @@ fn follow_episodes(client: ReplayClient, shared: &Arc<Shared>) -> Result<(), Act
 
 fn spawn(name: &'static str, run: impl FnOnce() + Send + 'static) -> Result<(), ActorLearnerError> {
     let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(run);
-    spawned.map(|_| ()).map_err(|source| ActorLearnerError::Io { what: "drawing from the replay", source })
+    spawned.map(|_| ()).map_err(|source| ActorLearnerError::Io {
+        what: "cannot start a thread that draws from the replay",
+        source,
+    })
 }
 
 /// Batch with the keys of its items.
@@ -411,13 +414,13 @@ impl Draws {
             Ok(drawn) => {
                 self.is_proven = true;
                 self.waiting.extend(drawn);
-                self.complaint.over(&format!("{} come again", self.what));
+                self.complaint.over(&format!("{} are received again", self.what));
             }
             Err(error) if error.is_timeout() => self.is_proven = true,
             Err(error) => {
                 let refusal = refusal::of_replay(&error);
                 let text = refusal.as_ref().map_or_else(|| error.to_string(), ToString::to_string);
-                self.complaint.about(&format!("no {}", self.what), &text);
+                self.complaint.about(&format!("cannot draw {}", self.what), &text);
                 // A token may be replaced during a run; shards and clients then have different tokens for a while.
                 if refusal.is_some() && !self.is_proven {
                     let _ = shared.refused.set(text);
@@ -430,7 +433,7 @@ impl Draws {
     /// Counts an item that does not belong to this run.
     fn refuse(&mut self, error: &ActorLearnerError, shared: &Shared) {
         shared.malformed.fetch_add(1, Relaxed);
-        self.complaint.about("an item is not learned from", error);
+        self.complaint.about("discarded an invalid item", error);
     }
 }
 
@@ -514,7 +517,7 @@ impl Rollouts {
             let buffer = learner.buffer_mut();
             match self.format.read_rollout(&item.payload, buffer, filled, &mut self.statistics) {
                 Ok(tail) => {
-                    shared.told().add_experience(&tail);
+                    shared.reported().add_experience(&tail);
                     if age > wanted.staleness {
                         shared.stale.fetch_add(1, Relaxed);
                         continue;

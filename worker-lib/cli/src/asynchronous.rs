@@ -1,4 +1,4 @@
-//! `iswitch train --async`: workers that do not wait for each other, by a switch or by a parameter server.
+//! `iswitch train --async`: workers that do not wait for each other, with a switch or a parameter server.
 
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
@@ -22,14 +22,19 @@ use serde::Serialize;
 
 use crate::session::{Session, SessionOptions};
 
-/// Whether workers wait for each other.
+/// Options of asynchronous training.
 #[derive(Args, Clone, Debug)]
 pub struct AsyncArgs {
-    /// Workers do not wait for each other: an update takes whatever gradients are there (--aggregator switch: as many
-    /// as there are workers; ps: one).
+    /// Train asynchronously: workers do not wait for each other
+    ///
+    /// With --aggregator switch, an update sums the first gradients to arrive, as many as there are workers; a fast
+    /// worker may contribute more than one. With --aggregator ps, an update applies one gradient.
     #[arg(long = "async")]
     pub is_async: bool,
-    /// With --async: updates by which the model may be ahead of a gradient's, or the gradient is skipped.
+    /// Staleness bound with --async, in updates; staler gradients are skipped
+    ///
+    /// The staleness of a gradient is the number of updates applied to the model since the version from which the
+    /// gradient was computed.
     #[arg(long, value_name = "S", default_value_t = 3, value_parser = clap::value_parser!(u32).range(..=1000))]
     pub staleness: u32,
 }
@@ -42,23 +47,23 @@ struct AsyncOutcome {
     workers: usize,
     aggregator: &'static str,
     mode: &'static str,
-    /// Environment steps over all workers.
+    /// Number of environment steps, over all workers.
     steps: u64,
-    /// Updates of the model.
+    /// Number of updates of the model.
     iterations: u64,
     /// Mean return of the last 100 episodes; null if none ended.
     final_return: Option<f64>,
     solved: bool,
     seconds: f64,
     staleness_bound: u32,
-    /// Gradients by the updates that the model was ahead when they were committed, 0 to S: of this worker, or all at
-    /// the server.
+    /// Number of gradients by staleness at commit, from 0 to the bound S: those of this worker, or with a parameter
+    /// server those of all workers.
     staleness: Vec<u64>,
-    /// Gradients that were too stale.
+    /// Number of gradients skipped because they exceeded the staleness bound.
     skipped: u64,
 }
 
-/// A run that is about to begin.
+/// Asynchronous run that has not begun yet.
 pub struct Run {
     halves: Halves,
     place: Place,
@@ -68,7 +73,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Both halves, at the state of the checkpoint if the run is to go on.
+    /// Creates a run of both halves; restores the checkpoint if the options resume a run.
     pub fn new(
         mut halves: Halves,
         place: Place,
@@ -85,12 +90,12 @@ impl Run {
         Ok(Self { halves, place, staleness, options, json })
     }
 
-    /// Floats in a vector.
+    /// Number of floats in a vector.
     pub fn vector_len(&self) -> usize {
         self.halves.gradient_len + Tail::LEN
     }
 
-    /// S.
+    /// Staleness bound S.
     pub fn staleness(&self) -> u32 {
         self.staleness
     }
@@ -108,7 +113,7 @@ impl Run {
         })
     }
 
-    /// Works as one worker with a switch.
+    /// Trains as one worker of a switch.
     pub fn with_switch(self, join: JoinOptions, stop: Arc<AtomicBool>) -> anyhow::Result<()> {
         let mut observing = self.observing()?;
         let worker = AsyncWorker::join(join)?;
@@ -123,7 +128,7 @@ impl Run {
         observing.print(self.place, "switch", (staleness, report.staleness.skipped()), self.json)
     }
 
-    /// Works as one worker of a parameter server, which shows the job.
+    /// Trains as one worker of a parameter server; the server shows the job's progress.
     pub fn with_server(self, server: SocketAddrV4, stop: Arc<AtomicBool>) -> anyhow::Result<()> {
         const TIMEOUT: Duration = Duration::from_secs(60);
         let (vector_len, model_len) = (self.vector_len(), self.halves.model.len());
@@ -132,7 +137,7 @@ impl Run {
         Ok(())
     }
 
-    /// Is the parameter server, at the address that it is told to listen at.
+    /// Runs the parameter server, which is already bound to its address.
     pub fn serve(self, server: AsyncServer, stop: &AtomicBool) -> anyhow::Result<()> {
         let mut observing = self.observing()?;
         let Halves { model, replica, .. } = self.halves;
@@ -143,7 +148,7 @@ impl Run {
     }
 }
 
-/// Who shows the job and saves its model.
+/// Display of the job's progress, together with the state for saving its model.
 struct Observing {
     session: Session,
     out: PathBuf,
@@ -206,7 +211,7 @@ impl AsyncOutcome {
         format!(
             "{} on {}, {} worker(s), asynchronous: mean return of the last 100 episodes {mean} ({}) after {} steps, \
              {:.1} s\n\
-             updates by {}: {}, {:.0} a second; staleness of gradients 0 to {}: {:?}, {} skipped\n",
+             updates by {}: {}, {:.0} per second; gradients by staleness 0 to {}: {:?}, {} skipped\n",
             self.algorithm.to_uppercase(),
             self.env,
             self.workers,

@@ -1,4 +1,4 @@
-//! `iswitch eval`: runs a trained agent.
+//! `iswitch eval`: runs a trained agent and reports its returns.
 
 use std::path::PathBuf;
 
@@ -13,18 +13,20 @@ use serde::Serialize;
 /// Arguments of `iswitch eval`.
 #[derive(Args)]
 pub(crate) struct EvalArgs {
-    /// Run directory: the --out of `iswitch train`.
+    /// Run directory, as given to `iswitch train --out`
     checkpoint: PathBuf,
-    /// Episodes to run.
+    /// Number of episodes
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     episodes: u32,
-    /// Seed of the start states, and of the actions with --stochastic.
+    /// Seed of the start states and, with --stochastic, of the actions
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Draw actions from the policy, as in training, instead of taking the most probable one.
+    /// Sample actions from the policy, as in training
+    ///
+    /// By default, the agent takes the most probable action.
     #[arg(long)]
     stochastic: bool,
-    /// Print one JSON object instead of text.
+    /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
 }
@@ -67,8 +69,8 @@ pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<()> {
         print_line!("{}", serde_json::to_string(&evaluation)?)?;
     } else {
         print_line!(
-            "{} on {} after {} steps of training: return {:.1} +/- {:.1} (least {:.1}, most {:.1}), {:.0} steps, \
-             over {} episodes",
+            "{} on {} after {} training steps: mean return {:.1} +/- {:.1} (min {:.1}, max {:.1}), mean length {:.0} \
+             steps, over {} episodes",
             evaluation.algorithm.to_uppercase(),
             evaluation.env,
             trained.steps,

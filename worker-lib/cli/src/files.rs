@@ -1,10 +1,10 @@
-//! Directories that a command makes.
+//! Creation of directories.
 
 use std::path::Path;
 
 use anyhow::Context as _;
 
-/// Makes a directory, unless it is there.
+/// Creates a directory and its parents, unless they exist.
 pub fn make_directory(path: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(path).with_context(|| format!("making {}", path.display()))
+    std::fs::create_dir_all(path).with_context(|| format!("creating directory {}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! What sums the gradients of a job, and where its workers meet.
+//! Aggregators of a job's gradients: the options that select one, and starting or joining it.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, ToSocketAddrs as _};
 use std::sync::Arc;
@@ -19,41 +19,53 @@ use iswitch_runtime::embedded::EmbeddedSwitch;
 use crate::asynchronous::Run;
 use crate::switch::{self, KeyArgs, SIBLINGS_TIMEOUT};
 
-/// What sums gradients.
+/// Component that sums gradients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Aggregator {
-    /// A switch between the workers.
+    /// A switch between the workers
     Switch,
-    /// A parameter server that all workers send to.
+    /// A parameter server to which all workers send their gradients
     Ps,
-    /// All-reduce around a ring of the workers.
+    /// A ring all-reduce among the workers
     Ring,
-    /// Nothing: a single worker.
+    /// No aggregation: a single worker
     Local,
 }
 
-/// Where workers meet.
+/// Options that select the aggregator and its address.
 #[derive(Args, Clone, Debug)]
 pub struct GroupArgs {
-    /// What sums the gradients [default: switch; local for a single worker].
+    /// Aggregator that sums the gradients [default: switch; local for a single worker]
     #[arg(long, value_enum)]
     aggregator: Option<Aggregator>,
-    /// Switch to join. This process is then one worker, whose place --rank or the launcher tells.
+    /// Address of the switch to join
+    ///
+    /// This process is then one worker of the job; its rank is given by --rank or by the launcher.
     #[arg(long, value_name = "HOST:PORT", env = "ISWITCH_SWITCH", value_parser = resolve)]
     pub switch: Option<SocketAddrV4>,
-    /// Parameter server to join, with --aggregator ps. This process is then one worker.
+    /// Address of the parameter server to join, with --aggregator ps
+    ///
+    /// This process is then one worker of the job; its rank is given by --rank or by the launcher.
     #[arg(long, value_name = "HOST:PORT", value_parser = resolve)]
     pub server: Option<SocketAddrV4>,
-    /// Be the parameter server of --workers workers at this address, with --aggregator ps.
+    /// Address at which to serve as the parameter server, with --aggregator ps
+    ///
+    /// This process is then the parameter server of --workers workers and trains nothing itself.
     #[arg(long, value_name = "ADDR:PORT", conflicts_with = "server")]
     pub serve: Option<SocketAddrV4>,
-    /// Where the workers of a ring listen, by rank, with --aggregator ring. This process is then one of them.
+    /// Addresses of the workers of a ring, in rank order, with --aggregator ring
+    ///
+    /// This process is then one worker of the ring; its rank is given by --rank or by the launcher.
     #[arg(long, value_name = "ADDR:PORT,...", value_delimiter = ',')]
     members: Option<Vec<SocketAddrV4>>,
-    /// Parameter server and ring as in the paper, each step complete before the next; by default they are pipelined.
+    /// Run the parameter server or ring as in the paper, without pipelining
+    ///
+    /// Each step then completes before the next one begins. By default, the steps are pipelined.
     #[arg(long)]
     paper_style: bool,
-    /// Number of the job at the switch; jobs of different numbers do not meet.
+    /// Job number at the switch
+    ///
+    /// The switch aggregates the workers of each job number separately.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub job: u32,
     /// Key of the job.
@@ -61,14 +73,15 @@ pub struct GroupArgs {
     pub key: KeyArgs,
 }
 
-/// A free port of the loop-back interface.
+/// Loop-back address with port 0, which binds to any free port.
 pub const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
-/// Bytes of the others are waited for this long: the slowest may act for a while.
+/// Time that a parameter server or ring waits for bytes of another member. It is long because the slowest worker may
+/// spend a while acting in its environments.
 const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl GroupArgs {
-    /// The aggregator that was chosen, or else the one that a job of that many workers uses.
+    /// Returns the chosen aggregator, or else the default for a job of this number of workers.
     pub fn aggregator(&self, workers: usize) -> Aggregator {
         self.aggregator.unwrap_or(if workers > 1 || self.switch.is_some() {
             Aggregator::Switch
@@ -77,8 +90,8 @@ impl GroupArgs {
         })
     }
 
-    /// Whether this process is told where its group meets.
-    pub fn is_told(&self) -> bool {
+    /// Whether the address of an aggregator to join is given, so that this process is one worker of a group.
+    pub fn is_configured(&self) -> bool {
         self.switch.is_some() || self.server.is_some() || self.members.is_some()
     }
 
@@ -94,12 +107,13 @@ impl GroupArgs {
         for (name, is_given, expected) in given {
             // The switch may come from the environment.
             if is_given && aggregator != expected && name != "--switch" {
-                bail!("{name} is for --aggregator {expected:?}, this job has {aggregator:?}");
+                bail!("{name} requires --aggregator {expected:?}, but this job uses {aggregator:?}");
             }
         }
         if aggregator == Aggregator::Local && workers > 1 {
             bail!(
-                "--aggregator local is one process: give --workers 1; sizes are over all workers, so it learns the same"
+                "--aggregator local runs a single process, but --workers is above 1; give --workers 1: batch sizes \
+                 are totals over all workers, so one worker learns the same"
             );
         }
         Ok(())
@@ -109,7 +123,7 @@ impl GroupArgs {
         if self.paper_style { Style::Paper } else { Style::Pipelined }
     }
 
-    /// What a worker's option is missing, by name, if it is one of several and not told where they meet.
+    /// Returns the option that a worker of a group requires to join its aggregator, if that option is not given.
     pub fn missing(&self, workers: usize) -> Option<&'static str> {
         match self.aggregator(workers) {
             Aggregator::Switch if self.switch.is_none() => Some("--switch ADDR:PORT"),
@@ -119,9 +133,10 @@ impl GroupArgs {
         }
     }
 
-    /// How a worker joins the switch. Vectors have `len` floats; `supervised` workers start together.
+    /// Returns the options with which a worker joins the switch. Vectors have `len` floats; `supervised` workers start
+    /// together.
     pub fn switch_options(&self, place: Place, len: usize, supervised: bool) -> anyhow::Result<JoinOptions> {
-        let switch = self.switch.context("--switch is needed")?;
+        let switch = self.switch.context("--switch is required")?;
         let gradient_len = u32::try_from(len).context("the network has more than 2^32 parameters")?;
         let rank = u16::try_from(place.rank).context("--rank does not fit in 16 bits")?;
         let workers = u16::try_from(place.workers).context("--workers does not fit in 16 bits")?;
@@ -129,7 +144,7 @@ impl GroupArgs {
         switch::options(switch, self.job, (rank, workers), gradient_len, siblings, &self.key)
     }
 
-    /// How the parameter server of so many workers, whose vectors have `len` floats, is set up.
+    /// Returns the options of the parameter server of `workers` workers, whose vectors have `len` floats.
     pub fn server_options(
         &self,
         server: SocketAddrV4,
@@ -145,7 +160,7 @@ impl GroupArgs {
         })
     }
 
-    /// Is the parameter server of so many workers at an address until they are done or `stop` is set.
+    /// Serves as the parameter server of `workers` workers at `address` until they are done or `stop` is set.
     pub fn serve_sums(
         &self,
         address: SocketAddrV4,
@@ -154,11 +169,11 @@ impl GroupArgs {
         stop: &AtomicBool,
     ) -> anyhow::Result<()> {
         let rounds = ParameterServer::bind(self.server_options(address, workers, len)?)?.run(stop)?;
-        eprintln!("iswitch: {rounds} sums");
+        eprintln!("iswitch: parameter server: {rounds} rounds summed");
         Ok(())
     }
 
-    /// Joins as one worker. Vectors have `len` floats; `supervised` workers start together.
+    /// Joins the aggregator as one worker. Vectors have `len` floats; `supervised` workers start together.
     pub fn join(
         &self,
         place: Place,
@@ -171,14 +186,18 @@ impl GroupArgs {
             Aggregator::Local => Ok(Box::new(Loopback::alone(len))),
             Aggregator::Switch => Ok(Box::new(Worker::join(self.switch_options(place, len, supervised)?)?)),
             Aggregator::Ps => {
-                let server = self.server.context("--server is needed")?;
+                let server = self.server.context("--server is required")?;
                 let options = self.server_options(server, place.workers, len)?;
                 Ok(Box::new(ParameterServerClient::join(&options, rank)?))
             }
             Aggregator::Ring => {
-                let members = self.members.clone().context("--members is needed")?;
+                let members = self.members.clone().context("--members is required")?;
                 if members.len() != place.workers {
-                    bail!("--members names {} workers, the job has {}", members.len(), place.workers);
+                    bail!(
+                        "--members has {} addresses, expected {}, one per worker",
+                        members.len(),
+                        place.workers
+                    );
                 }
                 let style = self.style();
                 let options = RingOptions { members, rank, gradient_len, style, timeout: PEER_TIMEOUT };
@@ -187,7 +206,7 @@ impl GroupArgs {
         }
     }
 
-    /// Starts what the workers of this process's children meet at.
+    /// Starts the aggregator that the child processes join.
     pub fn host(&self, workers: usize, len: usize) -> anyhow::Result<Host> {
         match self.aggregator(workers) {
             Aggregator::Switch => Ok(Host::Switch(
@@ -203,19 +222,19 @@ impl GroupArgs {
     }
 }
 
-/// An IPv4 address, or a name that has one.
+/// Resolves an IPv4 address, or a host name that has one, and a port.
 fn resolve(text: &str) -> Result<SocketAddrV4, String> {
     let found = text.to_socket_addrs().map_err(|error| format!("{error}, expected HOST:PORT"))?;
     let mut found = found.filter_map(|address| match address {
         SocketAddr::V4(address) => Some(address),
         SocketAddr::V6(_) => None,
     });
-    found.next().ok_or_else(|| "it has no IPv4 address".to_owned())
+    found.next().ok_or_else(|| "the host has no IPv4 address, expected one".to_owned())
 }
 
-/// Addresses of the loop-back interface that nobody listens at.
+/// Returns loop-back addresses whose ports are free.
 pub fn free_addresses(count: usize) -> anyhow::Result<Vec<SocketAddrV4>> {
-    // All at once, so that they differ.
+    // All listeners are open at the same time, so that their ports differ.
     let listeners: Vec<_> = (0..count)
         .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
         .collect::<Result<_, _>>()
@@ -225,19 +244,19 @@ pub fn free_addresses(count: usize) -> anyhow::Result<Vec<SocketAddrV4>> {
     Ok(ports.into_iter().map(|port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).collect())
 }
 
-/// What children of this process meet at, for as long as it lives.
+/// Aggregator that the child processes join; it runs until this value is dropped.
 pub enum Host {
     /// A switch in this process.
     Switch(EmbeddedSwitch),
     /// A parameter server in this process.
     Server(Server),
-    /// Addresses of the members of a ring.
+    /// Addresses of the members of a ring, which the child processes form among themselves.
     Ring(Vec<SocketAddrV4>),
     /// An asynchronous parameter server in this process.
     AsyncServer(AsyncHost),
 }
 
-/// An asynchronous parameter server in a thread, which shows the job.
+/// Asynchronous parameter server in a thread, which also shows the job's progress and prints its result.
 pub struct AsyncHost {
     address: SocketAddrV4,
     stop: Arc<AtomicBool>,
@@ -245,7 +264,7 @@ pub struct AsyncHost {
 }
 
 impl AsyncHost {
-    /// Serves a run.
+    /// Starts the parameter server of a run.
     pub fn start(run: Run) -> anyhow::Result<Self> {
         let server = AsyncServer::bind(ANY_PORT, run.vector_len(), run.staleness())?;
         let address = ipv4(server.local_addr()?)?;
@@ -259,7 +278,7 @@ impl AsyncHost {
 
 impl Drop for AsyncHost {
     fn drop(&mut self) {
-        // It ends by itself when the run is over; after a failure of all workers it is told.
+        // The server ends by itself with the run; if all workers have failed, it must be stopped.
         self.stop.store(true, Ordering::Relaxed);
         if let Some(Ok(Err(error))) = self.thread.take().map(JoinHandle::join) {
             eprintln!("iswitch: parameter server: {error:#}");
@@ -270,12 +289,14 @@ impl Drop for AsyncHost {
 fn ipv4(address: SocketAddr) -> anyhow::Result<SocketAddrV4> {
     match address {
         SocketAddr::V4(address) => Ok(address),
-        other @ SocketAddr::V6(_) => bail!("the parameter server listens at {other}, expected IPv4"),
+        other @ SocketAddr::V6(_) => {
+            bail!("the parameter server listens at {other}, expected an IPv4 address")
+        }
     }
 }
 
 impl Host {
-    /// What a child is told of it.
+    /// Returns the options with which a child process joins this aggregator.
     pub fn arguments(&self) -> [String; 2] {
         match self {
             Self::Switch(switch) => ["--switch".to_owned(), switch.address().to_string()],
@@ -289,7 +310,7 @@ impl Host {
     }
 }
 
-/// A parameter server in a thread.
+/// Synchronous parameter server in a thread.
 pub struct Server {
     address: SocketAddrV4,
     stop: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! Hyper-parameters on the command line: `--set NAME=VALUE` for all of them, and flags for PPO's.
+//! Hyper-parameters on the command line: `--set NAME=VALUE` for every algorithm, and separate options for PPO.
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -7,64 +7,70 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Hyper-parameters that differ from the environment's preset.
+/// Hyper-parameters that override the environment's preset.
 #[derive(Args, Clone, Debug)]
 #[command(
-    next_help_heading = "Hyper-parameters (default: the environment's preset; sizes are over all workers)"
+    next_help_heading = "Hyper-parameters (default: the environment's preset; sizes are totals over all workers)"
 )]
 pub struct HyperParameters {
-    /// Environments of the job; the workers must divide it [default: at least 4 (A2C: 8, of images 16), and a multiple
-    /// of the workers].
+    /// Number of environments of the job, a multiple of the number of workers
+    ///
+    /// The default is the smallest multiple of the number of workers that is at least 4, or for A2C at least 8 (16 for
+    /// environments that observe images).
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     environments: Option<usize>,
-    /// Any hyper-parameter, by the name that --list-parameters shows: --set gamma=0.98. Can be repeated.
+    /// Value of any hyper-parameter, such as gamma=0.98
+    ///
+    /// --list-parameters shows the names. The option is repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE", conflicts_with = "resume")]
     settings: Vec<String>,
-    /// Print all hyper-parameters with the values that this command would train with, as JSON, and train nothing.
+    /// Print all hyper-parameters and their values as JSON, and train nothing
+    ///
+    /// The values are those with which this command would train.
     #[arg(long)]
     pub list_parameters: bool,
 }
 
-/// Flags of one algorithm.
+/// Options of one algorithm.
 pub trait OwnParameters: Args {
-    /// Names and values of what was given.
+    /// Returns the names and values of the options that were given.
     fn given(&self) -> Vec<(&'static str, Value)> {
         Vec::new()
     }
 }
 
-/// Most algorithms have none.
+/// Empty set of options, for an algorithm without its own.
 #[derive(Args, Clone, Debug)]
 pub struct NoneOwn {}
 
 impl OwnParameters for NoneOwn {}
 
-/// Flags for PPO.
+/// Options of PPO.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Hyper-parameters of PPO, as --set has them too")]
+#[command(next_help_heading = "Hyper-parameters of PPO (also available through --set)")]
 pub struct PpoParameters {
-    /// Steps of a rollout.
+    /// Number of steps in a rollout
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     rollout_steps: Option<usize>,
-    /// Samples of a minibatch.
+    /// Number of samples in a minibatch
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     minibatch_size: Option<usize>,
-    /// Passes over each rollout.
+    /// Number of passes over each rollout
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     epochs: Option<usize>,
-    /// Learning rate of Adam at the start; it falls linearly to 0.
+    /// Initial Adam learning rate, which decreases linearly to 0
     #[arg(long, value_name = "X", conflicts_with = "resume")]
     learning_rate: Option<f32>,
-    /// Discount factor.
+    /// Discount factor
     #[arg(long, value_name = "X", conflicts_with = "resume")]
     gamma: Option<f32>,
-    /// Lambda of generalised advantage estimation.
+    /// Lambda of generalised advantage estimation (GAE)
     #[arg(long, value_name = "X", conflicts_with = "resume")]
     gae_lambda: Option<f32>,
-    /// Range of the probability ratio.
+    /// Clip range of the probability ratio
     #[arg(long, value_name = "X", conflicts_with = "resume")]
     clip_range: Option<f32>,
-    /// Weight of the entropy bonus.
+    /// Coefficient of the entropy bonus
     #[arg(long, value_name = "X", conflicts_with = "resume")]
     entropy_coefficient: Option<f32>,
 }
@@ -89,13 +95,13 @@ impl OwnParameters for PpoParameters {
 }
 
 impl HyperParameters {
-    /// Whether the number of environments is given.
+    /// Whether the number of environments is given, by `--environments` or `--set`.
     pub fn environments_given(&self) -> bool {
         self.environments.is_some()
             || self.settings.iter().any(|setting| setting.starts_with("environments="))
     }
 
-    /// The preset with what was given.
+    /// Applies the given hyper-parameters to the preset and checks the result.
     pub fn apply<A: Algorithm>(&self, mut preset: A, own: &impl OwnParameters) -> anyhow::Result<A> {
         if self.environments.is_some() {
             *preset.common().environments = self.environments;
@@ -106,7 +112,7 @@ impl HyperParameters {
     }
 }
 
-/// Hyper-parameters with what `--set` and flags of their own change.
+/// Applies the `--set` settings, and the values `given` by an algorithm's own options, to the preset.
 pub fn apply<'a, C: Serialize + DeserializeOwned>(
     preset: &C,
     settings: &'a [String],
@@ -121,18 +127,18 @@ pub fn apply<'a, C: Serialize + DeserializeOwned>(
     for (name, value) in given {
         let setting = format!("--set {name}={value}");
         set(&mut config, name, value)?;
-        // One by one, so that it can be said which one does not fit.
+        // Deserialising after each setting attributes an error to the setting that caused it.
         C::deserialize(&config).context(setting)?;
     }
     serde_json::from_value(config).context("--set")
 }
 
 fn set(config: &mut Value, name: &str, value: Value) -> anyhow::Result<()> {
-    let Some(parameters) = config.as_object_mut() else { bail!("hyper-parameters have no names") };
+    let Some(parameters) = config.as_object_mut() else { bail!("hyper-parameters are not a JSON object") };
     if let Some(place) = parameters.get_mut(name) {
         *place = value;
         return Ok(());
     }
     let known: Vec<_> = parameters.keys().map(String::as_str).collect();
-    bail!("--set {name}: no such hyper-parameter; there are {}", known.join(", "))
+    bail!("--set {name}: no such hyper-parameter; expected one of {}", known.join(", "))
 }

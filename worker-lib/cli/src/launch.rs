@@ -1,4 +1,5 @@
-//! Who this process is: one worker of a job that something else launched, or the parent that launches all.
+//! Launching of workers: determines whether this process is one worker of a job that a launcher started, and otherwise
+//! starts all workers.
 
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
@@ -16,19 +17,19 @@ use iswitch_learn::algorithms::trainer::Place;
 
 use crate::group::Host;
 
-/// Variables in which launchers tell a process its rank and the number of processes: torchrun and most others,
-/// Open MPI, Slurm.
+/// Variables in which launchers pass a process its rank and the number of processes: those of torchrun (and most other
+/// launchers), of Open MPI and of Slurm.
 const LAUNCHERS: [(&str, &str); 3] = [
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
 ];
 
-/// The index of a Kubernetes indexed Job, which does not tell how many there are.
+/// Variable with the index of a pod of a Kubernetes indexed Job, which does not pass the number of pods.
 const KUBERNETES: &str = "JOB_COMPLETION_INDEX";
 
-/// Finds this process's place from `--rank` and `--workers`, else from a launcher's variables, which `lookup`
-/// reads. Nothing if neither says anything: then this process launches the workers itself.
+/// Determines the rank of this process and the world size from `--rank` and `--workers`, or else from a launcher's
+/// variables, which `lookup` reads. Returns `None` if neither is given; this process then launches the workers itself.
 ///
 /// # Errors
 /// If a setting is partial, not a number, out of range, or contradicts another; the text names it.
@@ -38,7 +39,7 @@ pub fn placement(
     lookup: impl Fn(&str) -> Option<String>,
 ) -> anyhow::Result<Option<Place>> {
     if let Some(rank) = rank {
-        let workers = workers.context("--rank needs --workers")?;
+        let workers = workers.context("--rank requires --workers")?;
         return in_range(rank, workers, "--rank").map(Some);
     }
     let mut found: Option<(Place, &str)> = None;
@@ -59,13 +60,13 @@ pub fn placement(
         }
     }
     if let (None, Some(rank)) = (found, number(KUBERNETES, &lookup)?) {
-        let workers = workers.with_context(|| format!("{KUBERNETES} is set, so --workers is needed"))?;
+        let workers = workers.with_context(|| format!("{KUBERNETES} is set, so --workers is required"))?;
         return in_range(rank, workers, KUBERNETES).map(Some);
     }
     Ok(found.map(|(placement, _)| placement))
 }
 
-/// This process's rank by a launcher's variables, whatever the number of processes.
+/// Returns the rank of this process from a launcher's variables, without the number of processes.
 ///
 /// # Errors
 /// If a variable is not a number.
@@ -86,15 +87,16 @@ fn number(name: &str, lookup: &impl Fn(&str) -> Option<String>) -> anyhow::Resul
 
 fn in_range(rank: usize, workers: usize, name: &str) -> anyhow::Result<Place> {
     if rank >= workers {
-        bail!("{name} is {rank}, but there are {workers} workers, ranks 0 to {}", workers.saturating_sub(1));
+        bail!("{name} is {rank}, expected 0 to {} for {workers} workers", workers.saturating_sub(1));
     }
     Ok(Place { rank, workers })
 }
 
-/// Signals that come together, as from `timeout` or a shell script, are one request.
+/// Time within which further signals count as part of the first request: `timeout` or a shell script may send several.
 const SECOND_SIGNAL_AFTER: Duration = Duration::from_secs(1);
 
-/// Sets the flag at the first SIGINT or SIGTERM; a second one, later, ends the process at once.
+/// Sets the flag on the first SIGINT or SIGTERM. A second signal, after `SECOND_SIGNAL_AFTER`, ends the process at
+/// once.
 pub fn stop_on_signal(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
     const INTERRUPTED: i32 = 130;
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot handle signals")?;
@@ -112,8 +114,8 @@ pub fn stop_on_signal(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Obeys the parent: a byte on the standard input asks to stop, its end means that the parent is gone and the
-/// switch inside it too.
+/// Follows the parent process: a byte on standard input requests a stop; end of input means that the parent has ended,
+/// and with it the switch that it embeds, and ends this process.
 pub fn obey_parent(stop: Arc<AtomicBool>) {
     std::thread::spawn(move || {
         let mut byte = [0];
@@ -124,35 +126,35 @@ pub fn obey_parent(stop: Arc<AtomicBool>) {
     });
 }
 
-/// Workers of this process.
+/// Worker processes started by this process, by rank; `None` for one that has ended.
 struct Workers {
     children: Vec<Option<Child>>,
 }
 
-/// How often the workers are looked after.
+/// Interval between checks of the worker processes.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Which failures end a group.
+/// Failures that end a group of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// That of worker 0; the others go on without any other.
+    /// Only a failure of worker 0; after any other failure the remaining workers continue.
     OfFirst,
-    /// That of any.
+    /// A failure of any worker.
     OfAny,
 }
 
 /// How a group of workers ended.
 #[derive(Clone, Copy, Debug)]
 pub enum Ended {
-    /// Its run is complete, or was stopped on request.
+    /// The run completed, or stopped on request.
     Well,
-    /// Worker 0 has failed, and with it the group.
+    /// A fatal failure of a worker ended the group; the exit code is that of the worker.
     Failed(ExitCode),
 }
 
-/// Starts `workers` processes of this executable with `arguments` and the settings that make them workers that meet at
-/// `host`; waits for them. They are in process groups of their own, so that a Ctrl-C reaches them through this process
-/// only, which has set `stop` then.
+/// Starts `workers` processes of this executable with `arguments` and the options that make them workers of the
+/// aggregator `host`, and waits for them. Each is in its own process group, so that a Ctrl-C reaches only this process;
+/// once `stop` is set, this process asks the workers to stop.
 ///
 /// # Errors
 /// If a worker cannot be started.
@@ -202,13 +204,13 @@ fn spawn(rank: usize, workers: usize, host: &Host, arguments: &[OsString]) -> st
 impl Workers {
     fn ask_to_stop(&mut self) {
         for stdin in self.children.iter_mut().flatten().filter_map(|child| child.stdin.as_mut()) {
-            // A worker that has just ended does not read any more; reap() tells how it ended.
+            // The write fails if the worker has just ended; reap() then reports its exit status.
             let _ = stdin.write_all(b"s");
         }
     }
 
-    /// Takes note of workers that ended and reports those that failed; gives the status with which the group ends once
-    /// there is one.
+    /// Collects the workers that have ended and reports those that failed. Returns the exit status of the worker that
+    /// ends the group, once there is one.
     fn reap(&mut self, fatal: Failure) -> std::io::Result<Option<ExitStatus>> {
         let mut first = None;
         for (rank, place) in self.children.iter_mut().enumerate() {
@@ -225,7 +227,7 @@ impl Workers {
         Ok(first)
     }
 
-    /// Waits until the others have ended as well, which after worker 0's good end they are about to.
+    /// Waits for the remaining workers, which end soon after worker 0 has completed.
     fn wait_for_all(&mut self) -> std::io::Result<()> {
         while self.children.iter().any(Option::is_some) {
             self.reap(Failure::OfFirst)?;
@@ -238,7 +240,7 @@ impl Workers {
 impl Drop for Workers {
     fn drop(&mut self) {
         for child in self.children.iter_mut().flatten() {
-            // The end of its standard input ends a worker; then it is only waited for.
+            // Closing its standard input makes a worker exit.
             drop(child.stdin.take());
             let _ = child.wait();
         }
@@ -287,11 +289,11 @@ mod tests {
     #[test]
     fn partial_settings_are_named() {
         let error = |rank, workers, variables: &[(&str, &str)]| place(rank, workers, variables).unwrap_err();
-        assert_eq!(error(Some(1), None, &[]), "--rank needs --workers");
+        assert_eq!(error(Some(1), None, &[]), "--rank requires --workers");
         assert!(error(None, None, &[("RANK", "1")]).starts_with("RANK is set but WORLD_SIZE is not"));
         assert_eq!(
             error(None, None, &[(KUBERNETES, "1")]),
-            "JOB_COMPLETION_INDEX is set, so --workers is needed"
+            "JOB_COMPLETION_INDEX is set, so --workers is required"
         );
         assert!(
             error(None, None, &[("RANK", "one"), ("WORLD_SIZE", "2")])
@@ -308,7 +310,7 @@ mod tests {
         );
         assert_eq!(
             error(None, &[("RANK", "2"), ("WORLD_SIZE", "2")]),
-            "RANK is 2, but there are 2 workers, ranks 0 to 1"
+            "RANK is 2, expected 0 to 1 for 2 workers"
         );
         let both = [("RANK", "1"), ("WORLD_SIZE", "2"), ("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2")];
         assert_eq!(

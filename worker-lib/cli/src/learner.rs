@@ -1,4 +1,4 @@
-//! What commands of learners have in common: who does what in a training, what it came to, names of policies.
+//! Code shared by the commands that train a policy: roles of the processes, aggregation results and policy names.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,7 +13,8 @@ use crate::group::GroupArgs;
 use crate::launch::{self, Failure};
 use crate::run::{Role, RunArgs};
 
-/// Works as one worker, starts all workers and what sums for them, or is what sums. Vectors have `len` floats.
+/// Runs one worker, the parent process of all workers and their aggregator, or the parameter server, as `role` says.
+/// Vectors have `len` floats.
 pub fn start(
     (run, group): (&RunArgs, &GroupArgs),
     role: &Role,
@@ -36,7 +37,7 @@ pub fn start(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses what cannot be divided among the workers equally; before any of them is started.
+/// Checks that a count can be divided equally among the workers; called before any of them is started.
 pub fn check_shares(name: &str, count: usize, workers: usize) -> anyhow::Result<()> {
     if !count.is_multiple_of(workers) {
         bail!("{name} is {count}, expected a multiple of the {workers} workers");
@@ -44,21 +45,21 @@ pub fn check_shares(name: &str, count: usize, workers: usize) -> anyhow::Result<
     Ok(())
 }
 
-/// What the sums of a run came to. The keys are an interface.
+/// Aggregation results of a run. The keys of the JSON object are an interface.
 #[derive(Debug, Serialize)]
 pub struct Aggregation {
     workers: usize,
     aggregator: &'static str,
     seconds: f64,
     replicas_identical: bool,
-    /// Of this worker.
+    /// Number of completed rounds of this worker; the following counters are of this worker as well.
     sums: u64,
     segments: u64,
     retransmitted: u64,
 }
 
 impl Aggregation {
-    /// Of a run that began then.
+    /// Collects the results of a run that began at `begin`.
     pub fn new(
         place: Place,
         aggregator: &dyn GradientAggregator,
@@ -77,15 +78,15 @@ impl Aggregation {
         }
     }
 
-    /// How long the run took.
+    /// Duration of the run, in seconds.
     pub fn seconds(&self) -> f64 {
         self.seconds
     }
 
-    /// A line of text.
+    /// Returns the results as a line of text.
     pub fn line(&self) -> String {
         format!(
-            "{} worker(s), {} sums by {}; replicas identical: {}",
+            "{} worker(s), {} rounds summed by {}; replicas identical: {}",
             self.workers,
             self.sums,
             self.aggregator,
@@ -94,21 +95,21 @@ impl Aggregation {
     }
 }
 
-/// Refuses names that stand for two policies of a comparison.
+/// Checks that no two policies of a comparison have the same name.
 pub fn check_names(names: &[String]) -> anyhow::Result<()> {
     match repeated(names) {
         None => Ok(()),
-        Some(name) => bail!("two policies are called {name}: their results could not be told apart"),
+        Some(name) => bail!("two policies are called {name}, expected a different name for each"),
     }
 }
 
-/// The first that was there before.
+/// Returns the first value that repeats an earlier one.
 pub fn repeated<T: PartialEq>(values: &[T]) -> Option<&T> {
     values.iter().enumerate().find_map(|(at, value)| values[..at].contains(value).then_some(value))
 }
 
-/// The place of the policy that others are compared with: the one that is asked for, whose name `name_of` gives if it
-/// is a policy, or the default if it is there, or the first.
+/// Returns the index of the baseline policy, with which the others are compared: the one `asked` for, or else the one
+/// named `default`, or else the first. `name_of` returns the name of the policy that the user's text denotes.
 pub fn baseline(
     asked: Option<&str>,
     default: &str,

@@ -1,5 +1,5 @@
-//! Parts of a command line that `iswitch` and the programs of its subcommands share: the options of a run and of its
-//! aggregation, starting the workers, progress, results.
+//! Command-line code shared by `iswitch` and the programs of its subcommands: the options of a run and of its
+//! aggregation, the launching of workers, progress and results.
 
 pub mod asynchronous;
 pub mod files;

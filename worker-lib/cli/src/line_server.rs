@@ -1,4 +1,4 @@
-//! Lines at a Unix socket, each answered with a line.
+//! Server at a Unix socket that answers each line with a line.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -11,39 +11,39 @@ use anyhow::{Context as _, bail};
 
 use crate::launch;
 
-/// How often the flag to stop is looked at.
+/// Interval between checks of the stop flag.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Answers the lines of one connection, without their ends.
+/// Function that answers the lines of one connection; neither lines nor answers include the line terminator.
 pub type Answer = Box<dyn FnMut(&str) -> String>;
 
-/// Who answers, for how long lines.
+/// Service that answers lines.
 pub trait Service: Send + Sync + 'static {
-    /// For a new connection.
+    /// Returns the function that answers a new connection.
     fn connect(&self) -> anyhow::Result<Answer>;
 
-    /// Bytes of a line, at most.
+    /// Maximum length of a line, in bytes.
     fn line_len_max_bytes(&self) -> usize;
 
-    /// What that length is for, in words.
+    /// Describes the service in words, for the startup message and for errors about lines that are too long.
     fn describe(&self) -> String;
 }
 
-/// Serves at a socket until a signal says to stop.
+/// Serves at a socket until a signal requests a stop.
 pub fn serve(socket: &Path, name: &str, service: impl Service) -> anyhow::Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     launch::stop_on_signal(&stop)?;
     let listener = listen(socket)?;
-    eprintln!("iswitch: {name} for {} at {}", service.describe(), socket.display());
+    eprintln!("iswitch: {name} for {} listening at {}", service.describe(), socket.display());
     let outcome = accept(&listener, &Arc::new(service), &stop);
     let _ = std::fs::remove_file(socket);
     outcome
 }
 
-/// Takes the place of a socket that nobody listens at.
+/// Listens at a socket path; replaces a stale socket at which no process listens.
 fn listen(path: &Path) -> anyhow::Result<UnixListener> {
     if UnixStream::connect(path).is_ok() {
-        bail!("--socket {}: another process listens there", path.display());
+        bail!("--socket {}: another process listens there; choose another path", path.display());
     }
     let is_socket = std::fs::symlink_metadata(path)
         .is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()));
@@ -63,7 +63,7 @@ fn accept(listener: &UnixListener, service: &Arc<impl Service>, stop: &AtomicBoo
                 let service = Arc::clone(service);
                 let answer = move || {
                     if let Err(error) = answer_all(service.as_ref(), &stream) {
-                        eprintln!("iswitch: a connection ended: {error:#}");
+                        eprintln!("iswitch: a connection failed: {error:#}");
                     }
                 };
                 std::thread::Builder::new().name("connection".to_owned()).spawn(answer)?;
@@ -91,10 +91,11 @@ fn answer_all(service: &impl Service, stream: &UnixStream) -> anyhow::Result<()>
         let mut text = if is_whole {
             answer(String::from_utf8_lossy(&line).trim_end())
         } else {
-            // To its end: who still writes would find the connection broken instead of an answer.
+            // The line is read to its end; otherwise the client, still writing, would see a broken connection instead
+            // of the answer.
             reader.skip_until(b'\n')?;
             let of = service.describe();
-            let error = format!("the request is longer than {limit} bytes, the most for {of}");
+            let error = format!("the request is longer than {limit} bytes, the maximum for {of}");
             serde_json::json!({ "error": error }).to_string()
         };
         text.push('\n');

@@ -16,9 +16,19 @@ use iswitch_learn::algorithms::ppo::PpoConfig;
 
 use subcommand::Forwarded;
 
-/// Trains reinforcement-learning agents whose gradients are summed by the switch between the workers.
+const EXAMPLES: &str = "\
+Examples:
+  iswitch train ppo --workers 4                      Switch and workers on this machine
+  iswitch train ppo --switch 10.9.0.254:7711 --workers 4 --rank 0
+  iswitch eval runs/first --episodes 5               Returns of a trained agent
+  iswitch lab --workers 4 --rate 1gbit -- iswitch train ppo";
+
+/// Train and evaluate RL agents with in-network gradient aggregation
+///
+/// The switch between the workers sums their gradients while the packets pass through it. `iswitch train ppo` trains
+/// with a switch and four workers on this machine; --switch joins a switch on another machine.
 #[derive(Parser)]
-#[command(name = "iswitch", version, about)]
+#[command(name = "iswitch", version, about, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -26,37 +36,40 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Trains an agent with one or more workers.
+    /// Train an agent with one or more workers
     #[command(subcommand)]
     Train(Algorithm),
-    /// Runs a trained agent and reports its returns.
+    /// Run a trained agent and report its returns
     Eval(eval::EvalArgs),
-    /// Trains with actors, replay, cells and learners in processes of their own: starts and supervises all of them on
-    /// this machine.
+    /// Train with separate actor, replay, cell and learner processes on this machine
+    ///
+    /// The command starts and supervises all of these processes.
     #[command(disable_help_flag = true)]
     ActorLearner(Forwarded),
-    /// One of the learners, which learn from what actors elsewhere insert into the replay; or all of them.
+    /// Run one learner or all learners of a distributed actor-learner job
+    ///
+    /// The learners sample the experience that actors on other machines insert into the replay shards.
     #[command(disable_help_flag = true)]
     Learner(Forwarded),
-    /// Actors, which act for learners elsewhere.
+    /// Run actors for learners on other machines
     #[command(disable_help_flag = true)]
     Actors(Forwarded),
-    /// A shard of the replay between actors and learners.
+    /// Run a replay shard between actors and learners
     #[command(disable_help_flag = true)]
     Replay(Forwarded),
-    /// A cache of policies between a learner and the actors near it.
+    /// Run a cell: a policy cache between a learner and the actors near it
     #[command(disable_help_flag = true)]
     Cell(Forwarded),
-    /// Runs a command in each worker of a network inside this machine, with a switch between them; needs no root.
+    /// Run a command in each worker of an emulated network with a switch, without root
     #[command(disable_help_flag = true)]
     Lab(Forwarded),
-    /// Trains and compares packet-routing policies for multi-stage networks.
+    /// Train and compare packet-routing policies for multi-stage networks
     #[command(disable_help_flag = true)]
     Route(Forwarded),
-    /// Trains and compares policies that schedule coflows of jobs in a data centre's fabric.
+    /// Train and compare coflow-scheduling policies for a data-centre fabric
     #[command(disable_help_flag = true)]
     Coflow(Forwarded),
-    /// Trains and compares policies that place training jobs on GPUs that fail, and answers a scheduler.
+    /// Train, compare and serve policies that place training jobs on GPUs that fail
     #[command(disable_help_flag = true)]
     Place(Forwarded),
 }
@@ -81,13 +94,13 @@ impl Command {
 
 #[derive(Subcommand)]
 enum Algorithm {
-    /// Deep Q-learning.
+    /// Train with deep Q-learning (DQN)
     Dqn(Box<TrainArgs<NoneOwn>>),
-    /// Advantage actor-critic.
+    /// Train with advantage actor-critic (A2C)
     A2c(Box<TrainArgs<NoneOwn>>),
-    /// Proximal policy optimisation.
+    /// Train with proximal policy optimisation (PPO)
     Ppo(Box<TrainArgs<PpoParameters>>),
-    /// Deep deterministic policy gradient, with the options of TD3.
+    /// Train with deep deterministic policy gradient (DDPG), with the options of TD3
     Ddpg(Box<TrainArgs<NoneOwn>>),
 }
 

@@ -1,4 +1,4 @@
-//! What a run came to: one JSON object, or a few lines for people.
+//! Result of a run, as one JSON object or as a few lines of text.
 
 use hdrhistogram::Histogram;
 use iswitch_learn::algorithms::TrainError;
@@ -14,25 +14,26 @@ pub struct Outcome {
     env: String,
     workers: usize,
     aggregator: &'static str,
-    /// Environment steps over all workers.
+    /// Number of environment steps, over all workers.
     steps: u64,
-    /// Gradients aggregated and applied.
+    /// Number of gradients aggregated and applied.
     iterations: u64,
     /// Mean return of the last 100 episodes; null if none ended.
     final_return: Option<f64>,
     solved: bool,
-    /// Of this invocation.
+    /// Duration of this invocation, without earlier ones of a resumed run.
     seconds: f64,
     aggregation_us_p50: f64,
     aggregation_us_p99: f64,
     replicas_identical: bool,
-    /// Over all workers.
+    /// Number of segments sent, over all workers.
     segments: u64,
     retransmitted: u64,
 }
 
 impl Outcome {
-    /// Compares the replicas and sums the counters over all workers; all must call it at the same time.
+    /// Compares the replicas and sums the counters over all workers. This is a collective operation: all workers must
+    /// call it.
     pub fn collect(
         trainer: &mut dyn Trainer,
         aggregation: &Histogram<u64>,
@@ -61,7 +62,7 @@ impl Outcome {
         })
     }
 
-    /// Prints it to the standard output.
+    /// Prints the result to standard output.
     pub fn print(&self, json: bool) -> anyhow::Result<()> {
         let text = if json { serde_json::to_string(self)? + "\n" } else { self.text() };
         output::print(format_args!("{text}"))?;
@@ -72,7 +73,7 @@ impl Outcome {
         let mean = self.final_return.map_or("none".to_owned(), |mean| format!("{mean:.1}"));
         format!(
             "{} on {}, {} worker(s): mean return of the last 100 episodes {mean} ({}) after {} steps, {:.1} s\n\
-             aggregation by {}: {} iterations, p50 {:.1} us, p99 {:.1} us; {} segments sent, {} again\n\
+             aggregation by {}: {} iterations, p50 {:.1} us, p99 {:.1} us; {} segments sent, {} retransmitted\n\
              replicas identical: {}\n",
             self.algorithm.to_uppercase(),
             self.env,
@@ -91,7 +92,7 @@ impl Outcome {
     }
 }
 
-/// A quantile of a histogram of nanoseconds, to a tenth of a microsecond.
+/// Returns a quantile of a histogram of nanoseconds in microseconds, rounded to a tenth.
 pub fn microseconds(histogram: &Histogram<u64>, quantile: f64) -> f64 {
     (histogram.value_at_quantile(quantile) as f64 / 100.0).round() / 10.0
 }

@@ -1,4 +1,4 @@
-//! The frame of a program: its manual, its log, its arguments, its exit status.
+//! Common `main` function of the programs: manual pages, logging, argument parsing and exit status.
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
@@ -8,11 +8,11 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Parses the arguments and calls `run`; an error is printed on one line and fails the program.
+/// Parses the arguments and calls `run`. An error is printed on one line and makes the exit status a failure.
 ///
-/// Writes the program's manual instead if a packager asks for it ([`iswitch_manual::write_if_asked`]). The environment
-/// variable `ISWITCH_LOG` selects what is logged to the standard error: a level, or pairs such as `iswitch=debug`
-/// (default: `warn`).
+/// If a packager asks for the program's manual ([`iswitch_manual::write_if_asked`]), writes that instead. The
+/// environment variable `ISWITCH_LOG` selects what is logged to standard error: a level, or pairs such as
+/// `iswitch=debug` (default: `warn`).
 pub fn main<C: Parser>(run: impl FnOnce(C) -> anyhow::Result<ExitCode>) -> ExitCode {
     if let Some(status) = iswitch_manual::write_if_asked(C::command) {
         return status;

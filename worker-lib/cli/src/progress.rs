@@ -1,24 +1,24 @@
-//! How far a run is: a bar on a terminal, now and then a line elsewhere.
+//! Progress of a run: a bar on a terminal, otherwise an occasional line of text.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// What is shown of the present state.
+/// Values that the progress display shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
-    /// Environment steps so far.
+    /// Number of environment steps so far.
     pub steps: u64,
     /// Mean return of recent episodes, if any has ended.
     pub mean_return: Option<f64>,
     /// Environment steps per second.
     pub steps_per_second: f64,
-    /// Where something is waited for.
+    /// Median aggregation time in microseconds, if the run aggregates synchronously.
     pub aggregation_us_p50: Option<f64>,
 }
 
-/// Shows progress on the standard error.
+/// Progress display of a run, on standard error.
 pub struct Progress {
     bar: Option<ProgressBar>,
     total_steps: u64,
@@ -26,11 +26,11 @@ pub struct Progress {
     last_line: Instant,
 }
 
-/// The first lines come this far apart; later ones after a tenth of the time so far.
+/// Minimum interval between two lines. Later in a run, the interval is a tenth of the elapsed time.
 const LINE_INTERVAL_MIN: Duration = Duration::from_secs(2);
 
 impl Progress {
-    /// For a run of `total_steps`; shows nothing if `quiet`.
+    /// Creates the display of a run of `total_steps`; on a `quiet` one, nothing is shown.
     pub fn new(total_steps: u64, quiet: bool) -> Self {
         let bar = if quiet {
             Some(ProgressBar::hidden())
@@ -45,7 +45,7 @@ impl Progress {
         Self { bar, total_steps, begin: now, last_line: now }
     }
 
-    /// Says something besides.
+    /// Prints a line of text without disturbing the progress bar.
     pub fn note(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| eprintln!("{text}")),
@@ -53,7 +53,8 @@ impl Progress {
         }
     }
 
-    /// Shows the present state; a line only if `last` or the last one is long enough ago.
+    /// Shows the current state. Without a terminal, prints a line only if this is the `last` update or if enough time
+    /// has passed since the previous line.
     pub fn update(&mut self, shown: Shown, last: bool) {
         let mean = shown.mean_return.map_or("-".to_owned(), |mean| format!("{mean:.1}"));
         let p50 =
@@ -76,7 +77,7 @@ impl Progress {
     }
 }
 
-/// Shows how many steps of a task are done: runs, iterations.
+/// Progress display of a task that consists of a number of units, such as runs or iterations.
 pub struct Steps {
     unit: &'static str,
     bar: Option<ProgressBar>,
@@ -88,7 +89,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Of so many; shows nothing if `quiet`.
+    /// Creates the display of a task of `total` units; shows nothing if `quiet`.
     pub fn new(unit: &'static str, total: u64, quiet: bool) -> Self {
         let now = Instant::now();
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
@@ -99,7 +100,7 @@ impl Steps {
         Self { unit, bar, is_quiet: quiet, done: 0, total, begin: now, last_line: now }
     }
 
-    /// So many were done before.
+    /// Sets the number of completed units.
     pub fn set(&mut self, done: u64) {
         self.done = done;
         if let Some(bar) = &self.bar {
@@ -107,13 +108,14 @@ impl Steps {
         }
     }
 
-    /// One more is done.
+    /// Counts one more completed unit and shows `text`.
     pub fn advance(&mut self, text: &str) {
         self.set(self.done + 1);
         self.show(text);
     }
 
-    /// What goes on; a line only if the last one is long enough ago.
+    /// Shows the current activity. Without a terminal, prints a line only if enough time has passed since the previous
+    /// line.
     pub fn show(&mut self, text: &str) {
         match &self.bar {
             Some(bar) => bar.set_message(text.to_owned()),
@@ -126,7 +128,7 @@ impl Steps {
         }
     }
 
-    /// Leaves the terminal to others.
+    /// Leaves the bar as it is and releases the terminal.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.abandon();

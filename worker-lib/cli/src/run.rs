@@ -1,4 +1,4 @@
-//! What every training on the command line has: a place among workers, a run directory, restarts.
+//! Options and behaviour common to all training commands: the worker's rank, the run directory and restarts.
 
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
@@ -18,65 +18,75 @@ use crate::launch::{self, Ended, Failure};
 
 const PROGRESS_FILE: &str = "progress.csv";
 
-/// Arguments of every training.
+/// Arguments common to all training commands.
 #[derive(Args)]
 pub struct RunArgs {
-    /// Workers of the job [default: 4; of `route train`, `coflow train` and `place train` 1]. Batches are divided over
-    /// them, so their number does not change what is learned. Unless told where they meet this command starts all
-    /// workers itself, and what sums their gradients.
+    /// Number of workers of the job
+    ///
+    /// The default is 4, or 1 for `route train`, `coflow train` and `place train`. Batches are divided among the
+    /// workers, so their number does not change what is learned. If neither --switch, --server nor --members is given,
+    /// the command itself starts all workers and the switch, parameter server or ring that sums their gradients.
     #[arg(long, value_name = "N", overrides_with = "workers", value_parser = worker_count())]
     workers: Option<u16>,
-    /// This worker, from 0. By default RANK and WORLD_SIZE, OMPI_COMM_WORLD_RANK and _SIZE, SLURM_PROCID and
-    /// SLURM_NTASKS, or JOB_COMPLETION_INDEX with --workers, if a launcher has set them.
+    /// Rank of this worker, from 0
+    ///
+    /// By default, the rank and the number of workers are read from a launcher's environment variables: RANK and
+    /// WORLD_SIZE, OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE, SLURM_PROCID and SLURM_NTASKS, or
+    /// JOB_COMPLETION_INDEX together with --workers.
     #[arg(long, value_name = "R")]
     rank: Option<u16>,
-    /// Run directory: checkpoint, progress.csv and TensorBoard events [default: one under runs, named after the run,
-    /// with a number behind it if that holds a run]. With workers on several machines and --resume it must be shared by
-    /// all.
+    /// Run directory, for the checkpoint, progress.csv and TensorBoard events
+    ///
+    /// The default is a directory under `runs` named after the run; a number is appended if that directory already
+    /// holds a run. To use --resume with workers on several machines, the directory must be shared by all of them.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Go on from the checkpoint in the run directory, with the hyper-parameters saved there.
+    /// Resume from the checkpoint in the run directory, with its hyper-parameters
     #[arg(long)]
     pub resume: bool,
-    /// Discard the run that the run directory holds.
+    /// Discard the run that the run directory already holds
     #[arg(long, conflicts_with = "resume")]
     force: bool,
-    /// Print the result as one JSON object on the standard output.
+    /// Print the result as one JSON object on standard output
     #[arg(long)]
     pub json: bool,
-    /// Show no progress.
+    /// Show no progress
     #[arg(long, short)]
     pub quiet: bool,
-    /// When worker 0 fails, or the parameter server, or anyone of a ring: start all again, from the last checkpoint, at
-    /// most so often. With a switch the others go on without a worker that fails.
+    /// Maximum number of restarts of the job from its last checkpoint
+    ///
+    /// All workers are restarted if worker 0, the parameter server or any member of a ring fails. With a switch, the
+    /// job continues without any other worker that fails.
     #[arg(long, value_name = "N", default_value_t = 3)]
     restarts: u32,
-    /// Given by the parent process to its workers.
+    /// Passed by the parent process to its workers
     #[arg(long, hide = true)]
     pub supervised: bool,
-    /// Go on from the checkpoint in the run directory if there is one, else begin: for what starts a failed process
-    /// again with the same command, as this one does with its workers.
+    /// Resume from the checkpoint in the run directory if it holds one, else begin
+    ///
+    /// This option is for supervisors that restart a failed process with the same command, as this command does with
+    /// its own workers.
     #[arg(long, conflicts_with = "resume")]
     auto_resume: bool,
 }
 
-/// As many workers as a switch counts in one job.
+/// Parser of a number of workers, from 1 to the most that a switch admits to one job.
 fn worker_count() -> clap::builder::RangedI64ValueParser<u16> {
     clap::value_parser!(u16).range(1..=MAX_MEMBERS as i64)
 }
 
-/// What this process is.
+/// Role of this process in the job.
 pub enum Role {
     /// One worker.
     Worker(Place),
-    /// The parent of all, so many.
+    /// The parent process of this number of workers.
     Parent(usize),
-    /// The parameter server of so many.
+    /// The parameter server of this number of workers, and the address at which it listens.
     Server(usize, SocketAddrV4),
 }
 
 impl Role {
-    /// The place of this process, or of the first worker.
+    /// Returns the rank and world size of this process, or those of worker 0 if this process is not a worker.
     pub fn place(&self) -> Place {
         match *self {
             Self::Worker(place) => place,
@@ -86,7 +96,7 @@ impl Role {
 }
 
 impl RunArgs {
-    /// What this process is, if nothing is said one of `default_workers` or their parent.
+    /// Determines the role of this process. Without `--workers` or a launcher, the job has `default_workers` workers.
     pub fn role(&self, group: &GroupArgs, default_workers: u16) -> anyhow::Result<Role> {
         let lookup = |name: &str| std::env::var(name).ok();
         let rank = self.rank.map(usize::from);
@@ -99,25 +109,26 @@ impl RunArgs {
         match place {
             Some(place) => match group.missing(place.workers).filter(|_| place.workers > 1) {
                 Some(missing) => bail!(
-                    "this process is worker {} of {}, by --rank or a launcher's variables: {missing} is needed",
+                    "this process is worker {} of {} (from --rank or a launcher's variables): {missing} is required",
                     place.rank,
                     place.workers
                 ),
                 None => Ok(Role::Worker(place)),
             },
-            None if group.is_told() => bail!(
-                "--switch, --server and --members need --rank and --workers, or a launcher that sets RANK, WORLD_SIZE"
+            None if group.is_configured() => bail!(
+                "--switch, --server and --members require --rank and --workers, or a launcher that sets RANK and \
+                 WORLD_SIZE"
             ),
             None if workers > 1 => Ok(Role::Parent(workers)),
             None => Ok(Role::Worker(Place::ALONE)),
         }
     }
 
-    /// The run directory: what was asked for, or `default`; that with a number behind it if it holds a run and nobody
-    /// asked for that one.
+    /// Returns the run directory: the value of `--out`, or else `default`. A number is appended to `default` if that
+    /// directory holds a run, unless `--resume` or `--force` is given or this process is one worker of several.
     pub fn directory(&self, default: PathBuf, group: &GroupArgs) -> PathBuf {
         let may_choose = self.out.is_none() && !self.resume && !self.force;
-        let is_alone = !group.is_told() && !self.supervised;
+        let is_alone = !group.is_configured() && !self.supervised;
         match &self.out {
             Some(out) => out.clone(),
             None if may_choose && is_alone => unused(&default),
@@ -125,14 +136,16 @@ impl RunArgs {
         }
     }
 
-    /// Makes the run directory, and refuses to overwrite a run. Worker 0's, or the parent's, task.
+    /// Creates the run directory and refuses to overwrite a run. Only worker 0 or the parent process does so; in other
+    /// processes it does nothing.
     pub fn prepare(&self, out: &Path, place: Place) -> anyhow::Result<()> {
         if self.supervised || place.rank > 0 {
             return Ok(());
         }
         if holds_run(out) && !self.goes_on() && !self.force {
             bail!(
-                "{} already holds a run: --resume goes on with it, --force discards it, --out takes another directory",
+                "{} already holds a run: resume it with --resume, discard it with --force, or choose another \
+                 directory with --out",
                 out.display()
             );
         }
@@ -142,13 +155,13 @@ impl RunArgs {
         make_directory(out)
     }
 
-    /// Workers of the job, by default so many.
+    /// Returns the number of workers of the job: the value of `--workers`, or else `default`.
     pub fn workers_or(&self, default: u16) -> u16 {
         self.workers.unwrap_or(default)
     }
 
-    /// Starts all workers, and starts them again after a `fatal` failure. `host` gives what they meet at; it is told
-    /// whether they are started again.
+    /// Starts all workers, and restarts them after a `fatal` failure. `host` starts the aggregator that they join; its
+    /// argument is true on a restart.
     pub fn lead(
         &self,
         out: &Path,
@@ -174,25 +187,25 @@ impl RunArgs {
             }
             restarts += 1;
             let from = if holds_checkpoint(out) { "its last checkpoint" } else { "its start" };
-            eprintln!("iswitch: starting the job again from {from}, {restarts} of {} times", self.restarts);
+            eprintln!("iswitch: restarting the job from {from} (restart {restarts} of {})", self.restarts);
             if restarts == 1 && !self.auto_resume {
                 arguments.push("--auto-resume".into());
             }
         }
     }
 
-    /// Whether the command says to go on.
+    /// Whether the command line asks to resume an earlier run.
     pub fn goes_on(&self) -> bool {
         self.resume || self.auto_resume
     }
 
-    /// Whether there is a state to go on from.
+    /// Whether the run resumes from a checkpoint in `out`.
     pub fn resumes(&self, out: &Path) -> bool {
         self.resume || (self.auto_resume && holds_checkpoint(out))
     }
 
-    /// Sets the flag when a signal, or the parent, asks to stop.
-    pub fn stop_when_told(&self, stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
+    /// Sets the flag when a signal or the parent process requests a stop.
+    pub fn stop_on_request(&self, stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
         launch::stop_on_signal(stop)?;
         if self.supervised {
             launch::obey_parent(Arc::clone(stop));
@@ -201,7 +214,7 @@ impl RunArgs {
     }
 }
 
-/// Whether it is a ring that sums.
+/// Whether a ring of workers sums the gradients.
 pub fn is_ring(group: &GroupArgs, role: &Role) -> bool {
     group.aggregator(role.place().workers) == Aggregator::Ring
 }
@@ -210,21 +223,21 @@ fn holds_run(out: &Path) -> bool {
     holds_checkpoint(out) || out.join(PROGRESS_FILE).exists()
 }
 
-/// Whether a run directory holds a state to go on from.
+/// Whether a run directory holds a checkpoint.
 pub fn holds_checkpoint(out: &Path) -> bool {
     out.join(checkpoint::MODEL_FILE).exists()
 }
 
-/// The directory, or the first of DIR-2, DIR-3 and so on, that holds no run: so that a command can be repeated.
+/// Returns the first of DIR, DIR-2, DIR-3 and so on that holds no run, so that a command can be repeated.
 fn unused(out: &Path) -> PathBuf {
     let numbered = (2..).map(|number| PathBuf::from(format!("{}-{number}", out.display())));
     std::iter::once(out.to_owned())
         .chain(numbered)
         .find(|out| !holds_run(out))
-        .expect("there is no end of numbers")
+        .expect("the numbers are unbounded, so one of the directories holds no run")
 }
 
-/// Removes the files of a run, and nothing else, from its directory.
+/// Removes the files of a run from its directory, and no other files.
 fn discard_run(out: &Path) -> anyhow::Result<()> {
     let entries = std::fs::read_dir(out).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {

@@ -1,4 +1,4 @@
-//! One worker's run: advances, curves, checkpoints.
+//! Run of one worker: advances the trainer, records metrics and saves checkpoints.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,40 +12,42 @@ use iswitch_learn::algorithms::trainer::{Progress, Report, Trainer};
 use crate::outcome::{Outcome, microseconds};
 use crate::progress::{self, Shown};
 
-/// Names of the curves before and after the losses, which are the algorithm's.
+/// Names of the metrics that precede those of the algorithm's losses.
 const CHARTS: [&str; 4] =
     ["charts/episodic_return", "charts/episodic_length", "charts/mean_return_100", "charts/SPS"];
+/// Names of the metrics that follow those of the losses.
 const AGGREGATION: [&str; 2] = ["aggregation/p50_us", "aggregation/p99_us"];
 
-/// How a run is to be shown and kept.
+/// Options for the display and the checkpoints of a run.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
     /// Run directory.
     pub out: PathBuf,
-    /// Advances between checkpoints; 0 only at the end.
+    /// Number of advances between checkpoints; 0 saves only the final state.
     pub checkpoint_every: u64,
-    /// Whether no progress is shown.
+    /// Whether to hide progress.
     pub quiet: bool,
     /// Whether the run continues from its checkpoint.
     pub resume: bool,
-    /// Whether this process shows the job and writes its curves.
+    /// Whether this process shows the job's progress and writes its metrics.
     pub is_first: bool,
 }
 
-/// What one worker keeps while it trains.
+/// State of one worker's run: its display, metrics and aggregation times.
 pub struct Session {
     options: SessionOptions,
     metrics: Option<MetricsWriter>,
     progress: progress::Progress,
     rate: Rate,
-    /// Nanoseconds of each gradient aggregation of this worker, since the start and in the last advance.
+    /// Times of this worker's gradient aggregations since the start, in nanoseconds.
     aggregation: Histogram<u64>,
+    /// Times of those in the last advance, in nanoseconds.
     aggregation_recent: Histogram<u64>,
     begin: Instant,
 }
 
 impl Session {
-    /// For a run that is at `at`, with these names of losses.
+    /// Starts the session of a run whose progress is `at` and whose losses have these names.
     pub fn new(options: SessionOptions, at: &Progress, loss_names: &[&'static str]) -> anyhow::Result<Self> {
         const SIGNIFICANT_DIGITS: u8 = 3;
         let resumed = options.resume.then_some(at.steps);
@@ -62,7 +64,7 @@ impl Session {
         })
     }
 
-    /// Trains to the end, or until a worker asks to stop; the last state is in the checkpoint.
+    /// Trains until the run is complete or a worker requests a stop; the final state is saved in the checkpoint.
     pub fn run(&mut self, trainer: &mut dyn Trainer) -> anyhow::Result<Outcome> {
         if let Some(note) = trainer.note().filter(|_| self.options.is_first) {
             self.note(&note);
@@ -85,7 +87,7 @@ impl Session {
         Ok(Outcome::collect(trainer, &self.aggregation, self.elapsed())?)
     }
 
-    /// Whether the state after an advance, which may be the last one, is to be saved.
+    /// Whether a checkpoint is due after this advance; it always is after the `last` one.
     pub fn is_checkpoint_due(&self, at: &Progress, last: bool) -> bool {
         let every = self.options.checkpoint_every;
         last || (every > 0 && at.advances.is_multiple_of(every))
@@ -96,12 +98,12 @@ impl Session {
         self.begin.elapsed()
     }
 
-    /// Says something besides.
+    /// Prints a line of text without disturbing the progress bar.
     pub fn note(&self, text: &str) {
         self.progress.note(text);
     }
 
-    /// Shows an advance, in which the aggregations took `times`.
+    /// Shows and records an advance, in which the aggregations took `times`.
     pub fn show(&mut self, at: &Progress, report: &Report, times: &[Duration]) -> anyhow::Result<()> {
         self.aggregation_recent.reset();
         for time in times {
@@ -130,7 +132,7 @@ impl Session {
     }
 }
 
-/// Steps a second, over a time that is long enough to tell.
+/// Rate of steps per second, measured over a window.
 struct Rate {
     steps: u64,
     time: Duration,
@@ -138,14 +140,14 @@ struct Rate {
 }
 
 impl Rate {
-    /// Learners hear of the steps of actors elsewhere a few times in this.
+    /// Time over which the rate is measured; long enough for a learner to receive several step counts of remote actors.
     const WINDOW: Duration = Duration::from_millis(500);
 
     fn new(steps: u64) -> Self {
         Self { steps, time: Duration::ZERO, per_second: 0.0 }
     }
 
-    /// The rate, after so many steps of the run, of which the last took `elapsed`.
+    /// Returns the rate when the run has reached `steps`; `elapsed` is the time since the previous update.
     fn update(&mut self, steps: u64, elapsed: Duration) -> f64 {
         self.time += elapsed;
         let present = steps.saturating_sub(self.steps) as f64 / self.time.as_secs_f64();

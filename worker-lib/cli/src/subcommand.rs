@@ -1,4 +1,4 @@
-//! Subcommands that are programs of their own, such as `iswitch-coflow` for `iswitch coflow`.
+//! Subcommands that separate programs implement, such as `iswitch-coflow` for `iswitch coflow`.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-/// Arguments that the program of the subcommand parses.
+/// Arguments that are passed on to the subcommand's program, which parses them.
 #[derive(Args)]
 pub(crate) struct Forwarded {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
@@ -18,21 +18,21 @@ pub(crate) struct Forwarded {
 }
 
 impl Forwarded {
-    /// Replaces this process by `program`, with `first` before the user's arguments.
+    /// Replaces this process with `program`; the arguments are `first` and then the user's arguments.
     ///
     /// # Errors
-    /// If the program is neither beside this one nor in a directory of `PATH`, or cannot be started.
+    /// If the program is neither in the directory of this program nor in one of `PATH`, or cannot be started.
     pub(crate) fn run(&self, program: &str, first: &[&str]) -> anyhow::Result<ExitCode> {
         let own = env::current_exe().context("finding the directory of this program")?;
         let beside = own.with_file_name(program);
         let path = if beside.is_file() { beside } else { PathBuf::from(program) };
-        // Returns only if it fails.
+        // exec() returns only if it fails.
         let error = Command::new(&path).args(first).args(&self.arguments).exec();
         if error.kind() == ErrorKind::NotFound {
             let directory = own.parent().unwrap_or(Path::new("/")).display();
             bail!(
-                "the program {program} is neither in {directory} nor in PATH; `cargo build --release` in the \
-                 sources of iswitch builds it"
+                "the program {program} is neither in {directory} nor in PATH; build it with `cargo build --release` \
+                 in the iSwitch source tree"
             );
         }
         Err(error).with_context(|| format!("starting {}", path.display()))

@@ -1,4 +1,4 @@
-//! The two doors to the switch: one started inside this process, and joining one as a worker.
+//! Access to a switch: starting one inside this process, and joining one as a worker.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
@@ -10,17 +10,21 @@ use iswitch::{JoinOptions, Key, key_file};
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_switch::Keys;
 
-/// Workers of one parent start together; one that is not there after so long has failed.
+/// Time that a worker waits for the other workers of its parent process, which start together. A worker that has not
+/// joined by then has failed.
 pub const SIBLINGS_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Authentication of a worker: none without a key.
+/// Authentication options of a worker. Without a key, nothing is authenticated.
 #[derive(Args, Clone, Debug)]
 pub struct KeyArgs {
-    /// File with the job's key, made by `iswitchctl keygen`. Without it a switch that has a key for the job does not
-    /// listen.
+    /// File with the job's key, as created by `iswitchctl keygen`
+    ///
+    /// Without this option, a switch that has a key for the job ignores the worker's packets.
     #[arg(long, value_name = "PATH", env = "ISWITCH_KEY_FILE")]
     key_file: Option<PathBuf>,
-    /// Tag data packets with the key as well; all workers of the job do, or none.
+    /// Authenticate data packets as well, with tags computed from the key
+    ///
+    /// Either all workers of the job use this option or none.
     #[arg(long, requires = "key_file")]
     tag_data: bool,
 }
@@ -33,7 +37,7 @@ impl KeyArgs {
     }
 }
 
-/// Starts a switch on a free port of the loop-back interface; with a key all its jobs have that one.
+/// Starts a switch on a free port of the loop-back interface. If `key` holds a key, it is the key of all its jobs.
 pub fn start_embedded_switch(key: &KeyArgs) -> anyhow::Result<EmbeddedSwitch> {
     let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
     let mut keys = Keys::new(random_secret()?);
@@ -43,7 +47,8 @@ pub fn start_embedded_switch(key: &KeyArgs) -> anyhow::Result<EmbeddedSwitch> {
     Ok(EmbeddedSwitch::start_with_keys(any_port, &EmbeddedOptions::default(), keys)?)
 }
 
-/// How worker `rank` of `workers` joins `job` at `switch`, to sum vectors of `gradient_len` floats.
+/// Returns the options with which worker `rank` of `workers` joins `job` at `switch` to sum vectors of `gradient_len`
+/// floats.
 pub fn options(
     switch: SocketAddrV4,
     job: u32,

@@ -1,4 +1,4 @@
-//! `iswitch train`: one worker's run, or the parent of all.
+//! `iswitch train`: runs one worker, or the parent process that starts all workers.
 
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
@@ -44,19 +44,26 @@ pub struct TrainArgs<H: Args> {
 
 #[derive(Args)]
 struct TaskArgs {
-    /// Environment: PlanarHopper-v0 (the default of ppo), CartPole-v1 (of dqn, a2c), Pendulum-v1 (of ddpg), Hopper-v5
-    /// and HalfCheetah-v5, which need libmujoco (`pip install mujoco`, or MUJOCO_LIBRARY=FILE), or any id of Gymnasium,
-    /// such as ALE/Pong-v5, which needs a Python that has it (`pip install gymnasium`, or ISWITCH_PYTHON=FILE).
+    /// Id of the environment
+    ///
+    /// Built in are PlanarHopper-v0 (the default of ppo), CartPole-v1 (the default of dqn and a2c) and Pendulum-v1 (the
+    /// default of ddpg). Hopper-v5 and HalfCheetah-v5 require libmujoco (`pip install mujoco`, or MUJOCO_LIBRARY=FILE).
+    /// Any other id, such as ALE/Pong-v5, is one of Gymnasium and requires a Python interpreter with that package
+    /// (`pip install gymnasium`, or ISWITCH_PYTHON=FILE).
     #[arg(long, value_name = "ID")]
     env: Option<String>,
-    /// Environment steps over all workers [default: the environment's preset; with --resume: those of the run].
+    /// Number of environment steps, over all workers
+    ///
+    /// The default is the environment's preset or, with --resume, the number of the resumed run.
     #[arg(long, value_name = "N")]
     steps: Option<u64>,
-    /// Seed of everything random [default: 1].
+    /// Seed of all random numbers [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Checkpoint after so many rollouts (ppo) or hundreds of gradients (others); 0 only at the end [default: 50 for
-    /// ppo and a2c, 500 for dqn and ddpg, whose checkpoints hold their replay buffers].
+    /// Interval between checkpoints; 0: only when the run ends
+    ///
+    /// The unit is one rollout for ppo and one hundred gradients for the other algorithms. The default is 50 for ppo
+    /// and a2c, and 500 for dqn and ddpg, whose checkpoints include the replay buffer.
     #[arg(long, value_name = "N")]
     checkpoint_every: Option<u64>,
 }
@@ -64,7 +71,7 @@ struct TaskArgs {
 const DEFAULT_WORKERS: u16 = 4;
 const DEFAULT_SEED: u64 = 1;
 
-/// What a run is, after defaults and checkpoint.
+/// Definition of a run, after defaults and the checkpoint have been applied.
 #[derive(Clone)]
 pub struct Job<A> {
     /// Id of the environment.
@@ -75,7 +82,7 @@ pub struct Job<A> {
     pub out: PathBuf,
 }
 
-/// Trains as one worker, or starts all workers and what sums their gradients.
+/// Trains as one worker, serves as the parameter server, or starts all workers and the aggregator of their gradients.
 pub fn run<A: Algorithm, H: OwnParameters>(args: &TrainArgs<H>) -> anyhow::Result<ExitCode> {
     let job = args.job::<A>()?;
     if args.lists_parameters(&job)? {
@@ -83,9 +90,9 @@ pub fn run<A: Algorithm, H: OwnParameters>(args: &TrainArgs<H>) -> anyhow::Resul
     }
     let role = args.run.role(&args.group, DEFAULT_WORKERS)?;
     if args.asynchronous.is_async && is_ring(&args.group, &role) {
-        bail!("--async: a ring waits for all its members; give --aggregator switch or ps");
+        bail!("--async: a ring waits for all its members; use --aggregator switch or ps instead");
     }
-    // A wrong id or a missing library is best told before anything is started.
+    // Reports a wrong id or a missing library before any process is started.
     if !args.run.supervised && role.place().rank == 0 {
         job.vector_len(args.mode())?;
     }
@@ -108,7 +115,7 @@ impl<A: Algorithm> Job<A> {
 }
 
 impl<H: OwnParameters> TrainArgs<H> {
-    /// Prints the hyper-parameters, if that is all that is asked for.
+    /// Prints the hyper-parameters if `--list-parameters` is given; returns whether it is.
     pub fn lists_parameters<A: Algorithm>(&self, job: &Job<A>) -> anyhow::Result<bool> {
         if self.hyper.list_parameters {
             print_line!("{}", serde_json::to_string_pretty(&job.config)?)?;
@@ -116,7 +123,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         Ok(self.hyper.list_parameters)
     }
 
-    /// What is to be trained, and where that is kept.
+    /// Returns the definition of the run: environment, hyper-parameters and run directory.
     pub fn job<A: Algorithm>(&self) -> anyhow::Result<Job<A>> {
         let TaskArgs { env, seed, steps, .. } = &self.task;
         let wanted_env = env.clone().unwrap_or_else(|| A::DEFAULT_ENV.to_owned());
@@ -139,13 +146,13 @@ impl<H: OwnParameters> TrainArgs<H> {
         let (saved_env, mut config) = checkpoint::job::<A>(&file.reader()?).context("nothing to resume")?;
         if env.is_some() && saved_env != wanted_env {
             bail!(
-                "{} holds a run of {saved_env}, not {wanted_env}; leave out --env, or name another run by --out",
+                "{} holds a run of {saved_env}, not of {wanted_env}; omit --env, or name another run with --out",
                 out.display()
             );
         }
         let common = config.common();
         if seed.is_some() && *common.seed != wanted_seed {
-            bail!("{} holds a run with seed {}, not {wanted_seed}", out.display(), common.seed);
+            bail!("{} holds a run with seed {}, not {wanted_seed}; omit --seed", out.display(), common.seed);
         }
         *common.total_steps = steps.unwrap_or(*common.total_steps);
         Ok(Job { env: saved_env, config, out })
@@ -155,7 +162,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         if self.asynchronous.is_async { Mode::Asynchronous } else { Mode::Synchronous }
     }
 
-    /// How the run is shown and kept; `checkpoint_every` if nothing is said.
+    /// Returns how progress is shown and how checkpoints are saved; `checkpoint_every` is the default interval.
     pub fn session_options(&self, out: &Path, is_first: bool, checkpoint_every: u64) -> SessionOptions {
         SessionOptions {
             out: out.to_owned(),
@@ -166,7 +173,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         }
     }
 
-    /// An asynchronous run of a worker or of a server.
+    /// Prepares an asynchronous run, of a worker or of the parameter server.
     fn asynchronous_run<A: Algorithm>(
         &self,
         job: Job<A>,
@@ -179,7 +186,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         Run::new(halves, place, self.asynchronous.staleness, options, self.run.json)
     }
 
-    /// What the children of this process meet at.
+    /// Starts the aggregator that the child processes join.
     fn host<A: Algorithm>(&self, job: Job<A>, workers: usize, restarted: bool) -> anyhow::Result<Host> {
         if self.asynchronous.is_async && self.group.aggregator(workers) == Aggregator::Ps {
             let mut options = self.session_options(&job.out, true, A::CHECKPOINT_EVERY);
@@ -190,7 +197,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         self.group.host(workers, job.vector_len(self.mode())?)
     }
 
-    /// Is the parameter server of a job until its workers are done.
+    /// Serves as the parameter server of a job until its workers are done.
     fn serve<A: Algorithm>(&self, job: Job<A>, workers: usize, address: SocketAddrV4) -> anyhow::Result<()> {
         let stop = Arc::new(AtomicBool::new(false));
         launch::stop_on_signal(&stop)?;
@@ -203,7 +210,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         self.group.serve_sums(address, workers, job.vector_len(Mode::Synchronous)?, &stop)
     }
 
-    /// One worker's run.
+    /// Runs one worker.
     fn work<A: Algorithm>(&self, job: Job<A>, place: Place) -> anyhow::Result<()> {
         if self.asynchronous.is_async {
             return self.work_asynchronously(job, place);
@@ -216,11 +223,11 @@ impl<H: OwnParameters> TrainArgs<H> {
             let missing = checkpoint::resume(trainer.as_mut(), &out)?;
             if !missing.is_empty() {
                 eprintln!(
-                    "iswitch: the checkpoint lacks environments {missing:?} of a lost worker; they start anew"
+                    "iswitch: the checkpoint lacks environments {missing:?} of a lost worker; they are reset"
                 );
             }
         }
-        self.run.stop_when_told(&trainer.stop_handle())?;
+        self.run.stop_on_request(&trainer.stop_handle())?;
         let options = self.session_options(&out, place.rank == 0, A::CHECKPOINT_EVERY);
         let mut session = Session::new(options, &trainer.progress(), trainer.loss_names())?;
         let outcome = session.run(trainer.as_mut())?;
@@ -231,10 +238,10 @@ impl<H: OwnParameters> TrainArgs<H> {
         Ok(())
     }
 
-    /// One worker's run, without waiting for the others.
+    /// Runs one worker that does not wait for the others.
     fn work_asynchronously<A: Algorithm>(&self, job: Job<A>, place: Place) -> anyhow::Result<()> {
         let stop = Arc::new(AtomicBool::new(false));
-        self.run.stop_when_told(&stop)?;
+        self.run.stop_on_request(&stop)?;
         let by_server = self.group.server.filter(|_| self.group.aggregator(place.workers) == Aggregator::Ps);
         let options =
             self.session_options(&job.out, place.rank == 0 && by_server.is_none(), A::CHECKPOINT_EVERY);
@@ -243,21 +250,21 @@ impl<H: OwnParameters> TrainArgs<H> {
             return run.with_server(server, stop);
         }
         if self.group.switch.is_none() {
-            bail!("--async with a single worker: give --switch ADDR:PORT, or more --workers");
+            bail!("--async with a single worker requires --switch ADDR:PORT; else give more --workers");
         }
         let join = self.group.switch_options(place, run.vector_len(), self.run.supervised)?;
         run.with_switch(join, stop)
     }
 }
 
-/// Tells how to go on with a run that was stopped.
+/// Prints the command that resumes a run that was stopped.
 fn note_stop(session: &Session, trainer: &dyn Trainer, out: &Path) {
     let at = trainer.progress();
     if at.finished {
         return;
     }
     session.note(&format!(
-        "stopped after {} of {} steps; go on with: iswitch train {} --resume --out {} --workers {}",
+        "stopped after {} of {} steps; resume with: iswitch train {} --resume --out {} --workers {}",
         at.steps,
         at.total_steps,
         trainer.algorithm(),

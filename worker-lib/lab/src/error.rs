@@ -6,7 +6,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// A program is missing.
-    #[error("the program {program} is missing; `apt install {package}` installs it")]
+    #[error("the program {program} is missing; install it with `apt install {package}`")]
     Program {
         /// Name of the program.
         program: &'static str,
@@ -14,7 +14,7 @@ pub enum LabError {
         package: &'static str,
     },
     /// This process may not create namespaces.
-    #[error("this user may not make namespaces ({reason}): {remedy}")]
+    #[error("this user may not create namespaces ({reason}); {remedy}")]
     Namespaces {
         /// Reason reported by the kernel, or by the program that called it.
         reason: String,

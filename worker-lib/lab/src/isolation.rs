@@ -38,21 +38,22 @@ const SETTINGS: [(&str, &str, &str); 3] = [
     (
         "kernel/unprivileged_userns_clone",
         "0",
-        "`sysctl -w kernel.unprivileged_userns_clone=1` as root allows user namespaces",
+        "to allow user namespaces, run `sysctl -w kernel.unprivileged_userns_clone=1` as root",
     ),
     (
         "kernel/apparmor_restrict_unprivileged_userns",
         "1",
-        "`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` as root, or an AppArmor profile for \
-         /usr/bin/unshare with the rule `userns,`, allows user namespaces",
+        "to allow user namespaces, run `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` as root, or add an \
+         AppArmor profile for /usr/bin/unshare with the rule `userns,`",
     ),
     (
         "user/max_user_namespaces",
         "0",
-        "`sysctl -w user.max_user_namespaces=10000` as root allows user namespaces",
+        "to allow user namespaces, run `sysctl -w user.max_user_namespaces=10000` as root",
     ),
 ];
-const OTHER_REMEDY: &str = "run it as root, or outside the container whose profile forbids `unshare`";
+const OTHER_REMEDY: &str =
+    "run this program as root, or outside the container whose profile forbids `unshare`";
 
 /// Returns a command that runs a program in new namespaces. The program must call [`prepare`].
 pub fn command_inside(program: impl AsRef<OsStr>) -> Command {

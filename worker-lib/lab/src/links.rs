@@ -91,7 +91,7 @@ impl Links {
         add(namespace, interface, parent, &words).map_err(|error| match error {
             LabError::Command { command, reason } if reason.contains("Specified qdisc kind is unknown") => {
                 let reason =
-                    "this kernel delays no packets: it lacks netem (CONFIG_NET_SCH_NETEM, module sch_netem)";
+                    "this kernel cannot delay packets: it lacks netem (CONFIG_NET_SCH_NETEM, module sch_netem)";
                 LabError::Command { command, reason: reason.to_owned() }
             }
             error => error,

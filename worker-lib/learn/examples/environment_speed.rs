@@ -1,4 +1,4 @@
-//! Steps per second of environments under random actions, 1 and 8 of them in one process.
+//! Measures the steps per second of environments under random actions, with 1 and with 8 of them in one process.
 //! `cargo run --release -p iswitch-learn --example environment_speed -- [ID...]`
 
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use iswitch_learn::env::{self, Action, ActionSpec, EnvError, Environment};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-/// How long each is measured.
+/// Duration of each measurement.
 const TIME: Duration = Duration::from_secs(3);
 const IDS: [&str; 6] = [
     "CartPole-v1",

@@ -1,5 +1,5 @@
-//! PPO in one process, without a switch and without the `iswitch` command: what a training binary of your own
-//! looks like. `cargo run --release -p iswitch-learn --example ppo_in_process -- [ENV [STEPS [SEED]]]`
+//! PPO in one process, without a switch and without the `iswitch` command: an example of a custom training program.
+//! `cargo run --release -p iswitch-learn --example ppo_in_process -- [ENV [STEPS [SEED]]]`
 
 use iswitch::Loopback;
 use iswitch_learn::algorithms::ppo::{PpoConfig, PpoTrainer};
@@ -17,8 +17,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         config.seed = seed.parse()?;
     }
 
-    // The vectors of the job have one float for each parameter. To train with others through a switch, put its
-    // aggregator here instead of the loop-back, and this worker's rank and the number of workers below.
+    // The vectors of the job have one float for each parameter. To train with other workers through a switch, replace
+    // the loop-back with the switch's aggregator, and set this worker's rank and the number of workers below.
     let parameters = config.networks(env::make(&id)?.spec()).parameter_count();
     let aggregator = Box::new(Loopback::alone(parameters));
     let mut trainer =

@@ -99,7 +99,8 @@ impl Group {
         // The entry of a lost worker is 0.
         let differs = |other: &Vec<u64>| other[0] != 0 && *other != own;
         let Some(other) = all.iter().position(differs) else { return Ok(()) };
-        let what = if all[other][0] == own[0] { "starts from another state" } else { "has other settings" };
+        let what =
+            if all[other][0] == own[0] { "starts from a different state" } else { "has different settings" };
         let rank = self.place.rank;
         Err(TrainError::Disagreement(format!("worker {other} {what} than worker {rank}")))
     }

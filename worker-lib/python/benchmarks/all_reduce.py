@@ -1,11 +1,10 @@
-"""`torch.distributed.all_reduce` over the switch and over Gloo, in one run: 4 ranks, each in a network namespace behind a veth
-cable of its own to the bridge of a switch namespace. As root, with iswitchd on the PATH or in ISWITCHD:
+"""Compares `torch.distributed.all_reduce` over the switch and over Gloo in one run. Each of 4 ranks has a network
+namespace and a veth link to the bridge in the switch's namespace. Run as root, with iswitchd on the PATH or in ISWITCHD:
 
     python benchmarks/all_reduce.py [--port raw|udp] [--turns 7] [--rounds 50] [--rate 1gbit]
 
-Both backends have their turns one after the other in the same processes, in another order each time. A turn's time is the
-median of its rounds on rank 0; there is no barrier between rounds, as there is none in training. Every element of the last sum
-of each turn is checked.
+Both backends take turns in the same processes, in alternating order. The time of a turn is the median of its rounds on
+rank 0; as in training, there is no barrier between rounds. Every element of the last sum of each turn is checked.
 """
 
 import argparse
@@ -20,7 +19,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-# Vectors of the paper's DDPG, PPO (with its critic), A2C and DQN: those of `testbench peers`.
+# Vector lengths of the paper's DDPG, PPO (with its critic), A2C and DQN, as in `testbench peers`.
 SIZES = (10_119, 40_327, 866_439, 1_687_206)
 RANKS = 4
 SWITCH = "10.77.0.254"
@@ -28,7 +27,7 @@ WARM_UP = 5
 
 
 def rank_main(options: argparse.Namespace) -> None:
-    """What each rank does; rank 0 prints the medians of the turns as JSON."""
+    """Runs one rank; rank 0 prints the medians of the turns as JSON."""
     import torch
     import torch.distributed as dist
 
@@ -44,7 +43,7 @@ def rank_main(options: argparse.Namespace) -> None:
         for number in range(WARM_UP + options.rounds):
             if number == WARM_UP:
                 cpu = time.process_time()
-            # Made in its place, as a backward pass makes a gradient. All sums are exact in float32.
+            # The values are written in place, as a backward pass writes a gradient. All sums are exact in float32.
             torch.arange(rank, rank + floats, out=vector)
             begin = time.perf_counter()
             dist.all_reduce(vector, group=group)
@@ -52,7 +51,7 @@ def rank_main(options: argparse.Namespace) -> None:
         cpu = (time.process_time() - cpu) / options.rounds
         expected = torch.arange(floats).mul(RANKS).add(sum(range(RANKS))).to(torch.float32)
         if not torch.equal(vector, expected):
-            sys.exit(f"rank {rank}: the sum is wrong")
+            sys.exit(f"rank {rank}: a sum differs from the expected one")
         return statistics.median(times[WARM_UP:]) * 1e6, cpu * 1e6
 
     results = {floats: {name: [] for name in groups} for floats in options.floats}
@@ -72,7 +71,7 @@ def ip(words: str) -> None:
 
 
 class Star:
-    """Namespaces of RANKS ranks around the bridge of the switch's."""
+    """Network namespaces of RANKS ranks, connected to the bridge in the switch's namespace."""
 
     def __init__(self, stack: ExitStack, rate: str | None) -> None:
         prefix = f"isw{os.getpid()}"
@@ -90,7 +89,7 @@ class Star:
             ip(f"-n {name} addr add 10.77.0.{rank + 1}/24 dev eth0")
             ip(f"-n {name} link set eth0 up")
             if rate:
-                # As `testbench peers` shapes: 72 KB at once, both ways.
+                # The same shaping as in `testbench peers`: a burst of 72 KB, in both directions.
                 for space, device in ((name, "eth0"), (self.switch, f"port{rank}")):
                     shape = f"qdisc add dev {device} root tbf rate {rate} burst 73728 limit 67108864"
                     subprocess.run(["tc", "-n", space, *shape.split()], check=True)
@@ -149,10 +148,10 @@ def table(results: dict[str, dict[str, list[tuple[float, float]]]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--port", choices=("raw", "udp"), default="raw", help="what the switch listens with")
+    parser.add_argument("--port", choices=("raw", "udp"), default="raw", help="kind of the switch's ports")
     parser.add_argument("--turns", type=int, default=7)
-    parser.add_argument("--rounds", type=int, default=50, help="sums in a turn")
-    parser.add_argument("--rate", help="shape each link both ways, such as 1gbit")
+    parser.add_argument("--rounds", type=int, default=50, help="number of rounds in a turn")
+    parser.add_argument("--rate", help="rate of each link in both directions, such as 1gbit")
     parser.add_argument("--floats", type=int, nargs="+", default=SIZES)
     options = parser.parse_args()
     if "RANK" in os.environ:

@@ -1,13 +1,13 @@
-"""PPO on CartPole in the manner of CleanRL: one file, and the switch sums the gradients of all workers.
+"""PPO on CartPole in a single file, in the style of CleanRL; the switch sums the gradients of all workers.
 
     pip install iswitch[torch] gymnasium
     iswitchd --udp 127.0.0.1:7711 &
     ISWITCH_SWITCH=127.0.0.1:7711 torchrun --nproc-per-node 4 ppo.py
 
-Each worker acts in environments of its own; the batch of a step is that of all workers together. All weights start
-alike, and stay alike, because every worker applies the same mean, bit for bit. `torch.distributed` is not needed:
-torchrun only sets RANK and WORLD_SIZE, which `iswitch.Worker()` reads. Hyper-parameters are those of CleanRL's ppo.py
-(Huang et al., JMLR 2022), at a constant learning rate.
+Each worker has separate environments; an update uses the rollouts of all workers. The weights of all workers
+start identical and stay identical, because every worker applies the same mean, bit for bit. `torch.distributed` is not
+used: torchrun only sets RANK and WORLD_SIZE, which `iswitch.Worker()` reads. The hyper-parameters are those of
+CleanRL's ppo.py (Huang et al., JMLR 2022), with a constant learning rate.
 """
 
 import argparse
@@ -19,13 +19,13 @@ from torch import nn
 
 import iswitch
 
-ENVIRONMENTS = 4  # of each worker
-ROLLOUT = 128  # steps of each environment between updates
+ENVIRONMENTS = 4  # per worker
+ROLLOUT = 128  # steps per environment between two updates
 EPOCHS = 4
 MINIBATCHES = 4
 GAMMA, LAMBDA = 0.99, 0.95
 CLIP = 0.2
-ENTROPY, VALUE = 0.01, 0.5  # weights of the parts of the loss
+ENTROPY, VALUE = 0.01, 0.5  # weights of the entropy and value losses
 MAX_NORM = 0.5
 LEARNING_RATE = 2.5e-4
 
@@ -51,14 +51,14 @@ class Agent(nn.Module):
 
 
 class Rollouts:
-    """Environments, and what the agent has seen in them: tensors of [ROLLOUT, ENVIRONMENTS]."""
+    """Environments of this worker, and the last rollout in them, as tensors of shape [ROLLOUT, ENVIRONMENTS]."""
 
     def __init__(self, seed: int) -> None:
         self.envs = gym.make_vec("CartPole-v1", ENVIRONMENTS, vectorization_mode="sync")
         self.envs = gym.wrappers.vector.RecordEpisodeStatistics(self.envs)
         self.observation = torch.tensor(self.envs.reset(seed=seed)[0])
-        self.returns: list[float] = []  # of the episodes that have ended
-        # The step after an episode's end resets the environment: its action counts for nothing.
+        self.returns: list[float] = []  # returns of completed episodes
+        # The step after the end of an episode resets the environment and ignores the action.
         self.is_reset = torch.zeros(ENVIRONMENTS, dtype=torch.bool)
 
     @torch.no_grad()
@@ -103,18 +103,18 @@ def loss(agent: Agent, batch: dict[str, torch.Tensor]) -> torch.Tensor:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=200_000, help="environment steps of all workers together")
+    parser.add_argument("--steps", type=int, default=200_000, help="environment steps, over all workers")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
 
     torch.set_num_threads(1)
     worker = iswitch.Worker()
     rollouts = Rollouts(arguments.seed * 1000 + worker.rank)
-    torch.manual_seed(arguments.seed)  # the same weights everywhere
+    torch.manual_seed(arguments.seed)  # identical initial weights on all workers
     agent = Agent(4, 2)
-    torch.manual_seed(arguments.seed * 1000 + worker.rank)  # but other actions
+    torch.manual_seed(arguments.seed * 1000 + worker.rank)  # different actions on each worker
     optimizer = torch.optim.Adam(agent.parameters(), lr=LEARNING_RATE, eps=1e-5)
-    # All gradients are one vector: one sum for all of them.
+    # All gradients form one vector, so that each update needs a single aggregation.
     gradient = torch.zeros(sum(parameter.numel() for parameter in agent.parameters()))
     sizes = [parameter.numel() for parameter in agent.parameters()]
     for parameter, part in zip(agent.parameters(), gradient.split(sizes), strict=True):
@@ -125,7 +125,7 @@ def main() -> None:
         rollout = {name: values.flatten(0, 1) for name, values in rollouts.collect(agent).items()}
         counting = rollout.pop("counts").nonzero().squeeze(-1)
         for _ in range(EPOCHS):
-            # As many parts on each worker, whatever their sizes: the workers sum in step.
+            # Every worker divides its batch into the same number of minibatches, so that all workers sum equally often.
             for indices in counting[torch.randperm(len(counting))].tensor_split(MINIBATCHES):
                 gradient.zero_()
                 loss(agent, {name: values[indices] for name, values in rollout.items()}).backward()

@@ -1,7 +1,7 @@
-//! The floats of somebody else's array, without a copy: through the buffer protocol (array, memoryview, NumPy) or
-//! DLPack (PyTorch, and most others).
+//! Access without a copy to the floats of an array of another library: through the buffer protocol (array, memoryview,
+//! NumPy) or through DLPack (PyTorch and most other libraries).
 
-// Both protocols are pointers with a description.
+// Both protocols pass raw pointers with a description of the memory.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict as _, PyCapsule};
 
-/// Floats of an array that stays alive, and in its place, as long as this does.
+/// Floats of an array. The array stays alive and is not moved while this value exists.
 pub(crate) struct Floats<'py> {
     pointer: *mut f32,
     len: usize,
@@ -21,41 +21,42 @@ pub(crate) struct Floats<'py> {
 
 enum Owner<'py> {
     Buffer { _buffer: PyUntypedBuffer },
-    // Frees what the array's library has lent, when it is dropped unread.
+    // Dropping the unconsumed capsule releases the memory that the array's library has lent.
     DlPack { _capsule: Bound<'py, PyCapsule> },
 }
 
-/// The same for a thread that does not hold the interpreter's lock.
+/// The floats of a [`Floats`], for use without the interpreter's lock.
 pub(crate) struct DetachedFloats<'a> {
     pointer: *mut f32,
     len: usize,
     lifetime: PhantomData<&'a mut f32>,
 }
 
-// SAFETY: it is a mutable slice of floats by another name.
+// SAFETY: the struct is equivalent to a mutable slice of floats.
 unsafe impl Send for DetachedFloats<'_> {}
 
 impl DetachedFloats<'_> {
     pub(crate) fn as_mut_slice(&mut self) -> &mut [f32] {
-        // SAFETY: `Floats` has checked pointer, alignment and length, and outlives this. Python code that writes to the
-        // array meanwhile races, as with all libraries that work on arrays without the lock: the docstrings say so.
+        // SAFETY: `Floats` has checked the pointer, the alignment and the length, and outlives this value. Python code
+        // that writes to the array meanwhile causes a data race, as with all libraries that work on arrays without the
+        // lock; the docstrings say so.
         unsafe { std::slice::from_raw_parts_mut(self.pointer, self.len) }
     }
 }
 
 impl<'py> Floats<'py> {
-    /// Borrows a contiguous, writable float32 array in the memory of the CPU.
+    /// Borrows a contiguous, writable float32 array in CPU memory.
     ///
     /// # Errors
-    /// `TypeError` for objects and elements of another type, `ValueError` for arrays that are read-only, not contiguous
-    /// or elsewhere; and what the array itself raises.
+    /// `TypeError` for objects and elements of another type; `ValueError` for arrays that are read-only, not contiguous
+    /// or not in CPU memory; and any exception that the array itself raises.
     pub(crate) fn borrow(array: &Bound<'py, PyAny>) -> PyResult<Self> {
-        // SAFETY: a live object, and the interpreter's lock is held.
+        // SAFETY: the object is alive, and the interpreter's lock is held.
         let has_buffer = unsafe { pyo3::ffi::PyObject_CheckBuffer(array.as_ptr()) } == 1;
         let has_dlpack = array.hasattr("__dlpack__")?;
         match (has_buffer.then(|| PyUntypedBuffer::get(array)), has_dlpack) {
             (Some(Ok(buffer)), _) => return Self::from_buffer(buffer),
-            // PyO3 takes no buffers without dimensions.
+            // PyO3 rejects buffers without dimensions.
             (Some(Err(_)) | None, true) => return Self::from_dlpack(array),
             (Some(Err(error)), false) => return Err(error),
             (None, false) => {}
@@ -76,7 +77,7 @@ impl<'py> Floats<'py> {
         }
         if buffer.readonly() {
             return Err(PyValueError::new_err(
-                "array is read-only, expected one to be overwritten by the sum",
+                "array is read-only, expected a writable one, which the sum replaces",
             ));
         }
         if !buffer.is_c_contiguous() {
@@ -96,7 +97,7 @@ impl<'py> Floats<'py> {
         let py = array.py();
         let newest = [("max_version", (1, 0))].into_py_dict(py)?;
         let lent = match array.call_method("__dlpack__", (), Some(&newest)) {
-            // From before version 1.
+            // Libraries older than DLPack 1.0 do not accept the argument.
             Err(error) if error.is_instance_of::<PyTypeError>(py) => array.call_method0("__dlpack__"),
             lent => lent,
         }?;
@@ -111,55 +112,58 @@ impl<'py> Floats<'py> {
     fn checked(pointer: *mut f32, len: usize, owner: Owner<'py>) -> PyResult<Self> {
         if !pointer.is_aligned() {
             return Err(PyValueError::new_err(
-                "array does not begin at a multiple of 4 bytes, as floats must",
+                "array is misaligned, expected an address that is a multiple of 4 bytes",
             ));
         }
-        // Empty arrays may have no place.
+        // The pointer of an empty array may be null or dangling.
         let pointer = if len == 0 { std::ptr::dangling_mut() } else { pointer };
         if pointer.is_null() {
-            return Err(PyValueError::new_err("array has no data"));
+            return Err(PyValueError::new_err("array has no data, expected its elements"));
         }
         Ok(Self { pointer, len, _owner: owner })
     }
 
-    /// To work on it without the interpreter's lock.
+    /// Returns the floats in a form that can be used without the interpreter's lock.
     pub(crate) fn detached(&mut self) -> DetachedFloats<'_> {
         DetachedFloats { pointer: self.pointer, len: self.len, lifetime: PhantomData }
     }
 }
 
-/// The tensor in a capsule of DLPack.
+/// Returns the tensor of a DLPack capsule.
 fn tensor_of<'a>(capsule: &'a Bound<'_, PyCapsule>) -> PyResult<&'a Tensor> {
-    let misplaced = || PyValueError::new_err("DLPack's capsule points to no tensor");
+    let misplaced =
+        || PyValueError::new_err("the DLPack capsule has a misaligned pointer, expected one to a tensor");
     if !capsule.is_valid_checked(Some(c"dltensor_versioned")) {
         let pointer = capsule.pointer_checked(Some(c"dltensor"))?.cast::<Tensor>();
         if !pointer.is_aligned() {
             return Err(misplaced());
         }
-        // SAFETY: capsules of this name point to this struct, which lives as long as the capsule.
+        // SAFETY: capsules with this name point to this struct, which lives as long as the capsule.
         return Ok(unsafe { pointer.as_ref() });
     }
     let pointer = capsule.pointer_checked(Some(c"dltensor_versioned"))?.cast::<VersionedTensor>();
     if !pointer.is_aligned() {
         return Err(misplaced());
     }
-    // SAFETY: as above. All versions begin with their number, and only 1.x is read further.
+    // SAFETY: as above. Every version of the struct begins with its version number; other fields are read only in 1.x.
     let managed = unsafe { pointer.as_ref() };
     if managed.version[0] != 1 {
         let version = managed.version;
         return Err(PyTypeError::new_err(format!("DLPack has version {version:?}, expected 1.x")));
     }
     if managed.flags & READ_ONLY != 0 {
-        return Err(PyValueError::new_err("array is read-only, expected one to be overwritten by the sum"));
+        return Err(PyValueError::new_err(
+            "array is read-only, expected a writable one, which the sum replaces",
+        ));
     }
     Ok(&managed.tensor)
 }
 
 fn not_contiguous() -> PyErr {
-    PyValueError::new_err("array is not contiguous, expected rows without gaps, one after the other")
+    PyValueError::new_err("array is not contiguous, expected rows that follow each other without gaps")
 }
 
-/// `DLTensor` of dlpack.h.
+/// The struct `DLTensor` of dlpack.h.
 #[repr(C)]
 struct Tensor {
     data: *mut c_void,
@@ -174,7 +178,8 @@ struct Tensor {
     byte_offset: u64,
 }
 
-/// `DLManagedTensorVersioned` of dlpack.h; `DLManagedTensor`, without a version, begins with the tensor.
+/// The struct `DLManagedTensorVersioned` of dlpack.h. The older `DLManagedTensor` has no version and begins with the
+/// tensor.
 #[repr(C)]
 struct VersionedTensor {
     version: [u32; 2],
@@ -184,30 +189,30 @@ struct VersionedTensor {
     tensor: Tensor,
 }
 
-/// Flag of a tensor that must not be written to.
+/// Flag of a read-only tensor.
 const READ_ONLY: u64 = 1;
-/// Device type of the CPU's memory.
+/// Device type of CPU memory.
 const CPU: i32 = 1;
-/// Type code of floats.
+/// Type code of floating-point numbers.
 const FLOAT: u8 = 2;
-/// More dimensions than NumPy and PyTorch have (64): a greater number is not one of dimensions.
+/// Maximum number of dimensions, which is also the limit of NumPy and PyTorch. A greater number is certainly invalid.
 const MAX_DIMENSIONS: i32 = 64;
-/// Floats of the longest slice.
+/// Maximum number of floats in a slice.
 const MAX_FLOATS: i64 = isize::MAX as i64 / size_of::<f32>() as i64;
 
 impl Tensor {
-    /// Elements of a contiguous float32 tensor on the CPU.
+    /// Checks that this is a contiguous float32 tensor on the CPU, and returns its number of elements.
     fn check(&self) -> PyResult<usize> {
         if self.device_type != CPU {
             let (kind, id) = (self.device_type, self.device_id);
             return Err(PyValueError::new_err(format!(
-                "array is on device ({kind}, {id}) of DLPack, expected the CPU (1, 0)"
+                "array is on DLPack device ({kind}, {id}), expected the CPU (1, 0)"
             )));
         }
         let element = (self.type_code, self.type_bits, self.type_lanes);
         if element != (FLOAT, 32, 1) {
             return Err(PyTypeError::new_err(format!(
-                "array has elements of DLPack's type {element:?}, expected float32 (2, 32, 1)"
+                "array has elements of DLPack type {element:?}, expected float32 (2, 32, 1)"
             )));
         }
         let (shape, strides) = self.shape_and_strides()?;
@@ -249,10 +254,12 @@ impl Tensor {
             return Err(PyValueError::new_err(format!("array has {count} dimensions, but no shape")));
         }
         if !self.shape.is_aligned() || !self.strides.is_aligned() {
-            return Err(PyValueError::new_err("shape or strides do not begin at a multiple of 8 bytes"));
+            return Err(PyValueError::new_err(
+                "shape or strides are misaligned, expected a multiple of 8 bytes",
+            ));
         }
-        // SAFETY: not null, aligned, and by the protocol as many numbers as there are dimensions; without strides rows
-        // follow each other.
+        // SAFETY: the pointers are not null and are aligned, and by the protocol each points to one number for each
+        // dimension. Null strides mean a contiguous tensor.
         unsafe {
             let shape = std::slice::from_raw_parts(self.shape, count);
             let strides = (!self.strides.is_null()).then(|| std::slice::from_raw_parts(self.strides, count));
@@ -260,10 +267,10 @@ impl Tensor {
         }
     }
 
-    /// Where the first of `len` elements is.
+    /// Returns the address of the first of `len` elements.
     fn first_element(&self, len: usize) -> PyResult<*mut f32> {
         if len == 0 || self.data.is_null() {
-            // Refused later if there should be any.
+            // The caller rejects a null pointer unless the tensor is empty.
             return Ok(std::ptr::null_mut());
         }
         let begin =
@@ -271,7 +278,7 @@ impl Tensor {
         let end = begin.and_then(|begin| begin.checked_add(len * size_of::<f32>()));
         if end.is_none() {
             return Err(PyValueError::new_err(format!(
-                "array begins {} bytes behind its data, beyond the end of memory",
+                "array begins {} bytes after its data pointer, which is beyond the end of memory",
                 self.byte_offset
             )));
         }

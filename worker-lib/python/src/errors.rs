@@ -1,4 +1,4 @@
-//! The worker's errors as Python's, which `python/iswitch/errors.py` defines.
+//! Conversion of the worker's errors to Python exceptions, which `python/iswitch/errors.py` defines.
 
 use iswitch::worker::AnyLengthError;
 use iswitch::{AggregateError, JoinError};
@@ -22,7 +22,7 @@ use classes::{
     WorkersMissingError,
 };
 
-/// The Python exception for an error of the worker.
+/// Returns the Python exception for an error of the worker.
 pub(crate) fn to_python(error: &AnyLengthError) -> PyErr {
     let text = error.to_string();
     match error {

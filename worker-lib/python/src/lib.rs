@@ -1,6 +1,6 @@
-//! The extension module `iswitch._iswitch`: the worker of the crate `iswitch` for Python.
+//! Extension module `iswitch._iswitch`: Python bindings of the worker of the crate `iswitch`.
 //!
-//! `python/iswitch` has what Python does better: the exceptions, and all that concerns PyTorch.
+//! The exceptions and the integration with PyTorch are written in Python, in `python/iswitch`.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! What a worker is told: arguments, and the environment's variables for those that are left out.
+//! Settings of a worker: arguments, and environment variables for the arguments that are omitted.
 
 use std::fmt::Display;
 use std::net::{SocketAddr, SocketAddrV4, ToSocketAddrs};
@@ -10,13 +10,14 @@ use iswitch::{JoinOptions, key_file};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Port of the switch where none is given.
+/// Port of the switch if none is given.
 const DEFAULT_PORT: u16 = 7711;
-/// How long the switch may be silent: an error comes within five seconds, and a switch that is started again is back.
+/// Default time that the switch may be silent, in seconds. It is long enough for a restart of the switch, and short
+/// enough that an error is reported within five seconds.
 const DEFAULT_SWITCH_TIMEOUT_S: f64 = 3.0;
-/// How long the other workers may take: as for PyTorch's process groups.
+/// Default timeout for the other workers, in seconds: the same as for PyTorch's process groups.
 const DEFAULT_TIMEOUT_S: f64 = 1800.0;
-/// The longest of both: a year, well below what the clock can add.
+/// Upper bound of both timeouts, in seconds: one year, which the clock can represent without overflow.
 const LONGEST_TIMEOUT_S: f64 = 31_536_000.0;
 
 /// Arguments as Python passes them.
@@ -38,7 +39,7 @@ fn bad(message: impl Display) -> PyErr {
     PyValueError::new_err(message.to_string())
 }
 
-/// The argument, or the variable; `None` without either.
+/// Returns the argument, or else the parsed environment variable, or else `None`.
 fn given<T: FromStr>(argument: Option<T>, variable: &str, expected: &str) -> PyResult<Option<T>> {
     if argument.is_some() {
         return Ok(argument);
@@ -62,7 +63,7 @@ fn duration(argument: Option<f64>, name: &str, variable: &str, default: f64) -> 
     Ok(Duration::from_secs_f64(seconds.min(LONGEST_TIMEOUT_S)))
 }
 
-/// The IPv4 address behind `HOST` or `HOST:PORT`.
+/// Resolves `HOST` or `HOST:PORT` to an IPv4 address and a port.
 fn resolve(switch: &str) -> PyResult<SocketAddrV4> {
     let expected = "HOST or HOST:PORT with an IPv4 address";
     let (host, port) = match switch.rsplit_once(':') {
@@ -87,10 +88,10 @@ fn resolve(switch: &str) -> PyResult<SocketAddrV4> {
 }
 
 impl Arguments {
-    /// What to join with.
+    /// Returns the options with which the worker joins.
     ///
     /// # Errors
-    /// `ValueError` that names the argument or the variable.
+    /// A `ValueError` that names the missing or invalid argument or variable.
     pub(crate) fn resolve(self) -> PyResult<JoinOptions> {
         let switch = required(self.switch, "switch", "ISWITCH_SWITCH", "HOST:PORT of iswitchd")?;
         let workers: u16 = required(self.world_size, "world_size", "WORLD_SIZE", "the number of workers")?;

@@ -1,4 +1,4 @@
-//! `iswitch.Worker`.
+//! The Python class `iswitch.Worker`.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +13,10 @@ use crate::array::Floats;
 use crate::errors::{ClosedError, to_python};
 use crate::settings::Arguments;
 
-/// A worker that sums arrays of any length with the other workers of its job.
+/// Worker that sums arrays of any length with the other workers of its job.
 #[pyclass(module = "iswitch", frozen)]
 pub(crate) struct Worker {
-    /// None once it is closed.
+    /// `None` once the worker is closed.
     inner: Mutex<Option<AnyLengthWorker>>,
     is_closing: AtomicBool,
     switch: String,
@@ -24,16 +24,17 @@ pub(crate) struct Worker {
     world_size: u16,
 }
 
-/// Why a call did not go on waiting, besides being closed.
+/// Python exception that made a call stop waiting; `None` if the worker was closed.
 type Interruption = Option<PyErr>;
 
-/// Whether to go on waiting: Python's signal handlers may raise, such as KeyboardInterrupt.
+/// Returns whether a call should keep waiting. Runs Python's signal handlers, which may raise an exception such as
+/// KeyboardInterrupt.
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method by its name has but one lifetime")]
 fn keep_waiting(is_closing: &AtomicBool, interruption: &mut Interruption) -> bool {
     if is_closing.load(Ordering::Relaxed) {
         return false;
     }
-    // An interpreter that shuts down lets nobody in.
+    // No thread can attach to an interpreter that is shutting down.
     match Python::try_attach(|py| py.check_signals()) {
         Some(Ok(())) => true,
         Some(Err(error)) => {
@@ -91,17 +92,17 @@ impl Worker {
         Ok(Self { inner, is_closing, switch, rank, world_size })
     }
 
-    /// Replaces `array` by its sum over all workers and returns the number of gradients in it.
+    /// Replaces `array` with its sum over all workers and returns the number of gradients in the sum.
     fn all_reduce_(&self, array: &Bound<'_, PyAny>) -> PyResult<u16> {
         self.reduce(array, AnyLengthWorker::all_reduce_while)
     }
 
-    /// Like `all_reduce_`, divided by the number of gradients in the sum.
+    /// Like `all_reduce_`, but divides the sum by the number of gradients that it contains.
     fn all_reduce_mean_(&self, array: &Bound<'_, PyAny>) -> PyResult<u16> {
         self.reduce(array, AnyLengthWorker::all_reduce_mean_while)
     }
 
-    /// Counters so far.
+    /// Returns the current values of the counters.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let guard = self.lock()?;
         let worker = guard.as_ref().ok_or_else(closed)?;
@@ -113,25 +114,25 @@ impl Worker {
         Ok(stats)
     }
 
-    /// Leaves the job; a call that waits in another thread raises ClosedError.
+    /// Leaves the job. A call that waits in another thread raises ClosedError.
     fn close(&self, py: Python<'_>) {
         self.is_closing.store(true, Ordering::Relaxed);
         py.detach(|| drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take()));
     }
 
-    /// "HOST:PORT" of the switch.
+    /// Address of the switch, as "HOST:PORT".
     #[getter]
     fn switch(&self) -> &str {
         &self.switch
     }
 
-    /// This worker's number, from 0.
+    /// Rank of this worker, from 0.
     #[getter]
     fn rank(&self) -> u16 {
         self.rank
     }
 
-    /// Workers of the job.
+    /// Number of workers of the job.
     #[getter]
     fn world_size(&self) -> u16 {
         self.world_size
@@ -177,9 +178,9 @@ impl Worker {
         match self.inner.try_lock() {
             Ok(guard) => Ok(guard),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-            // Which of the two came first would be a matter of luck, and another one on each worker.
+            // With two concurrent calls, the order of their arrays could differ between the workers.
             Err(TryLockError::WouldBlock) => Err(pyo3::exceptions::PyRuntimeError::new_err(
-                "another thread uses this worker, expected one at a time",
+                "another thread is using this worker, expected one thread at a time",
             )),
         }
     }

@@ -1,5 +1,5 @@
-"""One rank of test_torch.py, started by torchrun: the same training over Gloo, the switch's backend and its hook; and single
-collectives. Rank 0 prints the results as JSON."""
+"""One rank of test_torch.py, started by torchrun: runs the same training with Gloo, with the switch's backend and with
+its communication hook, and then single collectives. Rank 0 prints the results as JSON."""
 
 import json
 import os
@@ -15,7 +15,7 @@ STEPS = 15
 
 
 def train(hook=None):
-    """Losses of all steps, and the weights' sum, of a network with several buckets."""
+    """Trains a network with several buckets; returns the losses of all steps and the sum of the weights."""
     torch.manual_seed(0)
     layers = [torch.nn.Linear(17, 400), torch.nn.ReLU(), torch.nn.Linear(400, 300), torch.nn.ReLU(), torch.nn.Linear(300, 6)]
     model = DistributedDataParallel(torch.nn.Sequential(*layers), bucket_cap_mb=0.1)

@@ -1,4 +1,4 @@
-"""A switch for each test, and workers in processes of their own.
+"""Fixtures: a switch for each test, and workers in separate processes.
 
 `iswitchd` is the one that ISWITCHD names, or that is found on the PATH.
 """
@@ -18,21 +18,21 @@ from typing import Any
 
 import pytest
 
-# Where this is set, a test that would skip fails instead.
+# If this variable is set, a test that would be skipped fails instead.
 REQUIRE_VARIABLE = "ISWITCH_REQUIRE_ALL_TESTS"
-# What a busy machine may take for anything here.
+# Time limit of each operation, with a margin for a busy machine.
 PATIENCE_S = 300
 
 
 def find_iswitchd() -> str:
     found = os.environ.get("ISWITCHD") or shutil.which("iswitchd")
     if not found:
-        pytest.fail("iswitchd is neither in ISWITCHD nor on the PATH: cargo build --release -p iswitch-daemon")
+        pytest.fail("iswitchd is neither in ISWITCHD nor on the PATH; run cargo build --release -p iswitch-daemon")
     return found
 
 
 class Switch:
-    """An iswitchd on a loop-back port that it keeps when it is started again."""
+    """An iswitchd on a loop-back port, which it keeps across restarts."""
 
     def __init__(self, *options: str) -> None:
         self._options = options
@@ -79,13 +79,13 @@ def switch(start_switch: Callable[..., Switch]) -> Switch:
 
 
 def on_each(count: int, run: Callable[[int], Any]) -> list[Any]:
-    """Calls `run(rank)` for each rank, in threads: the worker lets go of the interpreter's lock."""
+    """Calls `run(rank)` for each rank in a separate thread; a waiting worker releases the interpreter's lock."""
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(run, range(count), timeout=PATIENCE_S))
 
 
 class Ranks:
-    """Processes that run a script, with the variables that torchrun would set."""
+    """Processes that run a script with the environment variables that torchrun would set."""
 
     def __init__(self, count: int, script: Path, *arguments: str, **variables: str) -> None:
         with socket.socket() as probe:
@@ -104,7 +104,7 @@ class Ranks:
         ]
 
     def wait_for(self, line: str) -> None:
-        """Reads what each of them prints, up to that line."""
+        """Reads the output of each process up to the given line."""
         for process in self.processes:
             for seen in process.stdout:
                 if seen.strip() == line:
@@ -113,7 +113,7 @@ class Ranks:
                 pytest.fail(f"a rank ended before it printed {line!r}: {process.stderr.read()}")
 
     def finish(self) -> list[tuple[int, str, str]]:
-        """Status, standard output and standard error of each, once it has ended."""
+        """Waits for all processes; returns the status, standard output and standard error of each."""
         deadline = time.monotonic() + PATIENCE_S
         try:
             with ThreadPoolExecutor(len(self.processes)) as pool:
@@ -127,7 +127,7 @@ class Ranks:
         return [(process.returncode, *output) for process, output in zip(self.processes, outputs, strict=True)]
 
     def succeed(self) -> list[str]:
-        """Standard output of each; fails if one has failed."""
+        """Waits for all processes; returns the standard output of each, and fails if one has failed."""
         results = self.finish()
         for rank, (status, _, errors) in enumerate(results):
             assert status == 0, f"rank {rank}: {errors}"

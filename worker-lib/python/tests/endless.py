@@ -1,4 +1,4 @@
-"""One rank of test_torch.py: trains until the switch has been away, or until it fails."""
+"""One rank of test_torch.py: trains until the switch has been restarted, or until training fails."""
 
 import sys
 
@@ -13,7 +13,7 @@ dist.init_process_group("iswitch")
 model = DistributedDataParallel(torch.nn.Linear(200, 200))
 worker = dist.distributed_c10d._get_default_group()._reducer.worker
 steps = 0
-# All of them notice, though not in the same step: they agree on when to stop.
+# All ranks notice the restart, but not in the same step, so they agree on when to stop.
 stop = torch.zeros(1, dtype=torch.int64)
 while not stop.item():
     model.zero_grad()
@@ -24,6 +24,6 @@ while not stop.item():
     stop.fill_(worker.stats()["rejoins"] > 0)
     dist.all_reduce(stop)
 assert model.module.weight.grad.eq(8.0).all()
-print("went on", flush=True)
+print("continued", flush=True)
 dist.destroy_process_group()
 sys.exit(0)

@@ -1,9 +1,9 @@
-"""Installs PyTorch into the environment of this Python, for tests on the CPU, without gigabytes of CUDA.
+"""Installs PyTorch into this Python environment for tests on the CPU, without gigabytes of CUDA libraries.
 
-On PyPI PyTorch for Linux is a build for CUDA, whose libraries want a dozen of NVIDIA's to be there when they are loaded,
-3 GB to download. Nothing of them is called without a GPU. So only the two are installed that run as they are loaded
-(the runtime and CUPTI, 14 MB); in place of the others there are libraries with the same symbols, that abort. Needs `cc`
-and `readelf`. For tests only: who trains installs PyTorch as its site says.
+PyTorch on PyPI for Linux is a CUDA build. Its libraries link a dozen NVIDIA libraries, a 3 GB download, but call none
+of them without a GPU. This script therefore installs only the two that execute code when they are loaded (the runtime
+and CUPTI, 14 MB), and builds stub libraries with the same symbols, which abort when called, in place of the others. It
+requires `cc` and `readelf`. It is for tests only; for training, install PyTorch as its website describes.
 """
 
 import collections
@@ -20,7 +20,8 @@ PURE = ["filelock", "sympy", "networkx", "jinja2", "fsspec", "typing-extensions"
 
 SITE = Path(sysconfig.get_path("purelib"))
 STUBS = SITE / "nvidia" / "cu13" / "lib"
-# Names of the stubs that an earlier run built: they are built again, as another PyTorch may need other symbols.
+# File with the names of the stubs built by an earlier run. They are rebuilt, because another version of PyTorch may
+# need different symbols.
 BUILT = STUBS / "stubs.txt"
 
 
@@ -37,7 +38,7 @@ def needed(library):
 
 
 def symbols(library):
-    """Names of the library's dynamic symbols as (undefined, defined); undefined ones as `name` or `name@version`."""
+    """Returns the library's dynamic symbols as (undefined, defined); undefined ones are `name` or `name@version`."""
     undefined, defined = set(), set()
     for line in run("readelf", "--dyn-syms", "-W", library).splitlines():
         # Num: Value Size Type Bind Vis Ndx Name [(version)]
@@ -49,7 +50,7 @@ def symbols(library):
 
 
 def versions(library):
-    """Which library each needed version is of."""
+    """Returns the library that provides each required symbol version."""
     owner, file = {}, None
     for line in run("readelf", "-VW", library).splitlines():
         if found := re.search(r"File: (\S+)", line):
@@ -62,7 +63,7 @@ def versions(library):
 
 
 def build(soname, wanted):
-    """Makes a library with these symbols; `wanted` maps a version, or the empty string, to names."""
+    """Builds a stub library; `wanted` maps each symbol version, or the empty string, to symbol names."""
     with tempfile.TemporaryDirectory() as scratch:
         source, script = Path(scratch, "stub.c"), Path(scratch, "stub.map")
         names = sorted({name for names in wanted.values() for name in names})
@@ -85,7 +86,7 @@ def main():
     libraries = sorted(map(str, (SITE / "torch" / "lib").glob("*.so")))
     built = set(BUILT.read_text().split()) if BUILT.exists() else set()
     present = {Path(library).name for library in libraries} | {path.name for path in STUBS.iterdir()} - built
-    # What neither PyTorch, nor the two, nor the system has.
+    # Libraries that neither PyTorch, nor the two installed ones, nor the system provides.
     absent = set().union(*map(needed, libraries)) - present
     absent = {name for name in absent if name.startswith(("libcu", "libnv", "libnccl")) and name != "libcuda.so.1"}
     wanted = {soname: collections.defaultdict(set) for soname in sorted(absent)}
@@ -100,7 +101,7 @@ def main():
                 unversioned.add(name)
             elif owner.get(version) in absent:
                 wanted[owner[version]][version].add(name)
-    # Whose they are nobody says; who defines them does not matter.
+    # Unversioned symbols do not name their library, so any stub may define them.
     rest = {name for name in unversioned - defined if re.match(r"(cu|nccl|nv)", name)}
     unversioned_home = next(soname for soname in wanted if not wanted[soname])
     wanted[unversioned_home][""] |= rest

@@ -1,4 +1,4 @@
-"""The type stubs say what the compiled module has."""
+"""Checks that the type stubs match the compiled module."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""iswitch.torch: the same training as over Gloo, and what happens when the switch is gone."""
+"""Tests of iswitch.torch: training gives the same results as with Gloo, also across a failure of the switch."""
 
 import json
 import os
@@ -16,7 +16,7 @@ EXAMPLES = HERE.parent / "examples"
 
 
 def torchrun(processes, script, *arguments, **variables):
-    """Standard output of all ranks together."""
+    """Runs a script under torchrun and returns the combined standard output of all ranks."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     done = subprocess.run(
         [*command, str(script), *arguments],
@@ -32,7 +32,7 @@ def torchrun(processes, script, *arguments, **variables):
 
 @pytest.fixture(scope="module")
 def results():
-    """What four ranks have found under torchrun."""
+    """Results of four ranks under torchrun."""
     from conftest import Switch
 
     switch = Switch()
@@ -93,7 +93,7 @@ def test_without_the_switch_ddp_fails_and_says_why(switch):
     switch.kill()
     for status, _, errors in ranks.finish():
         assert status != 0
-        # The other rank may have been the first to notice, and Gloo to say that it is gone.
+        # If the other rank notices first and exits, Gloo reports its lost connection instead.
         assert f"no answer from the switch {switch.address}" in errors or "Connection" in errors, errors
 
 
@@ -102,7 +102,7 @@ def test_a_switch_that_comes_back_is_taken_up_again(switch):
     ranks.wait_for("trains")
     switch.kill()
     switch.start()
-    assert all("went on" in output for output in ranks.succeed())
+    assert all("continued" in output for output in ranks.succeed())
 
 
 def test_tensors_are_summed_in_place(switch):

@@ -1,4 +1,4 @@
-"""iswitch.Worker: arrays, settings, errors."""
+"""Tests of iswitch.Worker: arrays, settings and errors."""
 
 import array
 import ctypes
@@ -20,7 +20,7 @@ FLOATS = 10_119
 
 @pytest.fixture
 def alone(switch, monkeypatch):
-    """A worker without others: its sums are its own arrays."""
+    """A job with a single worker, whose sums equal its arrays."""
     with iswitch.Worker(switch.address, rank=0, world_size=1) as worker:
         yield worker
 
@@ -77,7 +77,7 @@ def test_all_kinds_of_buffers(alone):
 
 
 class OnlyDLPack:
-    """An array without the buffer protocol, and what it is asked for."""
+    """An array that supports DLPack but not the buffer protocol, with or without the arguments of DLPack 1.0."""
 
     def __init__(self, array, knows_versions):
         self.array = array
@@ -107,7 +107,7 @@ def test_dlpack_of_both_versions(switch, knows_versions):
 
 
 class Tensor(ctypes.Structure):
-    """DLTensor of dlpack.h: a CPU's float32, unless the arguments say otherwise."""
+    """The struct DLTensor of dlpack.h; by default it describes a float32 tensor on the CPU."""
 
     _fields_ = [
         ("data", ctypes.c_void_p),
@@ -124,7 +124,7 @@ class Tensor(ctypes.Structure):
 
 
 class ForgedDLPack:
-    """Gives a capsule with any description of its memory, right or wrong."""
+    """An array whose DLPack capsule may describe its memory wrongly."""
 
     def __init__(self, sizes, steps=None, dimensions=None, **fields):
         self.memory = (ctypes.c_float * 64)()
@@ -300,7 +300,7 @@ def test_a_killed_switch_is_an_error_and_a_new_one_is_found(switch):
             meeting.wait(PATIENCE_S)
             with pytest.raises(iswitch.SwitchLostError, match="no answer from the switch"):
                 worker.all_reduce_(own)
-            with pytest.raises(iswitch.UnfinishedError, match="expected the one of 10119 floats"):
+            with pytest.raises(iswitch.UnfinishedError, match="expected 10119: the previous vector"):
                 worker.all_reduce_(np.ones(3, dtype=np.float32))
             meeting.wait(PATIENCE_S)
             meeting.wait(PATIENCE_S)
@@ -327,7 +327,7 @@ def test_a_killed_switch_is_an_error_and_a_new_one_is_found(switch):
 
 WAITS_FOR_EVER = """
 import signal, sys, iswitch
-# Python leaves it alone where it was ignored before, as it is for what a shell runs in the background.
+# Python does not install its handler if SIGINT is ignored, as it is in a shell's background jobs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 print("waiting", flush=True)
 try:

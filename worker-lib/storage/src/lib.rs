@@ -115,7 +115,7 @@ pub fn remove_unfinished(disk: &dyn Disk, directory: &Path, name: &str) {
 fn file_name(path: &Path) -> io::Result<String> {
     let name = path.file_name().and_then(|name| name.to_str());
     name.map(str::to_owned).ok_or_else(|| {
-        let problem = format!("{} names no file, expected one with a name in UTF-8", path.display());
+        let problem = format!("{} is not the path of a file with a UTF-8 name", path.display());
         io::Error::new(io::ErrorKind::InvalidInput, problem)
     })
 }

@@ -142,7 +142,7 @@ impl SimulatedDisk {
     /// If the file does not exist or is empty.
     pub fn damage(&self, path: &Path) {
         let mut state = self.lock();
-        let inode = *state.names.get(path).expect("the file exists");
+        let inode = *state.names.get(path).expect("the file must exist");
         let State { contents, rng, .. } = &mut *state;
         let before = contents[inode].bytes.clone();
         while contents[inode].bytes == before {
@@ -190,7 +190,7 @@ impl State {
 }
 
 fn failure() -> io::Error {
-    io::Error::other("a failure of the simulated disk")
+    io::Error::other("simulated disk failure")
 }
 
 /// Reduces unflushed content to what survives a crash.

@@ -1,8 +1,8 @@
-//! The C interface, declared in `include/iswitch.h`: so that any training binary can link it.
+//! C interface of the worker library, declared in `include/iswitch.h`.
 //!
-//! The header is generated from this file by cbindgen; `tests/c_interface.rs` keeps them equal.
+//! cbindgen generates the header from this file; `tests/suite/c_interface.rs` checks that it is up to date.
 
-// Pointers from C can only be trusted, not checked.
+// Pointers from C cannot be checked, so dereferencing them is unsafe.
 #![allow(unsafe_code)]
 
 pub mod asynchronous;
@@ -19,81 +19,82 @@ use iswitch_protocol::key_file;
 use crate::aggregate::{AggregateError, GradientAggregator};
 use crate::worker::{JoinError, JoinOptions, Worker};
 
-/// Outcome of a call. `iswitch_last_error` has the details.
+/// Outcome of a call. `iswitch_last_error` returns the details of a failure.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IswitchStatus {
-    /// Done.
+    /// Success.
     Ok = 0,
-    /// An argument is wrong: a null pointer, a bad address, a vector of the wrong length.
+    /// An argument is invalid, such as a null pointer, a malformed address or a vector of the wrong length.
     InvalidArgument = 1,
     /// The switch did not answer.
     SwitchLost = 2,
-    /// The switch refused to let the worker join, or a contribution.
+    /// The switch refused the worker's Join or a contribution.
     Refused = 3,
-    /// The other workers did not come in time.
+    /// Other workers did not join or contribute before the timeout.
     Stalled = 4,
-    /// The vector holds NaN or an infinity; nothing was sent.
+    /// The vector contains NaN or an infinity; nothing was sent.
     NonFinite = 5,
-    /// The switch no longer counts this worker as a member and does not take it back.
+    /// The switch expelled this worker and does not readmit it.
     Expelled = 6,
     /// The job is halted.
     Halted = 7,
-    /// The round is over: the job was reset or went on without this worker. The next call takes part again.
+    /// The round is over: the job was reset, or it continued without this worker. The next call takes part again.
     StaleRound = 8,
     /// The socket failed.
     Io = 9,
-    /// A defect of the library.
+    /// Internal error of the library.
     Internal = 10,
-    /// The others went on without this worker, which is a member again but lacks the sums in between.
+    /// The job continued without this worker, which is a member again but has missed the sums of these rounds.
     MissedRounds = 11,
-    /// The weights of this worker and of another differ, although they have applied the same sums.
+    /// The weights of this worker and of another one differ, although both have applied the same sums.
     Diverged = 12,
     /// The worker was closed while the call waited.
     Closed = 13,
 }
 
-/// What a worker declares when it joins. Fill it with `iswitch_join_options_init` first.
+/// Options with which a worker joins a job. `iswitch_join_options_init` fills in the defaults.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct IswitchJoinOptions {
-    /// "ADDRESS:PORT" of the switch, IPv4.
+    /// IPv4 address and port of the switch, as "ADDRESS:PORT".
     pub switch_address: *const c_char,
-    /// The job; jobs on one switch are told apart by this number.
+    /// Number of the job, which identifies it at the switch.
     pub job: u32,
-    /// Workers that the job starts with; 0: as many as there are.
+    /// Number of workers with which the job starts; 0: any number.
     pub workers: u16,
-    /// Floats in a packet: 366 for an MTU of 1500 bytes, 364 with `tag_data`.
+    /// Number of floats in a packet: 366 for an MTU of 1500 bytes, 364 with `tag_data`.
     pub segment_floats: u16,
-    /// Floats in the vector.
+    /// Number of floats in the vector.
     pub gradient_len: u32,
-    /// Place of this worker where the switch adds in a fixed order (iswitchd --ordered).
+    /// Rank of this worker; determines the order of addition if the switch adds in a fixed order (iswitchd --ordered).
     pub rank: u16,
-    /// How long to wait for the switch to answer a Join, in milliseconds.
+    /// Timeout for the switch's answer to a Join, in milliseconds.
     pub connect_timeout_ms: u32,
-    /// How long to wait for the other workers to join, in milliseconds; 0: for ever.
+    /// Timeout for the other workers to join, in milliseconds; 0: no timeout.
     pub workers_timeout_ms: u32,
-    /// How long a round may take, in milliseconds; 0: for ever.
+    /// Timeout of a round, in milliseconds; 0: no timeout.
     pub round_timeout_ms: u32,
-    /// File with the job's key, made by `iswitchctl keygen`; null: the job has none.
+    /// Path of the file with the job's key, as created by `iswitchctl keygen`; null: the job has no key.
     pub key_file: *const c_char,
-    /// Whether data packets are tagged with the key as well, the same on all workers; two floats less fit in each.
+    /// Whether data packets also carry tags computed from the key. It must be the same on all workers; a tag takes the
+    /// space of two floats in each packet.
     pub tag_data: bool,
 }
 
-/// What one aggregation was.
+/// Result of one aggregation.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IswitchRound {
     /// Number of the round.
     pub number: u32,
-    /// Gradients inside the sum; where segments differ, the smallest count.
+    /// Number of gradients in the sum; if it differs between segments, the smallest number.
     pub contributors: u16,
-    /// Whether all segments hold the same number of gradients.
+    /// Whether all segments sum the same number of gradients.
     pub uniform: bool,
 }
 
-/// A worker that has joined a job. To be used by one thread at a time.
+/// Worker that has joined a job. Only one thread may use it at a time.
 pub struct IswitchWorker(Worker);
 
 thread_local! {
@@ -106,7 +107,7 @@ fn fail(status: IswitchStatus, message: &str) -> IswitchStatus {
     status
 }
 
-/// No panic crosses into C, where unwinding is undefined.
+/// Calls a function and converts a panic into an error, because unwinding into C is undefined behaviour.
 fn guarded(call: impl FnOnce() -> IswitchStatus) -> IswitchStatus {
     catch_unwind(AssertUnwindSafe(call))
         .unwrap_or_else(|_| fail(IswitchStatus::Internal, "the library panicked"))
@@ -140,7 +141,7 @@ fn aggregate_status(error: &AggregateError) -> IswitchStatus {
         AggregateError::Io(_) => IswitchStatus::Io,
         AggregateError::Diverged { .. } => IswitchStatus::Diverged,
         AggregateError::Closed => IswitchStatus::Closed,
-        // Of rings, parameter servers and callers that give up, which C does not know.
+        // These errors occur only with rings, parameter servers and interruptible calls, which C does not offer.
         AggregateError::PeerLost { .. } | AggregateError::Interrupted => IswitchStatus::Internal,
     }
 }
@@ -176,7 +177,7 @@ pub unsafe extern "C" fn iswitch_join_options_init(options: *mut IswitchJoinOpti
     }
 }
 
-/// Joins a job and waits until all its workers have. On success `*worker` must be given to `iswitch_leave`.
+/// Joins a job and waits until all its workers have joined. After success, pass `*worker` to `iswitch_leave`.
 ///
 /// # Safety
 /// `options` is null or points to a struct whose `switch_address` and `key_file` are null or end with a zero byte;
@@ -191,7 +192,7 @@ pub unsafe extern "C" fn iswitch_join(
     unsafe { join_as(options, worker, join) }
 }
 
-/// Joins by `join`, and hands out what that gives.
+/// Joins with `join_worker` and stores the resulting worker in `*worker`.
 ///
 /// # Safety
 /// As for `iswitch_join`.
@@ -222,10 +223,10 @@ unsafe fn join_as<W>(
     })
 }
 
-/// The same for Rust, or what is wrong with it.
+/// Converts the options to Rust, or returns the reason why they are invalid.
 ///
 /// # Safety
-/// Its pointers are null or point to texts that end with a zero byte.
+/// The pointers in `options` are null or point to text that ends with a zero byte.
 unsafe fn join_options(options: &IswitchJoinOptions) -> Result<JoinOptions, String> {
     if options.switch_address.is_null() {
         return Err("switch_address is a null pointer".to_owned());
@@ -252,7 +253,7 @@ unsafe fn join_options(options: &IswitchJoinOptions) -> Result<JoinOptions, Stri
     Ok(join)
 }
 
-/// Replaces `vector` by its sum over all workers; blocks until it is there. `round` may be null.
+/// Replaces `vector` with its sum over all workers; blocks until the sum is complete. `round` may be null.
 ///
 /// # Safety
 /// `worker` is null or comes from `iswitch_join`; `vector` is null or points to `len` floats; `round` is null or
@@ -268,7 +269,7 @@ pub unsafe extern "C" fn iswitch_all_reduce(
     unsafe { reduce(worker, vector, len, round, Worker::all_reduce) }
 }
 
-/// Like `iswitch_all_reduce`, divided by the number of gradients that were really summed.
+/// Like `iswitch_all_reduce`, but divides the sum by the number of gradients that it contains.
 ///
 /// # Safety
 /// As for `iswitch_all_reduce`.
@@ -318,7 +319,7 @@ unsafe fn reduce(
     })
 }
 
-/// Leaves the job and frees the worker, whatever the outcome. A null pointer is ignored.
+/// Leaves the job and frees the worker, even if leaving fails. A null pointer is ignored.
 ///
 /// # Safety
 /// `worker` is null or comes from `iswitch_join` and is not used again.
@@ -328,7 +329,7 @@ pub unsafe extern "C" fn iswitch_leave(worker: *mut IswitchWorker) -> IswitchSta
         if worker.is_null() {
             return IswitchStatus::Ok;
         }
-        // SAFETY: not null, made by `Box::into_raw` in `iswitch_join`, and given back once.
+        // SAFETY: not null, created by `Box::into_raw` in `iswitch_join`, and returned only once.
         let worker = unsafe { Box::from_raw(worker) };
         match worker.0.leave() {
             Ok(()) => IswitchStatus::Ok,
@@ -337,7 +338,8 @@ pub unsafe extern "C" fn iswitch_leave(worker: *mut IswitchWorker) -> IswitchSta
     })
 }
 
-/// What went wrong in this thread's last call that failed; valid until its next one. Never null.
+/// Returns the error message of this thread's last failed call. The pointer is valid until the thread's next failed
+/// call, and never null.
 #[unsafe(no_mangle)]
 pub extern "C" fn iswitch_last_error() -> *const c_char {
     LAST_ERROR.with(|last| last.borrow().as_ptr())

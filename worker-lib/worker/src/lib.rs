@@ -13,6 +13,11 @@ pub mod worker;
 #[cfg(feature = "capi")]
 pub mod capi;
 
+/// Compiles the Rust code of the page on embedding.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct Embedding;
+
 pub use aggregate::{AggregateError, AggregatorStats, GradientAggregator, Loopback, Round};
 pub use iswitch_protocol::{Key, key_file};
 pub use reception::{Refusal, Refusals};

@@ -65,11 +65,11 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Silent => "no greeting within 5 s",
-            Self::Closed => "closed before its greeting",
-            Self::Foreign => "a foreign greeting",
-            Self::Displaced => "displaced by newer connections before its greeting",
-            Self::OtherGroup => "the greeting of another group",
-            Self::Full => "all places are taken",
+            Self::Closed => "the connection closed before its greeting",
+            Self::Foreign => "the greeting is of another protocol",
+            Self::Displaced => "newer connections displaced this one before its greeting",
+            Self::OtherGroup => "the greeting is of another group",
+            Self::Full => "no more connections are accepted",
         })
     }
 }
@@ -208,7 +208,7 @@ impl<const LEN: usize> Reception<LEN> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) => {
-                    tracing::warn!(%error, "a connection was not accepted");
+                    tracing::warn!(%error, "accepting a connection failed");
                     self.accept_from = Some(Instant::now() + ACCEPT_RETRY);
                     return;
                 }

@@ -35,22 +35,24 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// Maximum number of frames read from one interface before the others are served.
 const FRAMES_PER_TURN: usize = 256;
 
-/// What to capture.
+/// Options of `iswitchctl capture`.
 #[derive(Args, Debug)]
 pub(crate) struct CaptureArgs {
-    /// Interface to listen to; needs CAP_NET_RAW. Repeatable
+    /// Network interface to capture from
+    ///
+    /// Needs the capability CAP_NET_RAW. Repeatable.
     #[arg(long, value_name = "IFACE", required = true)]
     interface: Vec<String>,
-    /// File to write, in pcapng; - is standard output
+    /// File to write in pcapng format, or `-` for standard output
     #[arg(long, value_name = "FILE")]
     write: PathBuf,
-    /// End after so many packets
+    /// Maximum number of packets to capture
     #[arg(long, value_name = "PACKETS")]
     count: Option<u64>,
-    /// End after so long
+    /// Maximum duration of the capture, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u64).range(1..))]
     seconds: Option<u64>,
-    /// Keep so many bytes of each packet
+    /// Maximum number of bytes to keep of each packet
     #[arg(
         long,
         value_name = "BYTES",
@@ -58,10 +60,14 @@ pub(crate) struct CaptureArgs {
         value_parser = value_parser!(u32).range(64..=i64::from(FRAME_LEN_MAX_BYTES))
     )]
     snap_len: u32,
-    /// ToS of control packets, a multiple of 4
+    /// ToS of control packets
+    ///
+    /// A multiple of 4, because the low two bits belong to ECN.
     #[arg(long, value_name = "TOS", default_value_t = DEFAULT_CONTROL_TOS, value_parser = parse_tos)]
     control_tos: u8,
-    /// ToS of data packets, a multiple of 4
+    /// ToS of data packets
+    ///
+    /// A multiple of 4, because the low two bits belong to ECN.
     #[arg(long, value_name = "TOS", default_value_t = DEFAULT_DATA_TOS, value_parser = parse_tos)]
     data_tos: u8,
     /// UDP port of the switch
@@ -118,9 +124,9 @@ fn open(name: &str, classifier: &Classifier) -> anyhow::Result<Tap> {
     let interfaces = pnet_datalink::interfaces();
     let interface = interfaces.into_iter().find(|interface| interface.name == name);
     let interface = interface
-        .with_context(|| format!("--interface is {name:?}, expected an interface of this machine"))?;
+        .with_context(|| format!("--interface is {name:?}, expected a network interface of this machine"))?;
     let socket = CaptureSocket::open(interface.index, &filter::program(classifier), RECV_BUFFER_BYTES)
-        .with_context(|| format!("cannot listen to {name} (this needs CAP_NET_RAW)"))?;
+        .with_context(|| format!("cannot capture from {name} (this needs CAP_NET_RAW)"))?;
     Ok(Tap { socket, is_loopback: interface.is_loopback() })
 }
 

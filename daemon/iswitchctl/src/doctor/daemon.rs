@@ -15,16 +15,21 @@ pub(super) fn check(report: &mut Report, view: &View) {
         if job.parent_lost {
             report.failed(
                 "daemon-parent",
-                format!("job {}: the switch above does not answer", job.job),
-                "run iswitchctl doctor --switch with the parent's address here",
+                format!("job {}: the parent switch does not answer", job.job),
+                "run iswitchctl doctor --switch HOST:PORT on this machine, with the address of the parent",
             );
         }
         if let Some(waiting) = job.waiting.as_ref().filter(|waiting| waiting.waited_ms >= 1000) {
             let ids: Vec<_> = waiting.members.iter().map(|member| member.member.to_string()).collect();
             report.warning(
                 "daemon-straggler",
-                format!("job {} waits {} ms for member {}", job.job, waiting.waited_ms, ids.join(", ")),
-                "iswitchctl jobs has its address: look at that machine",
+                format!(
+                    "job {} has been waiting {} ms for member {}",
+                    job.job,
+                    waiting.waited_ms,
+                    ids.join(", ")
+                ),
+                "find the address of the member with iswitchctl jobs, and check that machine",
             );
         }
     }
@@ -36,8 +41,8 @@ fn check_ports(report: &mut Report, view: &View) {
         if bytes < RECV_BUFFER_MIN_BYTES {
             report.warning(
                 "daemon-buffer",
-                format!("port {name} has a receive buffer of {bytes} bytes: windows are small"),
-                "sysctl -w net.core.rmem_max=16777216, or start iswitchd with CAP_NET_ADMIN",
+                format!("port {name} has a receive buffer of only {bytes} bytes, which limits the workers' windows"),
+                "run sysctl -w net.core.rmem_max=16777216, or start iswitchd with CAP_NET_ADMIN",
             );
         }
         let lost = value(&port.counters, "receive_buffer_drops");
@@ -45,16 +50,16 @@ fn check_ports(report: &mut Report, view: &View) {
             report.warning(
                 "daemon-buffer",
                 format!("port {name}: {lost} datagrams were lost because the receive buffer was full"),
-                "raise --recv-buffer-bytes, and net.core.rmem_max if the daemon is not root",
+                "raise --recv-buffer-bytes, and also net.core.rmem_max if the daemon does not run as root",
             );
         }
         let untagged = value(&port.counters, "untagged");
         if untagged > 0 {
             report.warning(
                 "daemon-untagged",
-                format!("port {name}: {untagged} datagrams came without our ToS"),
-                "somebody removes the ToS on the way, or others use this UDP port: iswitchctl doctor --answer here and \
-                 --peer on the workers tell",
+                format!("port {name}: {untagged} datagrams arrived without an iSwitch ToS"),
+                "a device on the path clears the ToS, or other programs send to this UDP port: to find out, run \
+                 iswitchctl doctor --answer 0.0.0.0:7712 here and iswitchctl doctor --peer on the workers",
             );
         }
     }
@@ -62,14 +67,20 @@ fn check_ports(report: &mut Report, view: &View) {
 
 fn check_drops(report: &mut Report, view: &View) {
     const SIGNS: [(&str, &str); 5] = [
-        ("not_authentic", "a worker has another key, or somebody tries: compare the files of --key-file"),
-        ("wrong_version", "a worker is of another release: install the same on all machines"),
+        (
+            "not_authentic",
+            "a worker has a different key, or the packets are forged: compare the key files (--key-file)",
+        ),
+        ("wrong_version", "a worker runs a different release: install the same release on all machines"),
         (
             "fragment",
-            "a link on the way has a smaller MTU: iswitchctl doctor --switch on the workers finds it",
+            "a link on the path has a smaller MTU: run iswitchctl doctor --switch on the workers to measure it",
         ),
-        ("other_port", "a worker's packets arrive on two ports: remove the second cable, or the loop"),
-        ("rate_limited", "too many Joins: look who sends them, or raise --join-rate"),
+        ("other_port", "packets of a worker arrive on two ports: remove the second cable or the loop"),
+        (
+            "rate_limited",
+            "non-members send too many packets, such as Joins: find the senders, or raise --join-rate",
+        ),
     ];
     for (reason, fix) in SIGNS {
         let count = value(&view.drops, reason);

@@ -63,8 +63,8 @@ impl Echo {
     /// Returns the answer to a question that arrived with this ToS and length, and the ToS with which to send the
     /// answer.
     pub(super) fn answer(self, tos: u8, len: usize) -> (Vec<u8>, u8) {
-        let told = Self { tos, len_bytes: len as u16, unix_nanos: nanos_since_1970(), ..self };
-        (told.emit(ANSWER, usize::from(self.len_bytes).min(len)), self.tos)
+        let echo = Self { tos, len_bytes: len as u16, unix_nanos: nanos_since_1970(), ..self };
+        (echo.emit(ANSWER, usize::from(self.len_bytes).min(len)), self.tos)
     }
 
     fn emit(self, magic: [u8; 4], len: usize) -> Vec<u8> {
@@ -94,8 +94,8 @@ impl Echo {
 /// Answers questions until the process is terminated.
 pub(super) fn answer(address: SocketAddrV4) -> anyhow::Result<()> {
     let options = Options { offload: false, ..Options::default() };
-    let socket = UdpSocket::bind(address, &options).with_context(|| format!("cannot listen at {address}"))?;
-    print(&format!("answers iswitchctl doctor --peer at {}\n", socket.local_addr()?));
+    let socket = UdpSocket::bind(address, &options).with_context(|| format!("cannot listen on {address}"))?;
+    print(&format!("answering iswitchctl doctor --peer at {}\n", socket.local_addr()?));
     let mut buffer = vec![0; LEN_MAX_BYTES];
     loop {
         // An error concerns a single question, which its sender repeats.
@@ -119,8 +119,8 @@ mod tests {
             assert_eq!((bytes.len(), Echo::parse_answer(&bytes)), (len, None));
             let (answer, tos) = Echo::parse_question(&bytes).unwrap().answer(0x04, len);
             assert_eq!((answer.len(), tos), (len, 0x1c));
-            let told = Echo::parse_answer(&answer).unwrap();
-            assert_eq!((told.tos, usize::from(told.len_bytes), told.request), (0x04, len, 9));
+            let echo = Echo::parse_answer(&answer).unwrap();
+            assert_eq!((echo.tos, usize::from(echo.len_bytes), echo.request), (0x04, len, 9));
         }
         assert_eq!(Echo::parse_question(b"ISWq"), None);
         assert_eq!(Echo::parse_question(&[0; 64]), None);

@@ -96,7 +96,7 @@ mod tests {
         assert!(report.is_healthy(true));
         report.warning("three", "slow", "be quick");
         assert!(report.is_healthy(false) && !report.is_healthy(true));
-        report.failed("four", "broken", "mend it");
+        report.failed("four", "broken", "repair it");
         assert!(!report.is_healthy(false));
         let expected = "\
 ok       one                fine
@@ -104,12 +104,12 @@ skipped  two                not here
 warning  three              slow
                             fix: be quick
 FAILED   four               broken
-                            fix: mend it
+                            fix: repair it
 4 checks, 1 failed, 1 warnings
 ";
         assert_eq!(report.text(), expected);
         let json = serde_json::to_string(&report).unwrap();
-        let last = r#"{"check":"four","outcome":"failed","detail":"broken","fix":"mend it"}]}"#;
+        let last = r#"{"check":"four","outcome":"failed","detail":"broken","fix":"repair it"}]}"#;
         assert!(json.ends_with(last), "{json}");
     }
 }

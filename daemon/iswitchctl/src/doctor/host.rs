@@ -22,27 +22,27 @@ pub(super) fn check_interface(report: &mut Report, name: &str, mtu_bytes: usize)
         return report.failed(
             "interface",
             format!("there is no interface {name}"),
-            "ip link shows those that there are",
+            "run ip link to list the interfaces of this machine",
         );
     };
     if !interface.is_up() {
-        return report.failed("interface", format!("{name} is down"), format!("ip link set {name} up"));
+        return report.failed("interface", format!("{name} is down"), format!("run ip link set {name} up"));
     }
     let read = |file: &str| fs::read_to_string(format!("/sys/class/net/{name}/{file}")).unwrap_or_default();
     // Without a carrier, an interface sends nothing even if it is up.
     if read("carrier").trim() == "0" {
-        let fix = "look for the cable, the other end of it, or the port of the switch";
+        let fix = "check the cable and the port at its other end";
         return report.failed("interface", format!("{name} is up, but has no carrier"), fix);
     }
     report.ok("interface", format!("{name} is up"));
     match read("mtu").trim().parse::<usize>() {
         Ok(mtu) if mtu < mtu_bytes => report.failed(
             "interface-mtu",
-            format!("{name} has an MTU of {mtu} bytes, expected {mtu_bytes}"),
-            format!("ip link set {name} mtu {mtu_bytes}, and the same on every link to the switch"),
+            format!("{name} has an MTU of {mtu} bytes, expected at least {mtu_bytes}"),
+            format!("run ip link set {name} mtu {mtu_bytes}, and raise the MTU of every link to the switch likewise"),
         ),
         Ok(mtu) => report.ok("interface-mtu", format!("{mtu} bytes")),
-        Err(_) => report.skipped("interface-mtu", format!("/sys/class/net/{name}/mtu cannot be read")),
+        Err(_) => report.skipped("interface-mtu", format!("cannot read /sys/class/net/{name}/mtu")),
     }
     check_offloads(report, name);
 }
@@ -55,13 +55,13 @@ fn check_offloads(report: &mut Report, name: &str) {
     let features = [("gro", on.gro), ("gso", on.gso), ("rx", on.rx_checksum), ("tx", on.tx_checksum)];
     let off: Vec<_> = features.iter().filter(|(_, is_on)| !is_on).map(|(feature, _)| *feature).collect();
     if off.is_empty() {
-        return report.ok("offloads", format!("{name} has gro, gso and checksums"));
+        return report.ok("offloads", format!("gro, gso and checksum offload are on for {name}"));
     }
     report.warning(
         "offloads",
-        format!("{name} works without {}: each datagram is handled alone", off.join(", ")),
+        format!("{name} has no {} offload, so each datagram is processed individually", off.join(", ")),
         format!(
-            "ethtool -K {name} {}",
+            "run ethtool -K {name} {}",
             off.iter().map(|feature| format!("{feature} on")).collect::<Vec<_>>().join(" ")
         ),
     );
@@ -77,8 +77,14 @@ pub(super) fn check_receive_buffer(report: &mut Report, wanted_bytes: usize) {
         // The kernel reports twice the usable size, because it includes its bookkeeping.
         Ok(bytes) if bytes / 2 < wanted_bytes => report.warning(
             CHECK,
-            format!("{} bytes, asked for {wanted_bytes}: windows are small, and bursts are lost", bytes / 2),
-            format!("sysctl -w net.core.rmem_max={wanted_bytes}, and the same line in /etc/sysctl.d; or CAP_NET_ADMIN"),
+            format!(
+                "the kernel granted {} bytes, expected {wanted_bytes}: windows are small, and bursts are lost",
+                bytes / 2
+            ),
+            format!(
+                "run sysctl -w net.core.rmem_max={wanted_bytes} and add the setting to /etc/sysctl.d, or run the \
+                 program with CAP_NET_ADMIN"
+            ),
         ),
         Ok(_) => report.ok(CHECK, format!("{wanted_bytes} bytes")),
         Err(error) => report.skipped(CHECK, error.to_string()),
@@ -89,12 +95,16 @@ pub(super) fn check_receive_buffer(report: &mut Report, wanted_bytes: usize) {
 pub(super) fn check_cpu(report: &mut Report) {
     const CHECK: &str = "cpu-governor";
     let Ok(governor) = fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") else {
-        return report.skipped(CHECK, "this machine has no choice of frequencies, or hides it");
+        return report.skipped(CHECK, "this machine does not report a CPU frequency governor");
     };
     match governor.trim() {
         "powersave" => {
-            let fix = "cpupower frequency-set -g performance, while jobs run";
-            report.warning(CHECK, "powersave: a packet that comes after a pause meets a slow core", fix);
+            let fix = "run cpupower frequency-set -g performance while jobs run";
+            report.warning(
+                CHECK,
+                "powersave: a core that has been idle is slow when the next packet arrives",
+                fix,
+            );
         }
         other => report.ok(CHECK, other),
     }

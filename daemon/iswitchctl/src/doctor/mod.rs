@@ -28,44 +28,58 @@ use peer::PeerCheck;
 use probe::{Patience, Probe};
 use switch::SwitchCheck;
 
-/// What to examine.
+/// Options of `iswitchctl doctor`.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
-    /// Examine the way to this switch and back
+    /// Switch to check the path to
+    ///
+    /// The path is checked in both directions.
     #[arg(long, value_name = "HOST:PORT")]
     switch: Option<String>,
-    /// Examine the way to another machine and back; there `iswitchctl doctor --answer 0.0.0.0:7712` must run. It tells
-    /// the directions apart, and needs no iswitchd
+    /// Machine to check the path to, which runs `iswitchctl doctor --answer`
+    ///
+    /// Start `iswitchctl doctor --answer 0.0.0.0:7712` on that machine first; the default port is 7712. This check
+    /// reports problems of each direction separately, and needs no iswitchd.
     #[arg(long, value_name = "HOST[:PORT]")]
     peer: Option<String>,
-    /// Answer the questions of --peer on another machine, until interrupted; examine nothing
+    /// Address at which to answer the requests of --peer on another machine
+    ///
+    /// The command makes no checks and runs until it is interrupted.
     #[arg(long, value_name = "ADDR:PORT", conflicts_with_all = ["switch", "peer"])]
     answer: Option<SocketAddrV4>,
-    /// Examine this interface [default: the one on the way to the switch or the peer]
+    /// Network interface to check
+    ///
+    /// The default is the interface on the path to the switch or the peer.
     #[arg(long, value_name = "IFACE")]
     interface: Option<String>,
-    /// Job to ask the switch about
+    /// Job to query the switch about
     #[arg(long, default_value_t = 0)]
     job: u32,
-    /// Key of that job
+    /// Key file of the job
     #[arg(long, value_name = "PATH")]
     key_file: Option<PathBuf>,
-    /// ToS of control packets, a multiple of 4
+    /// ToS of control packets
+    ///
+    /// A multiple of 4, because the low two bits belong to ECN.
     #[arg(long, value_name = "TOS", default_value_t = DEFAULT_CONTROL_TOS, value_parser = parse_tos)]
     control_tos: u8,
-    /// ToS of data packets, a multiple of 4
+    /// ToS of data packets
+    ///
+    /// A multiple of 4, because the low two bits belong to ECN.
     #[arg(long, value_name = "TOS", default_value_t = DEFAULT_DATA_TOS, value_parser = parse_tos)]
     data_tos: u8,
-    /// Longest packet that every link has to carry, in bytes
+    /// Minimum MTU that every link must have, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = value_parser!(u16).range(576..=9000))]
     mtu: u16,
-    /// Receive buffer that the kernel has to give, in bytes
+    /// Minimum receive buffer that the kernel must grant, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 8 << 20)]
     recv_buffer_bytes: usize,
-    /// How long to wait for an answer, three times, in milliseconds
+    /// Timeout of a request, in milliseconds
+    ///
+    /// A request is sent up to three times before it counts as unanswered.
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = value_parser!(u64).range(1..=60_000))]
     timeout_ms: u64,
-    /// Exit with 1 after warnings too
+    /// Exit with status 1 also if there are only warnings
     #[arg(long)]
     strict: bool,
 }
@@ -141,19 +155,20 @@ fn check_daemon(report: &mut Report, control: &AskArgs) -> anyhow::Result<()> {
     let path = match control.path() {
         Ok(path) if path.exists() || control.is_given() => path,
         _ => {
-            report.skipped("daemon", "none on this machine");
+            report.skipped("daemon", "no control socket on this machine");
             return Ok(());
         }
     };
     match ask(&path, Request::Snapshot) {
         Ok(answer) => {
-            let view = serde_json::from_value(answer).context("the daemon is of another version")?;
+            let view = serde_json::from_value(answer)
+                .context("cannot parse the snapshot; install the same release of iswitchd and iswitchctl")?;
             daemon::check(report, &view);
         }
         Err(error) => report.failed(
             "daemon",
             format!("the control socket {} does not answer: {error}", path.display()),
-            "start iswitchd, or give --socket with the path of its --control-socket",
+            "start iswitchd, or set --socket to the path of its --control-socket",
         ),
     }
     Ok(())

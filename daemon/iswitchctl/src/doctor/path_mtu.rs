@@ -39,10 +39,10 @@ pub(super) fn check_path_mtu(
     let passes = passes + HEADERS_LEN_BYTES;
     report.failed(
         check,
-        format!("packets above {passes} bytes vanish without a word, expected {expected}"),
+        format!("packets longer than {passes} bytes are lost without an ICMP error, expected {expected} to pass"),
         format!(
-            "a link on the way has an MTU of {passes}, and the ICMP that would tell is dropped: let ICMP type 3 code 4 \
-             through, and raise the MTU of the link"
+            "a link on the path has an MTU of {passes} bytes, and the ICMP error that reports it is dropped: allow \
+             ICMP type 3 code 4, and raise the MTU of the link"
         ),
     );
 }
@@ -53,8 +53,8 @@ fn fail_mtu(report: &mut Report, check: &'static str, mtu_bytes: usize, expected
         check,
         format!("the path carries packets of {mtu_bytes} bytes, expected {expected}"),
         format!(
-            "raise the MTU of every link on the way to {expected}; or have all workers of the job join with \
-             segment_floats {floats}"
+            "raise the MTU of every link on the path to {expected}, or set segment_floats to {floats} on all workers \
+             of the job"
         ),
     );
 }

@@ -55,12 +55,12 @@ impl PeerCheck {
         let address = self.address;
         let detail = match silence {
             Silence::NoRoute(error) | Silence::Other(error) => format!("{address}: {error}"),
-            Silence::Refused => format!("{address} says that nobody has this UDP port open"),
-            Silence::Forbidden => "a firewall of this machine refuses to send".to_owned(),
+            Silence::Refused => format!("no program has this UDP port open at {address}"),
+            Silence::Forbidden => "a firewall on this machine blocks the request".to_owned(),
             Silence::Timeout | Silence::TooLong { .. } => format!("{address} does not answer"),
         };
         let fix = format!(
-            "run iswitchctl doctor --answer 0.0.0.0:{ECHO_PORT} there, and let that UDP port through the firewalls"
+            "run iswitchctl doctor --answer 0.0.0.0:{ECHO_PORT} there, and allow that UDP port in the firewalls"
         );
         report.failed("peer-reachable", detail, fix);
     }
@@ -77,18 +77,21 @@ fn check_tos(report: &mut Report, probe: &mut Probe, [there, back]: [&'static st
     let Ok(answer) = ask(probe, tos, ECHO_LEN_BYTES, ECHO_LEN_BYTES) else {
         return report.failed(
             there,
-            format!("packets with ToS {tos:#04x} have no answer, others have"),
-            "let that DSCP through on every device on the way, both directions",
+            format!("packets with ToS {tos:#04x} are not answered, packets with ToS 0 are"),
+            "configure every device on the path to pass that DSCP, in both directions",
         );
     };
     match Echo::parse_answer(&answer.payload) {
         Some(echo) if echo.tos & TOS_MASK != tos => report.failed(
             there,
-            format!("packets sent with ToS {tos:#04x} arrive there with {:#04x}: no switch takes them", echo.tos),
-            "have every device between keep the DSCP (trust dscp, no set dscp rules), or give iswitchd and the workers \
-             ToS values that survive (--control-tos, --data-tos)",
+            format!(
+                "packets sent with ToS {tos:#04x} arrive at the peer with ToS {:#04x}, and a switch ignores them",
+                echo.tos
+            ),
+            "configure every device on the path to keep the DSCP (trust dscp, no set dscp rules), or set ToS values \
+             that arrive unchanged on iswitchd and the workers (--control-tos, --data-tos)",
         ),
-        _ => report.ok(there, format!("packets with ToS {tos:#04x} arrive as such")),
+        _ => report.ok(there, format!("packets with ToS {tos:#04x} arrive with this ToS")),
     }
     check_tos_back(report, back, answer.tos, tos);
 }
@@ -106,7 +109,7 @@ fn check_clock(report: &mut Report, answer: &Answer) {
         let fix = "run an NTP client (chrony or systemd-timesyncd) on both machines";
         report.warning(
             "peer-clock",
-            format!("the clocks differ by {seconds:.1} s: logs do not fit together"),
+            format!("the clocks differ by {seconds:.1} s, so logs of the two machines cannot be compared"),
             fix,
         );
     } else {

@@ -91,33 +91,34 @@ impl SwitchCheck<'_> {
         let address = self.address;
         let (detail, fix) = match silence {
             Silence::Refused => (
-                format!("{address} says that nobody has this UDP port open"),
-                "start iswitchd there, or correct the port; with raw ports (--port) this also happens if the ToS is \
-                 removed on the way: iswitchctl doctor --answer 0.0.0.0:7712 there, and --peer here, tell"
+                format!("no program has this UDP port open at {address}"),
+                "start iswitchd there, or correct the port; with raw ports (--port) this also happens if a device on \
+                 the path clears the ToS: to find out, run iswitchctl doctor --answer 0.0.0.0:7712 there and \
+                 iswitchctl doctor --peer here"
                     .to_owned(),
             ),
             Silence::NoRoute(error) => (
-                format!("there is no way to {address}: {error}"),
-                format!("ip route get {} shows the way that this machine would take", address.ip()),
+                format!("no route to {address}: {error}"),
+                format!("run ip route get {} to see the route that this machine would use", address.ip()),
             ),
             Silence::Forbidden => (
-                "a firewall of this machine refuses to send".to_owned(),
-                format!("nft list ruleset; let UDP to {address} out"),
+                "a firewall on this machine blocks the request".to_owned(),
+                format!("check the rules with nft list ruleset, and allow outgoing UDP packets to {address}"),
             ),
             Silence::Timeout => (
                 format!("{address} does not answer"),
                 format!(
-                    "is iswitchd running there with these ToS values? let UDP port {} through the firewalls on the \
-                     way, both directions; iswitchctl doctor --answer 0.0.0.0:7712 there, and --peer here, tell \
-                     whether the ToS is removed",
+                    "check that iswitchd runs there with the same ToS values, and allow UDP port {} in the firewalls \
+                     on the path, in both directions; to find out whether a device clears the ToS, run \
+                     iswitchctl doctor --answer 0.0.0.0:7712 there and iswitchctl doctor --peer here",
                     address.port()
                 ),
             ),
             Silence::TooLong { path_mtu_bytes } => (
-                format!("the path carries {path_mtu_bytes} bytes, too few for a Join"),
-                "raise the MTU of its links".to_owned(),
+                format!("the path carries packets of at most {path_mtu_bytes} bytes, which is too short for a Join"),
+                "raise the MTU of the links on the path".to_owned(),
             ),
-            Silence::Other(error) => (format!("cannot ask {address}: {error}"), "correct the address".to_owned()),
+            Silence::Other(error) => (format!("cannot query {address}: {error}"), "correct the address".to_owned()),
         };
         report.failed("reachable", detail, fix);
     }
@@ -127,28 +128,28 @@ impl SwitchCheck<'_> {
         match (ack_of(&answer.payload), self.key) {
             (Some(AckRepr { status: Status::NotAuthentic, expected: 0, .. }), _) => report.failed(
                 "key",
-                format!("job {job} has no key on the switch, but one was given here"),
-                "start iswitchd with --key-file, or the workers without",
+                format!("job {job} has no key on the switch, but --key-file was given here"),
+                "start iswitchd with --key-file, or the workers without it",
             ),
             (Some(AckRepr { status: Status::NotAuthentic, .. }), None) => report.failed(
                 "key",
-                format!("job {job} has a key on the switch, and none was given here"),
-                "give --key-file PATH with the key of the job, to this command and to every worker",
+                format!("job {job} has a key on the switch, but no --key-file was given here"),
+                "pass the key file of the job to this command and to every worker with --key-file PATH",
             ),
             (Some(AckRepr { status: Status::NotAuthentic, .. }), Some(_)) => report.failed(
                 "key",
-                format!("the key of job {job} on the switch is another one"),
-                "copy the file that iswitchd has in --key-file to this machine",
+                format!("job {job} has a different key on the switch"),
+                "copy the key file of iswitchd (its --key-file) to this machine",
             ),
-            (_, None) => report.ok("key", format!("job {job} needs none")),
+            (_, None) => report.ok("key", format!("job {job} has no key")),
             (_, Some(key)) => {
                 let packet = ControlPacket::new_checked(&answer.payload).ok();
                 match packet.and_then(|packet| key.verify(Direction::ToMember, NO_SESSION, &packet)) {
-                    Some(_) => report.ok("key", format!("switch and this machine share that of job {job}")),
+                    Some(_) => report.ok("key", format!("the switch and this machine have the same key for job {job}")),
                     None => report.failed(
                         "key",
-                        "the answer was not made with the key: somebody else answers for the switch",
-                        "look who has the switch's address",
+                        "the answer is not authenticated with the key: another host answers in place of the switch",
+                        "find the host that uses the address of the switch",
                     ),
                 }
             }
@@ -167,12 +168,12 @@ impl SwitchCheck<'_> {
         let asked = Probe::connect(self.address, self.patience)
             .and_then(|mut probe| probe.ask(tos, &data, is_answer));
         match asked {
-            Ok(_) => report.ok(CHECK, format!("packets with ToS {tos:#04x} arrive as such")),
+            Ok(_) => report.ok(CHECK, format!("packets with ToS {tos:#04x} arrive with this ToS")),
             Err(_) => report.failed(
                 CHECK,
-                format!("packets with the ToS of control are answered, those with {tos:#04x} are not"),
-                "let that DSCP through on every device on the way (trust dscp), or give iswitchd and the workers \
-                 another --data-tos",
+                format!("packets with the control ToS are answered, packets with the data ToS {tos:#04x} are not"),
+                "configure every device on the path to pass that DSCP (trust dscp), or set another --data-tos on \
+                 iswitchd and the workers",
             ),
         }
     }
@@ -195,13 +196,16 @@ impl SwitchCheck<'_> {
         let lost = LOSS_PROBES - times.len() as u32;
         let median = times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1e6);
         if lost < LOSS_MIN {
-            return report
-                .ok(CHECK, format!("{lost} of {LOSS_PROBES} questions unanswered, median {median:.0} us"));
+            return report.ok(
+                CHECK,
+                format!("{lost} of {LOSS_PROBES} requests unanswered, median round trip {median:.0} us"),
+            );
         }
         report.warning(
             CHECK,
-            format!("{lost} of {LOSS_PROBES} questions had no answer"),
-            "sums stay right, but slow: look at ip -s link on both machines and at the counters of the devices between",
+            format!("{lost} of {LOSS_PROBES} requests unanswered"),
+            "packet loss slows down aggregation, but sums stay exact: check ip -s link on both machines and the \
+             counters of the devices between them",
         );
     }
 }
@@ -213,9 +217,9 @@ pub(super) fn check_tos_back(report: &mut Report, check: &'static str, arrived: 
     }
     report.failed(
         check,
-        format!("answers arrive with ToS {arrived:#04x}, sent with {sent:#04x}: workers do not take them"),
-        "have every device between keep the DSCP (trust dscp, no set dscp rules), or give iswitchd and the workers ToS \
-         values that survive (--control-tos, --data-tos)",
+        format!("answers sent with ToS {sent:#04x} arrive with ToS {arrived:#04x}, and workers ignore them"),
+        "configure every device on the path to keep the DSCP (trust dscp, no set dscp rules), or set ToS values that \
+         arrive unchanged on iswitchd and the workers (--control-tos, --data-tos)",
     );
 }
 
@@ -224,7 +228,7 @@ fn check_version(report: &mut Report, answer: &Answer) -> bool {
     let theirs = match ack_of(&answer.payload) {
         Some(AckRepr { status: Status::WrongVersion, expected, .. }) => expected,
         Some(_) => {
-            report.ok("version", format!("protocol {PROTOCOL_VERSION}"));
+            report.ok("version", format!("protocol version {PROTOCOL_VERSION}"));
             return true;
         }
         None => ControlPacket::new_checked(&answer.payload).map_or(0, |packet| packet.version()).into(),
@@ -232,10 +236,8 @@ fn check_version(report: &mut Report, answer: &Answer) -> bool {
     let which = if theirs < PROTOCOL_VERSION.into() { "the switch" } else { "this machine" };
     report.failed(
         "version",
-        format!(
-            "the switch speaks version {theirs} of the protocol, this machine version {PROTOCOL_VERSION}"
-        ),
-        format!("install the same release on both: {which} has the older one"),
+        format!("the switch uses protocol version {theirs}, this machine version {PROTOCOL_VERSION}"),
+        format!("install the same release on both machines; {which} has the older one"),
     );
     false
 }

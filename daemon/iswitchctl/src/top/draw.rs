@@ -48,7 +48,7 @@ fn summary(app: &App) -> Paragraph<'_> {
     Paragraph::new(vec![
         Line::from(running).bold(),
         Line::from(format!(
-            "in {}/s {} bit/s; out {}/s {} bit/s; results {}/s, again {}/s",
+            "in {}/s {} bit/s; out {}/s {} bit/s; results {}/s, resent {}/s",
             datagrams("received_datagrams"),
             bits("received_bytes"),
             datagrams("sent_datagrams"),
@@ -57,7 +57,7 @@ fn summary(app: &App) -> Paragraph<'_> {
             traffic("results_repeated"),
         )),
         Line::from(format!(
-            "receive buffer {}B, lost in it {}; ports {}",
+            "receive buffer {}B, drops {}; ports {}",
             short(buffers as f64),
             view.of_ports("receive_buffer_drops"),
             ports.join(", "),
@@ -115,7 +115,7 @@ fn state(job: &JobView) -> String {
     let waiting = || {
         let waiting = job.waiting.as_ref().filter(|waiting| waiting.waited_ms >= 100)?;
         let ids: Vec<_> = waiting.members.iter().map(|awaited| awaited.member.to_string()).collect();
-        Some(format!("waits {} for {}", time(waiting.waited_ms), ids.join(" ")))
+        Some(format!("waiting {} for {}", time(waiting.waited_ms), ids.join(" ")))
     };
     let fixed = match job {
         _ if job.parent_lost => Some("parent lost"),
@@ -123,14 +123,14 @@ fn state(job: &JobView) -> String {
         _ if !job.formed => Some("forming"),
         _ => None,
     };
-    fixed.map(str::to_owned).or_else(refused).or_else(waiting).unwrap_or_else(|| "runs".to_owned())
+    fixed.map(str::to_owned).or_else(refused).or_else(waiting).unwrap_or_else(|| "running".to_owned())
 }
 
 fn draw_members(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let rows = app.members();
     let room = usize::from(area.height.saturating_sub(2));
     let hidden = rows.len().saturating_sub(room);
-    let more = if hidden > 0 { format!("; {hidden} more do not fit") } else { String::new() };
+    let more = if hidden > 0 { format!("; {hidden} not shown") } else { String::new() };
     let job = app.job().map_or("-".to_owned(), |job| job.job.to_string());
     let title = format!(" members of job {job}, by {}{more} ", app.sort.name());
     let segments = app.job().and_then(|job| Some(job.waiting.as_ref()?.segments));
@@ -168,14 +168,14 @@ fn draw_drops(frame: &mut Frame<'_>, app: &App, area: Rect) {
             pair.iter().map(|(reason, rate, count)| format!("{reason:19} {:>5}/s {count:>9}", short(*rate)));
         Line::from(cells.collect::<Vec<_>>().join("  "))
     });
-    let title = format!(" dropped by reason, {total} in all ");
+    let title = format!(" drops by reason, {total} in total ");
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()).block(titled(title)), area);
 }
 
 fn keys(app: &App) -> Line<'_> {
     match &app.error {
         Some(error) => Line::from(error.as_str()).red(),
-        None => Line::from("q quit   j k choose a job   s sort members").dim(),
+        None => Line::from("q quit   j/k select job   s change sort order").dim(),
     }
 }
 
@@ -211,7 +211,7 @@ mod tests {
 
     fn check(app: &App, expected: &str) {
         let screen = screen(app);
-        assert!(screen == expected, "the screen is\n{screen}\nexpected\n{expected}");
+        assert!(screen == expected, "unexpected screen:\n{screen}\nexpected:\n{expected}");
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
         for key in ['j', 'j', 's', 's'] {
             assert!(!app.press(KeyEvent::from(KeyCode::Char(key))));
         }
-        app.fail(&anyhow::anyhow!("cannot ask the daemon at /run/iswitchd.sock: Connection refused"));
+        app.fail(&anyhow::anyhow!("cannot query the daemon at /run/iswitchd.sock: Connection refused"));
         check(&app, include_str!("../../fixtures/top-80x24-second-job.txt"));
         assert!(app.press(KeyEvent::from(KeyCode::Char('q'))));
     }

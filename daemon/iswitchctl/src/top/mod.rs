@@ -21,10 +21,10 @@ use app::App;
 /// Minimum time between two requests to the daemon, in seconds.
 const INTERVAL_MIN_S: f64 = 0.1;
 
-/// How `top` follows a daemon.
+/// Options of `iswitchctl top`.
 #[derive(Args, Debug)]
 pub(crate) struct TopArgs {
-    /// Time between two questions to the daemon, in seconds, at least 0.1
+    /// Refresh interval, in seconds, from 0.1 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = parse_interval)]
     interval: f64,
 }
@@ -34,7 +34,7 @@ fn parse_interval(text: &str) -> Result<f64, String> {
     if (INTERVAL_MIN_S..=3600.0).contains(&seconds) {
         Ok(seconds)
     } else {
-        Err(format!("expected {INTERVAL_MIN_S} to 3600 seconds"))
+        Err(format!("expected a number of seconds from {INTERVAL_MIN_S} to 3600"))
     }
 }
 
@@ -43,14 +43,15 @@ pub(crate) fn run(args: &TopArgs, ask: &AskArgs) -> anyhow::Result<ExitCode> {
     let mut app = App::default();
     // Asks before the terminal is changed, so that an error is printed on the normal screen.
     app.update(look(ask)?);
-    let mut terminal = ratatui::try_init().context("top needs a terminal")?;
+    let mut terminal = ratatui::try_init().context("cannot set up the screen: top needs a terminal")?;
     let outcome = follow(&mut terminal, &mut app, Duration::from_secs_f64(args.interval), ask);
     ratatui::restore();
     outcome.map(|()| ExitCode::SUCCESS)
 }
 
 fn look(ask: &AskArgs) -> anyhow::Result<View> {
-    serde_json::from_value(ask.ask(Request::Snapshot)?).context("the daemon is of another version")
+    serde_json::from_value(ask.ask(Request::Snapshot)?)
+        .context("cannot parse the snapshot; install the same release of iswitchd and iswitchctl")
 }
 
 fn follow(

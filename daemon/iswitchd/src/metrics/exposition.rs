@@ -12,34 +12,34 @@ use iswitch_switch::JobStatus;
 const TRAFFIC: [(&str, &str); 9] = [
     ("control_received", "Control packets received."),
     ("data_received", "Data packets received."),
-    ("contributions", "Segments of contributions summed."),
+    ("contributions", "Contributed segments that were summed."),
     ("results", "Segments completed."),
-    ("partials", "Segments complete but for the sum of the switch above."),
-    ("results_repeated", "Segments of results sent again to one member."),
+    ("partials", "Segments whose partial sum for the parent switch is complete."),
+    ("results_repeated", "Result segments resent to a single member."),
     ("control_sent", "Control packets sent."),
     ("data_sent", "Data packets sent, one for each recipient."),
-    ("expelled", "Members expelled because they were silent for longer than their lease."),
+    ("expelled", "Members expelled because their lease expired."),
 ];
 
 /// Counters of a port and their help texts.
 const PORT: [(&str, &str); 14] = [
     ("received_datagrams", "Datagrams received."),
     ("received_bytes", "Bytes of UDP payload received."),
-    ("receive_calls", "System calls that received something."),
+    ("receive_calls", "System calls that received at least one datagram."),
     ("receive_buffer_drops", "Datagrams that the kernel dropped because the receive buffer was full."),
     ("receive_errors", "Receive calls that failed."),
-    ("untagged", "Datagrams without our ToS."),
-    ("source_mac_not_unicast", "Datagrams from the MAC address of a group, dropped unanswered."),
+    ("untagged", "Datagrams received without an iSwitch ToS."),
+    ("source_mac_not_unicast", "Datagrams dropped because their source MAC address is a group address."),
     (
         "source_address_not_unicast",
-        "Datagrams from an IPv4 address that is not one host's, dropped unanswered.",
+        "Datagrams dropped because their source IPv4 address is not a unicast address.",
     ),
-    ("source_port_zero", "Datagrams from UDP port zero, dropped unanswered."),
+    ("source_port_zero", "Datagrams dropped because their source UDP port is zero."),
     ("sent_datagrams", "Datagrams sent."),
     ("sent_bytes", "Bytes of UDP payload sent."),
-    ("send_calls", "System calls that sent something."),
-    ("send_full", "Datagrams lost because the send buffer or the queue of the device was full."),
-    ("send_errors", "Datagrams lost to any other error."),
+    ("send_calls", "System calls that sent at least one datagram."),
+    ("send_full", "Datagrams lost because the send buffer or the device queue was full."),
+    ("send_errors", "Datagrams lost because of any other send error."),
 ];
 
 /// Renders the whole page. `log_dropped_lines` is the number of log lines dropped since start-up.
@@ -48,15 +48,12 @@ pub fn render(snapshot: &Snapshot, log_dropped_lines: u64) -> String {
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     page.family("build_info", "Version of the daemon; the value is always 1.");
     page.sample("build_info", &version, 1);
-    page.family("uptime_seconds", "Time since the start.");
+    page.family("uptime_seconds", "Time since the daemon started.");
     page.sample("uptime_seconds", &[], seconds(snapshot.uptime_ms));
-    page.family(
-        "log_dropped_lines_total",
-        "Lines of the log dropped because standard error was not read in time.",
-    );
+    page.family("log_dropped_lines_total", "Log lines dropped because standard error was not read in time.");
     page.sample("log_dropped_lines_total", &[], log_dropped_lines);
     traffic(&mut page, &snapshot.traffic);
-    page.family("dropped_datagrams_total", "Datagrams that changed nothing, by reason.");
+    page.family("dropped_datagrams_total", "Datagrams dropped, by reason.");
     for (reason, count) in snapshot.drops.iter() {
         page.sample("dropped_datagrams_total", &[("reason", reason)], count);
     }
@@ -109,7 +106,7 @@ fn traffic(page: &mut Page, counters: &CounterList) {
 }
 
 fn ports(page: &mut Page, ports: &[PortSnapshot]) {
-    page.family("port_receive_buffer_bytes", "Receive buffer that the kernel gave.");
+    page.family("port_receive_buffer_bytes", "Receive buffer that the kernel granted.");
     for port in ports {
         let labels = [("port", port.name.as_str()), ("mode", port.mode.as_str())];
         page.sample("port_receive_buffer_bytes", &labels, port.recv_buffer_bytes);
@@ -131,36 +128,46 @@ fn flag(is_set: bool) -> f64 {
 }
 
 fn jobs(page: &mut Page, jobs: &[JobStatus]) {
-    page.family("job_info", "How the job sums; the value is always 1.");
+    page.family("job_info", "Aggregation mode of the job; the value is always 1.");
     for job in jobs {
         page.sample("job_info", &[("job", &job.job.to_string()), ("mode", job.mode)], 1);
     }
     let families: [(&str, &str, OfJob); 13] = [
-        ("job_vector_floats", "Floats of the vector.", |job| Some(job.gradient_len.into())),
-        ("job_members", "Members that have joined.", |job| Some(job.members.len() as f64)),
-        ("job_declared_workers", "Workers that it waits for before its first round.", |job| {
-            Some(job.workers.into())
+        ("job_vector_floats", "Number of floats in the gradient vector.", |job| {
+            Some(job.gradient_len.into())
         }),
-        ("job_formed", "Whether all of these have joined (1) or not (0).", |job| Some(flag(job.formed))),
-        ("job_threshold", "Contributions that complete a segment: the threshold H.", |job| {
+        ("job_members", "Number of current members of the job.", |job| Some(job.members.len() as f64)),
+        (
+            "job_declared_workers",
+            "Workers that must join before the first round; 0 if the job waits for none.",
+            |job| Some(job.workers.into()),
+        ),
+        ("job_formed", "Whether all declared workers have joined (1) or not (0).", |job| {
+            Some(flag(job.formed))
+        }),
+        ("job_threshold", "Number of contributions that complete a segment (the threshold H).", |job| {
             Some(job.threshold.into())
         }),
-        ("job_halted", "Whether the job is suspended.", |job| Some(flag(job.halted))),
-        ("job_round", "The latest round; it wraps at 2^24.", |job| job.round.map(f64::from)),
-        ("job_waiting_seconds", "How long the oldest unfinished round has waited for members.", |job| {
+        ("job_halted", "Whether the job is halted (1) or not (0).", |job| Some(flag(job.halted))),
+        ("job_round", "Number of the latest round; it wraps at 2^24.", |job| job.round.map(f64::from)),
+        ("job_waiting_seconds", "Time that the oldest unfinished round has waited for members.", |job| {
             Some(job.waiting.as_ref().map_or(0.0, |waiting| seconds(waiting.waited_ms)))
         }),
-        ("job_awaited_members", "Members that this round waits for.", |job| {
+        ("job_awaited_members", "Number of members that the oldest unfinished round waits for.", |job| {
             Some(job.waiting.as_ref().map_or(0.0, |waiting| waiting.members.len() as f64))
         }),
-        ("job_diverged_digests_total", "Digests of weights that differed from another member's.", |job| {
-            Some(job.diverged as f64)
+        (
+            "job_diverged_digests_total",
+            "Weight digests that differed from the digest of another member.",
+            |job| Some(job.diverged as f64),
+        ),
+        ("job_authenticated", "Whether the job has a key (1) or not (0).", |job| {
+            Some(flag(job.authenticated))
         }),
-        ("job_authenticated", "Whether the job has a key.", |job| Some(flag(job.authenticated))),
-        ("job_parent_lost", "Whether the switch above does not answer.", |job| {
+        ("job_parent_lost", "Whether the parent switch has stopped answering (1) or not (0).", |job| {
             job.parent.map(|_| flag(job.parent_lost))
         }),
-        ("job_parent_silent_seconds", "How long the switch above has been silent.", |job| {
+        ("job_parent_silent_seconds", "Time since the last packet from the parent switch.", |job| {
             job.parent_silent_ms.map(seconds)
         }),
     ];
@@ -175,7 +182,7 @@ fn jobs(page: &mut Page, jobs: &[JobStatus]) {
 }
 
 fn members(page: &mut Page, jobs: &[JobStatus]) {
-    page.family("member_silent_seconds", "How long a member has been silent.");
+    page.family("member_silent_seconds", "Time since the last packet from the member.");
     for job in jobs {
         for member in &job.members {
             let labels =
@@ -183,15 +190,14 @@ fn members(page: &mut Page, jobs: &[JobStatus]) {
             page.sample("member_silent_seconds", &labels, seconds(member.silent_ms));
         }
     }
-    page.family("member_contributions_total", "Segments that a member has contributed since it joined.");
+    page.family("member_contributions_total", "Segments that the member has contributed since it joined.");
     for job in jobs {
         for member in &job.members {
             let labels = [("job", &*job.job.to_string()), ("member", &*member.id.to_string())];
             page.sample("member_contributions_total", &labels, member.contributions);
         }
     }
-    let help =
-        "Segments of the oldest unfinished round that others have contributed to and this member has not.";
+    let help = "Segments of the oldest unfinished round that other members have contributed to, but not this member.";
     page.family("member_missing_segments", help);
     for (job, waiting) in jobs.iter().filter_map(|job| Some((job, job.waiting.as_ref()?))) {
         for member in &waiting.members {
@@ -281,7 +287,7 @@ mod tests {
             "iswitch_member_silent_seconds{job=\"7\",member=\"3\",kind=\"worker\"} 1.5",
             "iswitch_member_missing_segments{job=\"7\",member=\"3\"} 17",
         ] {
-            assert!(page.lines().any(|other| other == line), "{line} in\n{page}");
+            assert!(page.lines().any(|other| other == line), "{line} is not in\n{page}");
         }
         // A job without a parent has no sample of this metric.
         assert!(!page.contains("iswitch_job_parent_silent_seconds{"));
@@ -320,14 +326,14 @@ mod tests {
         let mut family = ("", "");
         for line in page.lines() {
             if let Some(help) = line.strip_prefix("# HELP ") {
-                let (name, text) = help.split_once(' ').expect("a name and a text");
-                assert!(!seen.contains(&name), "{name} twice");
+                let (name, text) = help.split_once(' ').expect("a HELP line has a name and a text");
+                assert!(!seen.contains(&name), "{name} is described twice");
                 assert!(text.ends_with('.'), "{text}");
                 seen.push(name);
                 continue;
             }
             if let Some(kind) = line.strip_prefix("# TYPE ") {
-                family = kind.split_once(' ').expect("a name and a kind");
+                family = kind.split_once(' ').expect("a TYPE line has a name and a kind");
                 assert_eq!(seen.last(), Some(&family.0));
                 assert_eq!(family.1 == "counter", family.0.ends_with("_total"), "{}", family.0);
                 continue;

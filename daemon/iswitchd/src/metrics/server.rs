@@ -37,7 +37,7 @@ const HEAD_LEN_MAX_BYTES: usize = 8192;
 const FIELDS_MAX: usize = 64;
 
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
-const WELCOME: &str = "iswitchd: metrics for Prometheus are at /metrics\n";
+const WELCOME: &str = "iswitchd: Prometheus metrics are served at /metrics\n";
 
 /// A bound listener that does not answer yet.
 #[derive(Debug)]
@@ -141,7 +141,7 @@ fn serve(listener: &TcpListener, stopped: &UnixStream, handle: Handle) {
         let connecting = poll.push(listener.as_fd());
         let places: Vec<_> = clients.all.iter().map(|client| client.wait_in(&mut poll)).collect();
         if let Err(error) = poll.wait(clients.timeout(Instant::now())) {
-            tracing::error!(%error, "the metrics listener has ended");
+            tracing::error!(%error, "the metrics server has stopped");
             return;
         }
         if poll.is_ready(stopping) {
@@ -197,7 +197,7 @@ impl Clients {
                 let page: Arc<str> = render(&snapshot, log::dropped_lines()).into();
                 self.hand_out("200 OK", &page);
             }
-            Err(TryRecvError::Disconnected) => self.refuse("it has ended"),
+            Err(TryRecvError::Disconnected) => self.refuse("the packet loop has stopped"),
             Err(TryRecvError::Empty) if *deadline <= now => self.refuse("timed out"),
             Err(TryRecvError::Empty) => {}
         }
@@ -292,12 +292,12 @@ fn turn_after(request: &[u8]) -> Option<Turn> {
         Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
             return refuse("431 Request Header Fields Too Large", "", "the request is too long\n");
         }
-        Err(error) => return refuse("400 Bad Request", "", &format!("not HTTP: {error}\n")),
+        Err(error) => return refuse("400 Bad Request", "", &format!("invalid HTTP request: {error}\n")),
     }
     let method = parsed.method.unwrap_or_default();
     let has_body = method != "HEAD";
     if !["GET", "HEAD"].contains(&method) {
-        let text = format!("method is {method}, expected GET\n");
+        let text = format!("method is {method}, expected GET or HEAD\n");
         return refuse("405 Method Not Allowed", "Allow: GET, HEAD\r\n", &text);
     }
     let path = parsed.path.unwrap_or_default().split('?').next().unwrap_or_default();

@@ -20,8 +20,8 @@ const PRIORITY: i32 = -500;
 pub enum RuleError {
     /// The nft program is missing.
     #[error(
-        "nft was not found: install nftables, or run with --no-ingress-rule on a box that neither bridges \
-         nor routes between its ports"
+        "cannot find nft; install nftables, or set --no-ingress-rule on a machine that neither bridges nor routes \
+         between its ports"
     )]
     NoNft,
     /// The nft program could not be run.

@@ -17,7 +17,7 @@ use iswitch_switch::{Endpoint, PortId};
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
     /// The interface does not exist.
-    #[error("there is no interface {name:?}; there are: {existing}")]
+    #[error("interface {name:?} does not exist, expected one of: {existing}")]
     NoInterface {
         /// Name that was given.
         name: String,
@@ -25,7 +25,9 @@ pub enum PortError {
         existing: String,
     },
     /// The interface does not carry Ethernet frames.
-    #[error("interface {0:?} is not Ethernet; tunnels and the like can be served with --udp")]
+    #[error(
+        "interface {0:?} is not an Ethernet interface; serve tunnels and other interfaces with --udp ADDR:PORT"
+    )]
     NotEthernet(String),
     /// Another process serves the interface.
     #[error("interface {0:?} is already served by another iswitchd")]
@@ -40,13 +42,13 @@ pub enum PortError {
     },
     /// Another XDP program is attached to the interface.
     #[error(
-        "interface {0:?} has an XDP program of somebody else: `ip link set dev {0} xdp off` removes it if it \
-         is in nobody's use, --port {0} serves the interface beside it"
+        "another XDP program is attached to interface {0:?}; detach it with `ip link set dev {0} xdp off` if it is not \
+         in use, or serve the interface without XDP: --port {0}"
     )]
     ProgramAttached(String),
     /// The interface has more receive queues than a port serves.
     #[error(
-        "interface {name:?} has {queues} queues, expected at most {most}: `ethtool -L {name} combined {most}`"
+        "interface {name:?} has {queues} queues, expected at most {most}; run `ethtool -L {name} combined {most}`"
     )]
     Queues {
         /// Name of the interface.
@@ -58,8 +60,8 @@ pub enum PortError {
     },
     /// A frame of the interface does not fit in one buffer.
     #[error(
-        "interface {name:?} has an MTU of {mtu_bytes} bytes, expected at most {most_bytes} for an XDP port: \
-         --port {name} takes any"
+        "interface {name:?} has an MTU of {mtu_bytes} bytes, expected at most {most_bytes} for an XDP port; \
+         lower the MTU, or use --port {name}, which supports any MTU"
     )]
     Mtu {
         /// Name of the interface.
@@ -195,7 +197,9 @@ impl Interface {
             match link {
                 Link::Up => tracing::info!(port, "interface is up"),
                 Link::Down => tracing::warn!(port, "interface is down"),
-                Link::Gone => tracing::warn!(port, "interface is gone, waiting for another of its name"),
+                Link::Gone => {
+                    tracing::warn!(port, "interface is gone; waiting for an interface with the same name");
+                }
             }
             self.link = link;
         }

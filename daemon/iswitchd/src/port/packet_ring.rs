@@ -98,9 +98,9 @@ impl PacketPort {
     ) -> Result<Self, PortError> {
         let claim = claim_interface(name)?;
         let socket = open_socket(&classifier, options)
-            .map_err(system(name, "open a packet socket, which needs CAP_NET_RAW"))?;
+            .map_err(system(name, "open a packet socket (this needs CAP_NET_RAW)"))?;
         let interface = Interface::find(name, socket.as_fd())?;
-        bind(&socket, interface.index).map_err(system(name, "bind to it"))?;
+        bind(&socket, interface.index).map_err(system(name, "bind a socket to it"))?;
         let recv_buffer_bytes =
             option::recv_buffer_bytes(socket.as_fd()).map_err(system(name, "read SO_RCVBUF"))?;
         let rule = options.ingress_rule.then(|| IngressRule::install(name, &classifier)).transpose();
@@ -214,7 +214,7 @@ impl PacketPort {
                 let sent = self.send_completed(class, addresses, single)?;
                 tracing::warn!(
                     port = self.interface.name,
-                    "the kernel refuses super-frames: sending plain frames"
+                    "the kernel rejects super-frames; sending plain frames instead"
                 );
                 self.offload = false;
                 Ok(sent)
@@ -291,12 +291,12 @@ impl PacketPort {
     fn serve_again(&mut self) {
         let name = &self.interface.name;
         if let Err(error) = bind(&self.socket, self.interface.index) {
-            tracing::error!(port = name, %error, "cannot bind to the new interface");
+            tracing::error!(port = name, %error, "cannot bind to the recreated interface");
         }
         if let Some(Err(error)) = self.rule.as_ref().map(IngressRule::reinstall) {
-            tracing::error!(port = name, %error, "cannot install the ingress rule on the new interface");
+            tracing::error!(port = name, %error, "cannot install the ingress rule on the recreated interface");
         }
-        tracing::info!(port = name, "serving the new interface of that name");
+        tracing::info!(port = name, "serving the recreated interface");
     }
 }
 

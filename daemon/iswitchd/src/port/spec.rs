@@ -92,14 +92,14 @@ impl XdpModes {
                 "generic" => modes.attach.replace(AttachMode::Generic).is_none(),
                 "zerocopy" => modes.copy.replace(CopyMode::ZeroCopy).is_none(),
                 "copy" => modes.copy.replace(CopyMode::Copy).is_none(),
-                _ => return Err("driver or generic, and zerocopy or copy, after the comma".to_owned()),
+                _ => return Err("modes after the comma: driver or generic, and zerocopy or copy".to_owned()),
             };
             if !is_new {
-                return Err("driver or generic once, and zerocopy or copy once".to_owned());
+                return Err("each mode only once: driver or generic, and zerocopy or copy".to_owned());
             }
         }
         if modes == (Self { attach: Some(AttachMode::Generic), copy: Some(CopyMode::ZeroCopy) }) {
-            return Err("generic with copy, or zerocopy with driver".to_owned());
+            return Err("zerocopy only with driver, or generic with copy".to_owned());
         }
         Ok(modes)
     }
@@ -122,7 +122,7 @@ impl FromStr for PortSpec {
             && interface.len() < libc::IFNAMSIZ
             && interface.bytes().all(|byte| byte.is_ascii_graphic() && !b"/:\"\\".contains(&byte));
         if !is_name {
-            return Err("the name of a network interface, or xdp: and the name of one".to_owned());
+            return Err("an interface name, optionally with the prefix xdp:".to_owned());
         }
         Ok(Self { interface: interface.to_owned(), xdp })
     }
@@ -159,16 +159,16 @@ mod tests {
     #[test]
     fn nonsense_is_refused_with_what_was_expected() {
         for (text, part) in [
-            ("", "the name of a network interface"),
-            ("xdp:", "the name of a network interface"),
-            ("xdp:xdp:eth0", "the name of a network interface"),
-            ("eth0:1", "the name of a network interface"),
-            ("xdp:a-name-that-is-far-too-long", "the name of a network interface"),
+            ("", "an interface name"),
+            ("xdp:", "an interface name"),
+            ("xdp:xdp:eth0", "an interface name"),
+            ("eth0:1", "an interface name"),
+            ("xdp:a-name-that-is-far-too-long", "an interface name"),
             ("xdp:eth0,", "driver or generic"),
             ("xdp:eth0,fast", "driver or generic"),
             ("xdp:eth0,driver,generic", "once"),
             ("xdp:eth0,copy,copy", "once"),
-            ("xdp:eth0,generic,zerocopy", "zerocopy with driver"),
+            ("xdp:eth0,generic,zerocopy", "zerocopy only with driver"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

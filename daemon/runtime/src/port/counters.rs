@@ -121,13 +121,17 @@ impl Faults {
     /// Logs the faults and clears them.
     pub fn report(&mut self, port: &str) {
         if let Some((count, error)) = self.receive.take() {
-            tracing::warn!(port, count, %error, "cannot receive");
+            tracing::warn!(port, count, %error, "receiving failed");
         }
         if let Some((datagrams, error)) = self.send.take() {
-            tracing::warn!(port, datagrams, %error, "cannot send");
+            tracing::warn!(port, datagrams, %error, "sending failed");
         }
         if self.drops > 0 {
-            tracing::warn!(port, datagrams = self.drops, "receive buffer full");
+            tracing::warn!(
+                port,
+                datagrams = self.drops,
+                "datagrams lost because the receive buffer was full"
+            );
             self.drops = 0;
         }
     }

@@ -103,7 +103,7 @@ mod tests {
     fn negative_zero_and_nan_are_canonical() {
         let mut sum = [7.0; 3];
         assert!(overwrite(&mut sum, &bytes(&[-0.0, f32::from_bits(0xFFC1_2345), f32::from_bits(1)]), Sum));
-        assert_eq!(bits(&sum), [0, 0x7FC0_0000, 1], "a subnormal is kept");
+        assert_eq!(bits(&sum), [0, 0x7FC0_0000, 1], "a subnormal should be kept");
         assert!(accumulate(&mut sum, &bytes(&[-0.0, 1.0, f32::from_bits(1)]), Sum));
         assert_eq!(bits(&sum), [0, 0x7FC0_0000, 2]);
         let mut sum = [f32::INFINITY];

@@ -18,7 +18,7 @@ use crate::origin::Position;
 const OLDEST_BASE_ROUNDS: u32 = 1 << (ROUND_BITS - 2);
 
 /// State of the rounds of a job.
-#[expect(clippy::large_enum_variant, reason = "jobs lie in a table that is allocated at the start")]
+#[expect(clippy::large_enum_variant, reason = "jobs are stored in a table that is allocated at start-up")]
 #[derive(Debug)]
 pub(crate) enum Rounds {
     /// Each member contributes once to each round.

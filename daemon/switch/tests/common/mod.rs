@@ -1,6 +1,6 @@
-//! A switch and the packets of its members, for tests.
+//! Test harness: a switch and the packets of its members.
 
-// Each test binary uses a part of it.
+// Each test binary uses only a part of this module.
 #![allow(dead_code)]
 
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -15,7 +15,7 @@ use iswitch_switch::{Config, Counters, DropReason, Endpoint, Event, Instant, Por
 pub(crate) const JOB: u32 = 5;
 pub(crate) const LEASE_MS: u32 = 1000;
 
-/// What the switch sent: to whom, and what.
+/// A packet that the switch sent, and the host that it was sent to.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Sent {
     Ack { to: u8, request: u32, status: Status, round: u32, expected: u32, missing: Vec<u32> },
@@ -26,7 +26,7 @@ pub(crate) enum Sent {
 pub(crate) struct Harness {
     pub(crate) switch: Switch,
     pub(crate) now_ms: u64,
-    /// The last challenge that was sent.
+    /// Last challenge that the switch sent.
     challenge: Option<Vec<u8>>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn endpoint(host: u8) -> Endpoint {
     }
 }
 
-/// A Join of a vector of five floats in segments of two: three segments, the last with one float.
+/// Returns a Join for a vector of five floats in segments of two: three segments, the last one with one float.
 pub(crate) fn join(workers: u16) -> JoinRepr {
     JoinRepr { instance: 1, ..JoinRepr::worker(5, 2, workers) }
 }
@@ -84,7 +84,7 @@ impl Harness {
         Self { switch, now_ms: 1, challenge: None }
     }
 
-    /// A job whose members 1 to `workers` have joined, at round 0.
+    /// Returns a switch with a job at round 0 whose members 1 to `workers` have joined.
     pub(crate) fn formed(workers: u8) -> Self {
         let mut harness = Self::new();
         for host in 1..=workers {
@@ -94,9 +94,9 @@ impl Harness {
         harness
     }
 
-    /// Number of the first vector of a member of an asynchronous job, by its instance.
+    /// Returns the number of the first vector of the member of an asynchronous job with this instance.
     pub(crate) fn first_vector(&self, job: u32, instance: u32) -> u32 {
-        let epoch = self.switch.epoch_of(job).expect("the job exists");
+        let epoch = self.switch.epoch_of(job).expect("the job should exist");
         Round::first_vector(instance, epoch).get()
     }
 
@@ -111,7 +111,7 @@ impl Harness {
     pub(crate) fn send_frame(&mut self, host: u8, class: Class, bytes: &[u8], stride: usize) -> Vec<Sent> {
         self.switch.handle_datagrams(self.now(), &endpoint(host), class, bytes, stride);
         let sent = self.drain();
-        // As a worker does: a Join is sent again with the number that shows where it is.
+        // Like a worker, repeats a Join with the nonce of the challenge.
         let mut proven = bytes.to_vec();
         match self.challenge.take() {
             Some(challenge) if answer_challenge(&mut proven, &challenge) => {
@@ -122,7 +122,8 @@ impl Harness {
         }
     }
 
-    /// Sends a control packet, and once more as a challenge asks for, with one turn of the switch after each.
+    /// Sends a control packet, and repeats it with the nonce of a challenge. The switch gets one turn after each
+    /// packet.
     pub(crate) fn send_in_turns(&mut self, host: u8, bytes: &[u8]) -> Vec<Sent> {
         let mut packet = bytes.to_vec();
         let mut sent = Vec::new();
@@ -138,7 +139,7 @@ impl Harness {
 
     pub(crate) fn join(&mut self, host: u8, join: JoinRepr) -> Sent {
         let mut sent = self.control(host, 1, ControlBody::Join(join));
-        // Not what the others are told: that the job is complete.
+        // Without the notices to the other members that the job is complete.
         sent.retain(|sent| !matches!(sent, Sent::Ack { to, .. } if *to != host));
         assert_eq!(sent.len(), 1, "{sent:?}");
         sent.remove(0)
@@ -152,7 +153,7 @@ impl Harness {
         self.send(host, Class::Data, &data(index, round, floats))
     }
 
-    /// Lets each of `hosts` contribute its own number to all segments of a round.
+    /// Makes each of `hosts` contribute its own number to all segments of a round.
     pub(crate) fn round(&mut self, hosts: &[u8], round: u32) {
         for host in hosts {
             let x = f32::from(*host);
@@ -162,7 +163,7 @@ impl Harness {
         }
     }
 
-    /// Lets time pass as a driver does: at each deadline.
+    /// Advances the time like a driver: from deadline to deadline.
     pub(crate) fn sleep(&mut self, ms: u64) -> Vec<Sent> {
         let mut sent = Vec::new();
         let end = self.now_ms + ms;
@@ -175,7 +176,7 @@ impl Harness {
         sent
     }
 
-    /// What the switch sends until it has no work left, as a driver that receives no packets meanwhile sees it.
+    /// Returns what the switch sends until it has no work left, without receiving packets in the meantime.
     pub(crate) fn drain(&mut self) -> Vec<Sent> {
         let mut sent = self.turn();
         while self.switch.poll_timeout().is_some_and(|due| due <= self.now()) {
@@ -185,7 +186,7 @@ impl Harness {
         sent
     }
 
-    /// What the switch sends in one turn; queued work may be left.
+    /// Returns what the switch sends in one turn; queued work may remain.
     pub(crate) fn turn(&mut self) -> Vec<Sent> {
         let mut sent = Vec::new();
         while let Some(transmit) = self.switch.poll_transmit() {
@@ -210,21 +211,22 @@ impl Harness {
         self.switch.counters()
     }
 
-    /// The reason of the only drop since `before`.
+    /// Returns the reason of the only drop since `before`.
     pub(crate) fn only_drop_since(&self, before: &Counters) -> Option<DropReason> {
         assert!(self.counters().dropped() <= before.dropped() + 1);
         DropReason::all().find(|reason| self.counters().drops(*reason) > before.drops(*reason))
     }
 }
 
-/// Whether a packet of the switch asks a sender to show where it is.
+/// Returns whether a packet of the switch is a challenge.
 pub(crate) fn is_challenge(class: Class, bytes: &[u8]) -> bool {
     let packet = ControlPacket::new_checked(bytes).ok().filter(|_| class == Class::Control);
     let repr = packet.and_then(|packet| ControlRepr::parse(&packet).map(|repr| repr.body).ok());
     matches!(repr, Some(ControlBody::Ack(AckRepr { status: Status::Challenge, .. })))
 }
 
-/// Sends a Join from anywhere, and once more as the challenge asks for. The packets of the last answer.
+/// Sends a Join from any address, and repeats it with the nonce of the challenge. Returns the packets of the last
+/// answer.
 pub(crate) fn join_from(switch: &mut Switch, now: Instant, from: &Endpoint, join: &[u8]) -> Vec<Vec<u8>> {
     let mut join = join.to_vec();
     loop {
@@ -257,6 +259,6 @@ fn describe(to: u8, class: Class, bytes: &[u8]) -> Sent {
             Sent::Ack { to, request: repr.request, status, round: round.get(), expected, missing }
         }
         ControlBody::Halt => Sent::Halted { to },
-        other => panic!("the switch sends no {other:?}"),
+        other => panic!("unexpected control packet from the switch: {other:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! Joins and other requests that are refused for a field, or that arrive too late to count.
+//! Joins and other requests that are refused because of a field, or that arrive too late to have an effect.
 
 use crate::common::*;
 use iswitch_protocol::Round;
@@ -93,7 +93,8 @@ fn a_reset_with_a_reserved_field_is_refused_and_changes_nothing() {
     for position in 0..4 {
         let mut packet = control(JOB, 1, ControlBody::RESET);
         packet[at::RESET_RESERVED + position] = 1;
-        // An Ack is longer than a Reset, and a refusal of what was not understood goes to anybody.
+        // A malformed packet is refused without checking its sender, so the refusal must not be longer than the packet.
+        // An Ack is longer than a Reset.
         assert_eq!(switch.send(1, Class::Control, &packet), []);
         packet.resize(ACK_LEN_BYTES, 0);
         assert_eq!(switch.send(1, Class::Control, &packet), [refused(Status::Malformed, 0)]);
@@ -105,8 +106,8 @@ fn a_reset_with_a_reserved_field_is_refused_and_changes_nothing() {
 /// Sends a packet from host 1 and returns the answer.
 fn answer(switch: &mut Harness, packet: &[u8]) -> Vec<u8> {
     switch.switch.handle_datagrams(switch.now(), &endpoint(1), Class::Control, packet, packet.len());
-    let answer = switch.switch.poll_transmit().expect("an answer").payload.to_vec();
-    assert!(switch.switch.poll_transmit().is_none(), "one answer");
+    let answer = switch.switch.poll_transmit().expect("the switch should answer").payload.to_vec();
+    assert!(switch.switch.poll_transmit().is_none(), "the switch should send only one answer");
     answer
 }
 
@@ -129,7 +130,8 @@ fn a_join_that_was_understood_is_answered_at_its_own_length() {
         }
     }
     assert_eq!(switch.counters().drops(DropReason::JoinRefused), 3);
-    // There is no path to prove, and the answer arrives over one that drops long packets.
+    // These answers are not padded: there is no path to prove, and they must also arrive over a path that drops long
+    // packets.
     let changes: [fn(&mut Vec<u8>); 3] = [
         |malformed| malformed[at::JOIN_FLAGS] = 0x80,
         |other_version| other_version[at::VERSION] = 2,
@@ -151,7 +153,8 @@ fn a_join_that_arrives_after_the_member_has_left_changes_nothing() {
     let first = control(JOB, 1, ControlBody::Join(join(2)));
     let mut proven = first.clone();
     switch.switch.handle_datagrams(switch.now(), &endpoint(1), Class::Control, &first, first.len());
-    let challenge = switch.switch.poll_transmit().expect("a challenge").payload.to_vec();
+    let challenge =
+        switch.switch.poll_transmit().expect("the switch should send a challenge").payload.to_vec();
     assert!(answer_challenge(&mut proven, &challenge));
     let deliver = |switch: &mut Harness, packet: &[u8]| {
         switch.switch.handle_datagrams(switch.now(), &endpoint(1), Class::Control, packet, packet.len());
@@ -159,15 +162,15 @@ fn a_join_that_arrives_after_the_member_has_left_changes_nothing() {
     };
     let is_success = |sent: &[Sent]| matches!(sent, [Sent::Ack { status: Status::Success, .. }]);
     assert!(is_success(&deliver(&mut switch, &proven)));
-    assert!(is_success(&deliver(&mut switch, &proven)), "a repeated Join of a member");
+    assert!(is_success(&deliver(&mut switch, &proven)), "a repeated Join of a member should be granted");
     switch.control(1, 2, ControlBody::Leave);
     assert_eq!(switch.switch.jobs().count(), 0);
     for late in [&first, &proven, &first, &proven] {
         let sent = deliver(&mut switch, late);
         assert!(matches!(sent[..], [Sent::Ack { status: Status::Challenge, .. }]), "{sent:?}");
-        assert_eq!(switch.switch.jobs().count(), 0, "no late Join begins the job anew");
+        assert_eq!(switch.switch.jobs().count(), 0, "a late Join should not create the job again");
     }
-    // The next job of that number may be another one, and its rounds do not wait for the one that has left.
+    // The next job with this number may be a different one, and its rounds do not wait for the member that has left.
     let other = JoinRepr { instance: 2, ..JoinRepr::worker(7, 7, 1) };
     assert!(is_success(&[switch.join(2, other)]));
     for late in [&first, &proven] {

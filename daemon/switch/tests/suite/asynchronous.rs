@@ -1,4 +1,4 @@
-//! Asynchronous aggregation in the core: whole vectors, aggregates, what is kept, digests.
+//! Asynchronous aggregation in the core: whole vectors, aggregates, cached results and digests.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,23 @@ use iswitch_protocol::{Round, history};
 use iswitch_switch::{Config, DropReason, Event, PortId, Uplinks};
 use proptest::prelude::*;
 
-/// Aggregates that are kept of a vector of five floats, with the one that is being filled.
+/// Number of aggregates that the switch keeps for a vector of five floats, including the one that is being filled.
 const GENERATIONS: u32 = async_generations(5) as u32;
-/// A bitmap of the three segments of the vector.
+/// Bitmap of the three segments of the vector.
 const ALL: u8 = 0b111;
-/// Of the first job of the harness's switch.
+/// Epoch of the first job of the switch in the harness.
 const EPOCH: u64 = 0x7b9c_fc1a_ce9e_b496;
 
 fn asynchronous(workers: u16) -> JoinRepr {
     JoinRepr { mode: Mode::Asynchronous, instance: instance_of(1, EPOCH), ..join(workers) }
 }
 
-/// The instance whose first vector has a number in a job with that epoch.
+/// Returns the instance whose first vector has the number `first` in a job with this epoch.
 fn instance_of(first: u32, epoch: u64) -> u32 {
     first.wrapping_sub(epoch as u32)
 }
 
-/// A job whose members 1 to `workers` have joined; the first vector of each has number 1.
+/// Returns a switch with a job whose members 1 to `workers` have joined. The first vector of each has number 1.
 fn formed(workers: u8) -> Harness {
     let mut switch = Harness::new();
     for host in 1..=workers {
@@ -37,7 +37,7 @@ fn formed(workers: u8) -> Harness {
     switch
 }
 
-/// A packet with one segment of a vector whose elements are all `x`.
+/// Returns a packet with one segment of a vector whose elements are all `x`.
 fn segment(index: u32, vector: u32, x: f32) -> Vec<u8> {
     let floats = if index == 2 { 1 } else { 2 };
     data(index, vector, &[x; 2][..floats])
@@ -47,7 +47,7 @@ fn send(switch: &mut Harness, host: u8, vector: u32, x: f32) -> Vec<Sent> {
     (0..3).flat_map(|index| switch.send(host, Class::Data, &segment(index, vector, x))).collect()
 }
 
-/// The results of an aggregate, as each of `hosts` gets them.
+/// Returns the results of an aggregate, sent to each of `hosts`.
 fn results(hosts: &[u8], aggregate: u32, contributions: u16, x: f32) -> Vec<Sent> {
     let floats = |index| if index == 2 { vec![x] } else { vec![x; 2] };
     let of = |to| (0..3).map(move |index| result(to, index, aggregate, contributions, &floats(index)));
@@ -73,8 +73,8 @@ fn refusal(to: u8, request: u32, status: Status, round: u32, expected: u32) -> S
 }
 
 fn digest(switch: &mut Harness, host: u8, round: u32, digest: u64) -> Vec<Sent> {
-    let told = DigestRepr { round: Round::new(round), digest };
-    switch.control(host, 9, ControlBody::Digest(told))
+    let reported = DigestRepr { round: Round::new(round), digest };
+    switch.control(host, 9, ControlBody::Digest(reported))
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn an_aggregate_is_h_whole_vectors_of_whichever_members() {
     let mut switch = formed(2);
     assert_eq!(send(&mut switch, 1, 1, 1.0), []);
     assert_eq!(confirm(&mut switch, 1, 1), ack(1, 0, 1, &[]));
-    assert_eq!(send(&mut switch, 1, 2, 10.0), results(&[1, 2], 0, 2, 11.0), "twice the same member");
+    assert_eq!(send(&mut switch, 1, 2, 10.0), results(&[1, 2], 0, 2, 11.0), "two vectors of one member");
     send(&mut switch, 2, 1, 5.0);
     assert_eq!(send(&mut switch, 1, 3, 100.0), results(&[1, 2], 1, 2, 105.0));
     assert_eq!(confirm(&mut switch, 2, 1), ack(2, 1, 1, &[]));
@@ -95,10 +95,10 @@ fn half_a_vector_blocks_nobody_and_is_in_no_sum() {
     switch.send(2, Class::Data, &segment(0, 1, 7.0));
     send(&mut switch, 1, 1, 1.0);
     assert_eq!(send(&mut switch, 1, 2, 2.0), results(&[1, 2], 0, 2, 3.0));
-    assert_eq!(confirm(&mut switch, 2, 1), ack(2, 0, 0, &[1, 2]), "the aggregate is none of its business");
+    assert_eq!(confirm(&mut switch, 2, 1), ack(2, 0, 0, &[1, 2]), "the vector should be in no aggregate yet");
     switch.send(2, Class::Data, &segment(2, 1, 7.0));
     switch.send(2, Class::Data, &segment(1, 1, 7.0));
-    assert_eq!(send(&mut switch, 1, 3, 1.0), results(&[1, 2], 1, 2, 8.0), "it goes on where it stopped");
+    assert_eq!(send(&mut switch, 1, 3, 1.0), results(&[1, 2], 1, 2, 8.0), "the vector is completed");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn repeated_segments_change_nothing() {
     assert_eq!(switch.send(1, Class::Data, &segment(2, 1, 9.0)), [], "admitted");
     assert_eq!(switch.counters().drops(DropReason::Late), 1);
     assert_eq!(send(&mut switch, 2, 1, 1.0), results(&[1, 2], 0, 2, 2.0));
-    assert_eq!(send(&mut switch, 1, 1000, 1.0), [], "a number that it cannot have reached");
+    assert_eq!(send(&mut switch, 1, 1000, 1.0), [], "a vector number far ahead should be dropped");
     assert_eq!(switch.counters().drops(DropReason::EarlyRound), 3);
     assert_eq!(
         switch.control(1, 9, ControlBody::Confirm(set(1000, &[ALL]))),
@@ -126,7 +126,7 @@ fn a_vector_may_be_given_up_for_a_later_one() {
     switch.send(1, Class::Data, &segment(1, 1, 7.0));
     switch.send(1, Class::Data, &segment(2, 3, 1.0));
     assert_eq!(confirm(&mut switch, 1, 3), ack(1, 0, 0, &[0, 1]));
-    assert_eq!(switch.send(1, Class::Data, &segment(2, 1, 7.0)), [], "it does not come back");
+    assert_eq!(switch.send(1, Class::Data, &segment(2, 1, 7.0)), [], "the vector was given up");
     assert_eq!(send(&mut switch, 1, 3, 1.0), results(&[1], 0, 1, 1.0));
 }
 
@@ -135,7 +135,7 @@ fn a_restarted_worker_begins_with_the_number_of_its_instance() {
     let mut switch = formed(2);
     switch.send(1, Class::Data, &segment(0, 1, 7.0));
     switch.join(1, JoinRepr { instance: instance_of(0x50_0000, EPOCH), ..asynchronous(2) });
-    assert_eq!(switch.send(1, Class::Data, &segment(1, 1, 7.0)), [], "a packet of the process before");
+    assert_eq!(switch.send(1, Class::Data, &segment(1, 1, 7.0)), [], "a packet of the previous process");
     assert_eq!(confirm(&mut switch, 1, 0x50_0000), ack(1, 0, 0, &[0, 1, 2]));
     send(&mut switch, 1, 0x50_0000, 1.0);
     assert_eq!(send(&mut switch, 2, 1, 1.0), results(&[1, 2], 0, 2, 2.0));
@@ -186,9 +186,13 @@ fn lost_results_are_kept_for_a_while() {
     assert_eq!(sent[0], ack(1, kept, 0, &[]));
     assert_eq!(sent[1..], [result(1, 0, 1, 1, &[1.0, 1.0]), result(1, 2, 1, 1, &[1.0])]);
     let sent = switch.control(1, 9, ControlBody::Help(set(0, &[ALL])));
-    assert_eq!(sent, [refusal(1, 9, Status::StaleRound, 1, 0)], "the oldest that is kept");
+    assert_eq!(
+        sent,
+        [refusal(1, 9, Status::StaleRound, 1, 0)],
+        "the refusal should name the oldest cached aggregate"
+    );
     let sent = switch.control(1, 9, ControlBody::Help(set(kept + 1, &[ALL])));
-    assert_eq!(sent, [ack(1, kept, 0, &[])], "not finished");
+    assert_eq!(sent, [ack(1, kept, 0, &[])], "an unfinished aggregate should have no results");
 }
 
 #[test]
@@ -198,11 +202,15 @@ fn h_follows_members_that_leave() {
     send(&mut switch, 2, 1, 2.0);
     let mut sent = switch.control(3, 2, ControlBody::Leave);
     assert_eq!(sent.remove(0), refusal(3, 2, Status::Success, 0, 0));
-    assert_eq!(sent, results(&[1, 2], 0, 2, 3.0), "two of two are enough");
+    assert_eq!(sent, results(&[1, 2], 0, 2, 3.0), "two vectors of two members should be enough");
     switch.control(1, 3, ControlBody::SetH { threshold: 3 });
     send(&mut switch, 1, 2, 1.0);
     send(&mut switch, 1, 3, 1.0);
-    assert_eq!(switch.control(2, 4, ControlBody::Leave).len(), 1, "three were asked for");
+    assert_eq!(
+        switch.control(2, 4, ControlBody::Leave).len(),
+        1,
+        "the aggregate should still wait for three vectors"
+    );
     assert_eq!(send(&mut switch, 1, 4, 1.0), results(&[1], 1, 3, 3.0));
 }
 
@@ -223,17 +231,25 @@ fn a_silent_member_is_expelled_and_what_it_gave_stays() {
 fn fbcast_finishes_the_aggregate_as_a_whole() {
     let mut switch = formed(3);
     let fbcast = |aggregate| ControlBody::FBcast(range(aggregate, 1, 1));
-    assert_eq!(switch.control(1, 9, fbcast(0)), [ack(1, 0, 0, &[])], "it is empty");
-    assert_eq!(switch.control(1, 9, fbcast(1)), [refusal(1, 9, Status::StaleRound, 0, 0)], "not filled yet");
+    assert_eq!(switch.control(1, 9, fbcast(0)), [ack(1, 0, 0, &[])], "the aggregate is empty");
+    assert_eq!(
+        switch.control(1, 9, fbcast(1)),
+        [refusal(1, 9, Status::StaleRound, 0, 0)],
+        "not being filled"
+    );
     send(&mut switch, 2, 1, 4.0);
     let sent = switch.control(1, 9, fbcast(0));
     assert_eq!(sent[0], ack(1, 0, 0, &[]));
     assert_eq!(sent[1..], results(&[1, 2, 3], 0, 1, 4.0));
-    assert_eq!(switch.control(1, 9, fbcast(0)), [refusal(1, 9, Status::StaleRound, 1, 0)], "it is over");
+    assert_eq!(
+        switch.control(1, 9, fbcast(0)),
+        [refusal(1, 9, Status::StaleRound, 1, 0)],
+        "aggregate 0 is finished"
+    );
 }
 
 #[test]
-fn a_member_that_lags_behind_is_told_the_history_before_what_is_kept() {
+fn a_member_that_lags_behind_is_given_the_history_before_what_is_kept() {
     let mut switch = formed(1);
     let aggregates = GENERATIONS + 5;
     (1..=aggregates).for_each(|vector| drop(send(&mut switch, 1, vector, 1.0)));
@@ -243,7 +259,7 @@ fn a_member_that_lags_behind_is_told_the_history_before_what_is_kept() {
     let sent = switch.switch.poll_transmit().unwrap();
     let packet = ControlPacket::new_checked(sent.payload).unwrap();
     let Ok(ControlRepr { body: ControlBody::Ack(ack), .. }) = ControlRepr::parse(&packet) else {
-        panic!("no Ack")
+        panic!("expected an Ack")
     };
     let begin = history::begin(EPOCH, JOB, Round::new(0));
     let expected = (0..oldest).fold(begin, |before, round| history::after(before, EPOCH, Round::new(round)));
@@ -264,12 +280,12 @@ fn halt_and_reset_work_as_in_a_synchronous_job() {
         switch.join(host, asynchronous(2));
     }
     let first = switch.first_vector(JOB, asynchronous(2).instance);
-    assert_eq!(confirm(&mut switch, 2, first), ack(2, 2, 0, &[0, 1, 2]), "what was set aside is given up");
+    assert_eq!(confirm(&mut switch, 2, first), ack(2, 2, 0, &[0, 1, 2]), "the staged segments are discarded");
     send(&mut switch, 2, first, 1.0);
     assert_eq!(
         send(&mut switch, 1, first, 1.0),
         results(&[1, 2], 2, 2, 2.0),
-        "and what was in the aggregate"
+        "the unfinished aggregate is discarded"
     );
 }
 
@@ -295,13 +311,13 @@ fn a_driver_that_does_not_drain_mixes_nothing() {
     (0..99).for_each(|index| drop(switch.data(1, index, 1, &[1.0; 366])));
     let last = data(99, 1, &[1.0; 366]);
     switch.switch.handle_datagrams(switch.now(), &endpoint(1), Class::Data, &last, last.len());
-    // The first super-frame is on its way, the vector is not yet added to its end.
+    // The first super-frame has been sent, but the end of the vector is not yet added.
     assert!(switch.switch.poll_transmit().is_some());
     let next = data(0, 2, &[9.0; 366]);
     switch.switch.handle_datagrams(switch.now(), &endpoint(1), Class::Data, &next, next.len());
     assert_eq!(switch.counters().drops(DropReason::Busy), 1);
     assert_eq!(switch.drain().len(), 100 - 44);
-    assert_eq!(switch.data(1, 0, 2, &[9.0; 366]), [], "now it is taken");
+    assert_eq!(switch.data(1, 0, 2, &[9.0; 366]), [], "the segment should now be accepted");
     assert_eq!(switch.counters().dropped(), 1);
 }
 
@@ -332,7 +348,7 @@ fn a_switch_with_a_parent_has_no_asynchronous_jobs() {
     assert_eq!(switch.join(1, asynchronous(1)), refusal(1, 1, Status::ModeMismatch, 0, 0));
 }
 
-/// The history of a member that has the sums of the first aggregates.
+/// Returns the history of a member that has the sums of the first `aggregates` aggregates.
 fn history_after(aggregates: u32) -> u64 {
     let begin = history::begin(EPOCH, JOB, Round::new(0));
     (0..aggregates).fold(begin, |before, round| history::after(before, EPOCH, Round::new(round)))
@@ -352,7 +368,7 @@ fn resumes(workers: u16, round: u32, history: u64) -> JoinRepr {
     JoinRepr { instance: 2, resume: Some(resume), ..asynchronous(workers) }
 }
 
-/// The standing and the round that a Join's Ack tells.
+/// Joins, and returns the status and the round of the Ack.
 fn standing(switch: &mut Harness, host: u8, join: JoinRepr) -> (Status, u32) {
     match switch.join(host, join) {
         Sent::Ack { status, round, .. } => (status, round),
@@ -372,12 +388,12 @@ fn an_expelled_member_resumes_where_the_results_are_kept() {
     assert_eq!(standing(&mut switch, 2, resumes(0, 3, history_after(3))), (Status::Success, 3));
     let sent = switch.control(2, 9, ControlBody::Help(set(3, &[ALL])));
     assert_eq!(sent[1..], results(&[2], 3, 1, 1.0));
-    // Within a lease after the job began, it could be one that was there before.
+    // Within a lease after the beginning of the job, the next member would count as one of the earlier run.
     for _ in 0..8 {
         switch.sleep(u64::from(LEASE_MS) / 4);
         switch.control(1, 0, ControlBody::HEARTBEAT);
     }
-    assert_eq!(standing(&mut switch, 3, resumes(0, 3, 77)), (Status::Success, 6), "of another job: fresh");
+    assert_eq!(standing(&mut switch, 3, resumes(0, 3, 77)), (Status::Success, 6), "fresh, from another job");
 }
 
 #[test]
@@ -394,7 +410,7 @@ fn after_a_restart_of_the_switch_the_furthest_member_counts() {
         })
         .collect();
     let base = rounds[0];
-    assert!(base >= 24, "no packet of the earlier run can name it");
+    assert!(base >= 24, "no packet of the earlier run should name this round");
     assert_eq!(rounds, [base; 3]);
     let resumed = Event::JobResumed { job: JOB, members: 3, round: Round::new(base) };
     assert!(switch.events().contains(&resumed));
@@ -414,12 +430,15 @@ fn digests_that_differ_are_reported_once() {
         switch.events();
         let diverged = [refusal(3, 9, Status::Diverged, 0, 0)];
         assert_eq!(digest(&mut switch, 3, 0, 0xbb), diverged);
-        assert_eq!(digest(&mut switch, 3, 0, 0xbb), diverged, "a repeated request is refused again");
+        assert_eq!(digest(&mut switch, 3, 0, 0xbb), diverged, "a repeated request should be refused again");
         let event = Event::Diverged { job: JOB, round: Round::new(0), member: 2, other: 0 };
-        assert_eq!(switch.events(), [event], "but reported once");
+        assert_eq!(switch.events(), [event], "the divergence should be reported once");
         assert_eq!(switch.switch.jobs().next().unwrap().diverged, 1);
         let early = digest(&mut switch, 1, 5, 0xaa);
-        assert!(matches!(early[..], [Sent::Ack { status: Status::StaleRound, .. }]), "a round to come");
+        assert!(
+            matches!(early[..], [Sent::Ack { status: Status::StaleRound, .. }]),
+            "the round is in the future"
+        );
     }
 }
 
@@ -440,7 +459,7 @@ fn the_digests_of_the_last_rounds_are_kept() {
     assert!((1..=MAX_DIGESTS as u32).all(|round| is_refused(&mut switch, round)));
 }
 
-/// What a member of the model is sending.
+/// Vector that a member of the model is sending.
 #[derive(Clone, Copy)]
 struct Sender {
     vector: u32,
@@ -448,18 +467,19 @@ struct Sender {
     taken_by: Option<u32>,
 }
 
-/// What the aggregates must be.
+/// Model of the expected aggregates.
 #[derive(Default)]
 struct Model {
     senders: BTreeMap<u8, Sender>,
     pinned: Option<usize>,
-    /// Vectors in the aggregate that is being filled, as sums and counts, and how many it takes.
+    /// Values of the vectors in the aggregate that is being filled. It is finished when it holds `threshold` vectors.
     filling: Vec<f32>,
     threshold: usize,
     finished: Vec<(f32, u16)>,
 }
 
-/// The integer that a member's vector is made of: sums of them are exact and tell who is in.
+/// Returns the integer in all elements of a vector of a member. Sums of these integers are exact, and show which
+/// vectors they contain.
 fn value(host: u8, vector: u32) -> f32 {
     (u32::from(host) * 1009 + vector * 13) as f32
 }
@@ -512,7 +532,7 @@ impl Model {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// A segment arrives: of the vector that the member is sending, or some numbers before or after it.
+    /// A segment arrives that belongs to the vector that the member is sending, or to one `shift` numbers later.
     Segment {
         host: u8,
         shift: i8,
@@ -542,11 +562,11 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The switch and the model, side by side.
+/// Comparison of the switch with the model.
 struct Comparison {
     switch: Harness,
     model: Model,
-    /// Results that a member has been sent because an aggregate was finished.
+    /// Number of finished aggregates whose results have been sent.
     published: usize,
 }
 
@@ -567,7 +587,7 @@ impl Comparison {
             }
             Step::Confirm(host) => return self.confirm(host),
             Step::Join(host) => {
-                // The first member is never away, so that the job does not end.
+                // The first member never leaves, so that the job does not end.
                 if let std::collections::btree_map::Entry::Vacant(place) = self.model.senders.entry(host) {
                     place.insert(Sender { vector: 1, staged: 0, taken_by: None });
                 }
@@ -586,7 +606,7 @@ impl Comparison {
         self.check_published(&sent);
     }
 
-    /// Each member gets each finished aggregate at once, and it is the sum of exactly the vectors in it.
+    /// Checks that each member gets each finished aggregate at once, and that it is the sum of exactly its vectors.
     fn check_published(&mut self, sent: &[Sent]) {
         let results: Vec<_> = sent.iter().filter(|sent| matches!(sent, Sent::Result { .. })).collect();
         let members: Vec<_> = self.model.senders.keys().copied().collect();
@@ -609,8 +629,8 @@ impl Comparison {
         };
         let missing: Vec<_> = (0..3).filter(|index| staged >> index & 1 == 0).collect();
         match confirm(&mut self.switch, host, vector) {
-            Sent::Ack { status, expected, missing: told, .. } => {
-                assert_eq!((status, expected, told), (Status::Success, 0, missing));
+            Sent::Ack { status, expected, missing: reported, .. } => {
+                assert_eq!((status, expected, reported), (Status::Success, 0, missing));
             }
             other => panic!("{other:?}"),
         }

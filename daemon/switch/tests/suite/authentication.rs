@@ -1,4 +1,4 @@
-//! Jobs with a key: members get in and sum, and nobody else changes anything.
+//! Jobs with a key: members can join and sum, and no other sender can change the job.
 
 use crate::common::*;
 use iswitch_protocol::auth::{Direction, NO_SESSION};
@@ -21,10 +21,10 @@ fn other_key() -> Key {
     Key::new(b"the key of another job").unwrap()
 }
 
-/// A datagram, and whose address it comes from.
+/// A datagram and the host that it comes from.
 type Datagram = (u8, Class, Vec<u8>);
 
-/// A switch with a key for the job, and everything that has gone over its wires.
+/// A switch with a key for the job, and all datagrams that it has received and sent.
 struct World {
     harness: Harness,
     recorded: Vec<Datagram>,
@@ -35,7 +35,7 @@ impl World {
         Self { harness: Harness::new(), recorded: Vec::new() }.restarted(BOOT, [1; 16])
     }
 
-    /// Another run of the switch.
+    /// Restarts the switch with another boot id and secret.
     fn restarted(mut self, boot: u64, secret: [u8; 16]) -> Self {
         let mut keys = Keys::new(secret);
         assert!(keys.insert(Some(JOB), key()));
@@ -44,7 +44,7 @@ impl World {
         self
     }
 
-    /// Lets a datagram arrive, and returns what the switch sends to whom.
+    /// Delivers a datagram, and returns the packets that the switch sends, with their recipients.
     fn deliver(&mut self, from: u8, class: Class, bytes: &[u8]) -> Vec<Datagram> {
         let now = self.harness.now();
         self.harness.switch.handle_datagrams(now, &endpoint(from), class, bytes, bytes.len());
@@ -65,7 +65,7 @@ impl World {
         self.harness.switch.jobs().collect()
     }
 
-    /// Lets some time pass, in which leases could be renewed.
+    /// Advances the time a little, so that renewed leases can be noticed.
     fn wait(&mut self) {
         self.harness.now_ms += 1;
         let now = self.harness.now();
@@ -90,16 +90,16 @@ fn parse(bytes: &[u8]) -> (ControlPacket<'_>, ControlRepr<'_>) {
 }
 
 fn ack(bytes: &[u8]) -> AckRepr<'_> {
-    let ControlBody::Ack(ack) = parse(bytes).1.body else { panic!("not an Ack: {bytes:?}") };
+    let ControlBody::Ack(ack) = parse(bytes).1.body else { panic!("expected an Ack, got {bytes:?}") };
     ack
 }
 
-/// The counter of a packet that the switch has made in that context.
+/// Returns the counter of an authentic packet of the switch in this context.
 fn counter(bytes: &[u8], context: u64) -> Option<u64> {
     key().verify(Direction::ToMember, context, &parse(bytes).0)
 }
 
-/// A member that does as the specification says.
+/// A member that follows the specification.
 #[derive(Clone)]
 struct Client {
     host: u8,
@@ -125,16 +125,20 @@ impl Client {
         world.deliver(self.host, Class::Control, &packet)
     }
 
-    /// Joins as one of `workers`, and returns the Ack.
+    /// Joins a job of `workers` workers, and returns the Ack.
     fn enter(&mut self, world: &mut World, workers: u16) -> Vec<u8> {
         let sent = self.send(world, ControlBody::Join(self.join(workers)));
         let (_, _, challenge) = &sent[0];
         assert_eq!((ack(challenge).action, ack(challenge).status), (Action::Join, Status::Challenge));
-        assert_eq!(counter(challenge, NO_SESSION), Some(self.counter), "it answers this Join");
+        assert_eq!(
+            counter(challenge, NO_SESSION),
+            Some(self.counter),
+            "the challenge should answer this Join"
+        );
         self.session = ack(challenge).history;
         let sent = self.send(world, ControlBody::Join(self.join(workers)));
         let (_, _, answer) = sent.into_iter().find(|(to, ..)| *to == self.host).unwrap();
-        assert!(counter(&answer, self.session).is_some(), "it is part of the session");
+        assert!(counter(&answer, self.session).is_some(), "the Ack should be part of the session");
         answer
     }
 
@@ -154,13 +158,13 @@ impl Client {
     }
 }
 
-/// Lets both join a job of two, and returns its first round.
+/// Makes both members join a job of two, and returns its first round.
 fn enter_all(world: &mut World, clients: &mut [Client; 2]) -> u32 {
     let answers = clients.each_mut().map(|client| client.enter(world, 2));
     ack(&answers[1]).round.get()
 }
 
-/// Members 1 and 2 of a job of two.
+/// Returns a job of two with members 1 and 2.
 fn formed(tagged: bool) -> (World, [Client; 2]) {
     let mut world = World::new();
     let mut clients = [Client::new(1, tagged), Client::new(2, tagged)];
@@ -170,16 +174,16 @@ fn formed(tagged: bool) -> (World, [Client; 2]) {
     (world, clients)
 }
 
-/// Lets both sum a round, and checks the sum and its tags. The switch may send other things as well.
+/// Makes both members sum a round, and checks the sum and its tags. The switch may send other packets, too.
 fn check_round(world: &mut World, clients: &[Client; 2], round: u32) {
-    let epoch = world.state().iter().find(|job| job.job == JOB).expect("the job is there").boot;
+    let epoch = world.state().iter().find(|job| job.job == JOB).expect("the job should exist").boot;
     clients[0].contribute(world, round);
     let results = clients[1].contribute(world, round);
     let results = results.iter().filter(|(_, class, _)| *class == Class::Data);
     let mut seen = 0;
     for (_, _, bytes) in results {
         let content = if clients[0].tagged {
-            key().result_key(epoch, JOB).verify(bytes).expect("the result is tagged")
+            key().result_key(epoch, JOB).verify(bytes).expect("the result should be tagged")
         } else {
             bytes
         };
@@ -188,7 +192,7 @@ fn check_round(world: &mut World, clients: &[Client; 2], round: u32) {
         assert!(packet.floats().all(|sum| sum.to_bits() == 3.0f32.to_bits()));
         seen += 1;
     }
-    assert_eq!(seen, 6, "three segments to both");
+    assert_eq!(seen, 6, "both members should get three segments");
 }
 
 #[test]
@@ -220,7 +224,7 @@ fn the_notice_that_the_job_is_complete_is_part_of_the_session() {
 }
 
 #[test]
-fn who_has_no_key_is_told_so_but_never_more_than_he_said() {
+fn who_has_no_key_is_notified_but_never_more_than_he_said() {
     let (mut world, _) = formed(false);
     let bare = control(JOB, 3, ControlBody::Join(join(2)));
     let forged = sign(&other_key(), NO_SESSION, 1 << 60, 3, ControlBody::Join(join(2)));
@@ -241,10 +245,14 @@ fn who_has_no_key_is_told_so_but_never_more_than_he_said() {
     for (body, len) in [(ControlBody::Leave, 12), (ControlBody::FBcast(range(0, 0, 3)), 24)] {
         let packet = control(JOB, 3, body);
         assert_eq!(world.deliver(1, Class::Control, &packet).len(), 1);
-        assert_eq!(world.deliver(1, Class::Control, &packet[..len]), [], "an answer would be longer");
+        assert_eq!(world.deliver(1, Class::Control, &packet[..len]), [], "the answer would be too long");
     }
     for body in [ControlBody::Halt, ControlBody::SetH { threshold: 1 }] {
-        assert_eq!(world.deliver(1, Class::Control, &control(JOB, 3, body)), [], "an answer would be longer");
+        assert_eq!(
+            world.deliver(1, Class::Control, &control(JOB, 3, body)),
+            [],
+            "the answer would be too long"
+        );
     }
     assert_eq!(world.counters().drops(DropReason::NotAuthentic), 10);
 }
@@ -263,12 +271,12 @@ fn a_key_that_nobody_asked_for_is_named() {
         missing: Vec::new(),
     };
     assert_eq!(keyless.send(1, Class::Control, &packet), [expected]);
-    // Nor does the key of one job open another.
+    // The key of one job is not valid for another.
     let mut foreign = control(JOB + 1, 3, ControlBody::Join(join(1)));
     let challenge = world.deliver(1, Class::Control, &foreign);
     assert!(answer_challenge(&mut foreign, &challenge[0].2));
     world.deliver(1, Class::Control, &foreign);
-    assert_eq!(world.state()[0].job, JOB + 1, "that job needs none");
+    assert_eq!(world.state()[0].job, JOB + 1, "a job without a key should need none");
     assert!(!world.state()[0].authenticated);
 }
 
@@ -284,7 +292,7 @@ fn tags_are_declared_and_need_a_key() {
     large.session = ack(&sent[0].2).history;
     let join = JoinRepr { gradient_len: 5000, segment_floats: MAX_SEGMENT_FLOATS, ..large.join(1) };
     let sent = large.send(&mut world, ControlBody::Join(join));
-    assert_eq!(ack(&sent[0].2).status, Status::BadLayout, "there is no room for the tag");
+    assert_eq!(ack(&sent[0].2).status, Status::BadLayout, "the packet should have no room for the tag");
     let mut keyless = Harness::new();
     let tagged = JoinRepr { tagged: true, ..crate::common::join(1) };
     let sent = keyless.control(1, 3, ControlBody::Join(tagged));
@@ -292,7 +300,7 @@ fn tags_are_declared_and_need_a_key() {
 }
 
 impl Client {
-    /// Joins and returns the refusal, which answers that very Join.
+    /// Joins, checks that the refusal answers this Join, and returns it.
     fn enter_refused(&mut self, world: &mut World) -> Vec<u8> {
         let sent = self.send(world, ControlBody::Join(self.join(2)));
         self.session = ack(&sent[0].2).history;
@@ -308,7 +316,7 @@ fn a_repeated_join_needs_no_new_nonce_and_a_restarted_process_does() {
     let sent = clients[0].send(&mut world, ControlBody::Join(clients[0].join(2)));
     assert_eq!(ack(&sent[0].2).status, Status::Success);
     assert!(counter(&sent[0].2, clients[0].session).is_some());
-    // Its counters begin lower, and it knows nothing of the session.
+    // The counters of the restarted process begin lower, and it does not know the session.
     let old = clients[0].session;
     clients[0] = Client { instance: 99, counter: 0, session: 0, ..clients[0] };
     assert_eq!(ack(&clients[0].enter(&mut world, 2)).status, Status::Success);
@@ -324,9 +332,9 @@ fn no_recorded_result_is_accepted_when_a_job_runs_through_old_rounds() {
     let first = epoch(&world);
     clients[0].contribute(&mut world, 0);
     let recorded = clients[1].contribute(&mut world, 0);
-    let recorded = &recorded.iter().find(|(_, class, _)| *class == Class::Data).expect("a result").2;
+    let recorded = &recorded.iter().find(|(_, class, _)| *class == Class::Data).expect("a result is due").2;
     assert!(key().result_key(first, JOB).verify(recorded).is_some());
-    // Jobs that end, and claims of members that resume, lead all the way round to the same round.
+    // Ended jobs and the claims of resuming members advance the round numbers until they wrap to the same round.
     for claim in [0x7f_0000, 0xfe_0000, 0xff_ffff_u32] {
         world.harness.sleep(u64::from(2 * LEASE_MS));
         assert!(world.state().is_empty());
@@ -349,12 +357,15 @@ fn no_recorded_result_is_accepted_when_a_job_runs_through_old_rounds() {
             assert_eq!(ack(&sent[0].2).status, Status::Success);
         }
         assert_ne!(epoch(&world), first);
-        assert!(key().result_key(epoch(&world), JOB).verify(recorded).is_none(), "the key is another one");
+        assert!(
+            key().result_key(epoch(&world), JOB).verify(recorded).is_none(),
+            "the result key should have changed"
+        );
     }
 }
 
 #[test]
-fn a_member_that_is_forgotten_is_told_so_with_its_own_counter() {
+fn a_member_that_is_forgotten_is_notified_with_its_own_counter() {
     let (mut world, mut clients) = formed(false);
     world.harness.sleep(u64::from(2 * LEASE_MS));
     assert!(world.state().is_empty());
@@ -371,12 +382,12 @@ fn counters_rise_and_older_packets_are_dropped() {
     let (older, newer) = (set(5000, 1), set(5001, 2));
     assert_eq!(world.deliver(1, Class::Control, &newer).len(), 1);
     let before = world.counters();
-    assert_eq!(world.deliver(1, Class::Control, &older), [], "it was held back");
-    assert_eq!(world.deliver(1, Class::Control, &newer), [], "it comes again");
+    assert_eq!(world.deliver(1, Class::Control, &older), [], "a delayed older packet should be dropped");
+    assert_eq!(world.deliver(1, Class::Control, &newer), [], "a repeated packet should be dropped");
     assert_eq!(world.counters().drops(DropReason::Replayed), before.drops(DropReason::Replayed) + 2);
     assert_eq!(world.state()[0].threshold, 2);
     clients[0].counter = 5001;
-    assert_eq!(clients[0].send(&mut world, ControlBody::Halt).len(), 3, "two notices and the Ack");
+    assert_eq!(clients[0].send(&mut world, ControlBody::Halt).len(), 3, "expected two notices and the Ack");
 }
 
 /// Sends the first segment of round 0, and returns the MAC addresses that the switch sends its next packet to.
@@ -407,7 +418,11 @@ fn forged_data_do_not_redirect_the_results_of_a_member_with_a_key() {
             macs_of_next(&mut world, &endpoint(1), &genuine(&clients[0]));
         }
         macs_of_next(&mut world, &forger, &first);
-        assert_eq!(world.counters().contributions, 1, "without tags the forged contribution is summed");
+        assert_eq!(
+            world.counters().contributions,
+            1,
+            "without tags, the forged contribution should be summed"
+        );
         let macs = macs_of_next(&mut world, &endpoint(2), &genuine(&clients[1]));
         assert_eq!(macs, [endpoint(1).peer_mac, endpoint(2).peer_mac], "tagged: {tagged}");
     }
@@ -428,12 +443,12 @@ fn forged_and_recorded_packets_do_not_keep_a_member() {
     assert_eq!(world.counters().expelled, 2);
 }
 
-/// What an attacker does with what he has recorded.
+/// Attack that uses recorded packets.
 #[derive(Clone, Debug)]
 enum Attack {
-    /// Sends it once more, from some address.
+    /// Sends a recorded packet again, from any address.
     Replay { which: prop::sample::Index, from: u8 },
-    /// The same with bits changed, and perhaps cut off.
+    /// Sends a recorded packet with changed bits, possibly truncated.
     Change {
         which: prop::sample::Index,
         from: u8,
@@ -441,9 +456,9 @@ enum Attack {
         bits: u8,
         len: prop::sample::Index,
     },
-    /// Sends bytes of his own.
+    /// Sends arbitrary bytes.
     Invent { from: u8, is_data: bool, bytes: Vec<u8> },
-    /// Sends a request without a trailer, or with that of another key.
+    /// Sends a request without a trailer, or signed with another key.
     Forge { from: u8, which: u8, counter: u64, is_signed: bool },
 }
 
@@ -485,7 +500,7 @@ impl Attack {
                 let mut bytes = bytes.clone();
                 let position = at.index(bytes.len());
                 bytes[position] ^= bits;
-                // Mostly whole.
+                // Most packets are not truncated.
                 let len = len.index(4 * bytes.len()).max(position + 1).min(bytes.len());
                 bytes.truncate(len);
                 (*from, *class, bytes)
@@ -506,7 +521,7 @@ impl Attack {
     }
 }
 
-/// Attacks, and checks that nothing has changed.
+/// Runs attacks, and checks that they do not change the state of the jobs.
 fn assault(world: &mut World, attacks: &[Attack]) {
     world.wait();
     let state = world.state();
@@ -528,7 +543,7 @@ proptest! {
         check_round(&mut world, &clients, 0);
         assault(&mut world, &attacks[1]);
         check_round(&mut world, &clients, 1);
-        // In the middle of a round.
+        // Attacks in the middle of a round.
         clients[0].contribute(&mut world, 2);
         assault(&mut world, &attacks[2]);
         check_round(&mut world, &clients, 2);
@@ -539,20 +554,20 @@ proptest! {
         assault(&mut world, &attacks[4]);
         let round = enter_all(&mut world, &mut clients);
         check_round(&mut world, &clients, round);
-        // One leaves: no recorded packet brings it back.
+        // After a member has left, no recorded packet brings it back.
         clients[1].send(&mut world, ControlBody::Leave);
         assault(&mut world, &attacks[5]);
         clients[1].enter(&mut world, 2);
         assault(&mut world, &attacks[6]);
         check_round(&mut world, &clients, round + 1);
-        // Nor does any packet of this run under the next one, which has another boot id and other nonces.
+        // No packet of this run is accepted in the next run, which has another boot id and other nonces.
         let mut world = world.restarted(BOOT + 1, [2; 16]);
         assault(&mut world, &attacks[7]);
         assert_eq!(world.state(), []);
     }
 }
 
-/// Every packet of a long life, from every address, at every later time.
+/// Replays every recorded packet of a whole job from every address after every later step.
 #[test]
 fn no_recorded_packet_changes_a_job() {
     let (mut world, mut clients) = formed(true);
@@ -581,7 +596,7 @@ fn no_recorded_packet_changes_a_job() {
         client.send(&mut world, ControlBody::Leave);
         everything(&mut world);
     }
-    assert_eq!(world.state(), [], "no recorded Join begins the job anew");
+    assert_eq!(world.state(), [], "a recorded Join should not create the job again");
     for client in &mut clients {
         client.enter(&mut world, 2);
         everything(&mut world);

@@ -1,4 +1,4 @@
-//! Several jobs on one switch: the queued work of one job costs the others no more than their turn.
+//! Fairness between jobs of one switch: queued work of one job delays the other jobs by at most one turn each.
 
 use crate::common::{Harness, JOB, LEASE_MS, Sent, control, data, range};
 use iswitch_protocol::limits::{MAX_WORK_COST, WORK_COST_PER_DATAGRAM, WORK_FLOATS_PER_COST};
@@ -6,14 +6,14 @@ use iswitch_protocol::wire::control::SegmentSetRepr;
 use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Mode, Status};
 use iswitch_switch::{Config, Counters};
 
-/// The job of the tenant that does its worst, and its two members.
+/// Job of a tenant that attacks the others, and its two members.
 const ATTACKER: u32 = 6;
 const ATTACKERS: [u8; 2] = [101, 102];
-/// Floats of a full segment.
+/// Number of floats in a full segment.
 const FLOATS: usize = 366;
-/// Of the members of each job that [`vector`] declares.
+/// Instance of the members that [`vector`] declares.
 const INSTANCE: u32 = 1;
-/// Turns within which everything that these tests queue is done.
+/// Number of turns that suffices for all work that these tests queue.
 const MANY_TURNS: usize = 100_000;
 
 fn harness() -> Harness {
@@ -29,11 +29,11 @@ fn join(switch: &mut Harness, job: u32, hosts: &[u8], join: JoinRepr) {
     for host in hosts {
         switch.send(*host, Class::Control, &control(job, 1, ControlBody::Join(join)));
     }
-    let status = switch.switch.job_status(job).expect("the job exists");
+    let status = switch.switch.job_status(job).expect("the job should exist");
     assert_eq!(status.members.len(), hosts.len());
 }
 
-/// Lets packets of the same length arrive in one super-frame, and the switch take one turn.
+/// Delivers packets of the same length in one super-frame, and gives the switch one turn.
 fn frame(switch: &mut Harness, host: u8, class: Class, packets: &[Vec<u8>]) -> Vec<Sent> {
     let bytes = packets.concat();
     let from = crate::common::endpoint(host);
@@ -41,13 +41,13 @@ fn frame(switch: &mut Harness, host: u8, class: Class, packets: &[Vec<u8>]) -> V
     switch.turn()
 }
 
-/// All segments of a vector of ones, in super-frames.
+/// Sends all segments of a vector of ones in super-frames.
 fn send_vector(switch: &mut Harness, host: u8, round: u32, segments: u32, floats: usize) -> Vec<Sent> {
     let packets: Vec<_> = (0..segments).map(|index| data(index, round, &vec![1.0; floats])).collect();
     packets.chunks(40).flat_map(|packets| frame(switch, host, Class::Data, packets)).collect()
 }
 
-/// The attacker's job, with one segment that waits for the second member.
+/// Creates the job of the attacker, with one segment that waits for the second member.
 fn join_attackers(switch: &mut Harness) {
     join(switch, ATTACKER, &ATTACKERS, vector(Mode::Synchronous, 2000, 1, 2));
     frame(switch, ATTACKERS[0], Class::Data, &[data(0, 0, &[1.0])]);
@@ -58,7 +58,7 @@ fn fill_with_fbcasts(switch: &mut Harness) {
     flood_with_fbcasts(switch);
 }
 
-/// Floods the switch with FBcasts of distinct ranges in which there is nothing to close.
+/// Floods the switch with FBcasts of distinct ranges that contain no segment to close.
 fn flood_with_fbcasts(switch: &mut Harness) {
     let fbcast = |first| control(ATTACKER, 0, ControlBody::FBcast(range(0, first, 1024)));
     for first in (1..641).step_by(64) {
@@ -67,23 +67,23 @@ fn flood_with_fbcasts(switch: &mut Harness) {
     }
 }
 
-/// Whether the switch has work that it does as soon as it is its turn.
+/// Returns whether the switch has work for its next turn.
 fn is_busy(switch: &Harness) -> bool {
     switch.switch.poll_timeout().is_some_and(|due| due <= switch.now())
 }
 
-/// What the switch sends in one more turn, as the driver gives it one when it finds no packets.
+/// Gives the switch one more turn, like a driver without incoming packets, and returns what it sends.
 fn next_turn(switch: &mut Harness) -> Vec<Sent> {
     switch.switch.handle_timeout(switch.now());
     switch.turn()
 }
 
-/// What the switch sends in each turn until nothing is left to do.
+/// Gives the switch turns until it has no work left, and returns what it sends in each.
 fn turns(switch: &mut Harness) -> Vec<Vec<Sent>> {
     let mut sent = Vec::new();
     while is_busy(switch) {
         sent.push(next_turn(switch));
-        assert!(sent.len() < MANY_TURNS, "the work never ends");
+        assert!(sent.len() < MANY_TURNS, "the work should have ended");
     }
     sent
 }
@@ -92,7 +92,8 @@ fn results(sent: &[Sent]) -> impl Iterator<Item = &Sent> {
     sent.iter().filter(|sent| matches!(sent, Sent::Result { .. }))
 }
 
-/// The most packets to all members together that queued work may send in a turn: the last step begins before the limit.
+/// Returns the maximum number of packets, to all members together, that queued work may send in a turn. The last step
+/// begins before the limit.
 fn most_in_a_turn(members: usize) -> usize {
     2 * (MAX_WORK_COST / WORK_COST_PER_DATAGRAM) as usize + members
 }
@@ -105,7 +106,7 @@ fn indices(sent: &[Sent], member: u8) -> Vec<u32> {
     sent.iter().filter_map(index).collect()
 }
 
-/// Whether a packet is the result of two vectors, and each of its floats is `x`.
+/// Returns whether a packet is the result of two vectors, with all floats equal to `x`.
 fn is_sum_of_two(sent: &Sent, x: f32) -> bool {
     matches!(sent, Sent::Result { contributions: 2, floats, .. } if floats.iter().all(|sum| *sum == x))
 }
@@ -141,7 +142,7 @@ fn a_flood_of_fbcasts_keeps_no_round_from_ending() {
     }
     assert_eq!(switch.counters().expelled, u64::from(JOBS));
     for job in 0..JOBS {
-        assert_eq!(indices(&sent, own(job)[0]), [0, 1, 2], "job {job} ends its round");
+        assert_eq!(indices(&sent, own(job)[0]), [0, 1, 2], "job {job} should finish its round");
     }
 }
 
@@ -158,7 +159,7 @@ fn a_flood_of_fbcasts_does_not_keep_vectors_of_another_job_out() {
     }
     sent.extend(next_turn(&mut switch));
     assert_eq!(drops_since(&switch, &before), 0);
-    assert_eq!(indices(&sent, 1), [0, 1, 2], "its turn comes within two turns of the switch");
+    assert_eq!(indices(&sent, 1), [0, 1, 2], "the job should have its turn within two turns of the switch");
 }
 
 #[test]
@@ -168,11 +169,15 @@ fn an_fbcast_that_finds_no_place_is_not_acknowledged() {
     let fbcast = control(ATTACKER, 9, ControlBody::FBcast(range(0, 0, 7)));
     let others = (641..700).map(|first| control(ATTACKER, 0, ControlBody::FBcast(range(0, first, 1024))));
     let packets: Vec<_> = others.chain([fbcast.clone()]).collect();
-    assert_eq!(frame(&mut switch, ATTACKERS[0], Class::Control, &packets), [], "it would be lost");
+    assert_eq!(
+        frame(&mut switch, ATTACKERS[0], Class::Control, &packets),
+        [],
+        "there is no room for the request"
+    );
     turns(&mut switch);
     let sent = frame(&mut switch, ATTACKERS[0], Class::Control, &[fbcast]);
-    assert!(matches!(sent[0], Sent::Ack { status: Status::Success, .. }), "the request is repeated");
-    assert_eq!(results(&sent).count(), 2, "and closes the segment for both members");
+    assert!(matches!(sent[0], Sent::Ack { status: Status::Success, .. }), "the repetition should be granted");
+    assert_eq!(results(&sent).count(), 2, "the segment should be closed for both members");
 }
 
 #[test]
@@ -190,7 +195,7 @@ fn an_fbcast_of_a_long_vector_is_carried_out_in_many_turns() {
     let second = frame(&mut switch, 1, Class::Control, &[help]);
     let third = next_turn(&mut switch);
     let answers: Vec<_> = [&second, &third].into_iter().flat_map(|sent| indices(sent, 1)).collect();
-    assert_eq!(answers, [0, 1, 2], "another job has its turn before the first goes on");
+    assert_eq!(answers, [0, 1, 2], "the other job should have its turn before the first one continues");
     let rest = turns(&mut switch);
     assert!(rest.iter().all(|sent| results(sent).count() <= most_in_a_turn(2)));
     let all: Vec<u32> = [&first[..], &second, &third]
@@ -198,7 +203,7 @@ fn an_fbcast_of_a_long_vector_is_carried_out_in_many_turns() {
         .chain(rest.iter().map(Vec::as_slice))
         .flat_map(|sent| indices(sent, ATTACKERS[1]))
         .collect();
-    assert!(all.iter().copied().eq(0..1024), "every segment once, in order");
+    assert!(all.iter().copied().eq(0..1024), "every segment should be sent once, in order");
 }
 
 #[test]
@@ -211,7 +216,7 @@ fn a_long_vector_is_added_in_many_turns() {
     let floats_a_turn = MAX_WORK_COST as usize * WORK_FLOATS_PER_COST;
     let least = (SEGMENTS as usize * FLOATS).div_ceil(floats_a_turn) - 1;
     let turns_to_add = turns(&mut switch).len();
-    assert!(turns_to_add >= least, "{turns_to_add} turns for at least {least}");
+    assert!(turns_to_add >= least, "expected at least {least} turns, got {turns_to_add}");
 
     let mut sent = send_vector(&mut switch, ATTACKERS[1], first, SEGMENTS, FLOATS);
     assert!(results(&sent).count() <= most_in_a_turn(2));
@@ -219,7 +224,10 @@ fn a_long_vector_is_added_in_many_turns() {
         assert!(results(&turn).count() <= most_in_a_turn(2));
         sent.extend(turn);
     }
-    assert!(indices(&sent, ATTACKERS[0]).into_iter().eq(0..SEGMENTS), "every segment once, in order");
+    assert!(
+        indices(&sent, ATTACKERS[0]).into_iter().eq(0..SEGMENTS),
+        "every segment should be sent once, in order"
+    );
     assert!(sent.iter().all(|sent| is_sum_of_two(sent, 2.0)));
 }
 
@@ -234,8 +242,8 @@ fn a_member_sends_its_next_vector_while_the_last_one_is_being_added() {
     let before = *switch.counters();
     let next = |index| data(index, first + 1, &[5.0; FLOATS]);
     frame(&mut switch, ATTACKERS[0], Class::Data, &[next(SEGMENTS - 1)]);
-    assert_eq!(drops_since(&switch, &before), 1, "the segment of the last vector is still needed");
-    // With each frame that arrives at least as many segments are added.
+    assert_eq!(drops_since(&switch, &before), 1, "the last vector still needs its segment");
+    // For each frame that arrives, at least as many segments are added.
     let frames: Vec<_> = (0..SEGMENTS).map(next).collect();
     let mut sent: Vec<_> = frames
         .chunks(40)
@@ -256,7 +264,7 @@ fn members_that_come_and_go_do_not_hold_a_long_round_up() {
     let last = data(SEGMENTS - 1, 0, &[1.0]);
     assert_eq!(frame(&mut switch, 1, Class::Data, &[last]), []);
     frame(&mut switch, 2, Class::Control, &[control(JOB, 2, ControlBody::Leave)]);
-    // Each of them makes the switch look through the round again.
+    // Each Join and Leave makes the switch scan the round again.
     let mut ended_after = None;
     for turn in 0..200 {
         let join = control(JOB, 1, ControlBody::Join(long));
@@ -267,7 +275,7 @@ fn members_that_come_and_go_do_not_hold_a_long_round_up() {
             break;
         }
     }
-    assert!(ended_after.is_some(), "the last segment is never reached");
+    assert!(ended_after.is_some(), "the last segment should be reached");
 }
 
 #[test]

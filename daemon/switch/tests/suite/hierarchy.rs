@@ -1,4 +1,4 @@
-//! Switches below switches: one root, two racks, two workers in each.
+//! Hierarchy of switches: one root, two racks, two workers per rack.
 
 mod tree;
 
@@ -27,21 +27,21 @@ fn nobody_starts_before_all_workers_of_all_racks_have_joined() {
     tree.sleep(50);
     assert_eq!(tree.standings(), []);
     tree.join(2, 2, None);
-    let told = tree.standings();
-    assert_eq!(told.len(), 4, "{told:?}");
-    assert!(told.iter().all(|(_, standing, round)| (*standing, *round) == (Standing::Fresh, 0)));
+    let reported = tree.standings();
+    assert_eq!(reported.len(), 4, "{reported:?}");
+    assert!(reported.iter().all(|(_, standing, round)| (*standing, *round) == (Standing::Fresh, 0)));
 }
 
 #[test]
 fn a_sum_goes_up_and_its_total_comes_down() {
     let mut tree = Tree::formed();
     tree.take();
-    // A third round would wait for the other segments of the first.
+    // Only two rounds: a third one would wait for the other segments of the first.
     for round in 0..2 {
         tree.contribute(1, 1, round);
         tree.contribute(1, 2, round);
         tree.contribute(2, 1, round);
-        assert_eq!(tree.take(), [], "a rack's own sum is nobody's result");
+        assert_eq!(tree.take(), [], "no member should get the partial sum of a rack as a result");
         tree.contribute(2, 2, round);
         assert_eq!(tree.result_for_all(), sum_of_all(round));
     }
@@ -57,17 +57,17 @@ fn lost_partials_and_lost_results_are_found_by_the_workers() {
     tree.cut.clear();
     tree.contribute(2, 1, 0);
     tree.contribute(2, 2, 0);
-    assert_eq!(tree.take(), [], "the partial sum of rack 1 is lost");
+    assert_eq!(tree.take(), [], "the partial sum of rack 1 should be lost");
     tree.sleep(5);
     tree.cut = vec![*uplink(2).ip()];
     tree.help(1, 2, 0, 1);
     tree.cut.clear();
     let sum = (worker(1, 1), sum_of_all(0));
-    assert!(tree.take().contains(&sum), "the switch has sent it again");
+    assert!(tree.take().contains(&sum), "the switch should have resent the partial sum");
     tree.sleep(5);
     tree.help(2, 1, 0, 1);
     let got = tree.take();
-    assert!(got.contains(&(worker(2, 2), sum_of_all(0))), "rack 2 gets the result it lost: {got:?}");
+    assert!(got.contains(&(worker(2, 2), sum_of_all(0))), "rack 2 should get the lost result: {got:?}");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn the_parent_is_asked_once_however_many_members_ask() {
     assert_eq!(asked(&tree), before + 1);
     tree.sleep(5);
     tree.help(1, 2, 0, 3);
-    assert_eq!(asked(&tree), before + 2, "the answer may be lost");
+    assert_eq!(asked(&tree), before + 2, "the request should be repeated, because the answer may be lost");
 }
 
 #[test]
@@ -96,10 +96,10 @@ fn a_rack_whose_switch_restarts_keeps_its_seat() {
     tree.take();
     tree.restart(1, 201);
     tree.join(1, 1, resume(0, start, 0));
-    assert_eq!(tree.standings(), [], "it waits for the other one");
+    assert_eq!(tree.standings(), [], "the job should wait for the other worker");
     tree.join(1, 2, resume(0, start, 0));
-    let told = tree.standings();
-    assert_eq!(told, [1, 2].map(|place| (worker(1, place), Standing::Resumed, 0)));
+    let reported = tree.standings();
+    assert_eq!(reported, [1, 2].map(|place| (worker(1, place), Standing::Resumed, 0)));
     tree.contribute(1, 2, 0);
     tree.contribute(1, 1, 0);
     assert_eq!(tree.result_for_all(), sum_of_all(0));
@@ -117,7 +117,7 @@ fn a_restarted_rack_fetches_what_the_root_has_of_the_round() {
         tree.join(1, place, resume(0, start, 0));
     }
     tree.take();
-    // The other one has the result from the earlier run, and contributes no more.
+    // The other worker has the result from the earlier run, so it does not contribute again.
     tree.contribute(1, 1, 0);
     tree.help(1, 1, 0, 1);
     let got = tree.take();
@@ -136,11 +136,11 @@ fn of_a_restarted_rack_each_worker_goes_on_where_it_was() {
     }
     tree.restart(1, 201);
     tree.take();
-    // The first one has been cut off for a round.
+    // The first worker was disconnected for one round.
     tree.join(1, 1, resume(0, start, 0));
     tree.join(1, 2, resume(1, after, 0));
-    let told = tree.standings();
-    assert_eq!(told, [1, 2].map(|place| (worker(1, place), Standing::Resumed, u32::from(place) - 1)));
+    let reported = tree.standings();
+    assert_eq!(reported, [1, 2].map(|place| (worker(1, place), Standing::Resumed, u32::from(place) - 1)));
 }
 
 #[test]
@@ -150,20 +150,20 @@ fn when_the_root_restarts_all_join_anew_and_a_sum_that_one_rack_lacks_is_replaye
     let after = history::after(start, EPOCH, Round::new(0));
     tree.restart(ROOT, 300);
     tree.take();
-    // Signs of life find out that the root knows nobody.
+    // The heartbeats of the racks reveal that the root no longer knows them.
     tree.live(400);
     let forgotten =
         |(_, got): &(SocketAddrV4, Got)| matches!(got, Got::Ack { status: Status::UnknownMember, .. });
-    let told = tree.take();
-    let is_told = |to: SocketAddrV4| told.iter().any(|got| got.0 == to && forgotten(got));
-    assert!(RACKS.into_iter().all(|rack| is_told(worker(rack, 1)) && is_told(worker(rack, 2))));
-    // Rack 1 has the sum of round 0, rack 2 has not.
+    let reported = tree.take();
+    let is_notified = |to: SocketAddrV4| reported.iter().any(|got| got.0 == to && forgotten(got));
+    assert!(RACKS.into_iter().all(|rack| is_notified(worker(rack, 1)) && is_notified(worker(rack, 2))));
+    // Rack 1 has the sum of round 0, but rack 2 lacks it.
     tree.join(1, 1, resume(1, after, start));
     tree.join(1, 2, resume(1, after, 0));
     tree.join(2, 1, resume(0, start, 0));
     tree.join(2, 2, resume(0, start, 0));
-    let told = tree.standings();
-    let base = told[1].2;
+    let reported = tree.standings();
+    let base = reported[1].2;
     assert!(base >= 1 + 3 + 300 % 256);
     let expected = [
         (worker(1, 1), Standing::Supplies, base - 1),
@@ -171,7 +171,7 @@ fn when_the_root_restarts_all_join_anew_and_a_sum_that_one_rack_lacks_is_replaye
         (worker(2, 1), Standing::Awaits, base - 1),
         (worker(2, 2), Standing::Awaits, base - 1),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     tree.send(1, 1, Class::Data, &weighted(0, base - 1, 4, &[ALL, ALL]));
     assert_eq!(tree.result_for_all(), sum_of_all(base - 1));
     for (rack, place) in [(2, 2), (1, 1), (2, 1), (1, 2)] {
@@ -192,19 +192,19 @@ fn a_sum_that_only_a_neighbour_lacks_is_replayed_within_the_rack() {
     tree.join(1, 2, resume(0, start, 0));
     tree.join(2, 1, resume(1, after, 0));
     tree.join(2, 2, resume(1, after, 0));
-    let told = tree.standings();
-    let base = told[2].2;
-    assert_eq!(told[0], (worker(1, 1), Standing::Supplies, base - 1));
-    assert_eq!(told[1], (worker(1, 2), Standing::Awaits, base - 1));
+    let reported = tree.standings();
+    let base = reported[2].2;
+    assert_eq!(reported[0], (worker(1, 1), Standing::Supplies, base - 1));
+    assert_eq!(reported[1], (worker(1, 2), Standing::Awaits, base - 1));
     let before = tree.switches[ROOT].counters().data_received;
     tree.send(1, 1, Class::Data, &weighted(0, base - 1, 4, &[ALL, ALL]));
     let got: Vec<_> = tree.take();
     assert_eq!(got, [1, 2].map(|place| (worker(1, place), sum_of_all(base - 1))));
-    assert_eq!(tree.switches[ROOT].counters().data_received, before, "the root has no part in it");
+    assert_eq!(tree.switches[ROOT].counters().data_received, before, "the root should not be involved");
 }
 
 #[test]
-fn a_lost_parent_is_told_and_never_replaced_by_a_local_sum() {
+fn a_lost_parent_is_reported_and_never_replaced_by_a_local_sum() {
     let mut tree = Tree::formed();
     tree.events(1);
     tree.cut = vec![*uplink(1).ip()];
@@ -215,10 +215,10 @@ fn a_lost_parent_is_told_and_never_replaced_by_a_local_sum() {
     assert!(tree.events(1).contains(&Event::ParentLost { job: JOB, parent: service(ROOT) }));
     tree.help(1, 1, 0, 1);
     let got = tree.take();
-    let told = |(_, got): &(SocketAddrV4, Got)| matches!(got, Got::Ack { orphaned: true, .. });
-    assert!(got.iter().any(told), "{got:?}");
+    let reported = |(_, got): &(SocketAddrV4, Got)| matches!(got, Got::Ack { orphaned: true, .. });
+    assert!(got.iter().any(reported), "{got:?}");
     assert!(!got.iter().any(|(_, got)| matches!(got, Got::Result { .. })));
-    // The line is mended before the lease ends: nothing was lost.
+    // The link recovers before the lease expires, so nothing is lost.
     tree.cut.clear();
     tree.contribute(2, 1, 0);
     tree.contribute(2, 2, 0);
@@ -235,7 +235,7 @@ fn a_switch_that_slept_does_not_blame_its_parent() {
     let mut tree = Tree::formed();
     tree.events(1);
     for asleep_ms in [u64::from(LEASE_MS) * 4 / 10, u64::from(LEASE_MS) * 2] {
-        // It has asked nothing, so nothing could be answered.
+        // The switch has sent no request, so the parent could not answer.
         tree.now_ms += asleep_ms;
         tree.sleep(500);
         let lost = |event: &Event| matches!(event, Event::ParentLost { .. });
@@ -244,13 +244,13 @@ fn a_switch_that_slept_does_not_blame_its_parent() {
 }
 
 #[test]
-fn a_parent_that_has_never_answered_is_told() {
+fn a_parent_that_has_never_answered_is_reported() {
     let mut tree = Tree::new();
     tree.cut = vec![*service(ROOT).ip()];
     tree.join(1, 1, None);
     let status = |tree: &Tree| tree.switches[1].jobs().next().unwrap();
     tree.live(200);
-    assert!(!status(&tree).parent_lost, "it has had no time to answer");
+    assert!(!status(&tree).parent_lost, "the parent should have more time to answer");
     tree.live(2000);
     assert!(tree.events(1).contains(&Event::ParentLost { job: JOB, parent: service(ROOT) }));
     assert_eq!((status(&tree).parent_lost, status(&tree).parent), (true, Some(service(ROOT))));
@@ -260,7 +260,7 @@ fn a_parent_that_has_never_answered_is_told() {
 }
 
 #[test]
-fn a_rack_that_was_cut_off_too_long_is_told_that_it_has_missed_rounds() {
+fn a_rack_that_was_cut_off_too_long_is_notified_that_it_has_missed_rounds() {
     let mut tree = Tree::formed();
     let start = history::begin(EPOCH, JOB, Round::new(0));
     tree.contribute(2, 1, 0);
@@ -268,13 +268,16 @@ fn a_rack_that_was_cut_off_too_long_is_told_that_it_has_missed_rounds() {
     tree.cut = vec![*uplink(1).ip()];
     tree.live(1500);
     let sum = Got::Result { index: 0, round: 0, contributions: 2, first: 43.0 };
-    assert!(tree.take().contains(&(worker(2, 1), sum)), "the others go on with the true count");
+    assert!(
+        tree.take().contains(&(worker(2, 1), sum)),
+        "the other rack should get a result with the actual count"
+    );
     tree.cut.clear();
     tree.live(300);
     tree.join(1, 1, resume(0, start, 0));
     tree.join(1, 2, resume(0, start, 0));
-    let told = tree.standings();
-    assert_eq!(told, [1, 2].map(|place| (worker(1, place), Standing::Fresh, 1)));
+    let reported = tree.standings();
+    assert_eq!(reported, [1, 2].map(|place| (worker(1, place), Standing::Fresh, 1)));
 }
 
 #[test]
@@ -294,13 +297,13 @@ fn reset_and_halt_reach_all_racks() {
     for (rack, place) in [(2, 2), (1, 1), (2, 1), (1, 2)] {
         tree.join(rack, place, resume(0, start, 0));
     }
-    let told = tree.standings();
-    let base = told[0].2;
-    assert!(told.iter().all(|(_, standing, round)| (*standing, *round) == (Standing::Resumed, base)));
+    let reported = tree.standings();
+    let base = reported[0].2;
+    assert!(reported.iter().all(|(_, standing, round)| (*standing, *round) == (Standing::Resumed, base)));
     tree.send(1, 1, Class::Control, &reset);
     let got = tree.take();
     let granted = |got: &Got| matches!(got, Got::Ack { action: Action::Reset, status: Status::Success, .. });
-    assert!(got.len() == 1 && granted(&got[0].1), "{got:?}: repeated, it takes no effect");
+    assert!(got.len() == 1 && granted(&got[0].1), "a repeated Reset should only be acknowledged: {got:?}");
     for (rack, place) in [(2, 2), (1, 1), (2, 1), (1, 2)] {
         tree.contribute(rack, place, base);
     }
@@ -322,8 +325,8 @@ fn a_rack_learns_of_a_reset_if_its_dismissal_was_lost() {
     assert!(tree.take().iter().any(has_to_join_again));
 }
 
-/// All workers of rack 1 have left round 0 but for one who takes part from round 1 on. `sends` of them had contributed
-/// to the first segment.
+/// Returns a tree in which both workers of rack 1 have left during round 0, `sends` of them after contributing to the
+/// first segment. A third worker of the rack participates from round 1 on.
 fn deserted(sends: u8) -> Tree {
     let mut tree = Tree::formed();
     for place in 1..=2 {
@@ -345,8 +348,8 @@ fn a_round_that_all_have_left_in_a_rack_ends_with_what_they_have_contributed() {
         tree.contribute(2, 1, 0);
         tree.contribute(2, 2, 0);
         let sum = Got::Result { index: 0, round: 0, contributions, first };
-        assert!(tree.take().contains(&(worker(2, 1), sum)), "{sends} had contributed");
-        // Who has come since goes on with the next round.
+        assert!(tree.take().contains(&(worker(2, 1), sum)), "{sends} contributed before leaving");
+        // The worker that has joined since continues with the next round.
         tree.contribute(2, 1, 1);
         tree.contribute(2, 2, 1);
         tree.contribute(1, 3, 1);
@@ -355,7 +358,7 @@ fn a_round_that_all_have_left_in_a_rack_ends_with_what_they_have_contributed() {
     }
 }
 
-/// The first segments that a switch asks its parent for in one turn.
+/// Returns the first segments of the ranges that a switch requests from its parent in one turn.
 fn asked_for(switch: &mut Switch) -> Vec<u32> {
     let mut asked = Vec::new();
     while let Some(transmit) = switch.poll_transmit() {
@@ -384,7 +387,7 @@ fn results_of_a_long_deserted_round_are_looked_for_in_many_turns() {
     for place in 1..=2 {
         tree.send(1, place, Class::Control, &control(JOB, 7, ControlBody::Leave));
     }
-    // Only the last segment lacks its result.
+    // Only the last segment has no result.
     let packets: Vec<_> = (0..SEGMENTS - 1).map(|index| data(index, 0, &[1.0])).collect();
     for frame in packets.chunks(1000) {
         for place in 1..=2 {
@@ -395,8 +398,8 @@ fn results_of_a_long_deserted_round_are_looked_for_in_many_turns() {
     }
     tree.sleep(50);
     let rack = &mut tree.switches[1];
-    let due = rack.poll_timeout().expect("a heartbeat is due");
-    assert!(due > Instant::from_nanos(tree.now_ms * 1_000_000), "no work is left");
+    let due = rack.poll_timeout().expect("a heartbeat should be scheduled");
+    assert!(due > Instant::from_nanos(tree.now_ms * 1_000_000), "the switch should have no work left");
     let mut turns = 0;
     let asked = loop {
         rack.handle_timeout(due);
@@ -408,7 +411,7 @@ fn results_of_a_long_deserted_round_are_looked_for_in_many_turns() {
     };
     assert_eq!(asked, [SEGMENTS - 1]);
     let at_once = 2 * MAX_WORK_COST;
-    assert!(turns >= SEGMENTS / at_once, "{turns} turns");
+    assert!(turns >= SEGMENTS / at_once, "unexpected number of turns: {turns}");
 }
 
 #[test]
@@ -441,7 +444,11 @@ fn a_rack_that_tells_a_new_root_a_new_weight_joins_anew() {
         *to == worker(1, 1) && matches!(got, Got::Ack { status: Status::UnknownMember, .. })
     };
     assert!(tree.take().iter().any(has_to_join_again));
-    assert_eq!(tree.switches[ROOT].jobs().count(), 0, "the root begins no job with what is left of one");
+    assert_eq!(
+        tree.switches[ROOT].jobs().count(),
+        0,
+        "the root should not create a job from leftover packets"
+    );
 }
 
 #[test]
@@ -452,11 +459,11 @@ fn a_rack_goes_on_without_a_worker_that_does_not_come_back() {
     tree.join(1, 1, resume(0, start, 0));
     tree.take();
     tree.live(1500);
-    let told = tree.standings();
-    assert_eq!(told, [(worker(1, 1), Standing::Resumed, 0)]);
+    let reported = tree.standings();
+    assert_eq!(reported, [(worker(1, 1), Standing::Resumed, 0)]);
 }
 
-/// Whether rack 1 goes on when the root has been restarted and rack 2 does not come back.
+/// Returns whether rack 1 continues when the root has been restarted and rack 2 does not return.
 fn half_goes_on(parents: &[SocketAddrV4]) -> bool {
     let mut tree = Tree::formed();
     let start = history::begin(EPOCH, JOB, Round::new(0));
@@ -494,7 +501,7 @@ fn racks_of_newcomers_give_way_to_a_rack_that_comes_back() {
     assert!(tree.events(ROOT).contains(&Event::GaveWay { job: JOB }));
     let status = tree.switches[2].job_status(JOB).unwrap();
     assert!(status.formed);
-    // It is no business of a rack what its workers had when the job is known above it.
+    // If the parent knows the job, the rack does not compare the histories of its workers.
     let other = ResumeRepr { history: 77, ..old };
     tree.send_join(2, 3, undeclared(Some(other)));
     assert_eq!(tree.switches[2].job_status(JOB).unwrap().members.len(), 3);
@@ -509,10 +516,10 @@ fn a_rack_of_newcomers_does_not_give_way_by_itself() {
     tree.take();
     tree.send_join(1, 2, undeclared(Some(resume(50, 1000, 0))));
     assert!([ROOT, 1].iter().all(|at| !tree.events(*at).contains(&Event::GaveWay { job: JOB })));
-    let told = tree.standings();
+    let reported = tree.standings();
     assert!(
-        told.iter().any(|(to, standing, _)| (*to, *standing) == (worker(1, 2), Standing::Fresh)),
-        "{told:?}"
+        reported.iter().any(|(to, standing, _)| (*to, *standing) == (worker(1, 2), Standing::Fresh)),
+        "{reported:?}"
     );
 }
 
@@ -524,7 +531,7 @@ fn switches_in_a_circle_are_refused() {
     let got = tree.take();
     assert!(matches!(got[..], [(_, Got::Ack { status: Status::TooManyLevels, .. })]), "{got:?}");
 
-    // Two switches that are each other's parent tell ever more levels, until one refuses.
+    // Two switches that are each other's parent report increasing heights until one of them refuses.
     let uplinks = |peer| Uplinks::new(&[service(peer)], PortId(1), 4);
     for at in [1, 2] {
         let config = Config { uplinks: uplinks(3 - at), ..config(at, 400 + at as u64) };
@@ -539,10 +546,10 @@ fn switches_in_a_circle_are_refused() {
     assert!(!refusals.is_empty());
     assert!(refusals.iter().all(|refusal| refusal == "levels of switches (expected 8)"), "{refusals:?}");
     tree.sleep(2500);
-    assert_eq!(tree.standings(), [], "nobody ever starts");
+    assert_eq!(tree.standings(), [], "no worker should ever start");
 }
 
-/// A switch with three parents and one member, which joins one job after the other.
+/// A switch with three parent candidates and one member, which joins one job after another.
 struct Orphan {
     switch: Switch,
     now: Instant,
@@ -560,7 +567,7 @@ impl Orphan {
         join_from(&mut self.switch, self.now, &crate::common::endpoint(1), &packet);
     }
 
-    /// The last numbers of the addresses of the parents that it tries in so much time.
+    /// Returns the last octets of the addresses of the parents that the switch tries within `ms` milliseconds.
     fn tried_in(&mut self, ms: u64) -> Vec<u8> {
         let mut tried = Vec::new();
         for _ in 0..ms / 100 {
@@ -592,5 +599,5 @@ fn a_new_job_begins_at_the_first_parent() {
     assert_eq!(orphan.tried_in(2000), [3, 7]);
     orphan.send(ControlBody::Leave);
     orphan.send(ControlBody::Join(join(4)));
-    assert_eq!(orphan.tried_in(500).last(), Some(&3), "where other switches begin it");
+    assert_eq!(orphan.tried_in(500).last(), Some(&3), "a new job should begin at the first parent");
 }

@@ -1,4 +1,4 @@
-//! The modules of the crate form layers, as the documentation of the crate lists them.
+//! Test that the modules of the crate form the layers that its documentation lists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,14 +8,14 @@ fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// The modules in the list of layers, from top to bottom.
+/// Returns the modules in the list of layers, from top to bottom.
 fn listed() -> Vec<String> {
     let text = fs::read_to_string(source().join("lib.rs")).unwrap();
     let list = text.split_once("//! # Layers").unwrap().1.split_once("//! # ").unwrap().0;
     list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// The text of a module and of those below it, without unit tests.
+/// Returns the source text of a module and its submodules, without unit tests.
 fn text_of(module: &str) -> String {
     let file = source().join(format!("{module}.rs"));
     let mut files = vec![file.clone()];
@@ -27,7 +27,7 @@ fn text_of(module: &str) -> String {
     texts.map(|text| text.split("#[cfg(test)]").next().unwrap().to_owned()).collect()
 }
 
-/// The modules of the crate that a text names: `crate::NAME` and `use crate::{NAME, NAME}`.
+/// Returns the modules of the crate that a text uses: `crate::NAME` and `use crate::{NAME, NAME}`.
 fn used(text: &str) -> BTreeSet<&str> {
     let after_crate = text.split("crate::").skip(1);
     let names = after_crate.flat_map(|rest| match rest.strip_prefix('{') {

@@ -1,4 +1,4 @@
-//! Tests of the switch core, one program so that they are linked once.
+//! Tests of the switch core, in a single program so that they are linked only once.
 
 #[path = "../common/mod.rs"]
 mod common;

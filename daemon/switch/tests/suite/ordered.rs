@@ -1,4 +1,4 @@
-//! Ordered sums: the bits do not depend on who came first.
+//! Ordered sums: the bits do not depend on the order of arrival.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Status};
 use iswitch_switch::Config;
 use proptest::prelude::*;
 
-/// Floats in each segment of the vector of [`join`].
+/// Number of floats in each segment of the vector of [`join`].
 const SEGMENTS: [usize; 3] = [2, 2, 1];
 const ROUNDS: u32 = 3;
 const MAX_WORKERS: usize = 5;
@@ -16,7 +16,7 @@ fn ordered() -> Harness {
     Harness::with(Config { memory_bytes: 1 << 20, ordered: true, ..Config::default() })
 }
 
-/// Lets hosts join, in this order and with these ranks.
+/// Makes hosts join in this order and with these ranks.
 fn join_ranked(switch: &mut Harness, hosts: &[(u8, u16)]) {
     for (host, rank) in hosts {
         let sent = switch.join(*host, JoinRepr { rank: *rank, ..join(hosts.len() as u16) });
@@ -24,7 +24,7 @@ fn join_ranked(switch: &mut Harness, hosts: &[(u8, u16)]) {
     }
 }
 
-/// The bits of what host 1 gets for the last segment.
+/// Returns the bits of the result of the last segment for host 1.
 fn last_sum(sent: &[Sent]) -> Option<u32> {
     sent.iter().find_map(|sent| match sent {
         Sent::Result { to: 1, index: 2, floats, .. } => Some(floats[0].to_bits()),
@@ -32,7 +32,7 @@ fn last_sum(sent: &[Sent]) -> Option<u32> {
     })
 }
 
-/// Three numbers whose sum is 0 in order of host, and 1 or 0 in others.
+/// Three numbers whose sum is 0 in the order of the hosts, and 1 or 0 in other orders.
 const LOSSY: [f32; 3] = [1e8, 1.0, -1e8];
 
 const ARRIVALS: [[u8; 3]; 6] = [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]];
@@ -87,7 +87,7 @@ fn who_takes_the_place_of_a_member_does_not_change_the_order_of_an_open_round() 
     switch.data(3, 2, 0, &[LOSSY[2]]);
     switch.data(2, 2, 0, &[LOSSY[1]]);
     switch.control(2, 2, ControlBody::Leave);
-    // It gets the id of the one that left, and a place behind the others: 1e8 - 1e8 + 1 would be 1.
+    // Host 4 gets the id of the member that has left, but its rank puts it after the others: 1e8 - 1e8 + 1 would be 1.
     switch.join(4, JoinRepr { rank: 3, ..join(3) });
     assert_eq!(last_sum(&switch.data(1, 2, 0, &[LOSSY[0]])), Some(0.0f32.to_bits()));
     for (host, x) in [(4, LOSSY[1]), (1, LOSSY[0])] {
@@ -107,20 +107,20 @@ fn what_members_give_takes_memory() {
             ref sent => panic!("{sent:?}"),
         }
     };
-    assert_eq!(outcome(1), (Status::Success, 0), "three vectors of 20 KB fit in 64 KiB");
+    assert_eq!(outcome(1), (Status::Success, 0), "three vectors of 20 KB should fit in 64 KiB");
     assert_eq!(outcome(2), (Status::NoCapacity, 64));
-    assert_eq!(outcome(0), (Status::NoCapacity, 64), "64 workers may come");
+    assert_eq!(outcome(0), (Status::NoCapacity, 64), "up to 64 workers may join");
 }
 
-/// Members that send what a random choice lets them send, and what the sums must be.
+/// Members that send randomly chosen segments, and the expected sums.
 struct Members<'a> {
     switch: Harness,
     workers: usize,
     values: &'a [f32],
     has_left: Option<usize>,
-    /// Members in each segment of a round, by position in the order.
+    /// Members that have contributed to a segment of a round, by position in the order.
     given: BTreeMap<(u32, u32), Vec<usize>>,
-    /// Bits of the results.
+    /// Bits of each result.
     results: BTreeMap<(u32, u32), Vec<u32>>,
 }
 
@@ -130,7 +130,7 @@ impl Members<'_> {
         self.values[start..start + SEGMENTS[index as usize]].to_vec()
     }
 
-    /// The round that a segment is open for: its first without a result, at most one ahead of other segments.
+    /// Returns the open round of a segment: its first round without a result, at most one ahead of other segments.
     fn round_of(&self, index: u32) -> Option<u32> {
         let has_result = |round, index| self.results.contains_key(&(round, index));
         let round = (0..ROUNDS).find(|round| !has_result(*round, index))?;
@@ -138,7 +138,7 @@ impl Members<'_> {
         is_alive.then_some(round)
     }
 
-    /// A member gives what it has for the open round; if it has done so before, something wrong.
+    /// Makes a member contribute to the open round. If it has already done so, it sends a wrong contribution.
     fn send(&mut self, member: usize, index: u32) -> Result<(), TestCaseError> {
         let Some(round) = self.round_of(index).filter(|_| self.has_left != Some(member)) else {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Whoever departs, and whatever comes late: the job goes on, and no sum takes in what does not belong to it.
-//! Reduced from scenarios that the simulator found.
+//! Progress despite departing members and late packets: the job continues, and no sum contains a foreign contribution.
+//! These tests are reduced from scenarios that the simulator found.
 
 use crate::common::{Harness, JOB, Sent, control, endpoint, join, join_from, range, result};
 use iswitch_protocol::wire::{ControlBody, JoinRepr, Status};
@@ -12,7 +12,7 @@ fn joined_at(sent: &Sent) -> u32 {
     }
 }
 
-/// The first packet to each of `hosts`.
+/// Returns this result, sent to each of `hosts`.
 fn results_to(hosts: &[u8], index: u32, round: u32, contributions: u16, floats: &[f32]) -> Vec<Sent> {
     hosts.iter().map(|to| result(*to, index, round, contributions, floats)).collect()
 }
@@ -21,7 +21,7 @@ fn results_to(hosts: &[u8], index: u32, round: u32, contributions: u16, floats: 
 fn a_round_that_all_its_members_have_left_is_given_up() {
     let mut switch = Harness::formed(2);
     switch.data(1, 0, 0, &[1.0, 1.0]);
-    // Members 1 and 2 take part in round 0; their successors in round 1.
+    // Members 1 and 2 participate in round 0, their successors in round 1.
     let successor = JoinRepr { instance: 2, ..join(2) };
     assert_eq!(joined_at(&switch.join(1, successor)), 1);
     assert_eq!(joined_at(&switch.join(2, successor)), 1);
@@ -49,7 +49,7 @@ fn who_departs_before_the_job_is_complete_takes_the_round_along() {
     switch.join(2, join(3));
     switch.data(1, 2, 0, &[1.0]);
     switch.control(1, 2, ControlBody::Leave);
-    // The id of the member that left, and none of its contributions.
+    // The new member gets the id of the member that has left, but none of its contributions.
     assert_eq!(joined_at(&switch.join(3, join(3))), 1);
     assert_eq!(joined_at(&switch.join(4, join(3))), 1);
     switch.data(2, 2, 1, &[2.0]);
@@ -64,7 +64,11 @@ fn fbcast_does_not_let_a_third_round_in() {
     switch.data(2, 0, 0, &[1.0, 1.0]);
     switch.data(1, 0, 1, &[1.0, 1.0]);
     switch.control(1, 7, ControlBody::FBcast(range(1, 0, 1)));
-    assert_eq!(switch.data(1, 0, 2, &[1.0, 1.0]), [], "round 0 is not finished yet: too early");
+    assert_eq!(
+        switch.data(1, 0, 2, &[1.0, 1.0]),
+        [],
+        "round 2 should be too early while round 0 is unfinished"
+    );
     switch.round(&[1, 2], 0);
     switch.data(1, 0, 2, &[1.0, 1.0]);
     assert_eq!(switch.data(2, 0, 2, &[1.0, 1.0]), results_to(&[1, 2], 0, 2, 2, &[2.0, 2.0]));
@@ -77,7 +81,7 @@ fn who_is_late_goes_on_at_the_earliest_round_that_waits_for_it() {
     switch.round(&[1, 2], 1);
     switch.data(1, 0, 2, &[1.0, 1.0]);
     switch.data(2, 0, 2, &[1.0, 1.0]);
-    // Round 3 is open, and round 2 still waits for both.
+    // Opens round 3 while round 2 still waits for both members.
     switch.data(1, 0, 3, &[1.0, 1.0]);
     let stale = |round| Sent::Ack {
         to: 2,

@@ -1,4 +1,4 @@
-//! Members that were members before: of a run of the switch that is over, or until they were expelled.
+//! Resuming members: those of an earlier run of the switch, and those that were expelled.
 
 use crate::common::*;
 use iswitch_protocol::wire::control::answer_challenge;
@@ -10,16 +10,17 @@ use iswitch_switch::{Departure, Event};
 
 /// Epoch of the first job of the harness's switch.
 const BOOT: u64 = 0x7b9c_fc1a_ce9e_b496;
-/// Next round of members that have everything.
+/// Next round of members that have all sums.
 const NEXT: u32 = 7;
-/// History of members that have everything, and of those who lack one sum.
+/// History of members that have all sums, and of members that lack one sum.
 const LATEST: u64 = 1000;
 const BEHIND: u64 = 999;
-/// Where a resumed job goes on: three rounds and what the boot id adds beyond all that members name.
+/// First round of the resumed job: three rounds, and an offset from the boot id, after the latest round that a member
+/// names.
 const BASE: u32 = NEXT + 3 + (BOOT % 256) as u32;
-/// The round before, in which a sum that some lack is replayed.
+/// Round before it, in which a sum that some members lack is replayed.
 const REPLAY: u32 = BASE - 1;
-/// Where it goes on if that is given up: newcomers may have begun the round after it.
+/// First round if the replay is given up: new members may have begun the round after it.
 const ANEW: u32 = BASE + 1;
 
 fn resuming(history: u64, previous: u64, members: u16) -> JoinRepr {
@@ -30,16 +31,16 @@ fn resuming(history: u64, previous: u64, members: u16) -> JoinRepr {
     JoinRepr { resume: Some(resume), ..join(3) }
 }
 
-/// A member of three that has no more than that history.
+/// Returns the Join of a member of a job of three that resumes with this round and history.
 fn resuming_at(round: u32, history: u64, previous: u64) -> JoinRepr {
     let JoinRepr { resume, .. } = resuming(history, previous, 3);
     JoinRepr { resume: resume.map(|resume| ResumeRepr { round: Round::new(round), ..resume }), ..join(3) }
 }
 
-/// What the Acks of Joins tell: to whom, whether the job is complete, standing, round and history.
+/// Content of the Ack of a Join: recipient, whether the job is complete, standing, round and history.
 type Answer = (u8, bool, Standing, u32, u64);
 
-/// Control packets, and to whom.
+/// Returns the control packets that the switch sends, with their recipients.
 fn sent(switch: &mut Harness) -> Vec<(u8, Vec<u8>)> {
     let mut sent = Vec::new();
     while let Some(transmit) = switch.switch.poll_transmit() {
@@ -54,7 +55,7 @@ fn read(sent: &[(u8, Vec<u8>)]) -> Vec<Answer> {
     for (to, payload) in sent {
         let packet = ControlPacket::new_checked(payload).unwrap();
         let Ok(ControlRepr { body: ControlBody::Ack(ack), .. }) = ControlRepr::parse(&packet) else {
-            panic!("only Acks are expected");
+            panic!("expected only Acks");
         };
         let AckRepr { status, formed, standing, round, history, .. } = ack;
         assert_eq!(status, Status::Success);
@@ -75,29 +76,29 @@ fn send_join(switch: &mut Harness, host: u8, join: JoinRepr) -> Vec<Answer> {
     }
 }
 
-/// Three members come back: 1 and 2 hold the last sum, 3 lacks it.
+/// Returns a switch to which three members have returned: 1 and 2 hold the last sum, 3 lacks it.
 fn one_behind() -> Harness {
     let mut switch = Harness::new();
     send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
     send_join(&mut switch, 2, resuming(LATEST, BEHIND, 3));
-    let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    let reported = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
     let supplies = |host| (host, true, Standing::Supplies, REPLAY, LATEST);
-    assert_eq!(told, [supplies(1), supplies(2), (3, true, Standing::Awaits, REPLAY, LATEST)]);
+    assert_eq!(reported, [supplies(1), supplies(2), (3, true, Standing::Awaits, REPLAY, LATEST)]);
     switch
 }
 
 #[test]
 fn all_who_were_members_go_on_under_fresh_rounds() {
     let mut switch = Harness::new();
-    let told = send_join(&mut switch, 1, resuming(LATEST, 0, 3));
-    assert!(matches!(told[..], [(1, false, ..)]), "{told:?}");
+    let reported = send_join(&mut switch, 1, resuming(LATEST, 0, 3));
+    assert!(matches!(reported[..], [(1, false, ..)]), "{reported:?}");
     send_join(&mut switch, 2, resuming(LATEST, 0, 3));
-    let told = send_join(&mut switch, 3, resuming(LATEST, BEHIND, 3));
-    assert_eq!(told, [1, 2, 3].map(|host| (host, true, Standing::Resumed, BASE, LATEST)));
+    let reported = send_join(&mut switch, 3, resuming(LATEST, BEHIND, 3));
+    assert_eq!(reported, [1, 2, 3].map(|host| (host, true, Standing::Resumed, BASE, LATEST)));
     assert!(switch.events().contains(&Event::JobResumed { job: JOB, members: 3, round: Round::new(BASE) }));
     switch.round(&[1, 2], BASE);
     assert_eq!(switch.data(3, 2, BASE, &[3.0])[0], result(1, 2, BASE, 3, &[6.0]));
-    // A packet of the earlier run cannot be mistaken for one of this.
+    // A packet of the earlier run cannot be mistaken for one of this run.
     let late = switch.data(1, 2, NEXT, &[9.0]);
     assert!(matches!(late[..], [Sent::Ack { status: Status::StaleRound, round: BASE, .. }]), "{late:?}");
 }
@@ -106,18 +107,18 @@ fn all_who_were_members_go_on_under_fresh_rounds() {
 fn those_who_hold_the_last_sum_send_it_to_those_who_lack_it() {
     let mut switch = one_behind();
     let refused = switch.data(3, 2, REPLAY, &[5.0]);
-    assert!(matches!(refused[..], [Sent::Ack { status: Status::StaleRound, .. }]), "it does not contribute");
+    assert!(matches!(refused[..], [Sent::Ack { status: Status::StaleRound, .. }]), "it awaits the sum");
     let sum = weighted(2, REPLAY, 3, &[60.0]);
     let expected = [1, 2, 3].map(|to| result(to, 2, REPLAY, 3, &[60.0]));
-    assert_eq!(switch.send(2, Class::Data, &sum), expected, "the first to come is the result");
+    assert_eq!(switch.send(2, Class::Data, &sum), expected, "the first sum is the result");
     assert_eq!(switch.send(1, Class::Data, &sum), [result(1, 2, REPLAY, 3, &[60.0])]);
-    // The next round is an ordinary one, in which all take part.
+    // The next round is an ordinary one, in which all members participate.
     assert_eq!(switch.data(1, 2, BASE, &[1.0]), []);
     assert_eq!(switch.data(2, 2, BASE, &[2.0]), []);
     assert_eq!(switch.data(3, 2, BASE, &[3.0])[0], result(1, 2, BASE, 3, &[6.0]));
     let (before, late) = (switch.counters().contributions, weighted(2, BASE, 3, &[60.0]));
     switch.send(1, Class::Data, &late);
-    assert_eq!(switch.counters().contributions, before, "weights are for the replayed round alone");
+    assert_eq!(switch.counters().contributions, before, "only a replayed round takes a sum");
 }
 
 #[test]
@@ -127,12 +128,12 @@ fn a_reset_hides_no_sum_that_one_member_lacks() {
     switch.control(3, 2, ControlBody::RESET);
     let start = history::begin(BOOT, JOB, Round::new(0));
     let after = history::after(start, BOOT, Round::new(0));
-    // Only member 3 has lost the sum of round 0.
+    // Only member 3 lacks the sum of round 0.
     send_join(&mut switch, 1, resuming_at(1, after, start));
     send_join(&mut switch, 2, resuming_at(1, after, start));
-    let told = send_join(&mut switch, 3, resuming_at(0, start, 0));
+    let reported = send_join(&mut switch, 3, resuming_at(0, start, 0));
     let standings: Vec<_> =
-        told.iter().map(|(host, formed, standing, ..)| (*host, *formed, *standing)).collect();
+        reported.iter().map(|(host, formed, standing, ..)| (*host, *formed, *standing)).collect();
     let supplies = |host| (host, true, Standing::Supplies);
     assert_eq!(standings, [supplies(1), supplies(2), (3, true, Standing::Awaits)]);
 }
@@ -144,18 +145,18 @@ fn if_nobody_holds_the_sum_any_more_those_who_lack_it_go_on_without_it() {
     assert_eq!(switch.send(1, Class::Data, &first).len(), 3);
     switch.control(1, 2, ControlBody::Leave);
     switch.control(2, 2, ControlBody::Leave);
-    // Parts of one sum and of another must not become one vector.
+    // A vector must not consist of segments of two different sums.
     let refused = switch.data(3, 1, REPLAY, &[3.0, 3.0]);
     assert!(
         matches!(refused[..], [Sent::Ack { status: Status::StaleRound, round: ANEW, .. }]),
         "{refused:?}"
     );
     assert_eq!(switch.data(3, 0, ANEW, &[3.0, 3.0]), [result(3, 0, ANEW, 1, &[3.0, 3.0])]);
-    // It has the history that it had, and who comes back with the sum is not up to date.
-    let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
-    assert_eq!(told, [(3, true, Standing::Resumed, ANEW, BEHIND)]);
-    let told = send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
-    assert!(matches!(told[..], [(1, true, Standing::Fresh, ..)]), "{told:?}");
+    // Member 3 keeps its history, and a member that returns with the sum is out of date.
+    let reported = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    assert_eq!(reported, [(3, true, Standing::Resumed, ANEW, BEHIND)]);
+    let reported = send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
+    assert!(matches!(reported[..], [(1, true, Standing::Fresh, ..)]), "{reported:?}");
 }
 
 #[test]
@@ -165,9 +166,9 @@ fn a_sum_that_all_hold_in_parts_and_one_as_a_whole_is_not_given_up() {
     send_join(&mut switch, 2, resuming(LATEST, 0, 3));
     send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
     switch.control(1, 2, ControlBody::Leave);
-    // Member 2 cannot send the sum, but has it: member 3 is the one that has missed something.
-    let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
-    assert_eq!(told, [(3, true, Standing::Fresh, BASE, LATEST)]);
+    // Member 2 has the sum but cannot send it, so member 3 has missed a round.
+    let reported = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    assert_eq!(reported, [(3, true, Standing::Fresh, BASE, LATEST)]);
     switch.data(2, 2, BASE, &[2.0]);
     assert_eq!(switch.data(3, 2, BASE, &[3.0])[0], result(2, 2, BASE, 2, &[5.0]));
 }
@@ -182,9 +183,9 @@ fn if_nobody_lacks_the_sum_any_more_the_job_goes_on() {
     let mut switch = Harness::new();
     send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
     send_join(&mut switch, 2, resuming(BEHIND, 0, 3));
-    // It is up to date, but holds no sum: it waits for the replayed round to pass.
-    let told = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
-    assert_eq!(told[2], (3, true, Standing::Resumed, BASE, LATEST));
+    // Member 3 is up to date but holds no sum, so it waits until the replayed round has passed.
+    let reported = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
+    assert_eq!(reported[2], (3, true, Standing::Resumed, BASE, LATEST));
     switch.control(1, 2, ControlBody::Leave);
     switch.control(2, 2, ControlBody::Leave);
     assert_eq!(switch.data(3, 2, BASE, &[3.0]), [result(3, 2, BASE, 1, &[3.0])]);
@@ -196,28 +197,32 @@ fn a_replayed_sum_is_given_once() {
     for (index, floats) in [(0, vec![60.0, 60.0]), (1, vec![60.0, 60.0]), (2, vec![60.0])] {
         switch.send(1, Class::Data, &weighted(index, REPLAY, 3, &floats));
     }
-    // It has the sum, believes to be forgotten, and joins again.
-    let told = send_join(&mut switch, 3, resuming(LATEST, BEHIND, 3));
-    assert_eq!(told, [(3, true, Standing::Resumed, BASE, LATEST)]);
-    let told = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
-    assert_eq!(told, [(3, true, Standing::Awaits, REPLAY, LATEST)], "or it has not");
+    // Member 3 has received the sum, and rejoins because it believes that the switch has forgotten it.
+    let reported = send_join(&mut switch, 3, resuming(LATEST, BEHIND, 3));
+    assert_eq!(reported, [(3, true, Standing::Resumed, BASE, LATEST)]);
+    let reported = send_join(&mut switch, 3, resuming(BEHIND, 500, 3));
+    assert_eq!(
+        reported,
+        [(3, true, Standing::Awaits, REPLAY, LATEST)],
+        "member 3 should await the sum if it lacks it"
+    );
 }
 
 #[test]
 fn a_job_does_not_wait_for_members_that_only_a_departed_one_knew() {
     let mut switch = Harness::new();
     let unlimited = |resume| JoinRepr { workers: 0, resume, ..join(0) };
-    let told = send_join(&mut switch, 1, unlimited(resuming(LATEST, 0, 3).resume));
-    assert!(matches!(told[..], [(1, false, ..)]), "{told:?}");
+    let reported = send_join(&mut switch, 1, unlimited(resuming(LATEST, 0, 3).resume));
+    assert!(matches!(reported[..], [(1, false, ..)]), "{reported:?}");
     send_join(&mut switch, 2, unlimited(None));
     switch.control(1, 2, ControlBody::Leave);
     assert_eq!(switch.switch.jobs().next().map(|job| job.formed), Some(true));
 }
 
-/// First round of a job that follows one with rounds 0 to 19.
+/// First round of a job after one with rounds 0 to 19.
 const NEXT_BASE: u32 = 21;
 
-/// A switch whose first job has ended.
+/// Returns a switch whose first job has ended.
 fn after_a_job() -> Harness {
     let mut switch = Harness::formed(1);
     (0..20).for_each(|round| switch.round(&[1], round));
@@ -225,22 +230,22 @@ fn after_a_job() -> Harness {
     switch
 }
 
-/// The first round of a job of two members that resume with those numbers of their next rounds.
+/// Returns the first round of a job of two members that resume with these next rounds and histories.
 fn first_round_of(switch: &mut Harness, claims: [u32; 2], histories: [u64; 2]) -> u32 {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for (host, (claim, history)) in [1, 2].into_iter().zip(claims.into_iter().zip(histories)) {
         let previous = if history == LATEST { BEHIND } else { 0 };
         let JoinRepr { resume, .. } = resuming_at(claim, history, previous);
         let resume = resume.map(|resume| ResumeRepr { members: 2, weight: 2, ..resume });
-        told = send_join(switch, host, JoinRepr { resume, ..join(2) });
+        reported = send_join(switch, host, JoinRepr { resume, ..join(2) });
     }
-    told.last().expect("an Ack").3
+    reported.last().expect("the switch should answer").3
 }
 
 #[test]
 fn no_claims_lead_a_job_back_to_rounds_that_were() {
     let mut switch = after_a_job();
-    // Each claim is later than the other by less than half of the range; the second one lies before the first round.
+    // Modulo 2^24, the claims are less than half of the range apart. The second one lies before the first round.
     let ahead = NEXT_BASE + (1 << 23) - 300;
     let behind = Round::new(NEXT_BASE).minus(301).get();
     let first = first_round_of(&mut switch, [ahead, behind], [LATEST; 2]);
@@ -251,10 +256,10 @@ fn no_claims_lead_a_job_back_to_rounds_that_were() {
 #[test]
 fn a_sum_is_not_replayed_in_a_round_that_was() {
     let mut switch = after_a_job();
-    // Another job went further than what these members claim, so that their rounds are those of long ago.
+    // Another job has used rounds beyond those that these members claim, so the claimed rounds are in the past.
     let claim = Round::new(NEXT_BASE).minus(1000).get();
     let first = first_round_of(&mut switch, [claim, claim - 1], [LATEST, BEHIND]);
-    assert_eq!(first, NEXT_BASE, "a late packet may name the round before");
+    assert_eq!(first, NEXT_BASE, "late packets may name the rounds before this one");
 }
 
 #[test]
@@ -262,9 +267,9 @@ fn who_shares_no_history_starts_afresh() {
     let mut switch = Harness::new();
     send_join(&mut switch, 1, resuming(5, 4, 3));
     send_join(&mut switch, 2, resuming(LATEST, 0, 3));
-    let told = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
+    let reported = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
     let resumed = |host| (host, true, Standing::Resumed, BASE, LATEST);
-    assert_eq!(told, [(1, true, Standing::Fresh, BASE, LATEST), resumed(2), resumed(3)]);
+    assert_eq!(reported, [(1, true, Standing::Fresh, BASE, LATEST), resumed(2), resumed(3)]);
 }
 
 #[test]
@@ -272,8 +277,8 @@ fn one_sum_that_nobody_holds_is_not_awaited() {
     let mut switch = Harness::new();
     send_join(&mut switch, 1, resuming(LATEST, 0, 3));
     send_join(&mut switch, 2, resuming(LATEST, 0, 3));
-    let told = send_join(&mut switch, 3, resuming(BEHIND, 0, 3));
-    assert_eq!(told[2], (3, true, Standing::Fresh, BASE, LATEST));
+    let reported = send_join(&mut switch, 3, resuming(BEHIND, 0, 3));
+    assert_eq!(reported[2], (3, true, Standing::Fresh, BASE, LATEST));
 }
 
 #[test]
@@ -286,28 +291,32 @@ fn a_job_that_comes_back_waits_a_lease_for_the_missing() {
         let set = iswitch_protocol::wire::control::SegmentSetRepr { range, bitmap: &[] };
         switch.control(host, 0, ControlBody::Help(set));
     };
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for _ in 0..8 {
-        told.extend(switch.sleep(u64::from(LEASE_MS) / 4));
+        reported.extend(switch.sleep(u64::from(LEASE_MS) / 4));
         heartbeat(&mut switch, 1);
         heartbeat(&mut switch, 2);
     }
-    assert_eq!(told.len(), 2, "both are told once: {told:?}");
+    assert_eq!(reported.len(), 2, "both members should be notified once: {reported:?}");
     switch.data(1, 2, BASE, &[1.0]);
     assert_eq!(switch.data(2, 2, BASE, &[2.0])[0], result(1, 2, BASE, 2, &[3.0]));
-    // The third one comes after all.
-    let told = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
+    // The third member returns late.
+    let reported = send_join(&mut switch, 3, resuming(LATEST, 0, 3));
     let after = history::after(LATEST, BOOT, Round::new(BASE));
-    assert_eq!(told, [(3, true, Standing::Fresh, BASE + 1, after)], "it has missed a round");
+    assert_eq!(
+        reported,
+        [(3, true, Standing::Fresh, BASE + 1, after)],
+        "the member should have missed a round"
+    );
 }
 
 #[test]
 fn fewer_members_than_declared_are_enough_if_they_were_fewer_before() {
     let mut switch = Harness::new();
     send_join(&mut switch, 1, resuming(LATEST, 0, 2));
-    let told = send_join(&mut switch, 2, resuming(LATEST, 0, 2));
-    assert_eq!(told.len(), 2);
-    assert!(told.iter().all(|(_, formed, ..)| *formed));
+    let reported = send_join(&mut switch, 2, resuming(LATEST, 0, 2));
+    assert_eq!(reported.len(), 2);
+    assert!(reported.iter().all(|(_, formed, ..)| *formed));
 }
 
 #[test]
@@ -345,13 +354,13 @@ fn an_expelled_member_is_up_to_date_only_if_nothing_was_summed_since() {
     switch.round(&[1, 2, 3], 0);
     switch.control(3, 2, ControlBody::Leave);
     let after_0 = history::after(start, BOOT, Round::new(0));
-    let told = send_join(&mut switch, 3, rejoin(after_0, 1));
-    assert_eq!(told, [(3, true, Standing::Resumed, 1, after_0)], "round 1 has not begun");
+    let reported = send_join(&mut switch, 3, rejoin(after_0, 1));
+    assert_eq!(reported, [(3, true, Standing::Resumed, 1, after_0)], "round 1 should not have begun");
     switch.control(3, 3, ControlBody::Leave);
     switch.round(&[1, 2], 1);
     let after_1 = history::after(after_0, BOOT, Round::new(1));
-    let told = send_join(&mut switch, 3, rejoin(after_0, 1));
-    assert_eq!(told, [(3, true, Standing::Fresh, 2, after_1)], "round 1 is over");
+    let reported = send_join(&mut switch, 3, rejoin(after_0, 1));
+    assert_eq!(reported, [(3, true, Standing::Fresh, 2, after_1)], "round 1 should be finished");
 }
 
 #[test]
@@ -371,8 +380,8 @@ fn a_member_that_only_believes_to_be_forgotten_goes_on_where_it_was() {
             behind: 0,
             fresh: false,
         };
-        let told = send_join(&mut switch, 1, JoinRepr { resume: Some(resume), ..join(2) });
-        assert_eq!(told, [(1, true, Standing::Resumed, round, history)]);
+        let reported = send_join(&mut switch, 1, JoinRepr { resume: Some(resume), ..join(2) });
+        assert_eq!(reported, [(1, true, Standing::Resumed, round, history)]);
     }
     let left = |event: &Event| matches!(event, Event::Left { why: Departure::Restarted, .. });
     assert!(!switch.events().iter().any(left));
@@ -403,7 +412,7 @@ fn a_fresh_member_does_not_take_the_job_over() {
     };
     let mut switch = Harness::new();
     let sent = send_join(&mut switch, 1, undeclared(LATEST, 0, true));
-    assert!(!sent[0].1, "two more had been members: {sent:?}");
+    assert!(!sent[0].1, "the job should wait for two more members: {sent:?}");
     send_join(&mut switch, 2, undeclared(LATEST, BEHIND, false));
     let sent = send_join(&mut switch, 3, undeclared(LATEST, BEHIND, false));
     let standing = |host: u8| {
@@ -412,12 +421,12 @@ fn a_fresh_member_does_not_take_the_job_over() {
     assert_eq!([2, 3].map(standing), [Some((true, Standing::Resumed)); 2]);
 }
 
-/// A Join that declares no workers, of one of three members with that history.
+/// Returns the Join of one of three members with this history, which declares no workers.
 fn undeclared(history: u64, previous: u64) -> JoinRepr {
     JoinRepr { workers: 0, ..resuming(history, previous, 3) }
 }
 
-/// What a member of the job that now is tells when it joins again after `rounds` rounds.
+/// Returns the claim with which a member of the current job rejoins after `rounds` rounds.
 fn after_rounds(switch: &Harness, rounds: u32) -> ResumeRepr {
     let job = switch.switch.jobs().next().unwrap();
     let begin = history::begin(job.boot, JOB, Round::new(0));
@@ -427,7 +436,7 @@ fn after_rounds(switch: &Harness, rounds: u32) -> ResumeRepr {
     ResumeRepr { round, members: 1, weight: 1, threshold: 0, history, previous: 0, behind: 0, fresh: false }
 }
 
-/// Whether a member is told to join again.
+/// Returns whether the switch tells a member to rejoin.
 fn is_dismissed(sent: &[Sent], host: u8) -> bool {
     sent.iter().any(|sent| match sent {
         Sent::Ack { to, request: 0, status: Status::UnknownMember, .. } => *to == host,
@@ -435,7 +444,8 @@ fn is_dismissed(sent: &[Sent], host: u8) -> bool {
     })
 }
 
-/// A newcomer has come first to a restarted switch, and has summed two rounds alone.
+/// Returns a restarted switch whose first member is a new one that has summed two rounds alone, and the claim with
+/// which that member rejoins.
 fn newcomer_first() -> (Harness, ResumeRepr) {
     let mut switch = Harness::new();
     assert!(matches!(switch.join(9, join(0)), Sent::Ack { status: Status::Success, .. }));
@@ -450,23 +460,23 @@ fn a_newcomer_that_comes_first_does_not_take_the_job_over() {
     let (mut switch, own) = newcomer_first();
     let sent = switch.control(1, 1, ControlBody::Join(undeclared(LATEST, BEHIND)));
     assert!(is_dismissed(&sent, 9), "{sent:?}");
-    assert!(!switch.switch.jobs().next().unwrap().formed, "two more had been members");
-    // Nor if it outnumbers those who have come back when the job is complete.
-    let told = send_join(&mut switch, 9, JoinRepr { resume: Some(own), ..join(0) });
-    assert!(matches!(told[..], [(9, false, ..)]), "{told:?}");
+    assert!(!switch.switch.jobs().next().unwrap().formed, "the job should wait for two more members");
+    // The new member does not take over the job either if it has rejoined before the job is complete.
+    let reported = send_join(&mut switch, 9, JoinRepr { resume: Some(own), ..join(0) });
+    assert!(matches!(reported[..], [(9, false, ..)]), "{reported:?}");
     switch.events();
-    let told = send_join(&mut switch, 2, undeclared(LATEST, BEHIND));
+    let reported = send_join(&mut switch, 2, undeclared(LATEST, BEHIND));
     let standing = |host: u8| {
-        let (_, formed, standing, _, history) = told.iter().find(|(to, ..)| *to == host).unwrap();
+        let (_, formed, standing, _, history) = reported.iter().find(|(to, ..)| *to == host).unwrap();
         (*formed, *standing, *history)
     };
     assert_eq!([1, 2].map(standing), [(true, Standing::Resumed, LATEST); 2]);
     assert_eq!(standing(9), (true, Standing::Fresh, LATEST));
-    let told = send_join(&mut switch, 3, undeclared(LATEST, BEHIND));
-    assert!(matches!(told[..], [(3, true, Standing::Resumed, _, LATEST)]), "{told:?}");
-    // Others with another history do not begin it all over again.
-    let told = send_join(&mut switch, 4, undeclared(500, 0));
-    assert!(matches!(told[..], [(4, true, Standing::Fresh, _, LATEST)]), "{told:?}");
+    let reported = send_join(&mut switch, 3, undeclared(LATEST, BEHIND));
+    assert!(matches!(reported[..], [(3, true, Standing::Resumed, _, LATEST)]), "{reported:?}");
+    // A member with a different history does not restart the job.
+    let reported = send_join(&mut switch, 4, undeclared(500, 0));
+    assert!(matches!(reported[..], [(4, true, Standing::Fresh, _, LATEST)]), "{reported:?}");
 }
 
 #[test]
@@ -480,9 +490,9 @@ fn newcomers_that_outnumber_the_holders_of_the_sums_do_not_take_the_job_over() {
     let sent = switch.control(1, 1, ControlBody::Join(undeclared(LATEST, BEHIND)));
     assert!([7, 8, 9].into_iter().all(|host| is_dismissed(&sent, host)), "{sent:?}");
     send_join(&mut switch, 7, JoinRepr { resume: Some(own), ..join(0) });
-    let told = send_join(&mut switch, 8, JoinRepr { resume: Some(own), ..join(0) });
+    let reported = send_join(&mut switch, 8, JoinRepr { resume: Some(own), ..join(0) });
     let standings: Vec<_> =
-        told.iter().map(|(host, _, standing, _, history)| (*host, *standing, *history)).collect();
+        reported.iter().map(|(host, _, standing, _, history)| (*host, *standing, *history)).collect();
     let fresh = |host| (host, Standing::Fresh, LATEST);
     assert_eq!(standings, [(1, Standing::Resumed, LATEST), fresh(7), fresh(8)]);
 }
@@ -491,13 +501,13 @@ fn newcomers_that_outnumber_the_holders_of_the_sums_do_not_take_the_job_over() {
 fn a_job_gives_way_to_its_history_once_and_in_its_first_lease_only() {
     let (mut switch, _) = newcomer_first();
     let epoch = switch.switch.epoch_of(JOB);
-    // What is known, or is no sum that the member has, changes nothing.
+    // A Join without a history, with a known one, or with one whose sums the member does not hold, changes nothing.
     let known = after_rounds(&switch, 1);
     let fresh = undeclared(LATEST, BEHIND).resume.map(|resume| ResumeRepr { fresh: true, ..resume });
     for (host, resume) in [(2, None), (3, Some(known)), (4, fresh)] {
         send_join(&mut switch, host, JoinRepr { resume, ..join(0) });
     }
-    // Nor does a Join that is refused.
+    // A refused Join changes nothing, either.
     let sent = switch.control(5, 1, ControlBody::Join(JoinRepr { gradient_len: 6, ..undeclared(LATEST, 0) }));
     assert!(matches!(sent[..], [Sent::Ack { status: Status::GradientLenMismatch, .. }]), "{sent:?}");
     assert_eq!(switch.switch.epoch_of(JOB), epoch);
@@ -505,18 +515,18 @@ fn a_job_gives_way_to_its_history_once_and_in_its_first_lease_only() {
     let second = switch.switch.epoch_of(JOB);
     assert_ne!(second, epoch);
     send_join(&mut switch, 6, undeclared(500, 0));
-    assert_eq!(switch.switch.epoch_of(JOB), second, "the first one counts");
+    assert_eq!(switch.switch.epoch_of(JOB), second, "only the first history should count");
 
     let (mut switch, _) = newcomer_first();
     for _ in 0..8 {
         switch.sleep(u64::from(LEASE_MS) / 4);
         switch.control(9, 0, ControlBody::HEARTBEAT);
     }
-    let told = send_join(&mut switch, 1, undeclared(LATEST, BEHIND));
-    assert!(matches!(told[..], [(1, true, Standing::Fresh, 2, _)]), "{told:?}");
+    let reported = send_join(&mut switch, 1, undeclared(LATEST, BEHIND));
+    assert!(matches!(reported[..], [(1, true, Standing::Fresh, 2, _)]), "{reported:?}");
 }
 
-/// Joins where other members are told to do so again.
+/// Sends a Join after which the switch tells other members to rejoin, and checks that it is granted.
 fn send_join_again(switch: &mut Harness, host: u8, join: JoinRepr) {
     let sent = switch.control(host, 1, ControlBody::Join(join));
     let is_admitted =
@@ -531,8 +541,8 @@ fn a_declared_job_gives_way_to_nobody() {
     let epoch = switch.switch.epoch_of(JOB);
     switch.control(2, 2, ControlBody::Leave);
     let JoinRepr { resume, .. } = resuming(LATEST, BEHIND, 2);
-    let told = send_join(&mut switch, 3, JoinRepr { resume, ..join(2) });
-    assert!(matches!(told[..], [(3, true, Standing::Fresh, 1, _)]), "{told:?}");
+    let reported = send_join(&mut switch, 3, JoinRepr { resume, ..join(2) });
+    assert!(matches!(reported[..], [(3, true, Standing::Fresh, 1, _)]), "{reported:?}");
     assert_eq!(switch.switch.epoch_of(JOB), epoch);
 }
 
@@ -543,19 +553,20 @@ fn an_asynchronous_job_gives_way_to_its_history_too() {
     switch.join(9, asynchronous(None));
     let sent = switch.control(1, 1, ControlBody::Join(asynchronous(undeclared(LATEST, 0).resume)));
     assert!(is_dismissed(&sent, 9), "{sent:?}");
-    // It claims to be further than all others.
+    // Member 9 claims to be further ahead than all others.
     let far =
         ResumeRepr { round: Round::new(NEXT + 1000), history: 77, ..undeclared(LATEST, 0).resume.unwrap() };
     send_join(&mut switch, 9, JoinRepr { instance: 101, ..asynchronous(Some(far)) });
-    let told = send_join(&mut switch, 2, asynchronous(undeclared(LATEST, 0).resume));
+    let reported = send_join(&mut switch, 2, asynchronous(undeclared(LATEST, 0).resume));
     let standing = |host: u8| {
-        told.iter().find(|(to, ..)| *to == host).map(|(.., standing, _, history)| (*standing, *history))
+        reported.iter().find(|(to, ..)| *to == host).map(|(.., standing, _, history)| (*standing, *history))
     };
     assert_eq!([1, 2].map(standing), [Some((Standing::Resumed, LATEST)); 2]);
     assert_eq!(standing(9), Some((Standing::Fresh, LATEST)));
 }
 
-/// A worker's Join is repeated on its way, and both incarnations of the job admit it. The worker may believe the first.
+/// The network duplicates the Join of a worker, and both incarnations of the job admit it. The worker may believe the
+/// first one.
 #[test]
 fn a_vector_that_names_another_incarnation_is_in_no_sum() {
     let asynchronous = |resume| JoinRepr { mode: Mode::Asynchronous, instance: 100, resume, ..join(0) };
@@ -573,7 +584,7 @@ fn a_vector_that_names_another_incarnation_is_in_no_sum() {
         sent.len() + switch.data(9, 2, number, &[1.0]).len()
     };
     assert_eq!(results_of(&mut switch, earlier), 0);
-    assert_eq!(results_of(&mut switch, later), 9, "three segments for each of three members");
+    assert_eq!(results_of(&mut switch, later), 9, "three members should get three segments each");
 }
 
 #[test]

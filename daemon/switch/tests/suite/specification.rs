@@ -1,4 +1,4 @@
-//! Requirements of `SPEC.md` that no other module of this suite shows by itself, in the order of its sections.
+//! Tests of requirements of `SPEC.md` that no other module of this suite covers alone, in the order of its sections.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -13,7 +13,7 @@ use iswitch_protocol::wire::{
 use iswitch_protocol::{Key, Round, history};
 use iswitch_switch::{Config, DropReason, Endpoint, Instant, Keys, PortId, Switch, Uplinks};
 
-/// An Ack that names no segments.
+/// Returns an Ack that names no segments.
 fn answer(to: u8, request: u32, status: Status, round: u32, expected: u32) -> Sent {
     Sent::Ack { to, request, status, round, expected, missing: Vec::new() }
 }
@@ -22,7 +22,7 @@ fn help(round: u32, bitmap: &[u8]) -> ControlBody<'_> {
     ControlBody::Help(SegmentSetRepr { range: range(round, 0, 3), bitmap })
 }
 
-/// The Acks in what the switch sends next, each as `read` sees it.
+/// Returns what `read` extracts from each Ack that the switch sends next.
 fn acks<T>(switch: &mut Switch, read: impl Fn(&AckRepr<'_>) -> T) -> Vec<T> {
     let mut acks = Vec::new();
     while let Some(transmit) = switch.poll_transmit() {
@@ -34,7 +34,7 @@ fn acks<T>(switch: &mut Switch, read: impl Fn(&AckRepr<'_>) -> T) -> Vec<T> {
     acks
 }
 
-/// What `read` sees in the only Ack to a control packet.
+/// Sends a control packet and returns what `read` extracts from the only Ack.
 fn ack_to<T>(harness: &mut Harness, host: u8, packet: &[u8], read: impl Fn(&AckRepr<'_>) -> T) -> T {
     let now = harness.now();
     harness.switch.handle_datagrams(now, &endpoint(host), Class::Control, packet, packet.len());
@@ -95,7 +95,7 @@ fn the_ack_of_a_join_tells_what_a_member_needs() {
     }
 }
 
-/// Lets host 1 send a packet every quarter of a lease, for two leases. Whether it is a member in the end.
+/// Makes host 1 send a packet every quarter of a lease, for two leases. Returns whether it is still a member then.
 fn stays(mut switch: Harness, class: Class, packet: &[u8]) -> bool {
     for _ in 0..8 {
         switch.sleep(u64::from(LEASE_MS) / 4);
@@ -122,10 +122,10 @@ fn any_valid_packet_renews_a_lease() {
     ] {
         assert!(stays(joined(), Class::Control, &control(JOB, 1, body)), "{body:?}");
     }
-    assert!(stays(joined(), Class::Data, &data(0, 0, &[1.0, 1.0])), "a contribution");
+    assert!(stays(joined(), Class::Data, &data(0, 0, &[1.0, 1.0])), "a contribution should renew the lease");
     let mut other_version = control(JOB, 1, ControlBody::HEARTBEAT);
     other_version[1] = 9;
-    assert!(!stays(joined(), Class::Control, &other_version), "not a valid packet");
+    assert!(!stays(joined(), Class::Control, &other_version), "an invalid packet should not renew the lease");
 }
 
 /// Section 4, M-6.
@@ -154,7 +154,7 @@ fn acks_name_the_epoch_to_members_and_the_boot_id_to_others() {
     assert_eq!(ack_to(&mut switch, 9, &leave(JOB + 1), boot), BOOT);
     ack_to(&mut switch, 1, &leave(JOB), boot);
     switch.join(1, join(1));
-    assert_ne!(switch.switch.epoch_of(JOB), Some(epoch), "another incarnation");
+    assert_ne!(switch.switch.epoch_of(JOB), Some(epoch), "another incarnation should have another epoch");
 }
 
 /// Section 4, M-11, and section 8, A-6.
@@ -167,7 +167,7 @@ fn a_query_names_the_oldest_member_and_needs_no_nonce() {
     let repeated = control(JOB, 1, ControlBody::Join(join(2)));
     assert_eq!(ack_to(&mut switch, 2, &repeated, peer), (Status::Success, Some(endpoint(1).peer)));
     switch.control(1, 2, ControlBody::Leave);
-    // The newcomer gets the id of the member that has left.
+    // The new member gets the id of the member that has left.
     switch.now_ms += 1;
     switch.join(3, join(2));
     assert_eq!(ack_to(&mut switch, 9, &query, peer), (Status::Success, Some(endpoint(2).peer)));
@@ -179,7 +179,7 @@ fn a_member_in_two_places_joins_again() {
     let mut switch = Harness::formed(2);
     switch.round(&[2], 0);
     switch.data(1, 0, 0, &[1.0, 1.0]);
-    // Segment 0 of round 0 is finished; the switch awaits the others from member 1.
+    // Segment 0 of round 0 is finished; the other segments wait for member 1.
     let is_granted = |sent: &[Sent]| matches!(sent, [Sent::Ack { status: Status::Success, .. }]);
     assert!(is_granted(&switch.control(1, 9, help(1, &[0b001]))));
     for bitmap in [0b010, 0b100, 0b111] {
@@ -187,7 +187,7 @@ fn a_member_in_two_places_joins_again() {
         assert_eq!(sent, [answer(1, 9, Status::UnknownMember, 0, 0)], "{bitmap:03b}");
     }
     assert!(is_granted(&switch.control(2, 9, help(1, &[0b111]))));
-    // It has the history before round 1, so round 0 no longer waits for it.
+    // The member has the history before round 1, so round 0 no longer waits for it.
     switch.data(2, 0, 1, &[2.0, 2.0]);
     let epoch = switch.switch.epoch_of(JOB).unwrap();
     let begin = history::begin(epoch, JOB, Round::new(0));
@@ -207,7 +207,7 @@ fn a_member_in_two_places_joins_again() {
     assert!(sent.contains(&result(2, 2, 0, 1, &[2.0])), "{sent:?}");
 }
 
-/// Address of the parent, and the port of the switch that leads to it.
+/// Returns the endpoint of the parent: its address and the port of the switch that leads to it.
 const PARENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 99), 7711);
 const UPLINK: PortId = PortId(1);
 
@@ -215,7 +215,7 @@ fn parent() -> Endpoint {
     Endpoint { port: UPLINK, peer: PARENT, ..endpoint(1) }
 }
 
-/// A switch below a parent whose packets the test makes.
+/// A child switch whose parent is played by the test.
 struct Rack {
     switch: Switch,
     now_ms: u64,
@@ -239,7 +239,8 @@ impl Rack {
         join_from(&mut self.switch, now, &endpoint(host), &packet);
     }
 
-    /// What the parent gets when a packet has arrived: rounds and contributions of partial sums, number of requests.
+    /// Delivers a packet and returns what the parent gets: rounds and contributions of partial sums, and the number of
+    /// requests.
     fn sends_up(&mut self, from: &Endpoint, class: Class, packet: &[u8]) -> (Vec<(u32, u16)>, usize) {
         self.switch.handle_datagrams(self.now(), from, class, packet, packet.len());
         let (mut partials, mut requests) = (Vec::new(), 0);
@@ -256,7 +257,7 @@ impl Rack {
         (partials, requests)
     }
 
-    /// The requests that the parent gets at this moment: action and id.
+    /// Returns the requests that the parent gets at this moment: action and id.
     fn requests(&mut self) -> Vec<(Action, u32)> {
         self.switch.handle_timeout(self.now());
         let mut requests = Vec::new();
@@ -270,7 +271,8 @@ impl Rack {
         requests
     }
 
-    /// Lets time pass, in which a worker is heard. The milliseconds at which the parent gets a Join.
+    /// Advances the time while a worker sends heartbeats. Returns the times at which the parent gets a Join, in
+    /// milliseconds.
     fn joins_in(&mut self, ms: u64) -> Vec<u64> {
         let mut joins = Vec::new();
         for _ in 0..ms {
@@ -290,7 +292,7 @@ impl Rack {
     }
 }
 
-/// The parent's Ack of a Join.
+/// Returns the Ack of the parent to a Join.
 fn parent_ack(formed: bool) -> AckRepr<'static> {
     AckRepr {
         members: 2,
@@ -305,13 +307,13 @@ fn parent_ack(formed: bool) -> AckRepr<'static> {
     }
 }
 
-/// The shortest and the longest time between two moments that follow each other.
+/// Returns the shortest and the longest interval between consecutive times.
 fn intervals(moments: &[u64]) -> (u64, u64) {
     let intervals = || moments.windows(2).map(|pair| pair[1] - pair[0]);
-    (intervals().min().expect("two moments"), intervals().max().expect("two moments"))
+    (intervals().min().expect("two or more times"), intervals().max().expect("two or more times"))
 }
 
-/// Section 4, M-12, of a switch; a worker's side is in its library.
+/// Section 4, M-12, for a switch. The tests of the worker library cover the worker.
 #[test]
 fn a_switch_repeats_its_join_and_is_heard_at_once_when_the_job_is_complete() {
     let mut rack = Rack::new();
@@ -327,11 +329,11 @@ fn a_switch_repeats_its_join_and_is_heard_at_once_when_the_job_is_complete() {
     assert!(shortest >= 20 && longest <= 400 / 4, "{waiting:?}");
     rack.answer(request, parent_ack(true));
     let is_heartbeat = |(action, _): &(Action, u32)| *action == Action::Help;
-    assert!(rack.requests().iter().any(is_heartbeat), "at once");
+    assert!(rack.requests().iter().any(is_heartbeat), "the switch should send a heartbeat at once");
 }
 
 impl Rack {
-    /// The id of the Join that the switch repeats.
+    /// Returns the id of the Join that the switch repeats.
     fn join_request(&mut self) -> u32 {
         for _ in 0..1000 {
             self.now_ms += 1;
@@ -340,7 +342,7 @@ impl Rack {
                 return request;
             }
         }
-        panic!("the switch does not repeat its Join");
+        panic!("expected the switch to repeat its Join");
     }
 }
 
@@ -350,8 +352,8 @@ fn acks_of_a_rack_name_the_epoch_and_the_weight_of_the_whole_job() {
     let mut rack = Rack::new();
     let request = rack.join_request();
     rack.answer(request, parent_ack(true));
-    let told = acks(&mut rack.switch, |ack| (ack.status, ack.formed, ack.boot, ack.weight, ack.members));
-    assert_eq!(told, [(Status::Success, true, 77, 9, 1)]);
+    let reported = acks(&mut rack.switch, |ack| (ack.status, ack.formed, ack.boot, ack.weight, ack.members));
+    assert_eq!(reported, [(Status::Success, true, 77, 9, 1)]);
 }
 
 /// Section 7, H-7.
@@ -364,7 +366,11 @@ fn set_h_and_fbcast_concern_the_members_of_one_switch() {
     while rack.switch.poll_transmit().is_some() {}
     let contribution = |round| data(0, round, &[1.0, 1.0]);
     let member = endpoint(1);
-    assert_eq!(rack.sends_up(&member, Class::Data, &contribution(0)), (vec![], 0), "another one is missing");
+    assert_eq!(
+        rack.sends_up(&member, Class::Data, &contribution(0)),
+        (vec![], 0),
+        "member 2 is still missing"
+    );
     let fbcast = control(JOB, 5, ControlBody::FBcast(range(0, 0, 1)));
     assert_eq!(rack.sends_up(&member, Class::Control, &fbcast), (vec![(0, 1)], 0));
     assert_eq!(rack.sends_up(&parent(), Class::Data, &weighted(0, 0, 9, &[9.0, 9.0])), (vec![], 0));
@@ -389,10 +395,12 @@ fn a_join_with_a_trailer_gets_an_ack_of_the_same_length() {
         key.sign(Direction::ToSwitch, NO_SESSION, counter, &mut packet);
         assert_eq!(packet.len(), 1472);
         switch.handle_datagrams(Instant::from_nanos(1), &endpoint(1), Class::Control, &packet, packet.len());
-        let answer = switch.poll_transmit().expect("an answer").payload.to_vec();
+        let answer = switch.poll_transmit().expect("the switch should answer").payload.to_vec();
         assert_eq!(answer.len(), packet.len());
         let packet = ControlPacket::new_checked(&answer).unwrap();
-        let ControlBody::Ack(ack) = ControlRepr::parse(&packet).unwrap().body else { panic!("no Ack") };
+        let ControlBody::Ack(ack) = ControlRepr::parse(&packet).unwrap().body else {
+            panic!("expected an Ack")
+        };
         assert_eq!(ack.status, status);
         nonce = ack.history;
     }
@@ -424,9 +432,9 @@ fn vectors_of_up_to_64_numbers_ahead_are_known() {
     assert_eq!(confirm(first + 64), nothing);
     assert_eq!(confirm(first + 65), answer(1, 9, Status::StaleRound, first, 0));
     switch.data(1, 0, first + 65, &[1.0, 1.0]);
-    assert_eq!(switch.counters().contributions, 0, "too far ahead");
+    assert_eq!(switch.counters().contributions, 0, "a vector number too far ahead should be refused");
     for (index, floats) in [(0, &[1.0, 1.0][..]), (1, &[1.0, 1.0])] {
         assert_eq!(switch.data(1, index, first + 64, floats), []);
     }
-    assert_eq!(switch.data(1, 2, first + 64, &[1.0]).len(), 3, "the results of the vector");
+    assert_eq!(switch.data(1, 2, first + 64, &[1.0]).len(), 3, "the vector should be complete");
 }

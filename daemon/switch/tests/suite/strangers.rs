@@ -1,4 +1,4 @@
-//! What senders that are no members can do to the switch, and to those that are: forged Joins above all.
+//! Limits on non-members: what they can do to the switch and its members, mainly with forged Joins.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -24,7 +24,7 @@ fn from(address: u32, port: u16) -> Endpoint {
     Endpoint { peer: SocketAddrV4::new(Ipv4Addr::from(address), port), ..endpoint(0) }
 }
 
-/// Sends a packet from any address and tells how many packets were the answer.
+/// Sends a packet from any address and returns the number of packets in the answer.
 fn send(harness: &mut Harness, from: &Endpoint, class: Class, bytes: &[u8]) -> usize {
     harness.switch.handle_datagrams(harness.now(), from, class, bytes, bytes.len());
     let mut answers = 0;
@@ -34,7 +34,7 @@ fn send(harness: &mut Harness, from: &Endpoint, class: Class, bytes: &[u8]) -> u
     answers
 }
 
-/// A Join of job `number` from an address of its own.
+/// Sends a Join of job 1000 + `number` from a distinct address, and returns the number of packets in the answer.
 fn forged_join(harness: &mut Harness, number: u32) -> usize {
     let bytes = control(1000 + number, 1, ControlBody::Join(join(2)));
     send(harness, &from(0x0b00_0000 + number, 999), Class::Control, &bytes)
@@ -52,11 +52,11 @@ fn beyond_its_rate_a_stranger_gets_neither_answer_nor_event() {
     assert_eq!(answers as u64, SOURCE_BURST);
     assert_eq!(switch.counters().drops(DropReason::RateLimited), 1000 - SOURCE_BURST);
     assert_eq!(switch.events().len() as u64, SOURCE_BURST);
-    // Nonsense is no cheaper.
+    // Invalid packets are limited, too.
     assert_eq!(send(&mut switch, &from(1, 1), Class::Control, &[99; 12]), 0);
     assert_eq!(send(&mut switch, &from(1, 1), Class::Data, &data(0, 0, &[1.0, 1.0])), 0);
     assert_eq!(switch.counters().drops(DropReason::UnknownMember), 0);
-    // Other addresses are other buckets, and time fills them.
+    // Each address has a separate bucket, which fills with time.
     assert_eq!(send(&mut switch, &from(2, 1), Class::Control, &query), 1);
     switch.now_ms += 100;
     assert_eq!(send(&mut switch, &from(1, 1), Class::Control, &query), 1);
@@ -68,14 +68,15 @@ fn who_answers_a_challenge_does_not_wait_for_strangers() {
     let mut switch = limited(SLOW);
     let mut join = control(JOB, 1, ControlBody::Join(join(1)));
     switch.switch.handle_datagrams(switch.now(), &endpoint(1), Class::Control, &join, join.len());
-    let challenge = switch.switch.poll_transmit().expect("a challenge").payload.to_vec();
+    let challenge =
+        switch.switch.poll_transmit().expect("the switch should send a challenge").payload.to_vec();
     assert!(answer_challenge(&mut join, &challenge));
-    // From everywhere, the same address too.
+    // Non-members send from many addresses, including that of the host.
     for address in 0..10_000 {
         forged_join(&mut switch, address);
         send(&mut switch, &Endpoint { peer: endpoint(1).peer, ..endpoint(9) }, Class::Control, &[99; 12]);
     }
-    assert_eq!(forged_join(&mut switch, 20_000), 0, "there is room for no stranger");
+    assert_eq!(forged_join(&mut switch, 20_000), 0, "the total rate of non-members should be exhausted");
     assert_eq!(send(&mut switch, &endpoint(1), Class::Control, &join), 1);
     assert_eq!(jobs(&switch), [JOB]);
 }
@@ -84,12 +85,13 @@ fn who_answers_a_challenge_does_not_wait_for_strangers() {
 fn challenged(harness: &mut Harness, from: &Endpoint, join: JoinRepr) -> Vec<u8> {
     let mut bytes = control(JOB, 1, ControlBody::Join(join));
     harness.switch.handle_datagrams(harness.now(), from, Class::Control, &bytes, bytes.len());
-    let challenge = harness.switch.poll_transmit().expect("a challenge").payload.to_vec();
+    let challenge =
+        harness.switch.poll_transmit().expect("the switch should send a challenge").payload.to_vec();
     assert!(answer_challenge(&mut bytes, &challenge));
     bytes
 }
 
-/// Bytes of the flags of a Join.
+/// Position of the flags in a Join, in bytes.
 const JOIN_FLAGS: usize = 30;
 
 #[test]
@@ -109,7 +111,7 @@ fn one_challenge_buys_one_packet() {
         let mut switch = limited(SLOW);
         let mut join = challenged(&mut switch, &from(1, 1), join(2));
         change(&mut join);
-        // Others use up what there is for all.
+        // Other senders exhaust the total rate.
         for number in 0..10_000 {
             forged_join(&mut switch, number);
         }
@@ -138,14 +140,14 @@ fn a_member_is_not_limited() {
 fn sixty_four_workers_behind_one_address_join_at_once() {
     let mut switch = Harness::with(Config { memory_bytes: 1 << 20, ..Config::default() });
     let bytes = control(JOB, 1, ControlBody::Join(join(MAX_MEMBERS as u16)));
-    // Each answer is lost; the workers repeat as worker-lib does.
+    // All answers are lost; the workers repeat their Joins at the intervals of the worker library.
     for wait_ms in [0, 20, 40, 80, 160, 320, 500, 500, 500, 500] {
         switch.now_ms += wait_ms;
         for port in 1..=MAX_MEMBERS as u16 {
             assert_eq!(send(&mut switch, &from(1, port), Class::Control, &bytes), 1);
         }
     }
-    // As does one that waits for the place of another.
+    // Other workers, for which the job has no room yet, repeat their Joins at the same intervals.
     let late = control(JOB, 1, ControlBody::Join(JoinRepr { instance: 9, ..join(3) }));
     for wait_ms in [0, 20, 40, 80, 160, 320, 500, 500, 500, 500] {
         switch.now_ms += wait_ms;
@@ -182,7 +184,7 @@ fn a_storm_of_forged_joins_costs_members_nothing() {
             assert_eq!(sent, if others_wait { Vec::new() } else { Vec::from(expected) });
             switch.events();
         }
-        // As a driver does; members are heard in each of these milliseconds.
+        // Advances the time like a driver. The members send packets in each of these milliseconds.
         switch.sleep(1);
     }
     let status = switch.switch.jobs().find(|job| job.job == JOB).unwrap();
@@ -196,12 +198,12 @@ fn forged_joins_take_no_place() {
     let mut switch = Harness::new();
     for number in 0..1000 {
         switch.now_ms += 20;
-        assert_eq!(forged_join(&mut switch, number), 1, "a challenge");
+        assert_eq!(forged_join(&mut switch, number), 1, "the switch should send only a challenge");
     }
     assert!(jobs(&switch).is_empty());
 }
 
-/// Payload bytes that the switch sends for a packet of a sender that has shown nothing.
+/// Returns the number of payload bytes that the switch sends in answer to a packet from an unproven address.
 fn answer_bytes(harness: &mut Harness, from: &Endpoint, class: Class, bytes: &[u8]) -> usize {
     harness.switch.handle_datagrams(harness.now(), from, class, bytes, bytes.len());
     let mut sent = 0;
@@ -233,7 +235,7 @@ fn who_has_not_shown_its_address_gets_no_more_than_it_sends() {
     for job in [JOB, JOB + 1] {
         for body in bodies {
             let packet = control(job, 1, body);
-            // Other senders leave out the padding, or cut the packet short.
+            // Senders may omit the padding or truncate the packet.
             for len in 0..=packet.len() {
                 switch.now_ms += 20;
                 let stranger = from(0x0c00_0000 + len as u32, 999);
@@ -250,7 +252,7 @@ fn who_has_not_shown_its_address_gets_no_more_than_it_sends() {
         assert!(sent <= packet.len(), "{sent} bytes for {}", packet.len());
         answered += usize::from(sent > 0);
     }
-    assert!(answered > 100, "{answered} answers");
+    assert!(answered > 100, "expected more than 100 answers, got {answered}");
     assert_eq!(jobs(&switch), [JOB]);
 }
 
@@ -267,7 +269,7 @@ fn results_are_repeated_only_so_often() {
     let most = ask(&mut switch, 1000);
     assert_eq!(most, MIN_REPEATS / 3 * 3);
     assert_eq!(switch.counters().drops(DropReason::RateLimited), 1000 - MIN_REPEATS / 3);
-    // Another round earns some, and so does time.
+    // Another round adds to the budget, and so does time.
     switch.round(&[1, 2], 1);
     let earned = ask(&mut switch, 1000);
     assert!((3 * REPEATS_PER_RESULT - 3..=3 * REPEATS_PER_RESULT + 3).contains(&earned), "{earned}");
@@ -287,18 +289,18 @@ fn an_ack_is_never_answered() {
         &control(JOB, 7, ControlBody::Leave),
         60,
     );
-    let refusal = switch.switch.poll_transmit().expect("a stranger is refused").payload.to_vec();
+    let refusal = switch.switch.poll_transmit().expect("a non-member should be refused").payload.to_vec();
     let mut other_version = refusal.clone();
     other_version[1] = 9;
     for host in [1, 9] {
         for ack in [&refusal, &other_version] {
             assert_eq!(switch.send(host, Class::Control, ack), [], "host {host}");
-            assert_eq!(switch.send(host, Class::Control, &ack[..20]), [], "host {host}, cut short");
+            assert_eq!(switch.send(host, Class::Control, &ack[..20]), [], "host {host}, truncated");
         }
     }
 }
 
-/// A request with the job's key from host 1: the status of its answer, and the nonce in it.
+/// Sends a request signed with the key of the job from host 1. Returns the status and the nonce in the answer.
 fn signed(
     harness: &mut Harness,
     key: &Key,
@@ -309,11 +311,11 @@ fn signed(
     bytes.resize(bytes.len() + TRAILER_LEN_BYTES, 0);
     key.sign(Direction::ToSwitch, context, counter, &mut bytes);
     harness.switch.handle_datagrams(harness.now(), &endpoint(1), Class::Control, &bytes, bytes.len());
-    let answer = harness.switch.poll_transmit().expect("an answer");
+    let answer = harness.switch.poll_transmit().expect("the switch should answer");
     status_of(answer.payload)
 }
 
-/// The status of an Ack, and the history or nonce in it.
+/// Returns the status of an Ack and the history or nonce in it.
 fn status_of(answer: &[u8]) -> (Status, u64) {
     let packet = ControlPacket::new_checked(answer).unwrap();
     match ControlRepr::parse(&packet).unwrap().body {
@@ -322,7 +324,7 @@ fn status_of(answer: &[u8]) -> (Status, u64) {
     }
 }
 
-/// Joins with the job's key. The status of the answer, and the session if it is granted.
+/// Joins with the key of the job. Returns the status of the answer, and the session if the Join is granted.
 fn enter_with_key(harness: &mut Harness, key: &Key, counter: u64, join: JoinRepr) -> (Status, u64) {
     let body = ControlBody::Join(join);
     let (status, nonce) = signed(harness, key, (NO_SESSION, counter), body);
@@ -331,7 +333,7 @@ fn enter_with_key(harness: &mut Harness, key: &Key, counter: u64, join: JoinRepr
     (signed(harness, key, (NO_SESSION, counter + 1), body).0, nonce)
 }
 
-/// A switch with a key for the job, whose memory for sums is 1 MiB.
+/// Returns a switch with a key for the job and 1 MiB of memory for sums.
 fn with_key(max_jobs_per_source: usize) -> (Harness, Key) {
     let key = Key::new(b"the key of this job").unwrap();
     let mut keys = Keys::new([1; 16]);
@@ -345,7 +347,7 @@ fn with_key(max_jobs_per_source: usize) -> (Harness, Key) {
 #[test]
 fn jobs_without_a_key_leave_room_for_those_with_one() {
     let (mut switch, key) = with_key(MAX_JOBS);
-    // One stranger that can be reached takes all that jobs without a key may have.
+    // One non-member with a proven address takes all capacity of jobs without a key.
     let mut taken = 0;
     for job in 1000..1000 + MAX_JOBS as u32 {
         let packet = control(job, 1, ControlBody::Join(join(1)));
@@ -358,11 +360,11 @@ fn jobs_without_a_key_leave_room_for_those_with_one() {
     assert!(jobs(&switch).contains(&JOB));
 }
 
-/// A member joins job `number`, which needs no key, from an address of its own. The status of the answer.
+/// Joins job `number`, which has no key, from a distinct address, and returns the status of the answer.
 fn enter(harness: &mut Harness, number: u32, join: JoinRepr) -> Status {
     let (now, packet) = (harness.now(), control(number, 1, ControlBody::Join(join)));
     let sent = join_from(&mut harness.switch, now, &from(number, 1), &packet);
-    status_of(sent.last().expect("an answer")).0
+    status_of(sent.last().expect("the switch should answer")).0
 }
 
 fn leave(harness: &mut Harness, number: u32) {
@@ -372,7 +374,7 @@ fn leave(harness: &mut Harness, number: u32) {
 #[test]
 fn short_segments_of_jobs_without_a_key_leave_room_for_those_with_one() {
     let (mut switch, key) = with_key(MAX_JOBS);
-    // Two slots for each float; the switch has one for each 256 bytes of sums.
+    // A job needs two slots per float here; the switch has one slot per 256 bytes of sums.
     let of_floats = |gradient_len| JoinRepr::worker(gradient_len, 1, 1);
     let half = (1 << 20) / 256 / 2 / KEYLESS_SHARE as u32;
     assert_eq!(enter(&mut switch, 1000, of_floats(2 * half)), Status::NoCapacity);
@@ -384,7 +386,7 @@ fn short_segments_of_jobs_without_a_key_leave_room_for_those_with_one() {
 #[test]
 fn jobs_without_a_key_do_not_scatter_the_memory_of_those_with_one() {
     let (mut switch, key) = with_key(MAX_JOBS);
-    // A job takes twice its vector.
+    // A job takes twice the size of its vector.
     let of_kib = |kib: u32| JoinRepr::worker(kib * 1024 / 8, 366, 1);
     let (status, session) = enter_with_key(&mut switch, &key, 1, of_kib(400));
     assert_eq!(status, Status::Success);
@@ -398,7 +400,7 @@ fn jobs_without_a_key_do_not_scatter_the_memory_of_those_with_one() {
 }
 
 #[test]
-fn a_job_that_is_refused_for_its_slots_is_told_how_much_would_fit() {
+fn a_job_that_is_refused_for_its_slots_is_given_the_length_that_would_fit() {
     let mut switch = Harness::new();
     // 4,096 slots hold two rounds of 2,048 floats.
     let refused = switch.join(1, JoinRepr::worker(4096, 1, 1));
@@ -419,7 +421,7 @@ fn a_job_gets_no_more_than_its_quota() {
         expected: 64,
         missing: Vec::new(),
     };
-    assert_eq!(switch.join(1, floats(8193)), refused, "twice 4 bytes for each float");
+    assert_eq!(switch.join(1, floats(8193)), refused, "a job should take twice 4 bytes per float");
     assert!(matches!(switch.join(1, floats(8192)), Sent::Ack { status: Status::Success, .. }));
 }
 
@@ -430,21 +432,21 @@ fn a_source_has_few_jobs_of_its_own() {
     let ask = |switch: &mut Harness, job: u32, (address, port): (u32, u16), workers: u16| {
         let (now, packet) = (switch.now(), control(job, 1, ControlBody::Join(join(workers))));
         let sent = join_from(&mut switch.switch, now, &from(address, port), &packet);
-        status_of(sent.last().expect("an answer")).0
+        status_of(sent.last().expect("the switch should answer")).0
     };
     assert_eq!(ask(&mut switch, 1, (1, 1), 2), Status::Success);
     assert_eq!(ask(&mut switch, 2, (1, 2), 2), Status::Success);
     assert_eq!(ask(&mut switch, 3, (1, 3), 2), Status::NoCapacity);
-    // A job is its own even when it is complete, until others are members too.
+    // A complete job still counts for the source, until another source has a member in it.
     assert_eq!(ask(&mut switch, 1, (1, 4), 2), Status::Success);
     assert_eq!(ask(&mut switch, 3, (1, 3), 2), Status::NoCapacity);
     assert_eq!(ask(&mut switch, 2, (2, 1), 2), Status::Success);
     assert_eq!(ask(&mut switch, 3, (1, 3), 2), Status::Success);
     assert_eq!(ask(&mut switch, 4, (1, 5), 0), Status::NoCapacity);
-    // Another source has its own.
+    // Another source has a separate quota.
     assert_eq!(ask(&mut switch, 4, (2, 2), 2), Status::Success);
     assert_eq!(jobs(&switch), [1, 2, 3, 4]);
-    // What it had is free again.
+    // A job that has ended no longer counts.
     send(&mut switch, &from(1, 3), Class::Control, &control(3, 2, ControlBody::Leave));
     assert_eq!(ask(&mut switch, 5, (1, 5), 1), Status::Success);
 }

@@ -1,4 +1,4 @@
-//! Synchronous aggregation in the core: sums, rounds, recovery, membership.
+//! Synchronous aggregation in the core: sums, rounds, recovery and membership.
 
 use crate::common::{
     Harness, JOB, LEASE_MS, Sent, control, data, endpoint, join, join_from, range, result, weighted,
@@ -8,7 +8,7 @@ use iswitch_protocol::wire::{Class, ControlBody, JoinRepr, Kind, Mode, Status, W
 use iswitch_switch::{Config, Departure, DropReason, Endpoint, Event, NonFinite, PortId};
 use proptest::prelude::*;
 
-/// Status and expected value of a refusal, if there is an answer at all.
+/// Returns the status and the expected value of a refusal, or `None` without an answer.
 type Answer = Option<(Status, u32)>;
 
 fn success(to: u8, request: u32, round: u32) -> Sent {
@@ -40,7 +40,11 @@ fn a_super_frame_gives_a_super_frame() {
     assert_eq!(switch.send_frame(1, Class::Data, &vector, 16), []);
     switch.switch.handle_datagrams(switch.now(), &endpoint(2), Class::Data, &vector, 16);
     let transmit = switch.switch.poll_transmit().unwrap();
-    assert_eq!((transmit.stride, transmit.payload.len()), (16, 44), "three results, the last one shorter");
+    assert_eq!(
+        (transmit.stride, transmit.payload.len()),
+        (16, 44),
+        "expected three results, the last one shorter"
+    );
     assert_eq!(transmit.recipients().count(), 2);
     assert!(switch.switch.poll_transmit().is_none());
 }
@@ -49,11 +53,15 @@ fn a_super_frame_gives_a_super_frame() {
 fn duplicates_and_late_packets_never_change_a_sum() {
     let mut switch = Harness::formed(2);
     switch.data(1, 0, 0, &[1.0, 1.0]);
-    assert_eq!(switch.data(1, 0, 0, &[1.0, 1.0]), [], "open: dropped in silence");
+    assert_eq!(switch.data(1, 0, 0, &[1.0, 1.0]), [], "a duplicate in an open segment should be dropped");
     assert_eq!(switch.counters().drops(DropReason::Duplicate), 1);
     switch.data(2, 0, 0, &[2.0, 2.0]);
     let repeated = [result(1, 0, 0, 2, &[3.0, 3.0])];
-    assert_eq!(switch.data(1, 0, 0, &[9.0, 9.0]), repeated, "finished: the cached result, to it alone");
+    assert_eq!(
+        switch.data(1, 0, 0, &[9.0, 9.0]),
+        repeated,
+        "only the late member should get the cached result"
+    );
     assert_eq!(switch.counters().drops(DropReason::Late), 1);
     assert_eq!(switch.counters().results_repeated, 1);
 }
@@ -65,18 +73,18 @@ fn two_rounds_are_kept_and_older_ones_are_over() {
     switch.round(&[1, 2], 1);
     assert_eq!(switch.data(1, 0, 0, &[0.0, 0.0]), [result(1, 0, 0, 2, &[3.0, 3.0])]);
     switch.round(&[1, 2], 2);
-    // The sum of round 1 is still there.
+    // The sum of round 1 is still cached.
     assert_eq!(switch.data(1, 0, 0, &[0.0, 0.0]), [refusal(1, 0, Status::StaleRound, 1, 0)]);
     assert_eq!(switch.counters().drops(DropReason::StaleRound), 1);
     let refused = [refusal(1, 0, Status::StaleRound, 1, 0)];
-    assert_eq!(switch.data(1, 0, 4, &[0.0, 0.0]), refused, "a round in the future cannot open");
+    assert_eq!(switch.data(1, 0, 4, &[0.0, 0.0]), refused, "a future round should not open");
     assert_eq!(switch.counters().drops(DropReason::EarlyRound), 1);
 }
 
 #[test]
 fn rounds_wrap_around() {
     let mut switch = Harness::formed(1);
-    // From round 0 to beyond 2^24 takes too long; the comparison itself is tested at the wrap in protocol.
+    // Rounds up to 2^24 would take too long. The protocol crate tests the comparison of rounds at the wrap.
     for round in 0..1000 {
         switch.data(1, 0, round, &[7.0, 7.0]);
         switch.data(1, 1, round, &[7.0, 7.0]);
@@ -94,7 +102,7 @@ fn nothing_is_delivered_before_all_workers_have_joined() {
     assert_eq!(
         sent,
         [notice, success(2, 1, 0)],
-        "it takes part in the open round, and the first one is told"
+        "the joiner should participate in the open round, and the first member be notified"
     );
     let expected = [1, 2].map(|to| result(to, 2, 0, 2, &[3.0]));
     assert_eq!(switch.data(2, 2, 0, &[2.0]), expected);
@@ -108,9 +116,9 @@ fn a_late_joiner_starts_at_the_next_round() {
     assert_eq!(switch.join(2, join(0)), success(2, 1, 1));
     assert_eq!(switch.data(2, 1, 0, &[5.0, 5.0]), [refusal(2, 0, Status::StaleRound, 1, 0)]);
     assert_eq!(switch.counters().drops(DropReason::NotParticipant), 1);
-    assert_eq!(switch.data(2, 1, 1, &[5.0, 5.0]), [], "round 0 is not over");
+    assert_eq!(switch.data(2, 1, 1, &[5.0, 5.0]), [], "round 1 should be too early while round 0 is open");
     assert_eq!(switch.counters().drops(DropReason::EarlyRound), 1);
-    assert_eq!(switch.data(1, 1, 0, &[1.0, 1.0]).len(), 2, "round 0 does not wait for the joiner");
+    assert_eq!(switch.data(1, 1, 0, &[1.0, 1.0]).len(), 2, "round 0 should not wait for the joiner");
     assert_eq!(switch.data(2, 1, 1, &[5.0, 5.0]), []);
     assert_eq!(switch.data(1, 1, 1, &[1.0, 1.0])[0], result(1, 1, 1, 2, &[6.0, 6.0]));
 }
@@ -127,8 +135,8 @@ fn help_brings_results_and_names_what_is_missing() {
     let sent = switch.control(2, 10, help(&[0b100], 0, 3, 0));
     let ack =
         Sent::Ack { to: 2, request: 10, status: Status::Success, round: 0, expected: 0, missing: vec![2] };
-    assert_eq!(sent, [ack], "only what was asked for");
-    assert_eq!(switch.control(1, 11, help(&[0b111], 0, 3, 0)).len(), 2, "member 1 waits for member 2");
+    assert_eq!(sent, [ack], "only requested segments should be answered");
+    assert_eq!(switch.control(1, 11, help(&[0b111], 0, 3, 0)).len(), 2, "member 1 should wait for member 2");
 }
 
 #[test]
@@ -148,11 +156,11 @@ fn a_long_help_is_answered_in_super_frames() {
             assert!(transmit.payload.len() <= 65_507);
             datagrams += transmit.payload.len().div_ceil(transmit.stride);
         }
-        // What is left has its turn after packets that have arrived meanwhile.
+        // The remaining work is done after packets that have arrived in the meantime.
         is_left = switch.switch.poll_timeout().is_some_and(|due| due <= switch.now());
         switch.switch.handle_timeout(switch.now());
     }
-    assert_eq!(datagrams, 1 + 1000, "the Ack and every result");
+    assert_eq!(datagrams, 1 + 1000, "expected the Ack and every result");
 }
 
 #[test]
@@ -164,7 +172,7 @@ fn a_silent_member_is_expelled_and_the_others_go_on() {
     for _ in 0..5 {
         sent.extend(switch.sleep(u64::from(LEASE_MS) / 4));
         for host in [1, 2] {
-            assert_eq!(switch.control(host, 0, help(&[], 0, 0, 0)), [], "a heartbeat wants no answer");
+            assert_eq!(switch.control(host, 0, help(&[], 0, 0, 0)), [], "a heartbeat should not be answered");
         }
     }
     let left = Event::Left { job: JOB, member: 2, address: endpoint(3).peer, why: Departure::Silent };
@@ -173,10 +181,10 @@ fn a_silent_member_is_expelled_and_the_others_go_on() {
         .into_iter()
         .flat_map(|to| [result(to, 1, 0, 2, &[3.0, 3.0]), result(to, 2, 0, 2, &[3.0])])
         .collect();
-    assert_eq!(sent, expected, "open segments are closed with what they have");
+    assert_eq!(sent, expected, "open segments should be closed with the contributions so far");
     switch.round(&[1, 2], 1);
     assert_eq!(switch.data(1, 0, 1, &[0.0, 0.0]), [result(1, 0, 1, 2, &[3.0, 3.0])]);
-    assert_eq!(switch.data(3, 0, 1, &[3.0, 3.0]), [], "an answer would be longer");
+    assert_eq!(switch.data(3, 0, 1, &[3.0, 3.0]), [], "the answer would be longer than the packet");
     assert_eq!(switch.control(3, 0, ControlBody::HEARTBEAT), [refusal(3, 0, Status::UnknownMember, 0, 0)]);
 }
 
@@ -188,7 +196,7 @@ fn a_member_that_left_does_not_stand_for_one_that_has_yet_to_contribute() {
     assert_eq!(
         switch.control(3, 2, ControlBody::Leave),
         [success(3, 2, 0)],
-        "two of H = 2, but not both members"
+        "two contributions with H = 2, but not of both members"
     );
     let expected = [1, 2].map(|to| result(to, 2, 0, 3, &[7.0]));
     assert_eq!(switch.data(2, 2, 0, &[2.0]), expected);
@@ -218,7 +226,11 @@ fn a_job_ends_with_its_last_member_and_its_rounds_are_not_used_again() {
             switch.switch.poll_timeout().is_none()
         }
     );
-    assert_eq!(switch.join(1, join(1)), success(1, 1, 2), "packets of the old job name older rounds");
+    assert_eq!(
+        switch.join(1, join(1)),
+        success(1, 1, 2),
+        "the new job should start after the rounds of the old one"
+    );
     assert_eq!(switch.control(2, 2, ControlBody::Leave), [refusal(2, 2, Status::UnknownMember, 0, 0)]);
 }
 
@@ -231,7 +243,7 @@ fn a_repeated_join_changes_nothing_and_a_restarted_worker_starts_anew() {
     assert_eq!(switch.join(1, restarted), success(1, 1, 1));
     assert_eq!(switch.data(1, 0, 0, &[1.0, 1.0]), [refusal(1, 0, Status::StaleRound, 1, 0)]);
     let sent = switch.data(2, 0, 0, &[2.0, 2.0]);
-    assert_eq!(sent[1], result(2, 0, 0, 2, &[3.0, 3.0]), "what it gave before stays in the sum");
+    assert_eq!(sent[1], result(2, 0, 0, 2, &[3.0, 3.0]), "the earlier contribution should stay in the sum");
 }
 
 #[test]
@@ -256,10 +268,14 @@ fn set_h_takes_effect_at_the_next_round() {
     assert_eq!(switch.data(3, 2, 0, &[1.0]).len(), 3);
     switch.data(1, 2, 1, &[1.0]);
     assert_eq!(switch.data(2, 2, 1, &[1.0])[0], result(1, 2, 1, 2, &[2.0]));
-    assert_eq!(switch.data(3, 2, 1, &[1.0]), [result(3, 2, 1, 2, &[2.0])], "the third is late");
+    assert_eq!(
+        switch.data(3, 2, 1, &[1.0]),
+        [result(3, 2, 1, 2, &[2.0])],
+        "the third contribution should be late"
+    );
     switch.control(1, 3, ControlBody::SetH { threshold: 0 });
     switch.data(1, 2, 2, &[1.0]);
-    assert_eq!(switch.data(2, 2, 2, &[1.0]), [], "H follows the members again");
+    assert_eq!(switch.data(2, 2, 2, &[1.0]), [], "H should follow the number of members again");
     let sent = switch.control(1, 4, ControlBody::SetH { threshold: 65 });
     assert_eq!(sent, [refusal(1, 4, Status::BadThreshold, 0, 64)]);
 }
@@ -301,12 +317,12 @@ fn a_reset_dismisses_all_members_once() {
     assert_eq!(switch.control(2, 5, reset), [success(2, 5, 1), dismissed(1), dismissed(2)]);
     assert!(switch.events().contains(&Event::Reset { job: JOB }));
     switch.now_ms += 1000;
-    // The request is not padded, so a sender that is no member any more gets no answer.
+    // The request is not padded, so a former member gets no answer.
     assert_eq!(switch.control(2, 5, reset), []);
-    // Round 1 was open, so that a contribution to round 2 may be in flight.
+    // Round 1 was open, so a contribution to round 2 may be in flight.
     let granted = |to| success(to, 1, 3);
     assert_eq!([1, 2].map(|host| switch.join(host, join(2))), [1, 2].map(granted));
-    assert_eq!(switch.control(2, 5, reset), [success(2, 5, 3)], "that concerns an earlier incarnation");
+    assert_eq!(switch.control(2, 5, reset), [success(2, 5, 3)], "the Reset names an earlier epoch");
     assert_eq!(switch.data(1, 0, 2, &[1.0, 1.0]), [refusal(1, 0, Status::StaleRound, 3, 0)]);
     switch.data(1, 0, 3, &[1.0, 1.0]);
     assert_eq!(switch.data(2, 0, 3, &[1.0, 1.0])[0], result(1, 0, 3, 2, &[2.0, 2.0]));
@@ -339,16 +355,16 @@ fn a_reset_of_an_incomplete_job_ends_a_halt_and_keeps_its_members() {
 }
 
 #[test]
-fn a_sender_that_counts_rounds_by_itself_is_told_where_the_job_is() {
+fn a_sender_that_counts_rounds_by_itself_is_given_the_round_of_the_job() {
     let mut switch = Harness::formed(2);
     switch.round(&[1, 2], 0);
     switch.data(1, 0, 1, &[1.0, 1.0]);
-    // A member that has the result of round 1 may be early by that much.
+    // A member with the result of round 1 may already contribute to round 2.
     assert_eq!(switch.data(2, 0, 2, &[1.0, 1.0]), []);
     for round in [3, 500, 1 << 22] {
-        // The result of round 0 is still kept for it.
-        let told = refusal(2, 0, Status::StaleRound, 0, 0);
-        assert_eq!(switch.data(2, 0, round, &[1.0, 1.0]), [told], "round {round}");
+        // The switch still keeps the result of round 0 for the member.
+        let reported = refusal(2, 0, Status::StaleRound, 0, 0);
+        assert_eq!(switch.data(2, 0, round, &[1.0, 1.0]), [reported], "round {round}");
     }
     assert_eq!(switch.counters().drops(DropReason::EarlyRound), 4);
 }
@@ -377,7 +393,7 @@ fn a_driver_that_does_not_drain_mixes_nothing() {
     assert_eq!(
         switch.data(2, 0, 0, &[2.0, 1.0]),
         [result(2, 0, 0, 1, &[2.0, 1.0])],
-        "it repeats what was dropped"
+        "the dropped contribution should be repeated"
     );
 }
 
@@ -388,7 +404,7 @@ fn memory_is_bounded_and_given_back() {
     let room_kib = 64;
     let sent = switch.join(1, join(100_000));
     assert_eq!(sent, refusal(1, 1, Status::NoCapacity, 0, room_kib));
-    assert_eq!(switch.join(1, join(5_000)), success(1, 1, 0), "two rounds of 20 KB fit in 64 KiB");
+    assert_eq!(switch.join(1, join(5_000)), success(1, 1, 0), "two rounds of 20 KB should fit in 64 KiB");
     switch.control(1, 0, help(&[], 0, 0, 0));
     let second = control(JOB + 1, 1, ControlBody::Join(join(5_000)));
     assert!(matches!(
@@ -426,7 +442,7 @@ fn joins_that_differ_are_refused_by_name() {
     assert_eq!(switch.send(9, Class::Control, &packet), [refusal(9, 1, Status::BadLayout, 0, 0)]);
     let foreign = control(JOB + 1, 1, ControlBody::Join(join(2)));
     assert_eq!(switch.send(1, Class::Control, &foreign), [refusal(1, 1, Status::ForeignJob, 0, JOB)]);
-    // None of it changed a sum.
+    // None of these packets has changed a sum.
     switch.data(1, 2, 0, &[1.0]);
     assert_eq!(switch.data(2, 2, 0, &[2.0])[0], result(1, 2, 0, 2, &[3.0]));
 }
@@ -445,7 +461,11 @@ fn a_job_that_declared_its_workers_takes_no_more() {
     let mut switch = Harness::formed(2);
     assert_eq!(switch.join(3, join(2)), refusal(3, 1, Status::JobFull, 0, 2));
     switch.control(2, 2, ControlBody::Leave);
-    assert_eq!(switch.join(3, join(2)), success(3, 1, 0), "but one that takes a free place");
+    assert_eq!(
+        switch.join(3, join(2)),
+        success(3, 1, 0),
+        "a worker should be able to replace one that has left"
+    );
 }
 
 #[test]
@@ -488,7 +508,11 @@ fn bad_data_has_its_own_counter_and_answer() {
     assert_eq!(switch.data(7, 0, 0, &[1.0; 13]), [refusal(7, 0, Status::UnknownMember, 0, 0)]);
     assert_eq!(switch.only_drop_since(&before), Some(DropReason::UnknownMember));
     assert_eq!(switch.send(2, Class::Data, &[]), []);
-    assert_eq!(switch.data(2, 0, 0, &[1.0, 2.0])[0], result(1, 0, 0, 2, &[2.0, 3.0]), "no sum has changed");
+    assert_eq!(
+        switch.data(2, 0, 0, &[1.0, 2.0])[0],
+        result(1, 0, 0, 2, &[2.0, 3.0]),
+        "no sum should have changed"
+    );
 }
 
 #[test]
@@ -521,7 +545,7 @@ fn bad_control_has_its_own_counter_and_answer() {
     }
     let foreign = control(JOB + 1, 4, ControlBody::Leave);
     assert_eq!(switch.send(1, Class::Control, &foreign), [refusal(1, 4, Status::ForeignJob, 0, JOB)]);
-    assert_eq!(switch.switch.jobs().count(), 1, "the member is still there");
+    assert_eq!(switch.switch.jobs().count(), 1, "the member should still be in the job");
 }
 
 fn at_port(port: u8, host: u8) -> Endpoint {
@@ -540,7 +564,7 @@ fn a_member_cannot_be_impersonated_from_another_port() {
 #[test]
 fn a_worker_with_two_cables_is_one_member() {
     let mut switch = Harness::new();
-    // Every packet arrives at both ports.
+    // Every packet arrives on both ports.
     let both = |switch: &mut Harness, host: u8, class: Class, bytes: &[u8]| {
         let now = switch.now();
         let mut sent = Vec::new();
@@ -560,13 +584,17 @@ fn a_worker_with_two_cables_is_one_member() {
     assert_eq!(switch.switch.jobs().next().unwrap().members.len(), 2);
     both(&mut switch, 1, Class::Data, &data(0, 0, &[1.0, 1.0]));
     let sent = both(&mut switch, 2, Class::Data, &data(0, 0, &[2.0, 2.0]));
-    assert_eq!(sent, [1, 2].map(|to| result(to, 0, 0, 2, &[3.0, 3.0])), "each is in the sum once");
+    assert_eq!(
+        sent,
+        [1, 2].map(|to| result(to, 0, 0, 2, &[3.0, 3.0])),
+        "each contribution should be in the sum once"
+    );
 }
 
 #[test]
 fn a_worker_that_moves_to_another_port_is_one_member() {
     let mut switch = Harness::formed(2);
-    // Its first cable is cut; the other member is heard of.
+    // The first cable of member 1 is cut; member 2 sends heartbeats.
     for _ in 0..6 {
         switch.sleep(u64::from(LEASE_MS) / 10);
         switch.control(2, 0, ControlBody::HEARTBEAT);
@@ -574,7 +602,11 @@ fn a_worker_that_moves_to_another_port_is_one_member() {
     let now = switch.now();
     let heartbeat = control(JOB, 0, ControlBody::HEARTBEAT);
     switch.switch.handle_datagrams(now, &at_port(1, 1), Class::Control, &heartbeat, heartbeat.len());
-    assert_eq!(switch.drain(), [refusal(1, 0, Status::UnknownMember, 0, 0)], "it joins again");
+    assert_eq!(
+        switch.drain(),
+        [refusal(1, 0, Status::UnknownMember, 0, 0)],
+        "the member should have to rejoin"
+    );
     join_from(&mut switch.switch, now, &at_port(1, 1), &control(JOB, 2, ControlBody::Join(join(2))));
     let members = switch.switch.jobs().next().unwrap().members;
     assert_eq!(members.len(), 2, "{members:?}");
@@ -594,7 +626,7 @@ fn results_follow_a_member_whose_mac_address_changes() {
     switch.switch.handle_datagrams(switch.now(), &moved, Class::Data, &packet, packet.len());
     let packet = data(0, 0, &[2.0, 2.0]);
     switch.switch.handle_datagrams(switch.now(), &endpoint(2), Class::Data, &packet, packet.len());
-    let sent = switch.switch.poll_transmit().expect("a result");
+    let sent = switch.switch.poll_transmit().expect("the switch should send a result");
     let macs: Vec<_> = sent.recipients().map(|to| to.peer_mac).collect();
     assert_eq!(macs, [moved.peer_mac, endpoint(2).peer_mac]);
 }
@@ -605,7 +637,7 @@ fn a_sum_that_overflows_is_infinite_for_all() {
     switch.data(1, 0, 0, &[f32::MAX, 1.0]);
     let sum = [f32::INFINITY, 2.0];
     assert_eq!(switch.data(2, 0, 0, &[f32::MAX, 1.0]), [1, 2].map(|to| result(to, 0, 0, 2, &sum)));
-    // Of a switch below this one it is a contribution like others.
+    // A parent accepts an infinite partial sum of a child switch like any other contribution.
     let mut parent = Harness::new();
     for host in [1, 2] {
         parent.join(host, JoinRepr { kind: Kind::Switch, weight: 2, height: 1, ..join(4) });
@@ -635,7 +667,7 @@ fn a_child_switch_may_hold_many_gradients() {
 }
 
 proptest! {
-    /// Whatever arrives between them, from members or strangers, the sum is that of the two contributions.
+    /// The sum is that of the two contributions, whatever other bytes members and non-members send.
     #[test]
     fn no_bytes_panic_or_change_a_sum(
         noise in proptest::collection::vec(
@@ -647,7 +679,7 @@ proptest! {
             if at == 20 {
                 switch.data(1, 2, 0, &[1.0]);
             }
-            // A valid Leave or contribution is no noise; a wrong version or a bad index is.
+            // Noise must not be a valid Leave or contribution, so it gets a wrong version or index.
             let class = if is_control { Class::Control } else { Class::Data };
             if is_control && bytes.len() > 1 {
                 bytes[1] = 7;

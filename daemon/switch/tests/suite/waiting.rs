@@ -1,11 +1,11 @@
-//! The members that a round waits for: named in the status, and reported once for each incident.
+//! Members that a round waits for: the status names them, and an event reports each incident once.
 
 use crate::common::{Harness, JOB, endpoint, join};
 use iswitch_protocol::Round;
 use iswitch_protocol::wire::ControlBody;
 use iswitch_switch::{AwaitedStatus, Config, Event, WaitingStatus};
 
-/// Shorter than the lease, so that nobody is expelled.
+/// Threshold for slow members, in milliseconds: shorter than the lease, so that no member is expelled.
 const SLOW_MS: u32 = 400;
 
 fn formed(workers: u8) -> Harness {
@@ -25,7 +25,7 @@ fn awaited(host: u8, missing_segments: u32) -> AwaitedStatus {
     AwaitedStatus { member: u16::from(host) - 1, address: endpoint(host).peer, missing_segments }
 }
 
-/// Lets time pass while all members are heard.
+/// Advances the time while the hosts send heartbeats.
 fn sleep(switch: &mut Harness, hosts: &[u8], ms: u64) {
     for _ in 0..ms / 100 {
         switch.sleep(100);
@@ -40,7 +40,7 @@ fn sleep(switch: &mut Harness, hosts: &[u8], ms: u64) {
 #[test]
 fn the_status_names_who_is_missing_where_and_for_how_long() {
     let mut switch = formed(3);
-    assert_eq!(waiting(&switch), None, "nobody waits before the first contribution");
+    assert_eq!(waiting(&switch), None, "no member should be awaited before the first contribution");
     switch.round(&[1], 0);
     switch.data(3, 0, 0, &[3.0, 3.0]);
     switch.now_ms += 150;
@@ -76,7 +76,7 @@ fn a_slow_member_is_reported_once_and_again_when_it_has_recovered() {
         switch.round(&[3, 1], first);
         switch.data(2, 0, first, &[2.0, 2.0]);
         sleep(&mut switch, &all, u64::from(SLOW_MS));
-        assert_eq!(switch.events(), [], "not yet too long");
+        assert_eq!(switch.events(), [], "the member should not be reported before the limit");
         sleep(&mut switch, &all, 100);
         let slow = Event::Slow {
             job: JOB,
@@ -89,8 +89,8 @@ fn a_slow_member_is_reported_once_and_again_when_it_has_recovered() {
         };
         assert_eq!(switch.events(), [slow]);
         sleep(&mut switch, &all, 2000);
-        assert_eq!(switch.events(), [], "said once");
-        // The next round waits for it as well: still the same incident.
+        assert_eq!(switch.events(), [], "an incident should be reported once");
+        // The next round also waits for the member: this is still the same incident.
         switch.round(&[2], first);
         switch.round(&[1, 3], first + 1);
         sleep(&mut switch, &all, 1000);
@@ -162,7 +162,8 @@ fn reports_read_well() {
         missing_segments: 17,
         segments: 28,
     };
-    let text = "round 12 of job 5 is waiting for member 2 (10.9.0.3:5000) for 1.2 s: 17 of 28 segments";
+    let text =
+        "round 12 of job 5 is waiting for member 2 (10.9.0.3:5000) for 1.2 s: 17 of 28 segments missing";
     assert_eq!(slow.to_string(), text);
     let recovered = Event::Recovered { job: 5, member: 2, address };
     assert_eq!(recovered.to_string(), "rounds of job 5 no longer wait for member 2 (10.9.0.3:5000)");

@@ -13,7 +13,7 @@ use super::trace::Trace;
 pub enum ModulesError {
     /// A module's Verilog differs from its source.
     #[error(
-        "the Verilog of {module} is another circuit: in cycle {cycle}, {port} is {got}, expected {expected}"
+        "the Verilog of {module} differs from its simulation: in cycle {cycle}, {port} is {got}, expected {expected}"
     )]
     Different {
         /// Name of the module. `port` is the name of its output.
@@ -28,10 +28,10 @@ pub enum ModulesError {
         expected: String,
     },
     /// A file could not be written.
-    #[error("writing to {0:?}: {1}")]
+    #[error("cannot write to {0:?}: {1}")]
     Write(PathBuf, #[source] io::Error),
     /// Icarus Verilog could not be started.
-    #[error("starting {0}: {1}; install Icarus Verilog (Debian: apt-get install iverilog)")]
+    #[error("cannot start {0}: {1}; install Icarus Verilog (Debian: apt-get install iverilog)")]
     Start(&'static str, #[source] io::Error),
     /// Icarus reported an error or stopped early.
     #[error("{0} failed:\n{1}")]

@@ -91,7 +91,12 @@ impl Trace {
     fn assert_driven(&self, driven: &[&str]) {
         let inputs = self.ports.iter().filter(|port| port.is_input);
         for port in inputs {
-            assert!(driven.contains(&port.name.as_str()), "nothing drives {} of {}", port.name, self.name);
+            assert!(
+                driven.contains(&port.name.as_str()),
+                "signal {} of {} has no driver",
+                port.name,
+                self.name
+            );
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The notation in which tables of the documentation name the tests of a statement: the path of a file in backticks,
-//! then its tests in backticks. Rules of the simulation's checker (rule `Sum`) and mutants (mutant
-//! `no_duplicate_check`) may stand beside them.
+//! Notation in which tables of the documentation cite the tests of a statement: the path of a file in backticks, then
+//! its tests in backticks. Rules of the simulation's checker (rule `Sum`) and mutants (mutant `no_duplicate_check`) may
+//! also be cited.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use iswitch_conventions::{root, sources};
 
-/// The kind of thing that a word in backticks names.
+/// Kind of a citation in backticks.
 #[derive(Clone, Copy)]
 enum Cited {
     Test,
@@ -16,17 +16,17 @@ enum Cited {
     Mutant,
 }
 
-/// The cells of a row of a Markdown table.
+/// Returns the cells of a row of a Markdown table.
 pub(crate) fn cells(row: &str) -> Vec<&str> {
     row.trim().trim_start_matches('|').trim_end_matches('|').split('|').map(str::trim).collect()
 }
 
-/// Whether a text names a file.
+/// Returns whether a text names a file.
 pub(crate) fn names_a_file(text: &str) -> bool {
     quoted(text).any(|(_, word)| word.contains('/'))
 }
 
-/// What a text names that does not exist.
+/// Returns a problem for each citation in a text that does not exist.
 pub(crate) fn problems(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     let (mut source, mut cited) = (None, Cited::Test);
@@ -34,7 +34,7 @@ pub(crate) fn problems(text: &str) -> Vec<String> {
         cited = match before.rsplit(' ').find(|word| !word.is_empty()) {
             Some("rule" | "rules") => Cited::Rule,
             Some("mutant" | "mutants") => Cited::Mutant,
-            // An enumeration continues.
+            // The enumeration continues with the same kind.
             None | Some("," | "and") => cited,
             Some(_) => Cited::Test,
         };
@@ -59,26 +59,26 @@ pub(crate) fn problems(text: &str) -> Vec<String> {
     problems
 }
 
-/// The words in backticks, each with the text between it and the one before.
+/// Returns the words in backticks, each with the text between it and the previous one.
 fn quoted(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut pieces = text.split('`');
     std::iter::from_fn(move || Some((pieces.next()?, pieces.next()?)))
 }
 
-/// The rules that the checker of the simulation knows.
+/// Returns the names of the rules of the simulation's checker.
 static RULES: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
     let all = sources(".rs");
     let mut of_simulation = all.iter().filter(|(path, _)| path.starts_with("testbench/simulation/src/"));
     let (_, rest) = of_simulation
         .find_map(|(_, text)| text.split_once("pub enum Rule {"))
-        .expect("the simulation has an enum Rule");
+        .expect("the simulation must have an enum Rule");
     let lines = rest.lines().take_while(|line| *line != "}").map(str::trim);
     lines.filter_map(|line| line.strip_suffix(',')).map(str::to_owned).collect()
 });
 
-/// Whether a function of that name is a test.
+/// Returns whether a text contains a test with this name.
 pub(crate) fn has_test(text: &str, name: &str) -> bool {
-    // A test of pytest is one by its name.
+    // pytest recognises a test by its name.
     if name.starts_with("test_") && text.lines().any(|line| line.starts_with(&format!("def {name}("))) {
         return true;
     }

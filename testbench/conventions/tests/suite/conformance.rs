@@ -8,19 +8,19 @@ use iswitch_conventions::{report, root};
 use crate::citations::{self, cells};
 
 const CONFORMANCE: &str = "protocol/CONFORMANCE.md";
-/// A requirement is restated in fewer characters than that.
+/// Exclusive upper limit of the length of a restatement, in characters.
 const RESTATEMENT_CHARS: usize = 100;
-/// What a row says before the reason why a requirement, or a part of it, has no test.
+/// Prefix of the reason why a requirement, or a part of it, has no test.
 const NOT_TESTED: &str = "Not tested: ";
 
-/// A requirement, under the heading of its section.
+/// Requirement with the heading of its section.
 type Requirement<'a> = (&'a str, &'a str);
 
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The requirements in a text, where `id_of` finds one at the beginning of a line.
+/// Returns the requirements in a text; `id_of` returns the requirement at the beginning of a line.
 fn requirements<'a>(text: &'a str, id_of: impl Fn(&'a str) -> Option<&'a str>) -> Vec<Requirement<'a>> {
     let mut heading = "";
     let mut found = Vec::new();
@@ -34,12 +34,12 @@ fn requirements<'a>(text: &'a str, id_of: impl Fn(&'a str) -> Option<&'a str>) -
     found
 }
 
-/// The requirement that an item of the specification states: `- **W-1** A packet is ours`.
+/// Returns the requirement of an item of the specification: `- **W-1** A packet is ours`.
 fn stated(line: &str) -> Option<&str> {
     line.strip_prefix("- **")?.split_once("**").map(|(id, _)| id)
 }
 
-/// The requirement of a row: `| W-1 | restatement | tests |`.
+/// Returns the requirement of a row: `| W-1 | restatement | tests |`.
 fn of_row(line: &str) -> Option<&str> {
     let id = line.strip_prefix("| ")?.split_once(" |").map(|(id, _)| id)?;
     let (letter, number) = id.split_once('-')?;
@@ -51,7 +51,7 @@ fn of_row(line: &str) -> Option<&str> {
 fn each_requirement_has_one_row_in_its_section() {
     let (specification, conformance) = (read("protocol/SPEC.md"), read(CONFORMANCE));
     let (stated, rows) = (requirements(&specification, stated), requirements(&conformance, of_row));
-    assert!(!stated.is_empty(), "SPEC.md states no requirement");
+    assert!(!stated.is_empty(), "SPEC.md must state requirements");
     let mut problems = Vec::new();
     for requirement in &stated {
         let count = rows.iter().filter(|row| *row == requirement).count();
@@ -74,7 +74,7 @@ fn each_requirement_has_one_row_in_its_section() {
 fn rows_name_tests_that_exist_or_say_why_there_is_none() {
     let conformance = read(CONFORMANCE);
     let mut problems = Vec::new();
-    // Some rows have no number, because SPEC.md has none for what they restate.
+    // Some rows have no number, because they restate statements that have no number in SPEC.md.
     let is_row = |line: &str| of_row(line).is_some() || line.starts_with("| ") && line.contains('`');
     for (number, row) in conformance.lines().enumerate().filter(|(_, line)| is_row(line)) {
         let found = match cells(row)[..] {
@@ -95,7 +95,7 @@ fn row_problems(restatement: &str, tests: &str) -> Vec<String> {
     }
     let has_reason = tests.split_once(NOT_TESTED).is_some_and(|(_, reason)| !reason.trim().is_empty());
     if !citations::names_a_file(tests) && !has_reason {
-        problems.push(format!("names no test and no reason ({NOT_TESTED:?})"));
+        problems.push(format!("cites no test and gives no reason ({NOT_TESTED:?})"));
     }
     problems
 }

@@ -1,8 +1,8 @@
-//! The public interfaces of the libraries that others link, as files in `fixtures/interfaces`.
+//! Snapshots of the public interfaces of the libraries that users link, in `fixtures/interfaces`.
 //!
-//! The lint `unreachable_pub` keeps items that are not part of an interface from being `pub`, so that the `pub` items
-//! of the sources are the interface. The C header is compared by the tests of the crate `iswitch`, the Python stubs by
-//! those of `worker-lib/python`.
+//! The lint `unreachable_pub` forbids `pub` on items that are not part of an interface, so the `pub` items of the
+//! sources are the interface. The tests of the crate `iswitch` compare the C header, and those of `worker-lib/python`
+//! the Python stubs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use iswitch_conventions::{entries, root};
 use quote::ToTokens;
 use syn::{Attribute, ImplItem, Item, Signature, TraitItem, Visibility};
 
-/// Packages and their directories.
+/// Libraries with a snapshot, and their directories.
 const LIBRARIES: [(&str, &str); 3] =
     [("iswitch", "worker-lib/worker"), ("iswitch-protocol", "protocol"), ("iswitch-switch", "daemon/switch")];
-/// If this is set, the files are written instead of compared.
+/// Environment variable: if it is set, the snapshots are written instead of compared.
 const UPDATE_VARIABLE: &str = "ISWITCH_UPDATE_INTERFACES";
 
 fn modules(directory: &Path) -> Vec<PathBuf> {
@@ -38,7 +38,7 @@ fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| attribute.to_token_stream().to_string().contains("cfg (test)"))
 }
 
-/// Tokens on one line, spaced as little as is readable.
+/// Formats tokens on one line, with no more spaces than readability needs.
 fn line(tokens: &impl ToTokens) -> String {
     let mut text = tokens.to_token_stream().to_string();
     for (spaced, tight) in [
@@ -63,7 +63,7 @@ fn line(tokens: &impl ToTokens) -> String {
     text
 }
 
-/// A signature, with the type that it belongs to.
+/// Formats a signature with the type that it belongs to.
 fn function(owner: &str, signature: &Signature) -> String {
     let separator = if owner.is_empty() { "" } else { "::" };
     let text = line(signature);
@@ -161,7 +161,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Names of public types, without which an implementation of a trait is of no interest to others.
+/// Returns the names of public types; implementations of traits for other types are not part of the interface.
 fn public_types(lines: &[String]) -> Vec<String> {
     let kinds = ["struct ", "enum ", "trait ", "type "];
     let named = lines.iter().filter_map(|line| kinds.iter().find_map(|kind| line.strip_prefix(kind)));
@@ -172,12 +172,12 @@ fn public_types(lines: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The interface of a library, one item a line.
+/// Returns the interface of a library, one item a line.
 fn interface(directory: &str) -> String {
     let sources = root().join(directory).join("src");
     let mut lines = Vec::new();
     for path in modules(&sources) {
-        let text = fs::read_to_string(&path).expect("sources are readable");
+        let text = fs::read_to_string(&path).expect("sources must be readable");
         let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         lines.extend(file.items.iter().filter(|item| !is_test(attributes(item))).flat_map(of_item));
     }
@@ -201,18 +201,23 @@ fn public_interfaces_change_only_knowingly() {
     for (package, directory) in LIBRARIES {
         let path = root().join(format!("fixtures/interfaces/{package}.txt"));
         let now = interface(directory);
-        assert!(now.lines().count() > 20, "{package} has hardly any public item:\n{now}");
+        assert!(
+            now.lines().count() > 20,
+            "{package} must have more than 20 public items, but has only:\n{now}"
+        );
         if std::env::var_os(UPDATE_VARIABLE).is_some() {
-            fs::create_dir_all(path.parent().expect("a directory")).expect("fixtures are writable");
-            fs::write(&path, &now).expect("fixtures are writable");
+            fs::create_dir_all(path.parent().expect("the file must be in a directory"))
+                .expect("fixtures must be writable");
+            fs::write(&path, &now).expect("fixtures must be writable");
         }
         let before = fs::read_to_string(&path).unwrap_or_default();
         let gone: Vec<_> = before.lines().filter(|line| !now.lines().any(|other| other == *line)).collect();
         let new: Vec<_> = now.lines().filter(|line| !before.lines().any(|other| other == *line)).collect();
         assert!(
             gone.is_empty() && new.is_empty(),
-            "the public interface of {package} has changed.\nremoved:\n  {}\nadded:\n  {}\nIf that is meant, set \
-             {UPDATE_VARIABLE}=1, run this test again and commit {}; say in CHANGELOG.md what users must do.",
+            "the public interface of {package} has changed.\nremoved:\n  {}\nadded:\n  {}\nIf the change is \
+             intended, set {UPDATE_VARIABLE}=1, run this test again and commit {}; describe in CHANGELOG.md what users \
+             must do.",
             gone.join("\n  "),
             new.join("\n  "),
             path.display()

@@ -1,24 +1,24 @@
-//! Which crate may depend on which: the table of ARCHITECTURE.md, and budgets of what is linked.
+//! Dependencies between crates: the table in ARCHITECTURE.md, and limits on the number of linked packages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use iswitch_conventions::{linked, metadata, report, root};
 
-/// Heading of the table's section.
+/// Heading of the section with the table.
 const SECTION: &str = "## Crates";
 
-/// What a package may link or build at most, with its default features, and what never: a package, the kinds of
-/// dependencies, their maximum number with the package itself, and names that must not be among them.
+/// Limits on what a package links or builds with its default features: the package, the kinds of dependencies, their
+/// maximum number including the package itself, and packages that must not be among them.
 const BUDGETS: [(&str, &str, usize, &[&str]); 2] = [
-    // A training binary.
+    // The library that a training binary links.
     (
         "iswitch",
         "normal",
         25,
         &["iswitch-runtime", "iswitch-switch", "iswitch-learn", "gemm", "rand", "clap", "tokio"],
     ),
-    // The README's first command.
+    // The command that the README starts with.
     (
         "iswitch-cli",
         "normal,build",
@@ -27,9 +27,9 @@ const BUDGETS: [(&str, &str, usize, &[&str]); 2] = [
     ),
 ];
 
-/// The crates of ARCHITECTURE.md, and those that each may depend on.
+/// Returns the crates in ARCHITECTURE.md and the crates that each may depend on.
 fn allowed() -> BTreeMap<String, BTreeSet<String>> {
-    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md exists");
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md must exist");
     let section = text.split(SECTION).nth(1).unwrap_or_else(|| panic!("there is no section {SECTION:?}"));
     let section = section.split("\n## ").next().unwrap_or_default();
     let rows = section.lines().filter(|line| line.starts_with("| `"));
@@ -72,13 +72,15 @@ fn crates_depend_on_those_below_them() {
 
 #[test]
 fn every_arrow_points_downwards() {
-    // The rows stand in the order of the layers, the lowest first.
-    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md exists");
-    let at = |name: &str| text.find(&format!("\n| `{name}` ")).unwrap_or_else(|| panic!("no row of {name}"));
+    // The rows are in the order of the layers, the lowest first.
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md must exist");
+    let at = |name: &str| {
+        text.find(&format!("\n| `{name}` ")).unwrap_or_else(|| panic!("there is no row for {name}"))
+    };
     let mut problems = Vec::new();
     for (name, below) in allowed() {
         let upward = below.iter().filter(|other| at(other) > at(&name));
-        problems.extend(upward.map(|other| format!("{name} stands above {other} and depends on it")));
+        problems.extend(upward.map(|other| format!("{name} is listed above {other} but depends on it")));
     }
     report(&problems);
 }

@@ -1,4 +1,4 @@
-//! The layout of folders, files and `impl` blocks.
+//! Layout of folders, files and `impl` blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,13 +8,13 @@ use iswitch_conventions::{cargo, entries, metadata, output, report, root, source
 
 const TOP_FOLDERS: usize = 9;
 const FILE_LINES: usize = 800;
-/// Files in which the inherent `impl` blocks of one type may stand.
+/// Maximum number of files with inherent `impl` blocks of one type.
 const IMPL_FILES: usize = 3;
 
 #[test]
 fn the_top_level_fits_a_glance() {
     let is_ignored = |path: &Path| {
-        // Build output and runs: what git ignores.
+        // git ignores build output and the results of runs.
         let mut command = std::process::Command::new("git");
         command.current_dir(root()).args(["check-ignore", "--quiet"]).arg(path);
         command.status().is_ok_and(|status| status.success())
@@ -39,7 +39,7 @@ fn paths_in_the_documentation_exist() {
     let tops: BTreeSet<String> =
         entries(root()).iter().filter(|path| path.is_dir()).filter_map(|path| names(path)).collect();
     let mut problems = Vec::new();
-    // The changelog describes the tree as it was.
+    // The changelog is excluded, because it describes former states of the tree.
     for (page, text) in sources(".md").into_iter().filter(|(path, _)| path != "CHANGELOG.md") {
         for word in text.split('`').skip(1).step_by(2) {
             let is_path =
@@ -54,7 +54,7 @@ fn paths_in_the_documentation_exist() {
     report(&problems);
 }
 
-/// The targets of the links of a page.
+/// Returns the targets of the links of a page.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(target, _)| target))
 }
@@ -64,11 +64,11 @@ fn links_between_pages_lead_somewhere() {
     let mut problems = Vec::new();
     for (page, text) in sources(".md") {
         let directory = root().join(&page);
-        let directory = directory.parent().expect("a page lies in a directory");
+        let directory = directory.parent().expect("a page must be in a directory");
         for target in links(&text).filter(|target| !target.contains("://") && !target.starts_with('#')) {
             let path = target.split('#').next().unwrap_or_default();
             if !directory.join(path).exists() {
-                problems.push(format!("{page}: the link to {target} leads nowhere"));
+                problems.push(format!("{page}: the target {target} of a link does not exist"));
             }
         }
     }
@@ -93,7 +93,7 @@ fn files_have_one_subject() {
     report(&problems);
 }
 
-/// The name of the type that a line begins an inherent `impl` block of.
+/// Returns the name of the type if a line begins an inherent `impl` block.
 fn implemented(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("impl")?;
     let rest = match rest.strip_prefix('<') {
@@ -116,7 +116,7 @@ fn implemented(line: &str) -> Option<&str> {
     (!is_of_a_trait && !name.is_empty()).then_some(name)
 }
 
-/// The name of the type that a line defines.
+/// Returns the name of the type that a line defines.
 fn defined(line: &str) -> Option<&str> {
     let keyword = ["struct ", "enum ", "union "]
         .into_iter()
@@ -126,7 +126,7 @@ fn defined(line: &str) -> Option<&str> {
     (!line.trim_start().starts_with("//") && name.starts_with(char::is_uppercase)).then_some(name)
 }
 
-/// The number of components that two paths share.
+/// Returns the number of leading components that two paths share.
 fn shared(a: &str, b: &str) -> usize {
     a.split('/').zip(b.split('/')).take_while(|(a, b)| a == b).count()
 }
@@ -143,7 +143,7 @@ fn a_type_is_implemented_in_few_files() {
     let mut files: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for (path, text) in &sources {
         for name in text.lines().filter_map(implemented) {
-            // Types of one name are told apart by the nearest file that defines one.
+            // If several types have the same name, the type in the nearest file is meant.
             let candidates = definitions.get(name).into_iter().flatten();
             let nearest = candidates.max_by_key(|other| (**other == path, shared(other, path)));
             if let Some(definition) = nearest {
@@ -155,7 +155,7 @@ fn a_type_is_implemented_in_few_files() {
     let problems: Vec<_> = spread
         .map(|((definition, name), files)| {
             let count = files.len();
-            format!("{name} of {definition} has impl blocks in {count} files, at most {IMPL_FILES} expected: {files:?}")
+            format!("{name} of {definition} has impl blocks in {count} files, expected at most {IMPL_FILES}: {files:?}")
         })
         .collect();
     report(&problems);
@@ -169,33 +169,37 @@ fn names_of_implemented_types_are_found() {
     assert_eq!(implemented("    impl Inner {"), None);
 }
 
-/// `--locked` fails if a lock file would have to change. The downloads that would show it are missing on a new machine.
+/// `--locked` fails if a lock file would have to change, but cargo would need downloads that a new machine does not
+/// have.
 #[test]
 fn the_lock_file_of_the_example_names_the_packages_that_it_uses() {
     const EXAMPLE: &str = "worker-lib/worker/examples/burn";
-    let text = fs::read_to_string(root().join(EXAMPLE).join("Cargo.lock")).expect("the example is locked");
-    let lock: toml::Table = toml::from_str(&text).expect("a lock file is TOML");
-    let packages = lock["package"].as_array().expect("a list of packages").iter();
+    let text = fs::read_to_string(root().join(EXAMPLE).join("Cargo.lock"))
+        .expect("the example must have a lock file");
+    let lock: toml::Table = toml::from_str(&text).expect("the lock file must be TOML");
+    let packages = lock["package"].as_array().expect("the lock file must list packages").iter();
     let own = packages.filter(|package| package.get("source").is_none());
     let locked: BTreeSet<_> =
-        own.map(|package| package["name"].as_str().expect("a name").to_owned()).collect();
+        own.map(|package| package["name"].as_str().expect("a package must have a name").to_owned()).collect();
 
     let manifest = format!("{EXAMPLE}/Cargo.toml");
     let mut command = cargo();
     command.args(["metadata", "--format-version", "1", "--no-deps", "--manifest-path", &manifest]);
-    let example: serde_json::Value = serde_json::from_str(&output(&mut command)).expect("cargo prints JSON");
+    let example: serde_json::Value =
+        serde_json::from_str(&output(&mut command)).expect("cargo must print JSON");
     let all = metadata().packages;
-    let name = |value: &serde_json::Value| value["name"].as_str().expect("a name").to_owned();
+    let name =
+        |value: &serde_json::Value| value["name"].as_str().expect("a package must have a name").to_owned();
     let mut used = BTreeSet::from([name(&example["packages"][0])]);
-    let dependencies = example["packages"][0]["dependencies"].as_array().expect("a list");
+    let dependencies = example["packages"][0]["dependencies"].as_array().expect("a list of dependencies");
     let mut open: Vec<_> =
         dependencies.iter().filter(|dependency| dependency["path"].is_string()).map(name).collect();
     while let Some(name) = open.pop() {
-        let package = all.iter().find(|package| package.name == name).expect("a package of the workspace");
+        let package = all.iter().find(|package| package.name == name).expect("the package must exist");
         let below = package.dependencies.iter();
         let below = below.filter(|it| it.path.is_some() && it.kind.as_deref() != Some("dev"));
         open.extend(below.map(|dependency| dependency.name.clone()));
         used.insert(name);
     }
-    assert_eq!(locked, used, "run cargo update --workspace in {EXAMPLE}");
+    assert_eq!(locked, used, "the lock file is out of date; run cargo update --workspace in {EXAMPLE}");
 }

@@ -1,4 +1,4 @@
-//! Licences and sources of all dependencies are those that `.cargo/deny.toml` allows.
+//! Check that the licences and sources of all dependencies are allowed by `.cargo/deny.toml`.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use spdx::{Expression, LicenseReq};
 
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// The lists of `.cargo/deny.toml` that are checked here: the same file serves cargo-deny.
+/// Lists of `.cargo/deny.toml` that are checked here; cargo-deny uses the same file.
 #[derive(Deserialize)]
 struct Policy {
     licenses: Licenses,
@@ -20,17 +20,18 @@ struct Licenses {
 }
 
 fn allowed_licenses() -> BTreeSet<LicenseReq> {
-    let text = std::fs::read_to_string(root().join(".cargo/deny.toml")).expect("the policy exists");
-    let policy: Policy = toml::from_str(&text).expect("the policy is TOML with a list of licences");
+    let text = std::fs::read_to_string(root().join(".cargo/deny.toml")).expect(".cargo/deny.toml must exist");
+    let policy: Policy =
+        toml::from_str(&text).expect(".cargo/deny.toml must be TOML with a list of licences");
     let requirement = |name: &String| {
         let expression = Expression::parse(name).unwrap_or_else(|error| panic!("{name}: {error}"));
         let mut requirements = expression.requirements();
-        requirements.next().expect("an expression names a licence").req.clone()
+        requirements.next().expect("an expression must name a licence").req.clone()
     };
     policy.licenses.allow.iter().map(requirement).collect()
 }
 
-/// Packages that are part of what is built, not only of its tests.
+/// Returns the packages that are part of the shipped programs, not only of tests.
 fn shipped(metadata: &Metadata) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
     let mut next: Vec<&str> = metadata.workspace_members.iter().map(String::as_str).collect();
@@ -38,21 +39,21 @@ fn shipped(metadata: &Metadata) -> BTreeSet<&str> {
         if !found.insert(id) {
             continue;
         }
-        let node = metadata.resolve.nodes.iter().find(|node| node.id == id).expect("the graph is complete");
+        let node = metadata.resolve.nodes.iter().find(|node| node.id == id).expect("the node must exist");
         let is_shipped = |edge: &&Edge| edge.dep_kinds.iter().any(|it| it.kind.as_deref() != Some("dev"));
         next.extend(node.deps.iter().filter(is_shipped).map(|edge| edge.pkg.as_str()));
     }
     found
 }
 
-/// What is wrong with the licence of a package, if anything.
+/// Returns the problem with the licence of a package, if there is one.
 fn problem(license: Option<&str>, allowed: &BTreeSet<LicenseReq>) -> Option<String> {
     let Some(license) = license else { return Some("declares no licence".to_owned()) };
-    // Some manifests still separate alternatives by a slash, which SPDX does not know.
+    // Some manifests still separate alternatives by a slash, which is not SPDX syntax.
     let expression = match Expression::parse(&license.replace('/', " OR ")) {
         Ok(expression) => expression,
         Err(error) => {
-            return Some(format!("has the licence {license:?}, which is no SPDX expression: {error}"));
+            return Some(format!("has the licence {license:?}, which is not an SPDX expression: {error}"));
         }
     };
     let is_allowed = expression.evaluate(|requirement| allowed.contains(requirement));
@@ -65,7 +66,7 @@ fn licences_and_sources_are_allowed() {
     let mut problems = Vec::new();
     let metadata = metadata();
     let shipped = shipped(&metadata);
-    assert!(shipped.len() > 100, "{} packages", shipped.len());
+    assert!(shipped.len() > 100, "expected more than 100 packages, got {}", shipped.len());
     for Package { id, name, version, license, source, dependencies, .. } in &metadata.packages {
         let found = problem(license.as_deref(), &allowed).filter(|_| shipped.contains(id.as_str()));
         problems.extend(found.map(|problem| format!("{name} {version} {problem}")));
@@ -76,7 +77,7 @@ fn licences_and_sources_are_allowed() {
             }
             None => {
                 let any_version = dependencies.iter().filter(|it| it.req == "*" && it.path.is_none());
-                problems.extend(any_version.map(|it| format!("{name} takes any version of {}", it.name)));
+                problems.extend(any_version.map(|it| format!("{name} accepts any version of {}", it.name)));
             }
         }
     }

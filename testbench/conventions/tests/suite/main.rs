@@ -1,4 +1,4 @@
-//! The house rules, one program so that they are linked once.
+//! Tests of the house rules, in one program so that it is linked only once.
 
 mod citations;
 mod conformance;
@@ -8,3 +8,4 @@ mod layout;
 mod licences;
 mod targets;
 mod tidy;
+mod words;

@@ -1,14 +1,14 @@
-//! `cargo test` builds and runs the targets that have tests, and no others.
+//! Check that `cargo test` builds and runs the targets that have tests, and no others.
 
 use iswitch_conventions::{metadata, report, root, sources};
 
-/// Whether a file, by its path from the root, belongs to the library or program that begins with the file `first`.
+/// Returns whether a file, by its path from the root, belongs to the library or program whose root file is `first`.
 fn belongs(path: &str, first: &str) -> bool {
-    let (directory, name) = first.rsplit_once('/').expect("a file lies in a directory");
+    let (directory, name) = first.rsplit_once('/').expect("a file must be in a directory");
     if name != "main.rs" && name != "lib.rs" {
         return path == first;
     }
-    // Programs in `src/bin` are targets of their own.
+    // Programs in `src/bin` are separate targets.
     path.strip_prefix(directory).is_some_and(|rest| {
         rest.starts_with('/') && !(directory.ends_with("src") && rest.starts_with("/bin/"))
     })
@@ -25,18 +25,22 @@ fn targets_are_tested_if_they_have_tests() {
         if !is("lib") && !is("bin") {
             continue;
         }
-        let path =
-            target.src_path.strip_prefix(root()).expect("below the root").to_str().expect("paths are UTF-8");
+        let path = target
+            .src_path
+            .strip_prefix(root())
+            .expect("below the root")
+            .to_str()
+            .expect("paths must be UTF-8");
         let files = || sources.iter().filter(|(file, _)| belongs(file, path));
         let contains = |is_sign: &dyn Fn(&str) -> bool| {
             files().any(|(_, text)| text.lines().map(str::trim_start).any(is_sign))
         };
         let has_tests = contains(&|line| line.starts_with("#[cfg(test)]"));
         if target.test && is("bin") && !has_tests {
-            problems.push(format!("{path} has no tests: test = false"));
+            problems.push(format!("{path} has no tests; set test = false in its Cargo.toml"));
         }
         if !target.test && has_tests {
-            problems.push(format!("{path} has tests, and test = false"));
+            problems.push(format!("{path} has tests, but its Cargo.toml has test = false"));
         }
         let has_examples = contains(&|line| line.starts_with("/// ```") || line.starts_with("//! ```"));
         if is("lib") && target.doctest != has_examples {

@@ -1,4 +1,4 @@
-//! The house rules that a compiler does not check.
+//! House rules that a compiler does not check.
 
 use std::fs;
 
@@ -6,21 +6,21 @@ use iswitch_conventions::{report, root, sources};
 
 use crate::citations::{self, cells, has_test};
 
-/// rustfmt keeps code to 110; prose may be a word longer.
+/// Maximum number of columns in a line. rustfmt limits code to 110; prose may be a word longer.
 const LINE_COLUMNS: usize = 120;
 const FUNCTION_LINES: usize = 70;
 
-/// The only places that may contain `unsafe`, and what for.
+/// Paths that may contain `unsafe` code, each with its purpose.
 const UNSAFE_PLACES: [&str; 9] = [
     "daemon/socket/src/",                      // sendmsg, recvmsg, ppoll
     "daemon/iswitchd/src/port/packet_ring.rs", // AF_PACKET
     "daemon/iswitchd/src/port/interface.rs",   // ioctl
     "daemon/iswitchd/src/port/xdp/",           // AF_XDP, bpf
-    "daemon/sandbox/src/violation.rs",         // the handler of SIGSYS
+    "daemon/sandbox/src/violation.rs",         // handler of SIGSYS
     "worker-lib/worker/src/capi.rs",           // pointers from C
-    "worker-lib/learn/src/nn/matmul.rs",       // the interface of the gemm-f32 crate
+    "worker-lib/learn/src/nn/matmul.rs",       // interface of the gemm-f32 crate
     "worker-lib/learn/src/env/mujoco/",        // libmujoco, opened at run time
-    "worker-lib/python/src/array.rs",          // the buffer protocol, DLPack
+    "worker-lib/python/src/array.rs",          // buffer protocol, DLPack
 ];
 
 #[test]
@@ -28,7 +28,7 @@ fn lines_fit() {
     let mut problems = Vec::new();
     for (path, text) in sources(".rs") {
         for (number, line) in text.lines().enumerate() {
-            // Neither a URL nor a row of a table can be broken.
+            // A URL and a row of a table cannot be broken.
             let is_whole = line.contains("https://") || line.starts_with("//! |");
             if line.chars().count() > LINE_COLUMNS && !is_whole {
                 problems.push(format!("{path}:{}: {} columns", number + 1, line.chars().count()));
@@ -48,7 +48,7 @@ fn functions_fit_a_screen() {
             let is_function = ["fn ", "pub fn ", "pub(crate) fn ", "pub(super) fn ", "unsafe fn "]
                 .iter()
                 .any(|prefix| code.starts_with(prefix));
-            // One of a trait that is only declared ends with a semicolon.
+            // A function that a trait only declares ends with a semicolon.
             let head = lines[start..].iter().find(|line| line.ends_with(['{', ';', '}']));
             if !is_function || head.is_some_and(|line| line.ends_with(';')) {
                 continue;
@@ -78,7 +78,7 @@ fn unsafe_code_stays_where_it_belongs() {
 
 #[test]
 fn cited_requirements_exist() {
-    let specification = fs::read_to_string(root().join("protocol/SPEC.md")).expect("SPEC.md exists");
+    let specification = fs::read_to_string(root().join("protocol/SPEC.md")).expect("SPEC.md must exist");
     let mut problems = Vec::new();
     for (path, text) in sources(".rs") {
         for (number, line) in text.lines().enumerate() {
@@ -92,7 +92,7 @@ fn cited_requirements_exist() {
     report(&problems);
 }
 
-/// Words such as `(W-1)`, `requirement C-4` in a comment.
+/// Returns the requirements cited in a comment, such as `(W-1)` or `requirement C-4`.
 fn requirements(line: &str) -> Vec<&str> {
     let Some((_, comment)) = line.split_once("//") else { return Vec::new() };
     comment
@@ -123,7 +123,7 @@ fn no_marker_of_unfinished_work_is_left() {
 
 #[test]
 fn promises_are_tested() {
-    let promises = fs::read_to_string(root().join("testbench/PROMISES.md")).expect("PROMISES.md exists");
+    let promises = fs::read_to_string(root().join("testbench/PROMISES.md")).expect("PROMISES.md must exist");
     let mut problems = Vec::new();
     let rows = promises.lines().enumerate().filter(|(_, line)| line.starts_with("| ") && line.contains('`'));
     for (number, row) in rows {
@@ -131,7 +131,7 @@ fn promises_are_tested() {
         let last = cells(row).pop().unwrap_or_default();
         problems.extend(citations::problems(last).into_iter().map(|problem| format!("{place}: {problem}")));
         if !citations::names_a_file(last) {
-            problems.push(format!("{place}: names no file"));
+            problems.push(format!("{place}: cites no file"));
         }
     }
     report(&problems);
@@ -139,7 +139,7 @@ fn promises_are_tested() {
 
 #[test]
 fn tests_that_need_root_are_listed() {
-    let list = fs::read_to_string(root().join("testbench/ROOT.md")).expect("ROOT.md exists");
+    let list = fs::read_to_string(root().join("testbench/ROOT.md")).expect("ROOT.md must exist");
     let rows: Vec<&str> = list.lines().filter(|line| line.starts_with("| ")).collect();
     let mut problems = Vec::new();
     let mut files = Vec::new();
@@ -154,7 +154,7 @@ fn tests_that_need_root_are_listed() {
         }
     }
     for row in rows {
-        // Every second piece stands between backticks: names of tests, then their file.
+        // Every second piece is in backticks: the names of tests, then their file.
         let quoted: Vec<&str> =
             row.split('|').nth(1).unwrap_or_default().split('`').skip(1).step_by(2).collect();
         let Some((path, names)) = quoted.split_last() else { continue };

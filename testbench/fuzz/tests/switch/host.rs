@@ -1,4 +1,4 @@
-//! What the hosts send, and what they learn from the answers.
+//! Hosts: the packets that they send, and the state that they keep from the answers.
 
 use iswitch_protocol::auth::{Conversation, Direction, TagKey};
 use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_BITMAP_LEN_BYTES, MAX_SUPERFRAME_LEN_BYTES};
@@ -17,24 +17,24 @@ use crate::operation::{
 use crate::world::{Place, Sent, World, data_packet, emit_control, host_endpoint, sign};
 
 const ASYNCHRONOUS_JOB: u32 = 3;
-/// A request that a host repeats has this id, others have ids from 1 on.
+/// Id of a request that a host repeats; other requests have ids from 1 on.
 const REPEATED_REQUEST: u32 = 77;
 
-/// What a host remembers.
+/// State of a host.
 #[derive(Debug)]
 pub(crate) struct HostState {
     instance: u32,
-    /// The job that it last asked to join.
+    /// Job that the host last asked to join.
     job: u32,
     next_request: u32,
     conversation: Conversation,
-    /// With which it tags data, if its job asks for that.
+    /// Key that the host tags data with, if its job requires tags.
     tag_key: Option<TagKey>,
-    /// Number of its next asynchronous vector.
+    /// Number of the next asynchronous vector.
     number: Round,
-    /// The epoch of the job that has admitted this instance.
+    /// Epoch of the job that has admitted this instance.
     epoch: u64,
-    /// What it was last told to have summed.
+    /// Aggregation history that the switch last sent to the host.
     history: u64,
     is_challenged: bool,
 }
@@ -61,7 +61,7 @@ impl HostState {
     }
 }
 
-/// A round at some distance from another.
+/// Returns the round at an offset from another round.
 pub(crate) fn offset(round: Round, offset: RoundOffset) -> Round {
     let distance = u32::from(offset.0.unsigned_abs());
     if offset.0 < 0 { round.minus(distance) } else { round.plus(distance) }
@@ -83,7 +83,7 @@ impl World {
             state.epoch = 0;
         }
         state.job = u32::from(joining.job);
-        // A worker repeats its Join when it is challenged.
+        // A challenged worker repeats its Join.
         for _ in 0..2 {
             self.hosts[usize::from(host)].is_challenged = false;
             let join = self.declaration(host, joining);
@@ -97,7 +97,7 @@ impl World {
     fn declaration(&self, host: u8, joining: &Joining) -> JoinRepr {
         let state = &self.hosts[usize::from(host)];
         let is_asynchronous = state.job == ASYNCHRONOUS_JOB;
-        // Some layouts, all with a segment that is shorter than the others or the only one.
+        // In each layout, a segment is shorter than the others or is the only one.
         let (len, segment_floats) = [(13, 4), (5, 2), (7, 7)][state.job as usize % 3];
         let join = JoinRepr {
             mode: if is_asynchronous { Mode::Asynchronous } else { Mode::Synchronous },
@@ -131,7 +131,7 @@ impl World {
     fn resume(&self, host: u8, resuming: Resuming) -> ResumeRepr {
         let state = &self.hosts[usize::from(host)];
         let round = self.place_of(&host_endpoint(host).peer).map_or(Round::new(1000), |place| place.round);
-        let history = if resuming.as_told { state.history } else { u64::from(resuming.history) };
+        let history = if resuming.as_reported { state.history } else { u64::from(resuming.history) };
         ResumeRepr {
             round: offset(round, resuming.round),
             members: u16::from(resuming.members),
@@ -173,8 +173,8 @@ impl World {
             }
             Request::Halt => self.send_control(host, ControlBody::Halt),
             Request::Digest(at, digest) => {
-                let told = DigestRepr { round: offset(round, at), digest: u64::from(digest) };
-                self.send_control(host, ControlBody::Digest(told));
+                let reported = DigestRepr { round: offset(round, at), digest: u64::from(digest) };
+                self.send_control(host, ControlBody::Digest(reported));
             }
             Request::Acknowledge => self.send_control(host, ControlBody::Ack(acknowledgement(round))),
         }
@@ -205,7 +205,7 @@ impl World {
         let contributions = match contribution.weight {
             Weight::One => 1,
             Weight::Few(weight) => u16::from(weight),
-            // One more means none, with which a switch sends zeros.
+            // u16::MAX itself means no contribution; a switch sends it with zeros.
             Weight::Most => u16::MAX - 1,
         };
         let round = self.round_from(host, &place, contribution.round);
@@ -238,7 +238,7 @@ impl World {
             packets.push(self.tag(host, &place, data_packet(seg, &floats)));
         }
         if is_backwards {
-            // The last one is shorter, and so cannot stand before others of the same super-frame.
+            // The last segment may be shorter and then cannot precede others in the same super-frame.
             packets.pop_if(|last| last.len() < stride);
             packets.reverse();
         }
@@ -282,7 +282,7 @@ impl World {
             }
             Change::Cut { by } => sent.bytes.truncate(len.saturating_sub(usize::from(by))),
             Change::Lengthen { by } => {
-                // A super-frame then has packets more, of zeros.
+                // The added zeros are further packets of a super-frame.
                 sent.bytes.resize(len + usize::from(by), 0);
                 sent.marked_for = None;
             }
@@ -299,7 +299,7 @@ impl World {
         self.deliver(&from, &sent);
     }
 
-    /// What the switch says to a host.
+    /// Delivers a control packet of the switch to a host.
     pub(crate) fn host_hears(&mut self, to: &Endpoint, packet: &ControlPacket<'_>, repr: &ControlRepr<'_>) {
         let host = to.peer.ip().octets()[3];
         let key = self.key_of(repr.job).cloned();
@@ -329,7 +329,7 @@ impl World {
     }
 }
 
-/// An Ack that no member has any reason to send.
+/// Returns an Ack, which no member has a reason to send.
 fn acknowledgement(round: Round) -> AckRepr<'static> {
     AckRepr { round, formed: true, ..AckRepr::bare(Action::Join, Status::Success) }
 }

@@ -1,4 +1,4 @@
-//! Fuzz target: the whole switch core. `docs/fuzzing.md` says how to run it.
+//! Fuzz target: the whole switch core. `docs/fuzzing.md` describes how to run it.
 
 mod host;
 mod marked;
@@ -9,8 +9,8 @@ mod world;
 use operation::Scenario;
 use world::World;
 
-/// Whatever happens: nothing panics, sums are exact and do not change, counters and quotas hold, and in the end all
-/// memory is back.
+/// In every scenario, nothing panics, sums are exact and do not change, counters are correct, quotas are respected, and
+/// all memory is free at the end.
 #[test]
 fn whole_core() {
     bolero::check!().with_iterations(200).with_type::<Scenario>().for_each(|scenario| {

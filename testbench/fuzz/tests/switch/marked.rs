@@ -1,8 +1,8 @@
-//! Vectors whose sums tell what they are made of, and what is known of the sums of each job.
+//! Marked vectors, whose sums show which contributions they contain, and a ledger of the sums of each job.
 //!
-//! The first float of a segment is a power of 4 for each host, so that the digits of a sum to the base 4 say how often
-//! each host is in it. The second is the weight that the packet claims, the third a number that no other round, segment
-//! or host has. All are integers, and small enough for sums of them to be exact.
+//! The first float of a segment is a power of 4 for each host, so that the base-4 digits of a sum show how often each
+//! host is in it. The second float is the weight that the packet claims; the third is a hash of the host, job, round
+//! and segment. All floats are integers, and small enough that their sums are exact.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,11 +10,11 @@ use iswitch_protocol::Seg;
 
 use crate::operation::HOSTS;
 
-/// More than any sum of marks of one segment: f32 counts exactly up to 2^24.
+/// Exclusive upper limit of a mark, so that sums of marks stay below 2^24, up to which f32 is exact.
 const MARKS: u32 = 1 << 14;
 
-/// What a packet of a host is about: for sums that are made in rounds the segment and round; for asynchronous vectors
-/// the vector's number, the same for all its segments.
+/// Subject of a packet of a host: in a synchronous job, the segment and the round; in an asynchronous job, the number
+/// of the vector, which is the same for all its segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Topic {
     pub(crate) job: u32,
@@ -37,35 +37,36 @@ fn mark(host: u8, topic: Topic) -> u32 {
     mixed % MARKS
 }
 
-/// The floats of a segment that a host contributes.
+/// Returns the floats of a segment that a host contributes.
 pub(crate) fn floats(host: u8, topic: Topic, weight: u16, count: usize) -> Vec<f32> {
     let lead = if topic.is_asynchronous { 1 } else { 4u32.pow(u32::from(host)) };
     let marks = std::iter::repeat(mark(host, topic) as f32);
     [lead as f32, f32::from(weight)].into_iter().chain(marks).take(count).collect()
 }
 
-/// The sums of a job, since it began or began anew.
+/// Known sums of a job since its start or its last change to a new range of rounds.
 #[derive(Debug, Default)]
 struct Known {
-    /// Whether something was summed that is not marked.
+    /// Whether unmarked floats may have been summed.
     is_spoilt: bool,
-    /// The bits of each sum that was sent to members, and of each that was sent to the parent.
+    /// Bits of each sum that was sent to members.
     results: HashMap<(u32, u32), Vec<u32>>,
+    /// Bits of each sum that was sent to the parent.
     partials: HashMap<(u32, u32), Vec<u32>>,
-    /// Of each asynchronous aggregate, what the first of its segments was made of.
+    /// Number of contributions and floats of the first segment of each asynchronous aggregate.
     vectors: HashMap<u32, (u16, Vec<u32>)>,
-    /// What the parent sent.
+    /// Results that the parent sent.
     from_parent: HashSet<(u32, u32, Vec<u32>)>,
 }
 
-/// What is known of all sums.
+/// Known sums of all jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     jobs: HashMap<u32, Known>,
 }
 
 impl Ledger {
-    /// A job begins, or goes on under other rounds.
+    /// Forgets the sums of a job that starts or moves to a new range of rounds.
     pub(crate) fn begin_anew(&mut self, job: u32) {
         self.jobs.remove(&job);
     }
@@ -83,7 +84,7 @@ impl Ledger {
         self.jobs.entry(job).or_default().from_parent.insert(sent);
     }
 
-    /// A sum goes to members, or to the parent.
+    /// Checks a sum that the switch sends to members or to the parent.
     pub(crate) fn check_sum(
         &mut self,
         job: u32,
@@ -114,24 +115,24 @@ fn bits(floats: &[f32]) -> Vec<u32> {
     floats.iter().map(|x| x.to_bits()).collect()
 }
 
-/// As the switch stores what it is given.
+/// Returns the bits of floats in the canonical form in which the switch stores them.
 fn canonical(floats: &[f32]) -> Vec<u32> {
     let canonical = |x: &f32| if x.is_nan() { 0x7FC0_0000 } else { (0.0 + x).to_bits() };
     floats.iter().map(canonical).collect()
 }
 
-/// A sum of a round holds each host at most once, and counts those that it holds. One that goes up may hold none, if
-/// all have left the round (H-8).
+/// Checks that a sum of a round contains each host at most once and has the right number of contributions. A partial
+/// sum for the parent may contain no host, if all have left the round (H-8).
 fn check_round(topic: Topic, goes_up: bool, seg: Seg, floats: &[f32]) {
     let digits = floats[0] as u32;
     assert!(f32::from(u16::MAX) * 4.0 > floats[0] && digits as f32 == floats[0], "{topic:?}: {floats:?}");
     let hosts: Vec<u8> = (0..HOSTS).filter(|host| digits >> (2 * host) & 3 != 0).collect();
     let once: u32 = hosts.iter().map(|host| 4u32.pow(u32::from(*host))).sum();
-    assert_eq!(digits, once, "{topic:?}: a host is twice in {floats:?}");
+    assert_eq!(digits, once, "{topic:?}: a host appears twice in {floats:?}");
     let is_nothing = goes_up && seg.contributions == 0 && floats.iter().all(|x| x.to_bits() == 0);
-    assert!(!hosts.is_empty() || is_nothing, "{topic:?}: a sum of nothing");
+    assert!(!hosts.is_empty() || is_nothing, "{topic:?}: the sum contains no contribution");
     if let Some(weight) = floats.get(1) {
-        assert_eq!(*weight, f32::from(seg.contributions), "{topic:?}: what is counted in {floats:?}");
+        assert_eq!(*weight, f32::from(seg.contributions), "{topic:?}: weight of {floats:?}");
     } else {
         assert!(usize::from(seg.contributions) >= hosts.len(), "{topic:?}: {seg:?}");
     }
@@ -140,20 +141,20 @@ fn check_round(topic: Topic, goes_up: bool, seg: Seg, floats: &[f32]) {
     assert!(is_marked, "{topic:?}: hosts {hosts:?} with {marks}, but {floats:?}");
 }
 
-/// All segments of an aggregate are sums of the same vectors.
+/// Checks that all segments of an aggregate are sums of the same vectors.
 fn check_aggregate(known: &mut Known, seg: Seg, floats: &[f32]) {
     let content = bits(floats);
     let (contributions, first) =
         known.vectors.entry(seg.round.get()).or_insert_with(|| (seg.contributions, content.clone()));
-    assert_eq!(*contributions, seg.contributions, "{seg:?}: the aggregate counted otherwise before");
+    assert_eq!(*contributions, seg.contributions, "{seg:?}: another segment has a different count");
     let common = first.len().min(content.len());
-    assert_eq!(first[..common], content[..common], "{seg:?}: of other vectors than the segment before");
+    assert_eq!(first[..common], content[..common], "{seg:?}: another segment sums different vectors");
     if content.len() > first.len() {
         *first = content;
     }
     assert!(floats[0] >= 1.0 && floats[0] <= f32::from(seg.contributions), "{seg:?}: {floats:?}");
     if let Some(weight) = floats.get(1) {
-        assert_eq!(*weight, f32::from(seg.contributions), "{seg:?}: what is counted in {floats:?}");
+        assert_eq!(*weight, f32::from(seg.contributions), "{seg:?}: weight of {floats:?}");
     }
     assert!(floats.iter().skip(3).all(|x| x.to_bits() == floats[2].to_bits()), "{seg:?}: {floats:?}");
 }

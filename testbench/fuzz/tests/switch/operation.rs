@@ -1,8 +1,8 @@
-//! What may happen to a switch, as values that a fuzzer makes of bytes.
+//! Scenarios for a switch, which a fuzzer generates from bytes.
 
 use bolero::TypeGenerator;
 
-/// A run of the switch and all that happens to it.
+/// Setup of a switch and the operations on it.
 #[derive(Clone, Debug, TypeGenerator)]
 pub(crate) struct Scenario {
     pub(crate) setup: Setup,
@@ -10,26 +10,26 @@ pub(crate) struct Scenario {
     pub(crate) operations: Vec<Operation>,
 }
 
-/// How the switch is started.
+/// Configuration of the switch.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub(crate) struct Setup {
     pub(crate) ordered: bool,
     pub(crate) sums_non_finite: bool,
-    /// Whether one job, or each, needs a key.
+    /// Jobs that require a key.
     pub(crate) keys: Keyed,
-    /// Switches above this one.
+    /// Number of configured parent switches.
     #[generator(0..3u8)]
     pub(crate) parents: u8,
-    /// Where the rounds begin: near zero, or just before they wrap.
+    /// Whether the rounds start just before they wrap, instead of near zero.
     pub(crate) begins_before_wrap: bool,
     pub(crate) boot: u8,
     /// Memory for sums, in units of 4 KiB.
     #[generator(1..=8u8)]
     pub(crate) memory_pages: u8,
-    /// Most of that for one job, likewise.
+    /// Maximum memory of one job, in units of 4 KiB.
     #[generator(1..=8u8)]
     pub(crate) job_memory_pages: u8,
-    /// Whether strangers may send little.
+    /// Whether the limits on non-members are low.
     pub(crate) is_strict: bool,
 }
 
@@ -40,17 +40,17 @@ pub(crate) enum Keyed {
     AllJobs,
 }
 
-/// One of the hosts that members run on.
+/// Number of a host on which members run.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub(crate) struct Host(#[generator(0..HOSTS)] pub(crate) u8);
 
 pub(crate) const HOSTS: u8 = 8;
 
-/// A job's round, as an offset from the newest one; of an asynchronous vector, from the member's next number.
+/// Offset of a round from the newest round of the job; for an asynchronous vector, from the member's next number.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub(crate) struct RoundOffset(#[generator(-3..=3i8)] pub(crate) i8);
 
-/// Some segments, of which a bit each says whether they are meant.
+/// Range of segments, with a bitmap of the selected ones.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub(crate) struct Segments {
     #[generator(0..8u8)]
@@ -62,26 +62,26 @@ pub(crate) struct Segments {
 
 #[derive(Clone, Debug, TypeGenerator)]
 pub(crate) enum Operation {
-    /// A host joins, in a job with a key by way of a challenge.
+    /// A host joins; in a job with a key, after a challenge.
     Join(Host, Joining),
-    /// A host says something that holds for its whole job, or leaves it.
+    /// A host sends another control request.
     Ask(Host, Request),
     /// A host sends one segment.
     Contribute(Host, Contribution),
-    /// A host sends all segments of a vector in one super-frame, in order or the other way round.
+    /// A host sends all segments of a vector in one super-frame, in order or in reverse order.
     SendVector(Host, RoundOffset, bool),
-    /// A packet of a host comes once more, perhaps changed on the way.
+    /// An earlier packet of a host arrives again, possibly changed.
     Again(#[generator(0..32u8)] u8, Change),
-    /// A host sends bytes that mean what they mean.
+    /// A host sends arbitrary bytes.
     Bytes(Host, bool, #[generator(bolero::produce::<Vec<u8>>().with().len(0..=96usize))] Vec<u8>, u8),
-    /// The driver finds a frame that cannot be used.
+    /// The driver reports an unusable frame.
     Unusable(#[generator(0..9u8)] u8),
-    /// Time passes, and the driver wakes up whenever it should.
+    /// Time passes, and the driver wakes up at every deadline of the switch.
     Sleep {
         #[generator(0..1500u16)]
         ms: u16,
     },
-    /// Time passes while the driver sleeps.
+    /// Time passes, and the driver misses the deadlines of the switch.
     Oversleep {
         #[generator(0..1500u16)]
         ms: u16,
@@ -91,22 +91,22 @@ pub(crate) enum Operation {
         #[generator(0..1500u16)]
         ms: u16,
     },
-    /// The switch above says something, if there is one.
+    /// The parent switch sends a packet, if there is one.
     FromParent(ParentTurn),
 }
 
-/// What a host declares.
+/// Declaration of a host in its Join.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub(crate) struct Joining {
     #[generator(1..=3u8)]
     pub(crate) job: u8,
     #[generator(0..4u8)]
     pub(crate) workers: u8,
-    /// Nothing odd, or one field that differs from what others of the job say.
+    /// Field that differs from the declarations of the job's other members, if any.
     pub(crate) oddity: Oddity,
-    /// Whether it is another process than before.
+    /// Whether the host runs a new process.
     pub(crate) is_restarted: bool,
-    /// Whether it says what it has summed.
+    /// Aggregation history that the host reports, to resume the job.
     pub(crate) resumes: Option<Resuming>,
     #[generator(0..4u8)]
     pub(crate) rank: u8,
@@ -128,7 +128,7 @@ pub(crate) enum Oddity {
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub(crate) struct Resuming {
     pub(crate) round: RoundOffset,
-    /// Which of the few histories that there are: hosts with the same one agree.
+    /// Number of one of a few histories; hosts with the same number agree.
     #[generator(1..4u8)]
     pub(crate) history: u8,
     #[generator(0..4u8)]
@@ -137,9 +137,9 @@ pub(crate) struct Resuming {
     pub(crate) weight: u8,
     #[generator(0..5u8)]
     pub(crate) members: u8,
-    /// Rather the history that the switch last told the host.
-    pub(crate) as_told: bool,
-    /// A history that the host was told and never had.
+    /// Whether the host reports the history that the switch last sent to it, instead of `history`.
+    pub(crate) as_reported: bool,
+    /// Whether the host reports a history that it received but never had.
     pub(crate) fresh: bool,
     #[generator(0..4u8)]
     pub(crate) behind: u8,
@@ -179,15 +179,15 @@ pub(crate) enum Weight {
 
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub(crate) enum Floats {
-    /// Such that the sum tells of which contributions it is made.
+    /// Marked floats, so that a sum shows which contributions it contains.
     Marked,
-    /// All the same bits.
+    /// Floats that all have the same bits.
     Bits(u32),
-    /// Marked, but one too many or too few.
+    /// Marked floats, but one too many or too few.
     WrongCount { more: bool },
 }
 
-/// What becomes of a packet on its way.
+/// Change of a packet in transit.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub(crate) enum Change {
     Nothing,
@@ -201,28 +201,28 @@ pub(crate) enum Change {
     Lengthen {
         by: u8,
     },
-    /// Another host sends it.
+    /// The packet comes from another host.
     Forge(Host),
-    /// It comes in by another port of the switch, unless it is a Join.
+    /// The packet arrives at another port of the switch, unless it is a Join.
     Misdirect {
         port: u8,
     },
 }
 
-/// What the parent, or somebody at its address, says.
+/// Packet of the parent, or of another sender at its address.
 #[derive(Clone, Debug, TypeGenerator)]
 pub(crate) struct ParentTurn {
-    /// Which of the uplinks it comes in by.
+    /// Number of the uplink at which the packet arrives.
     #[generator(0..2u8)]
     pub(crate) uplink: u8,
-    /// Whether it comes from the second parent.
+    /// Whether the packet comes from the second parent.
     pub(crate) is_other: bool,
     pub(crate) says: Saying,
 }
 
 #[derive(Clone, Debug, TypeGenerator)]
 pub(crate) enum Saying {
-    /// The answer to the last Join.
+    /// Answer to the last Join.
     Joined {
         formed: bool,
         #[generator(0..4u8)]
@@ -236,7 +236,7 @@ pub(crate) enum Saying {
     },
     Challenge(u8),
     Refused(#[generator(1..26u8)] u8, RoundOffset, bool),
-    /// The answer to a Help: what it misses.
+    /// Answer to a Help, with the segments that the parent misses.
     Missing(RoundOffset, Segments),
     Result(RoundOffset, #[generator(0..8u8)] u8, u8),
     /// All segments of a round in one super-frame.

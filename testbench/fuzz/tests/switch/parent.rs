@@ -1,4 +1,4 @@
-//! The switches above the one that is fuzzed: they say what they please.
+//! Parent switches of the fuzzed switch, which send arbitrary packets.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -15,12 +15,12 @@ use crate::host::{bitmap, offset, range};
 use crate::operation::{ParentTurn, RoundOffset, Saying};
 use crate::world::{FIRST_UPLINK, Sent, UPLINKS, World, data_packet, emit_control, sign};
 
-/// What a parent knows of one uplink.
+/// State of a parent for one uplink.
 #[derive(Clone, Copy, Debug, Default)]
 struct Below {
     job: Option<u32>,
     join_request: u32,
-    /// Counter of the last packet that came up, if it had one.
+    /// Counter of the last packet from the switch; 0 if it had none.
     counter: u64,
     session: u64,
     own_counter: u64,
@@ -37,12 +37,12 @@ pub(crate) fn address(is_other: bool) -> SocketAddrV4 {
 }
 
 impl ParentState {
-    /// The job of an uplink.
+    /// Returns the job of an uplink.
     pub(crate) fn job_at(&self, uplink: usize) -> Option<u32> {
         self.below[uplink].job
     }
 
-    /// Something has come up.
+    /// Records a control packet from the switch.
     pub(crate) fn note(&mut self, to: &Endpoint, packet: &ControlPacket<'_>, repr: &ControlRepr<'_>) {
         let below = &mut self.below[usize::from(to.port.0 - FIRST_UPLINK)];
         below.job = Some(repr.job);
@@ -53,7 +53,7 @@ impl ParentState {
     }
 }
 
-/// Where the job of an uplink stands.
+/// State of the job of an uplink.
 struct Standpoint {
     job: u32,
     layout: VectorLayout,
@@ -78,7 +78,7 @@ impl World {
         let body = match says {
             Saying::Bytes(is_control, bytes, stride) => {
                 let class = if *is_control { Class::Control } else { Class::Data };
-                // Sums that the parent has sent as bytes are not in the ledger.
+                // The ledger does not contain sums that the parent sends as arbitrary bytes.
                 self.ledger.spoil(standpoint.job);
                 return Some((class, bytes.clone(), usize::from(*stride)));
             }
@@ -98,7 +98,7 @@ impl World {
         Some(self.seal(at, standpoint.job, 0, body))
     }
 
-    /// The answers to what came up.
+    /// Returns an Ack for a request of the switch.
     fn acknowledge(
         &mut self,
         at: usize,
@@ -189,7 +189,7 @@ impl World {
         (Class::Data, packets.concat(), stride)
     }
 
-    /// A control packet, in the session if the job has a key and there is one.
+    /// Returns a control packet, in the session if there is one.
     fn seal(&mut self, at: usize, job: u32, request: u32, body: ControlBody<'_>) -> (Class, Vec<u8>, usize) {
         let below = &mut self.parent.below[at];
         if below.session == NO_SESSION {
@@ -200,7 +200,7 @@ impl World {
         self.finish(job, emit_control(job, request, body), context)
     }
 
-    /// A control packet that repeats the counter of what it answers.
+    /// Returns a control packet that repeats the counter of the packet that it answers.
     fn echo(&mut self, at: usize, job: u32, request: u32, body: ControlBody<'_>) -> (Class, Vec<u8>, usize) {
         let counter = self.parent.below[at].counter;
         self.finish(job, emit_control(job, request, body), (NO_SESSION, counter))

@@ -1,4 +1,4 @@
-//! A switch, the hosts around it, and what must hold after everything that happens.
+//! Switch and hosts, and the invariants that must hold after each operation.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
@@ -24,29 +24,29 @@ use crate::parent::ParentState;
 
 pub(crate) const LEASE_MS: u32 = 400;
 pub(crate) const KEYED_JOB: u32 = 2;
-/// The first of the ports that lead to the parents.
+/// First of the ports that lead to the parents.
 pub(crate) const FIRST_UPLINK: u8 = 10;
 pub(crate) const UPLINKS: u8 = 2;
 const PAGE_BYTES: usize = 4096;
-/// A job that no host ever asks for.
+/// Job that no host ever joins.
 const LAST_JOB: u32 = 99;
-/// More packets than one call can leave to be sent.
+/// Upper bound of the packets to send after one call.
 const MAX_TRANSMITS: usize = 100_000;
-/// More turns than the switch needs for all the work that it can have queued.
+/// Upper bound of the calls that the switch needs for all its queued work.
 const MAX_TURNS: usize = 100_000;
 
-/// A packet of a host that may come again.
+/// Packet of a host, which may be sent again.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) host: u8,
     pub(crate) class: Class,
     pub(crate) bytes: Vec<u8>,
     pub(crate) stride: usize,
-    /// The job whose sums stay marked if it takes this.
+    /// Job whose sums stay marked if the switch sums this packet.
     pub(crate) marked_for: Option<u32>,
 }
 
-/// A packet of the switch.
+/// Packets of the switch.
 struct Received {
     class: Class,
     bytes: Vec<u8>,
@@ -54,14 +54,14 @@ struct Received {
     to: Vec<Endpoint>,
 }
 
-/// What the switch knows of a host.
+/// Membership of a host, according to the switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) job: u32,
     pub(crate) layout: VectorLayout,
     pub(crate) is_asynchronous: bool,
     pub(crate) is_tagged: bool,
-    /// The newest round, or the first that the host takes part in.
+    /// Newest round, or the first round in which the host takes part.
     pub(crate) round: Round,
 }
 
@@ -70,13 +70,13 @@ pub(crate) struct World {
     config: Config,
     keys: Vec<(Option<u32>, Key)>,
     pub(crate) now_ns: u64,
-    /// What the clock showed before it was turned back.
+    /// Latest time that the clock has shown, also before it was turned back.
     latest_ns: u64,
     pub(crate) hosts: Vec<HostState>,
     pub(crate) parent: ParentState,
     pub(crate) sent: Vec<Sent>,
     pub(crate) ledger: Ledger,
-    /// The last challenge that the switch has sent.
+    /// Last challenge from the switch.
     challenge: Option<Vec<u8>>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn host_endpoint(host: u8) -> Endpoint {
     Endpoint { port: PortId(0), peer, local, peer_mac: [0; 6], local_mac: [0; 6] }
 }
 
-/// Whether a packet ends with a trailer.
+/// Returns whether a packet ends with a trailer.
 fn is_signed(sent: &Sent) -> bool {
     ControlPacket::new_checked(&sent.bytes).is_ok_and(|packet| packet.is_authenticated())
 }
@@ -115,7 +115,7 @@ fn config(setup: &Setup) -> Config {
 }
 
 fn keys(setup: &Setup) -> Vec<(Option<u32>, Key)> {
-    let key = |bytes| Key::new(bytes).expect("it is long enough");
+    let key = |bytes| Key::new(bytes).expect("the key must be long enough");
     let own = (Some(KEYED_JOB), key(b"the key of the job"));
     match setup.keys {
         Keyed::Nobody => vec![],
@@ -184,11 +184,11 @@ impl World {
         }
     }
 
-    /// A host sends something; it is remembered, to be sent again.
+    /// Sends a packet of a host, and records it so that it can be sent again.
     pub(crate) fn send(&mut self, sent: Sent) {
         let from = host_endpoint(sent.host);
         self.deliver(&from, &sent);
-        // Without a key it only takes a repetition; who has one signs anew when it joins the next time.
+        // Without a key, the host repeats the packet with the answer to the challenge; with a key, it signs a new Join.
         let mut proven = sent.clone();
         let challenge = self.challenge.take().filter(|_| sent.class == Class::Control && !is_signed(&sent));
         if challenge.is_some_and(|challenge| answer_challenge(&mut proven.bytes, &challenge)) {
@@ -197,7 +197,7 @@ impl World {
         self.sent.push(sent);
     }
 
-    /// Something arrives at the switch.
+    /// Delivers a packet to the switch and checks the invariants.
     pub(crate) fn deliver(&mut self, from: &Endpoint, sent: &Sent) {
         let before = *self.switch.counters();
         let place = self.place_of(&from.peer);
@@ -222,7 +222,7 @@ impl World {
         self.config.uplinks.is_some() && ports.contains(&endpoint.port.0)
     }
 
-    /// Each datagram of a member, or a stranger, is counted as what it was.
+    /// Checks that each datagram of a member or non-member is counted correctly.
     fn check_counted(&self, before: &Counters, sent: &Sent) {
         let after = self.switch.counters();
         let datagrams = sent.bytes.len().div_ceil(sent.stride.max(1)) as u64;
@@ -233,7 +233,7 @@ impl World {
                 assert_eq!(after.data_received - before.data_received, datagrams);
                 assert!(summed + dropped >= datagrams.max(1), "{summed} summed, {dropped} dropped: {sent:?}");
                 let refusals = dropped - (datagrams.max(1) - summed);
-                assert!(refusals <= 1, "more is dropped than came: {sent:?}");
+                assert!(refusals <= 1, "more datagrams dropped than received: {sent:?}");
             }
             Class::Control => {
                 assert_eq!(after.control_received - before.control_received, datagrams.max(1));
@@ -245,7 +245,7 @@ impl World {
         }
     }
 
-    /// The driver does what it has to do after each call. Returns what the switch has sent.
+    /// Performs the driver's work after each call, and returns the packets that the switch has sent.
     fn settle(&mut self) -> Vec<Received> {
         self.note_events();
         let jobs: Vec<JobStatus> = self.switch.jobs().collect();
@@ -278,7 +278,7 @@ impl World {
                 bytes.len()
             );
             received.push(Received { class, bytes, stride, to });
-            assert!(received.len() < MAX_TRANSMITS, "the switch never ends to send");
+            assert!(received.len() < MAX_TRANSMITS, "the switch must stop sending");
         }
         received
     }
@@ -289,8 +289,8 @@ impl World {
         if packets.class == Class::Control {
             self.challenge = Some(packets.bytes.clone());
             let packet =
-                ControlPacket::new_checked(&packets.bytes).expect("the switch sends what it would take");
-            let repr = ControlRepr::parse(&packet).expect("the switch sends what it would take");
+                ControlPacket::new_checked(&packets.bytes).expect("the switch must send a valid packet");
+            let repr = ControlRepr::parse(&packet).expect("the switch must send a valid packet");
             for to in &packets.to {
                 if goes_up {
                     self.parent.note(to, &packet, &repr);
@@ -307,7 +307,7 @@ impl World {
         } else {
             jobs.iter().find(of_host)
         };
-        let job = job.expect("sums go to members and parents of jobs");
+        let job = job.expect("a sum must go to members or the parent of a job");
         let tag_len = if job.tagged { DATA_TAG_LEN_BYTES } else { 0 };
         for bytes in packets.bytes.chunks(packets.stride) {
             self.check_sum(job, goes_up, &bytes[..bytes.len() - tag_len]);
@@ -315,10 +315,11 @@ impl World {
     }
 
     fn check_sum(&mut self, job: &JobStatus, goes_up: bool, content: &[u8]) {
-        let packet = DataPacket::new_checked(content).expect("the switch sends what it would take");
+        let packet = DataPacket::new_checked(content).expect("the switch must send a valid packet");
         let (seg, floats) = (packet.seg(), packet.floats().collect::<Vec<_>>());
-        let layout = VectorLayout::new(job.gradient_len, job.segment_floats).expect("the job has a layout");
-        assert_eq!(floats.len(), layout.range(seg.index).len(), "{seg:?} is as long as its segment");
+        let layout = VectorLayout::new(job.gradient_len, job.segment_floats)
+            .expect("the job must have a valid layout");
+        assert_eq!(floats.len(), layout.range(seg.index).len(), "{seg:?} must be as long as its segment");
         self.ledger.check_sum(job.job, job.mode == "asynchronous", goes_up, seg, &floats);
     }
 
@@ -333,7 +334,7 @@ impl World {
         }
     }
 
-    /// No job has more than it may have, and all together not more than there is.
+    /// Checks that no job exceeds its memory quota, and that all jobs together do not exceed the memory of the switch.
     fn check_quota(&self) {
         let jobs: Vec<JobStatus> = self.switch.jobs().collect();
         let taken = jobs.iter().map(|job| self.memory_of(job));
@@ -345,7 +346,7 @@ impl World {
         let members = addresses.len();
         addresses.sort_unstable();
         addresses.dedup();
-        assert_eq!(addresses.len(), members, "an address is two members");
+        assert_eq!(addresses.len(), members, "an address must not belong to two members");
         for job in &jobs {
             assert!(!job.members.is_empty() && job.members.len() <= max_members(job), "{job:?}");
             assert!(
@@ -364,7 +365,7 @@ impl World {
         vectors * job.gradient_len as usize * size_of::<f32>()
     }
 
-    /// Time passes, and the driver wakes up whenever the switch has asked for it.
+    /// Advances the clock; the driver wakes up at every deadline of the switch.
     pub(crate) fn sleep(&mut self, duration: Duration) {
         let end = self.now_ns + duration.as_nanos() as u64;
         while let Some(due) = self.switch.poll_timeout().map(Instant::as_nanos).filter(|due| *due <= end) {
@@ -377,7 +378,7 @@ impl World {
     fn wake(&mut self) {
         self.switch.handle_timeout(self.now());
         self.settle();
-        // Vectors are short, but all members of all jobs may leave at once.
+        // One deadline may cause much work: all members of all jobs may leave at once.
         for _ in 0..MAX_TURNS {
             if self.switch.poll_timeout().is_none_or(|next| next > self.now()) {
                 return;
@@ -385,17 +386,17 @@ impl World {
             self.switch.handle_timeout(self.now());
             self.settle();
         }
-        panic!("the driver would never sleep");
+        panic!("the driver must be able to sleep");
     }
 
-    /// Where the switch has a host.
+    /// Returns the membership of a host, if it is a member.
     pub(crate) fn place_of(&self, address: &SocketAddrV4) -> Option<Place> {
         self.switch.jobs().find_map(|job| {
             let member = job.members.iter().find(|member| member.address == *address)?;
             Some(Place {
                 job: job.job,
                 layout: VectorLayout::new(job.gradient_len, job.segment_floats)
-                    .expect("the job has a layout"),
+                    .expect("the job must have a valid layout"),
                 is_asynchronous: job.mode == "asynchronous",
                 is_tagged: job.tagged,
                 round: Round::new(job.round.unwrap_or(member.start_round)),
@@ -403,7 +404,7 @@ impl World {
         })
     }
 
-    /// When nobody is heard of any more all jobs end, and all memory can be had again.
+    /// Checks that, when all leases have expired, all jobs have ended and all memory is free again.
     pub(crate) fn end(mut self) {
         self.now_ns = self.now_ns.max(self.latest_ns);
         self.sleep(Duration::from_millis(u64::from(LEASE_MS) * 20));
@@ -420,22 +421,25 @@ impl World {
         let newcomer = host_endpoint(200);
         self.switch.handle_datagrams(self.now(), &newcomer, Class::Control, &bytes, bytes.len());
         let challenges = self.drain();
-        assert!(challenges.iter().any(|sent| answer_challenge(&mut bytes, &sent.bytes)), "it is challenged");
+        assert!(
+            challenges.iter().any(|sent| answer_challenge(&mut bytes, &sent.bytes)),
+            "a Join must be challenged"
+        );
         self.switch.handle_datagrams(self.now(), &newcomer, Class::Control, &bytes, bytes.len());
         let sent = self.drain();
-        let answer = sent.iter().find(|sent| sent.to == [newcomer]).expect("it is answered");
-        let packet = ControlPacket::new_checked(&answer.bytes).expect("it is an Ack");
-        let answer = ControlRepr::parse(&packet).expect("it is an Ack");
-        let ControlBody::Ack(ack) = answer.body else { panic!("not an Ack: {answer:?}") };
-        assert_eq!(ack.status, Status::Success, "memory is lost: {ack:?}");
+        let answer = sent.iter().find(|sent| sent.to == [newcomer]).expect("the newcomer must get an answer");
+        let packet = ControlPacket::new_checked(&answer.bytes).expect("the answer must be an Ack");
+        let answer = ControlRepr::parse(&packet).expect("the answer must be an Ack");
+        let ControlBody::Ack(ack) = answer.body else { panic!("expected an Ack, got {answer:?}") };
+        assert_eq!(ack.status, Status::Success, "all memory must be free again: {ack:?}");
     }
 }
 
-/// A sender that is no member has proved nothing, and gets no more bytes than it has sent (requirement C-11).
+/// Checks that a non-member, whose address is not verified, gets no more bytes than it has sent (requirement C-11).
 fn check_no_amplification(from: &Endpoint, sent: &Sent, received: &[Received]) {
     let answers = received.iter().filter(|packets| packets.to.contains(from));
     let answered: usize = answers.map(|packets| packets.bytes.len()).sum();
-    assert!(answered <= sent.bytes.len(), "{answered} bytes are the answer to {sent:?}");
+    assert!(answered <= sent.bytes.len(), "{answered} bytes answer the shorter {sent:?}");
 }
 
 fn max_members(job: &JobStatus) -> usize {
@@ -449,7 +453,7 @@ pub(crate) fn emit_control(job: u32, request: u32, body: ControlBody<'_>) -> Vec
     bytes
 }
 
-/// The same with a trailer.
+/// Adds a trailer to a control packet.
 pub(crate) fn sign(
     mut bytes: Vec<u8>,
     key: &Key,

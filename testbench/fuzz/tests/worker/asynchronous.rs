@@ -1,4 +1,4 @@
-//! A worker of an asynchronous job.
+//! Fuzz target: a worker of an asynchronous job.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use iswitch_protocol::{Instant, Round};
 use crate::turn::{Scenario, Turn};
 use crate::upstream::{self, JOB, Upstream};
 
-/// More packets than one call can leave to be sent.
+/// Upper bound of the packets to send after one call.
 const MAX_TRANSMITS: usize = 10_000;
 
 struct World {
@@ -21,7 +21,7 @@ struct World {
     now: Instant,
     vector: Vec<f32>,
     buffer: Vec<u8>,
-    /// The sum that comes next, unless the caller is told otherwise.
+    /// Number of the next sum; None after a failure.
     expected: Option<Round>,
 }
 
@@ -64,7 +64,7 @@ impl World {
         self.settle();
     }
 
-    /// Results are about aggregates, and so is most of what is answered.
+    /// Returns the number from which a turn's offset counts: the next aggregate, or a fixed round for the first Join.
     fn place(&self, turn: &Turn) -> Round {
         match (turn, self.protocol.membership()) {
             (Turn::Join(_), None) => Round::new(7),
@@ -72,10 +72,10 @@ impl World {
         }
     }
 
-    /// The caller takes what there is: sums in order, each made of what was sent for it.
+    /// Takes all available sums, and checks that they are in order and consist of results that were sent.
     fn take(&mut self) {
         while let Some(Sum { aggregate, vector, .. }) = self.protocol.take_sum() {
-            assert!(self.expected.is_none_or(|expected| expected == aggregate), "a sum out of order");
+            assert!(self.expected.is_none_or(|expected| expected == aggregate), "sums must be in order");
             self.expected = Some(aggregate.next());
             self.upstream.check_sum(aggregate, &vector, |_| None);
             self.protocol.recycle(vector);
@@ -114,7 +114,7 @@ impl World {
         self.now = end;
     }
 
-    /// What the driver does after each call.
+    /// Performs the driver's work after each call.
     fn settle(&mut self) {
         for _ in 0..MAX_TRANSMITS {
             let Some((class, stride)) = self.protocol.poll_transmit(self.now, &mut self.buffer) else {
@@ -122,11 +122,11 @@ impl World {
             };
             self.upstream.hear(class, &self.buffer, stride, Some(&self.vector));
         }
-        panic!("the worker never ends to send");
+        panic!("the worker must stop sending");
     }
 }
 
-/// Whatever the switch says: nothing panics, sums come in order and are what was sent, and the driver can sleep.
+/// For all packets of the switch, nothing panics, sums are in order and equal what was sent, and the driver can sleep.
 pub(crate) fn run(scenario: &Scenario) {
     let mut world = World::new(scenario);
     scenario.turns.iter().for_each(|turn| world.perform(turn));

@@ -1,4 +1,4 @@
-//! Fuzz targets: what workers make of what comes from a switch or from each other. `docs/fuzzing.md` says how to run
+//! Fuzz targets: packets that workers receive from a switch or from each other. `docs/fuzzing.md` describes how to run
 //! them.
 
 mod asynchronous;
@@ -12,13 +12,13 @@ use iswitch_protocol::wire::{Class, JoinRepr};
 use iswitch_protocol::{Instant, VectorLayout};
 use turn::Scenario;
 
-/// Arbitrary bytes: the first two say of which class they are and how long each datagram is.
+/// The input is arbitrary bytes; the first two are the class of the packets and the length of each datagram.
 #[test]
 fn session_bytes() {
     bolero::check!().with_iterations(5000).for_each(|bytes: &[u8]| {
         let Some(([class, stride], payload)) = bytes.split_first_chunk() else { return };
         let class = if class & 1 == 0 { Class::Control } else { Class::Data };
-        let layout = VectorLayout::new(13, 4).expect("the vector is sound");
+        let layout = VectorLayout::new(13, 4).expect("the layout must be valid");
         let join = JoinRepr { instance: 1, ..JoinRepr::worker(13, 4, 2) };
         let config = SessionConfig { job: 1, layout, join, recv_buffer_bytes: 4096, heartbeats: true };
         let now = Instant::from_nanos(1);

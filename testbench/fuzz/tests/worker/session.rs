@@ -1,4 +1,4 @@
-//! A worker of a synchronous job.
+//! Fuzz target: a worker of a synchronous job.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use iswitch_protocol::wire::{ControlBody, Mode};
 use crate::turn::{Scenario, Turn};
 use crate::upstream::{self, JOB, Upstream};
 
-/// More packets than one call can leave to be sent.
+/// Upper bound of the packets to send after one call.
 const MAX_TRANSMITS: usize = 10_000;
 
 struct World {
@@ -81,28 +81,30 @@ impl World {
         self.now = end;
     }
 
-    /// What the driver does after each call.
+    /// Performs the driver's work after each call.
     fn settle(&mut self) {
         let _ = self.session.take_acknowledgement();
         if let Some(Ok(finished)) = self.session.take_outcome() {
             let contributions = self.session.contributions();
             let counted = |index: u32| Some(contributions[index as usize]);
             self.upstream.check_sum(finished.round, self.session.sum(), counted);
-            assert_eq!(finished.fewest, *contributions.iter().min().expect("there is a segment"));
-            assert_eq!(finished.most, *contributions.iter().max().expect("there is a segment"));
+            assert_eq!(finished.fewest, *contributions.iter().min().expect("the vector must have a segment"));
+            assert_eq!(finished.most, *contributions.iter().max().expect("the vector must have a segment"));
         }
         assert!(self.session.remaining() <= self.upstream.layout.segment_count() as usize);
         for _ in 0..MAX_TRANSMITS {
             let sent = self.session.poll_transmit(self.now, &self.contribution, &mut self.buffer);
             let Some((class, stride)) = sent else { return };
-            // Who supplies a sum sends that.
+            // A worker that supplies a sum sends the sum instead of its own contribution, so the floats are not
+            // checked.
             self.upstream.hear(class, &self.buffer, stride, None);
         }
-        panic!("the worker never ends to send");
+        panic!("the worker must stop sending");
     }
 }
 
-/// Whatever the switch says: nothing panics, a round ends with what was sent for it, and the driver can sleep.
+/// For all packets of the switch, nothing panics, a round ends with the results that were sent, and the driver can
+/// sleep.
 pub(crate) fn run(scenario: &Scenario) {
     let mut world = World::new(scenario);
     scenario.turns.iter().for_each(|turn| world.perform(turn));

@@ -1,16 +1,16 @@
-//! What may happen to a worker, as values that a fuzzer makes of bytes.
+//! Scenarios for a worker, which a fuzzer generates from bytes.
 
 use bolero::TypeGenerator;
 
 #[derive(Clone, Debug, TypeGenerator)]
 pub(crate) struct Scenario {
     pub(crate) keyed: Keyed,
-    /// Which of a few vectors.
+    /// Number of one of a few vector layouts.
     #[generator(0..4u8)]
     pub(crate) layout: u8,
     pub(crate) recv_buffer_bytes: u16,
     pub(crate) heartbeats: bool,
-    /// The instance of the process, which the numbers of its vectors and requests come from.
+    /// Instance of the process, from which the numbers of its vectors and requests are derived.
     pub(crate) instance: u32,
     #[generator(bolero::produce::<Vec<Turn>>().with().len(0..=120usize))]
     pub(crate) turns: Vec<Turn>,
@@ -23,17 +23,17 @@ pub(crate) enum Keyed {
     ControlAndData,
 }
 
-/// A round, as an offset from that which the worker is at.
+/// Offset of a round from the worker's current round.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub(crate) struct RoundOffset(#[generator(-4..=6i8)] pub(crate) i8);
 
 #[derive(Clone, Debug, TypeGenerator)]
 pub(crate) enum Turn {
-    /// The caller wants a round, or submits a vector.
+    /// The caller begins a round or submits a vector.
     Begin,
-    /// The caller no longer wants it, or takes the sums that there are.
+    /// The caller abandons the round or takes all available sums.
     Take,
-    /// The caller sends a request of its own.
+    /// The caller sends another control packet, such as SetH.
     Order(#[generator(0..4u8)] u8),
     Sleep {
         #[generator(0..3000u16)]
@@ -42,7 +42,7 @@ pub(crate) enum Turn {
     /// The switch answers the Join.
     Join(Joined),
     Challenge(#[generator(1..4u8)] u8),
-    /// The switch answers something else.
+    /// The switch answers another request.
     Ack(Acknowledged),
     Results {
         round: RoundOffset,
@@ -51,7 +51,7 @@ pub(crate) enum Turn {
         count: u8,
         variant: u8,
     },
-    /// One segment is not as long as it should be.
+    /// A result has the wrong length for its segment.
     WrongLength {
         round: RoundOffset,
         index: u8,
@@ -60,7 +60,7 @@ pub(crate) enum Turn {
     },
     Halt,
     Bytes(bool, #[generator(bolero::produce::<Vec<u8>>().with().len(0..=96usize))] Vec<u8>, u8),
-    /// Something comes again, perhaps damaged.
+    /// An earlier packet arrives again, possibly damaged.
     Again {
         #[generator(0..16u8)]
         age: u8,
@@ -72,7 +72,7 @@ pub(crate) enum Turn {
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub(crate) struct Joined {
     pub(crate) formed: bool,
-    /// Success, or a reason to refuse.
+    /// Reason for refusing the Join; None for success.
     pub(crate) refusal: Option<Status>,
     #[generator(0..4u8)]
     pub(crate) standing: u8,
@@ -102,9 +102,9 @@ pub(crate) struct Acknowledged {
     pub(crate) status: u8,
     pub(crate) round: Round,
     pub(crate) formed: bool,
-    /// From another run of the switch.
+    /// Whether the Ack comes from another run of the switch.
     pub(crate) other_boot: bool,
-    /// To the last request, or to an earlier one.
+    /// Age of the acknowledged request; 0 is the last one.
     #[generator(0..4u8)]
     pub(crate) request_age: u8,
     #[generator(0..3u8)]
@@ -124,11 +124,11 @@ pub(crate) enum Missing {
         count: u8,
         bits: u8,
     },
-    /// The range is that of the worker's last question.
+    /// The range of the worker's last Help or Confirm.
     AsAsked {
         bits: u8,
     },
-    /// A range that no vector has.
+    /// A range beyond the end of every vector.
     Beyond {
         first: u32,
         count: u8,

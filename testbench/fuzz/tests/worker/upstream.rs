@@ -1,4 +1,4 @@
-//! The switch as a worker sees it: it says what it pleases, with the right key.
+//! Switch as a worker sees it, which sends arbitrary packets with the right key.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,8 @@ use crate::turn::{self, Acknowledged, Joined, Keyed, Missing, RoundOffset, Scena
 
 pub(crate) const JOB: u32 = 1;
 
-/// Vectors of one segment, of some, of more than one super-frame, of more than one question.
+/// Layouts of vectors with one segment, with several, with more than one super-frame, and with more than one Help
+/// range.
 const LAYOUTS: [(u32, u16); 4] = [(3, 4), (13, 4), (300, 3), (2100, 1)];
 
 pub(crate) struct Datagrams {
@@ -32,26 +33,27 @@ pub(crate) struct Upstream {
     key: Option<Key>,
     pub(crate) is_tagged: bool,
     join_request: u32,
-    /// The ids of the last requests, and the range of the last question.
+    /// Ids of the requests received so far.
     requests: Vec<u32>,
+    /// Range of the last Help or Confirm.
     asked: RangeRepr,
-    /// Counter of the last packet of the worker.
+    /// Counter of the worker's last packet.
     counter: u64,
     session: u64,
     own_counter: u64,
     boot: u64,
     said: Vec<(Class, Vec<u8>, usize)>,
-    /// What was said to be the sum of a segment.
+    /// Results that were sent for each round and segment.
     results: HashMap<(u32, u32), Vec<Vec<u32>>>,
 }
 
 pub(crate) fn layout(scenario: &Scenario) -> VectorLayout {
     let (len, floats) = LAYOUTS[usize::from(scenario.layout)];
-    VectorLayout::new(len, floats).expect("the vectors are sound")
+    VectorLayout::new(len, floats).expect("the layout must be valid")
 }
 
 pub(crate) fn key(scenario: &Scenario) -> Option<Key> {
-    let key = Key::new(b"the key of this job").expect("it is long enough");
+    let key = Key::new(b"the key of this job").expect("the key must be long enough");
     (scenario.keyed != Keyed::No).then_some(key)
 }
 
@@ -95,15 +97,15 @@ impl Upstream {
         }
     }
 
-    /// Checks what a worker sends, and remembers what an answer needs.
+    /// Checks packets of the worker, and records what an answer needs.
     pub(crate) fn hear(&mut self, class: Class, bytes: &[u8], stride: usize, vector: Option<&[f32]>) {
         assert!(!bytes.is_empty() && stride > 0 && bytes.len() <= MAX_SUPERFRAME_LEN_BYTES);
         if class == Class::Data {
             assert!(bytes.len().div_ceil(stride) <= MAX_SUPERFRAME_DATAGRAMS);
             return bytes.chunks(stride).for_each(|packet| self.check_contribution(packet, vector));
         }
-        let packet = ControlPacket::new_checked(bytes).expect("the worker sends what a switch takes");
-        let repr = ControlRepr::parse(&packet).expect("the worker sends what a switch takes");
+        let packet = ControlPacket::new_checked(bytes).expect("the worker must send a valid packet");
+        let repr = ControlRepr::parse(&packet).expect("the worker must send a valid packet");
         assert_eq!(packet.is_authenticated(), self.key.is_some());
         assert_eq!(repr.job, JOB);
         self.counter = packet.counter().unwrap_or(0);
@@ -118,11 +120,11 @@ impl Upstream {
         }
     }
 
-    /// A contribution is what the caller gave, unless the worker supplies a sum.
+    /// Checks that a contribution equals the caller's vector, if `vector` is given.
     fn check_contribution(&self, packet: &[u8], vector: Option<&[f32]>) {
         let tag_len = if self.is_tagged { DATA_TAG_LEN_BYTES } else { 0 };
         let content = &packet[..packet.len() - tag_len];
-        let packet = DataPacket::new_checked(content).expect("the worker sends what a switch takes");
+        let packet = DataPacket::new_checked(content).expect("the worker must send a valid packet");
         let range = self.layout.range(packet.seg().index);
         assert_eq!(packet.float_count(), range.len());
         if let Some(vector) = vector {
@@ -130,7 +132,7 @@ impl Upstream {
         }
     }
 
-    /// What a turn of the switch puts on the wire. `at` is the round of the worker.
+    /// Returns the datagrams that a turn of the switch sends. `at` is the round of the worker.
     pub(crate) fn say(&mut self, turn: &Turn, at: Round) -> Option<Datagrams> {
         let datagrams = match turn {
             Turn::Join(joined) => self.answer_join(joined, at)?,
@@ -247,7 +249,7 @@ impl Upstream {
         self.results.entry((seg.round.get(), seg.index.get())).or_default().push(bits);
     }
 
-    /// Bytes may happen to be results.
+    /// Records the results among arbitrary bytes, which may happen to be valid data packets.
     fn note_bytes(&mut self, class: Class, bytes: &[u8], stride: usize) {
         if class == Class::Control || self.is_tagged {
             return;
@@ -259,14 +261,14 @@ impl Upstream {
         }
     }
 
-    /// The segments of a sum, each with its contributions, are results that were sent.
+    /// Checks that each segment of a sum, with its number of contributions, is a result that was sent.
     pub(crate) fn check_sum(&self, round: Round, sum: &[f32], contributions: impl Fn(u32) -> Option<u16>) {
         for index in (0..self.layout.segment_count()).filter_map(SegmentIndex::new) {
             let sent = self.results.get(&(round.get(), index.get())).map_or(&[][..], Vec::as_slice);
             let own: Vec<u32> = sum[self.layout.range(index)].iter().map(|x| x.to_bits()).collect();
             let counted = contributions(index.get()).map(u32::from);
             let is_sent = sent.iter().any(|result| {
-                let (count, floats) = result.split_last().expect("the count is the last");
+                let (count, floats) = result.split_last().expect("the last word must be the count");
                 floats == own && counted.is_none_or(|counted| counted == *count)
             });
             assert!(is_sent, "round {round}, segment {index:?}: {own:?} was never sent, but {sent:?}");

@@ -103,12 +103,13 @@ impl Census {
         let threshold = self.open.take().unwrap_or_else(|| self.threshold());
         let most = begun_with.unwrap_or(threshold).max(threshold);
         if !(threshold..=most).contains(&contributions) {
-            let detail = format!("aggregate {number} counts {contributions} vectors, and H was {threshold}");
+            let detail = format!("aggregate {number} has {contributions} vectors, but H was {threshold}");
             return violated(Rule::Threshold, detail);
         }
         if self.latest_before.is_some_and(|before| !before.is_before(number)) {
-            let detail =
-                format!("aggregate {number} is sent, and was so in an earlier incarnation of the job");
+            let detail = format!(
+                "aggregate {number} was sent, but an earlier incarnation of the job has already reached it"
+            );
             return violated(Rule::Resume, detail);
         }
         self.latest = Some(number);

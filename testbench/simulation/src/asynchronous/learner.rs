@@ -94,8 +94,9 @@ impl Simulation<'_> {
         if (0..self.workers.len()).any(|other| self.may_have_state(other)) || self.orphan() != Some(worker) {
             return None;
         }
-        self.note(|| format!("{worker} goes on with its own state"));
+        self.note(|| format!("{worker} continues with its own state"));
         self.departures.orphans += 1;
+        self.workers[worker].is_orphan = true;
         let model = self.workers[worker].model.clone();
         self.resumed_models.insert((epoch, wanted.get()), model.clone());
         Some((wanted, model))
@@ -139,10 +140,11 @@ impl Simulation<'_> {
             return Ok(());
         }
         if acting.next.is_some_and(|next| next != sum.aggregate) {
-            let detail = format!("worker {worker} was given {number}, expected {:?}", acting.next);
+            let detail = format!("worker {worker} received aggregate {number}, expected {:?}", acting.next);
             return violated(Rule::RoundOrder, detail);
         }
         acting.is_ahead = false;
+        acting.is_orphan = false;
         acting.updates += 1;
         acting.updates_since_heal += 1;
         acting.next = Some(sum.aggregate.next());
@@ -158,14 +160,15 @@ impl Simulation<'_> {
             Some((vector, contributions)) => {
                 let is_same = *vector == sum.vector && *contributions == sum.contributions;
                 if !is_same || known.model != acting.model {
-                    let detail = format!("worker {worker} has another sum or model for aggregate {number}");
+                    let detail =
+                        format!("worker {worker} and another one have different sums or models for {number}");
                     return violated(Rule::Agreement, detail);
                 }
             }
         }
         if known.sent != Some(sum.contributions) {
             let detail = format!(
-                "worker {worker} was given {number} of {} vectors, and the switch sent {:?}",
+                "worker {worker} received aggregate {number} with {} vectors, but the switch sent {:?}",
                 sum.contributions, known.sent
             );
             return violated(Rule::Agreement, detail);
@@ -188,13 +191,18 @@ impl Simulation<'_> {
                 acting.sequence += 1;
                 return Ok(());
             }
-            _ => return violated(Rule::Lost, format!("worker {worker} was told {submission:?}")),
+            _ => {
+                return violated(
+                    Rule::Lost,
+                    format!("worker {worker}: a submission ended as {submission:?}"),
+                );
+            }
         };
         acting.staleness.admitted(acting.sequence, Some(aggregate.get()));
         acting.sequence += 1;
         let place = (acting.epoch, aggregate.get());
         self.aggregates.entry(place).or_default().vectors.push((worker, number));
-        self.note(|| format!("{worker} is told that {aggregate} has its vector {number}"));
+        self.note(|| format!("{worker} learns that aggregate {aggregate} contains its vector {number}"));
         Ok(())
     }
 
@@ -210,7 +218,7 @@ impl Simulation<'_> {
                 let staleness = acting.updates - made_at;
                 if staleness > u64::from(self.scenario.staleness_bound) {
                     let detail =
-                        format!("worker {worker} commits a gradient that is {staleness} updates old");
+                        format!("worker {worker} submitted a gradient that is {staleness} updates old");
                     return violated(Rule::Staleness, detail);
                 }
                 acting.staleness.committed(acting.sequence, made_at);
@@ -237,7 +245,8 @@ impl Simulation<'_> {
         for ((epoch, number), aggregate) in &self.aggregates {
             let Some((_, contributions)) = aggregate.sum else { continue };
             let Some(unconfirmed) = usize::from(contributions).checked_sub(aggregate.vectors.len()) else {
-                let detail = format!("aggregate {number} counts {contributions}: {:?}", aggregate.vectors);
+                let detail =
+                    format!("aggregate {number} has {contributions} contributions: {:?}", aggregate.vectors);
                 return violated(Rule::Lost, detail);
             };
             if unconfirmed > MOST_UNCONFIRMED {
@@ -247,8 +256,9 @@ impl Simulation<'_> {
                 undecided.iter().filter(|vector| vector.epoch == *epoch).copied().collect();
             let Some(found) = find(&rest_of(aggregate), &candidates, unconfirmed) else {
                 let (rule, vectors) = (Rule::Sum, &aggregate.vectors);
-                let detail =
-                    format!("aggregate {number} is not the sum of {vectors:?} and {unconfirmed} others");
+                let detail = format!(
+                    "aggregate {number} is not the sum of {vectors:?} and {unconfirmed} unconfirmed vectors"
+                );
                 return violated(rule, detail);
             };
             if let [only] = found[..] {

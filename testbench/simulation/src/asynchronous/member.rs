@@ -64,6 +64,9 @@ pub(super) struct SimulatedWorker {
     pub(super) awaits_state: Option<Round>,
     /// Whether the fetched state is later than the required one and already contains the sums up to its aggregate.
     pub(super) is_ahead: bool,
+    /// Whether the worker continued with its own state because nobody had the one it lacked, and has applied no sum
+    /// since.
+    pub(super) is_orphan: bool,
     pub(super) gradient: Option<Gradient>,
     /// Number of the vector in flight.
     pub(super) committed: Option<u64>,
@@ -113,6 +116,7 @@ impl SimulatedWorker {
             next: None,
             awaits_state: None,
             is_ahead: false,
+            is_orphan: false,
             gradient: None,
             committed: None,
             sequence: 0,
@@ -189,7 +193,7 @@ fn protocol(scenario: &Scenario, config: SessionConfig, begin: Instant) -> Async
 }
 
 fn session(scenario: &Scenario, worker: usize, instance: u32) -> SessionConfig {
-    let layout = VectorLayout::new(scenario.gradient_len, SEGMENT_FLOATS).expect("a valid layout");
+    let layout = VectorLayout::new(scenario.gradient_len, SEGMENT_FLOATS).expect("the layout must be valid");
     let workers = if scenario.is_declared { scenario.workers.len() as u16 } else { 0 };
     let join = JoinRepr {
         mode: Mode::Asynchronous,

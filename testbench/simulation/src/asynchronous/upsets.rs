@@ -118,7 +118,7 @@ impl Simulation<'_> {
             acting.udp_port = FIRST_UDP_PORT + life as u16;
         }
         let udp_port = acting.udp_port;
-        self.note(|| format!("{worker} starts anew at port {udp_port}"));
+        self.note(|| format!("{worker} restarts at port {udp_port}"));
         self.flush_worker(worker);
     }
 
@@ -141,10 +141,13 @@ impl Simulation<'_> {
             return Ok(false);
         };
         if status != Status::JobFull || !self.is_disturbed() {
-            let detail = format!("worker {worker} may not join: {}, expected {expected}", status.name());
+            let detail = format!(
+                "the Join of worker {worker} was refused with {}, expected {expected}",
+                status.name()
+            );
             return violated(Rule::Refusal, detail);
         }
-        self.note(|| format!("{worker} finds no place in the job"));
+        self.note(|| format!("the Join of {worker} is refused because the job is full"));
         self.departures.turned_away += 1;
         self.note_submission(worker)?;
         self.end_process(worker, Some(JOIN_PATIENCE), false);
@@ -169,7 +172,7 @@ impl Simulation<'_> {
             // Unless this is the first admission, the protocol reports the missed sums.
             return Ok(());
         }
-        if acting.awaits_state.is_some() {
+        if acting.awaits_state.is_some() || acting.is_orphan {
             // The protocol names the aggregate whose state the worker needs now, or the worker never obtains it.
             return Ok(());
         }
@@ -177,7 +180,7 @@ impl Simulation<'_> {
         let place = (membership.boot, membership.start.get());
         let model = self.resumed_models.entry(place).or_insert_with(|| acting.model.clone());
         if *model != acting.model {
-            let detail = format!("worker {worker} is Resumed at {} with another model", membership.start);
+            let detail = format!("worker {worker} resumed at {} with a different model", membership.start);
             return violated(Rule::Agreement, detail);
         }
         Ok(())

@@ -5,17 +5,17 @@ use iswitch_simulation::core_load::{
     INSTRUCTION_MEMBERS, INSTRUCTION_SEGMENTS, Load, LoadMode, SEGMENT_FLOATS, Shape,
 };
 
-/// Sums rounds of four members in memory, without any network.
+/// Sum the rounds of four members in memory, without a network
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Cli {
-    /// What the core does with the packets: synchronous, ordered, asynchronous or partial
+    /// Mode of the core: synchronous, ordered, asynchronous or partial
     #[arg(long, default_value = "synchronous")]
     mode: LoadMode,
-    /// Floats in a packet
+    /// Number of floats in a packet
     #[arg(long, default_value_t = SEGMENT_FLOATS)]
     floats: usize,
-    /// Rounds to sum
+    /// Number of rounds to sum
     #[arg(long, default_value_t = 1)]
     rounds: u32,
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use iswitch_simulation::search;
 
-/// Run random scenarios, and stop at the first that breaks a rule.
+/// Run random scenarios and stop at the first that violates a rule
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Cli {

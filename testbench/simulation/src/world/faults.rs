@@ -108,7 +108,7 @@ impl World<'_> {
         if process.pauses > 0 {
             return Ok(());
         }
-        self.note(|| format!("{node:?} goes on"));
+        self.note(|| format!("{node:?} resumes"));
         while let Some(Waiting { packet, peer, .. }) = self.process(node).next_waiting() {
             match node {
                 Node::Switch | Node::Rack(_) => self.give(node, packet, peer)?,

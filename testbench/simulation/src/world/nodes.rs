@@ -71,7 +71,10 @@ impl World<'_> {
         switch.handle_invalid(clock, WireError::BadChecksum);
         let dropped = switch.counters().dropped() - before.dropped();
         if dropped != 1 {
-            return violated(Rule::Counters, format!("an invalid frame was counted {dropped} times"));
+            return violated(
+                Rule::Counters,
+                format!("an invalid frame was counted {dropped} times, expected once"),
+            );
         }
         self.flush_switch(at, &before)?;
         self.schedule(switch_node(at));
@@ -167,7 +170,8 @@ impl World<'_> {
         let after = switch.counters();
         let counted = (after.data_sent - before.data_sent, after.control_sent - before.control_sent);
         if counted != (data_sent, control_sent) {
-            let detail = format!("counted {counted:?} as sent, which were {:?}", (data_sent, control_sent));
+            let detail =
+                format!("{counted:?} packets counted as sent, expected {:?}", (data_sent, control_sent));
             return violated(Rule::Counters, detail);
         }
         while let Some(event) = self.switches[at].switch.as_mut().and_then(Switch::poll_event) {
@@ -264,7 +268,7 @@ impl World<'_> {
         self.report.poisoned += poisoned;
         let (clock, address) = (node.process.clock(self.now), node.address());
         if delivered > 0 {
-            self.transcript.note(self.now, || format!("{address} has its sum"));
+            self.transcript.note(self.now, || format!("{address} has received its sum"));
         }
         let node = &mut self.workers[worker];
         let (life, gradient) = (node.life, node.gradient());
@@ -334,7 +338,7 @@ fn check_unnamed(result: &[u8], named: Option<Round>) -> Result<(), Violation> {
     match (round, named) {
         (Some(round), Some(named)) if !named.is_before(round) => violated(
             Rule::Resume,
-            format!("round {round} is summed, packets of an earlier incarnation named {named}"),
+            format!("round {round} is summed, but packets of an earlier incarnation named round {named}"),
         ),
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! `testbench actors` and `testbench recovery`.
+//! The subcommands `testbench actors` and `testbench recovery`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use crate::output::{exit, print, write};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Numbers of actors
+    /// Numbers of actors to measure
     #[arg(
         long, value_delimiter = ',', default_value = "2,4,8,16,32,64,128",
         value_parser = clap::value_parser!(u16).range(1..=4096)
@@ -23,25 +23,29 @@ pub(crate) struct Options {
     /// Environment
     #[arg(long, default_value = "CartPole-v1")]
     env: String,
-    /// Environment steps of each training
+    /// Environment steps of each training run
     #[arg(long, default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(1..))]
     steps: u64,
-    /// Steps a second that each actor's environment takes
+    /// Steps per second that each actor's environment takes
     #[arg(long, default_value_t = 200.0)]
     rate: f64,
-    /// Hyper-parameter of the learner, as its --set; repeatable
+    /// Hyper-parameter of the learner, as for its --set option
+    ///
+    /// Repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE", default_value = "hidden=[256,256]")]
     settings: Vec<String>,
-    /// Times that each number has its turn, with other seeds
+    /// Runs with each number of actors
+    ///
+    /// The numbers of actors take turns; each turn has its own seed.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
     /// Seed of the first turn
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Write every run into this file
+    /// File to write every run to, as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Write a figure into this file, as SVG
+    /// File to write a figure to, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// Print the measurements as one line of JSON
@@ -51,7 +55,7 @@ pub(crate) struct Options {
 
 #[derive(Debug, Args)]
 pub(crate) struct RecoveryOptions {
-    /// Times that a process of each kind is killed
+    /// Number of times that a process of each kind is killed
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     kills: u16,
     /// Print the measurements as one line of JSON

@@ -1,4 +1,4 @@
-//! `testbench attack`.
+//! The subcommand `testbench attack`.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// For how long workers sum beside each attack, in seconds
+    /// Time that workers aggregate during each attack, in seconds
     #[arg(long, default_value_t = 3.0, value_parser = seconds)]
     seconds: f64,
-    /// Packets of an attack that consists of many
+    /// Number of packets in each attack that sends many packets
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..=10_000_000))]
     packets: u32,
-    /// Decides what is random
+    /// Seed of the random number generator
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Attacks to run [default: all]
     #[arg(long, value_delimiter = ',', value_parser = attack)]
     only: Vec<Attack>,
-    /// Print what the attacks are, and run none
+    /// List the attacks and run none
     #[arg(long)]
     list: bool,
     /// Print the outcomes as one line of JSON
@@ -56,7 +56,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         packets: options.packets as usize,
         seed: options.seed,
     };
-    // Not as part of an attack.
+    // Builds the daemon now, so that the build does not count as part of an attack.
     binaries::iswitchd();
     let outcomes: Vec<_> = attacks
         .iter()
@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         let rows: Vec<_> = outcomes.iter().map(row).collect();
         println!("{}", json!({ "attacks": rows, "failed": failed }));
     } else {
-        println!("{} attacks, {failed} promises broken", outcomes.len());
+        println!("{} attacks, {failed} of them break a promise", outcomes.len());
     }
     ExitCode::from(u8::from(failed > 0))
 }

@@ -1,4 +1,4 @@
-//! `testbench compare`: this protocol and simpler ones on the same networks.
+//! The subcommand `testbench compare`: compares this protocol with simpler ones on the same networks.
 
 use std::num::NonZero;
 use std::process::ExitCode;
@@ -11,10 +11,10 @@ use strum::VariantArray as _;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Runs of each protocol on each network
+    /// Number of runs of each protocol on each network
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
-    /// Rounds of each run
+    /// Number of rounds of each run
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// Print the result as one line of JSON
@@ -44,7 +44,7 @@ pub(crate) fn compare(options: &Options) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Sums over all seeds, for each network and protocol.
+/// Adds up the outcomes over all seeds, for each network and protocol.
 fn run_all(options: &Options) -> Vec<[Outcome; 3]> {
     let tasks = NETWORKS.len() * Protocol::VARIANTS.len() * options.seeds as usize;
     let next = AtomicUsize::new(0);
@@ -72,7 +72,7 @@ fn run_all(options: &Options) -> Vec<[Outcome; 3]> {
 fn print_table(options: &Options, outcomes: &[[Outcome; 3]]) {
     println!(
         "{WORKERS} workers, {SEGMENTS} segments, {} rounds, {} seeds; each cell: wrong results in percent, \
-         runs that ended, packets for each that is needed\n",
+         runs that finished, packets sent per packet needed\n",
         options.rounds, options.seeds
     );
     let mut rows =

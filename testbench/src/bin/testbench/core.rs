@@ -1,4 +1,4 @@
-//! `testbench core`: the switch core beside plain adds of the same bytes.
+//! The subcommand `testbench core`: compares the switch core with plain additions of the same bytes.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -8,20 +8,24 @@ use iswitch_testbench::contest::{Contest, Markdown, Progress, Spread, Standings}
 use serde_json::{Value, json};
 use strum::IntoEnumIterator as _;
 
-/// Segments that lie in the second-level cache with their packets: sums of two rounds, a super-frame in and one out.
+/// Number of segments that fit into the second-level cache together with their packets: the sums of two rounds, one
+/// incoming and one outgoing super-frame.
 const CACHED_SEGMENTS: usize = 44;
 const USUAL_MEMBERS: usize = 4;
 const SIZES: [usize; 6] = [10, 100, 1_000, 10_000, 100_000, 1_000_000];
 const MEMBERS: [usize; 6] = [2, 4, 8, 16, 32, 64];
-/// A turn of each has as many rounds as fit, and counts the one in the middle: others may be interrupted.
+/// Duration of one turn. A turn runs as many rounds as fit and counts the median round, because some may be
+/// interrupted.
 const TURN: Duration = Duration::from_millis(5);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Turns of the core and of each plain add
+    /// Turns of the core and of each plain addition
     #[arg(long, default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..))]
     turns: u32,
-    /// Segments of the longest vector; 1000000 of them take 8 GB of memory
+    /// Segments of the longest vector
+    ///
+    /// A vector of 1000000 segments takes 8 GB of memory.
     #[arg(long, default_value_t = 100_000)]
     max_segments: usize,
     /// Print the result as one line of JSON
@@ -29,7 +33,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// What is timed.
+/// Contender whose time is measured.
 #[derive(Clone, Copy, Debug, strum::Display)]
 enum Timed {
     #[strum(to_string = "core")]
@@ -40,7 +44,7 @@ enum Timed {
     SimdAdd,
 }
 
-/// Nanoseconds of one contribution to one segment: of the core, the plain add and the SIMD add.
+/// Nanoseconds per contribution to one segment: of the core, of the plain addition and of the SIMD addition.
 struct Row {
     shape: Shape,
     standings: Standings<Timed, f64>,
@@ -81,7 +85,7 @@ fn measure(shape: Shape, turns: u32) -> Row {
     eprintln!("{}, {} members, {} segments", shape.mode, shape.members, shape.segments);
     let mut load = Load::new(shape);
     let mut reference = Reference::new(shape);
-    // Memory is taken from the system when it is first touched.
+    // The warm-up touches all memory, because the kernel allocates pages on first access.
     let warm_up = (0..4).map(|_| time_core(&mut load)).last().unwrap_or(TURN);
     (0..2).for_each(|_| reference.run(load.frames(), Adder::PLAIN));
     let rounds = (TURN.as_nanos() / warm_up.as_nanos().max(1)).clamp(1, 100_000) as usize;
@@ -98,7 +102,7 @@ fn measure(shape: Shape, turns: u32) -> Row {
     Row { shape, standings }
 }
 
-/// The time of one round, without that of writing its number into the packets.
+/// Returns the time of one round, without the time to write the round number into the packets.
 fn time_core(load: &mut Load) -> Duration {
     load.prepare();
     let begin = Instant::now();
@@ -113,17 +117,17 @@ fn time_adds(reference: &mut Reference, load: &Load, adder: Adder) -> Duration {
 }
 
 impl Row {
-    /// The nanoseconds of each.
+    /// Returns the nanoseconds per contribution of each contender.
     fn times(&self) -> [Spread; 3] {
         [0, 1, 2].map(|at| self.standings.rows[at].spread(|ns| *ns))
     }
 
-    /// The core's time divided by that of each add in the same turn.
+    /// Returns the core's time divided by the time of each addition in the same turn.
     fn ratios(&self) -> [Spread; 2] {
         [1, 2].map(|at| self.standings.reference().ratio_to(&self.standings.rows[at], |ns| *ns))
     }
 
-    /// Bytes of payload that the core sums in a second, in units of 10^9.
+    /// Returns the payload that the core sums, in GB/s (10^9 bytes per second).
     fn gigabytes_per_s(&self) -> f64 {
         self.shape.payload_bytes() as f64 / self.times()[0].median
     }
@@ -140,7 +144,7 @@ impl Row {
 }
 
 fn print_table(name: &str, rows: &[Row]) {
-    println!("\nBy {name}; nanoseconds for one packet of one member: median (least to greatest)\n");
+    println!("\nBy {name}; nanoseconds per packet of one member: median (minimum to maximum)\n");
     let mut table = Markdown::new([
         "mode",
         "members",

@@ -1,4 +1,4 @@
-//! `testbench instructions`: instructions of the core for one packet, as Valgrind counts them.
+//! The subcommand `testbench instructions`: counts the instructions of the core per packet with Valgrind.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -9,7 +9,9 @@ use iswitch_testbench::instructions::{TABLE, compare, count, parse, table};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Compare with the table in docs/results/core.md, and fail if a count differs by more than 10 percent
+    /// Compare the counts with the table in docs/results/core.md
+    ///
+    /// The command fails if a count differs by more than 10 percent.
     #[arg(long)]
     check: bool,
     /// Print the result as one line of JSON

@@ -1,4 +1,4 @@
-//! `testbench lockstep`: the accelerator beside the switch core.
+//! The subcommand `testbench lockstep`: compares the accelerator with the switch core.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,27 +10,27 @@ use hdl::simulation::{RustDevice, Verilated};
 use indicatif::{ProgressBar, ProgressStyle};
 use iswitch_testbench::lockstep::{Outcome, run as run_lockstep};
 
-/// Who simulates the accelerator.
+/// Simulator of the accelerator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Simulator {
-    /// rust-hdl: thousands of packets
+    /// rust-hdl; suitable for thousands of packets
     Rust,
-    /// Verilator, from the generated Verilog: millions
+    /// Verilator, from the generated Verilog; suitable for millions of packets
     Verilator,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Packets to send
+    /// Number of packets to send
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
     packets: u64,
-    /// Decides about everything that is random
+    /// Seed of the random number generator
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Who simulates the accelerator
+    /// Simulator of the accelerator
     #[arg(long, value_enum, default_value_t = Simulator::Rust)]
     simulator: Simulator,
-    /// Which accelerator
+    /// Build of the accelerator to simulate
     #[arg(long, value_enum, default_value_t = Build::Slots128)]
     build: Build,
     /// Print the result as one line of JSON

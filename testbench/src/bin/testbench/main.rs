@@ -1,5 +1,5 @@
-//! Simulations of the switch and its workers: random ones, those that have to find planted bugs, and the comparison
-//! with simpler protocols. And the benchmark beside what others have.
+//! The `testbench` program: random simulations of the switch and its workers, simulations that must find planted bugs,
+//! comparisons with simpler protocols, attacks, and benchmarks against other systems.
 
 mod actors;
 mod attack;
@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use iswitch_simulation::search;
 
-/// Proves the switch and the worker protocol by simulation, and measures them beside others.
+/// Test the switch and the worker protocol, and measure them against other systems
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Cli {
@@ -33,39 +33,61 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run random scenarios, and stop at the first that breaks a rule
+    /// Run random scenarios and stop at the first that breaks a rule
     Simulate(search::Options),
-    /// Plant bugs into the protocol, one at a time, and expect random scenarios to find each
+    /// Plant bugs into the protocol, one at a time, and try to find each
+    ///
+    /// Random scenarios, or a test that the bug names, must find each bug.
     Mutants(mutants::Options),
     /// Compare the protocol with simpler ones on the same networks
     Compare(compare::Options),
-    /// Measure the switch beside Open MPI, Gloo, a parameter server and a ring; needs root
+    /// Measure all-reduce against Open MPI, Gloo, a parameter server and a ring
+    ///
+    /// Needs root.
     Peers(peers::Options),
-    /// Measure them with racks of workers below a switch above their switches; needs root
+    /// Measure the same contenders as `peers` over racks of workers
+    ///
+    /// Each rack has a child switch below one parent switch. Needs root.
     Scale(scale::Options),
-    /// Calculate how long a sum takes with 10 to 100,000 workers, through switches and without
+    /// Calculate the time of a sum for 10 to 100,000 workers, with or without switches
     Scaling(scaling::Options),
-    /// Repeat the paper's study: iterations, staleness, training to a return, racks
+    /// Repeat the paper's study: iterations, staleness, training, racks
     Study(study::Options),
-    /// Measure the switch core alone, in memory, beside plain adds of the same bytes
+    /// Measure the switch core alone, in memory, against plain additions
+    ///
+    /// The plain additions read the same bytes.
     Core(core::Options),
-    /// Count the instructions of the switch core for one packet; needs Valgrind
+    /// Count the instructions of the switch core per packet
+    ///
+    /// Needs Valgrind.
     Instructions(instructions::Options),
-    /// Run the accelerator's RTL beside the switch core, and compare every result
+    /// Run the accelerator's RTL in lock-step with the switch core, and compare both
     Lockstep(lockstep::Options),
-    /// Measure how long actors take to read a model, from the learner and from caches in cells; needs root
+    /// Measure how long actors take to read a model, directly and through cells
+    ///
+    /// The actors read from the learner, or from cells, which cache models. Needs root.
     Models(models::Options),
-    /// Measure how training time falls with the number of actors, until the learner is busy all the time
+    /// Measure training time by number of actors
+    ///
+    /// Training time falls with the number of actors until the learner is always busy.
     Actors(actors::Options),
-    /// Kill actors, cells, shards and learners of a run, and measure how soon they are back
+    /// Kill actors, cells, shards and learners, and measure their recovery times
     Recovery(actors::RecoveryOptions),
-    /// Attack real daemons, and check what is promised against each attack; needs root
+    /// Attack real daemons, and check what is promised against each attack
+    ///
+    /// Needs root.
     Attack(attack::Options),
-    /// Measure what a job gets while its neighbours on the switch misbehave; needs root
+    /// Measure the goodput of a job while its neighbours on the switch misbehave
+    ///
+    /// Needs root.
     Neighbour(neighbour::Options),
-    /// Measure how long actors take to write to replay, in shards, beside Reverb; needs root
+    /// Measure how long actors take to write to sharded replay, against Reverb
+    ///
+    /// Needs root.
     Replay(replay::Options),
-    /// Put faults into the accelerator's RTL, and expect its checks to find each; needs Verilator and Icarus
+    /// Inject faults into the accelerator's RTL, and check that its tests find each
+    ///
+    /// Needs Verilator and Icarus Verilog.
     RtlMutants(rtl_mutants::Options),
 }
 

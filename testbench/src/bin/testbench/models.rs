@@ -1,4 +1,4 @@
-//! `testbench models`.
+//! The subcommand `testbench models`.
 
 use std::process::{Command, ExitCode, Stdio};
 
@@ -12,10 +12,10 @@ use crate::output::{Csv, Measured, exit};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Actors that read at the same moment
+    /// Number of actors that read at the same moment
     #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u16).range(1..=4000))]
     actors: u16,
-    /// Bytes of the models, in KiB
+    /// Sizes of the models, in KiB
     #[arg(
         long, value_delimiter = ',', default_value = "2048",
         value_parser = clap::value_parser!(u32).range(1..=1 << 20)

@@ -1,4 +1,4 @@
-//! `testbench mutants`: bugs planted into the protocol, which simulations or the core's tests have to find.
+//! The subcommand `testbench mutants`: plants bugs into the protocol, which simulations or the core's tests must find.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -13,19 +13,25 @@ use iswitch_testbench::mutants::{Bench, Bug, Mutant, Outcome, Seeds, Trial, sele
 use serde::Serialize;
 use serde_json::json;
 
-/// Characters of what the checker says that the table shows.
+/// Maximum number of characters of a checker message that the table shows.
 const SHOWN_CHARS: usize = 100;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Mutants to test, by the names of their files in testbench/mutants without .toml [default: all]
+    /// Mutants to test, by name [default: all]
+    ///
+    /// The name of a mutant is the name of its file in testbench/mutants without .toml.
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Seeds within which each mutant must be found, unless the seed recorded in its file shows it [default: 150000 of
-    /// synchronous jobs, 300 of asynchronous jobs, which take longer]
+    /// Number of seeds to search for each mutant
+    ///
+    /// A mutant must be found within this number of seeds, unless the seed recorded in its file shows it. By default it
+    /// is 150000 for synchronous jobs, and 300 for asynchronous jobs, which take longer.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: Option<u64>,
-    /// Seconds that the simulations or the test of a mutant may take; one that hangs is not found
+    /// Time limit for the simulations or the test of a mutant, in seconds
+    ///
+    /// A mutant that hangs counts as not found.
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     time_limit_s: u64,
     /// Print the result as one line of JSON
@@ -43,7 +49,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     }
 }
 
-/// Whether all mutants were found.
+/// Tests the mutants, and returns whether all of them were found.
 fn test(options: &Options) -> Result<bool> {
     let begin = Instant::now();
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the workspace has no root")?;
@@ -72,12 +78,13 @@ fn test(options: &Options) -> Result<bool> {
     } else {
         print_table(&trials);
         println!("\n{found} of {} mutants found, in {seconds:.0} s", trials.len());
-        println!("without its mutant, no seed that shows one breaks a rule");
+        println!("no seed that shows a mutant breaks a rule in the code without that mutant");
     }
     Ok(found == trials.len())
 }
 
-/// Prepares the simulation without a mutant, and runs the tests without one: they must pass. The seconds that it took.
+/// Builds the simulation without a mutant and runs the tests without a mutant, which must pass. Returns the seconds
+/// that this took.
 fn run_controls(bench: &Bench, mutants: &[Mutant], progress: &Progress) -> Result<f64> {
     let mut seconds = 0.0;
     if mutants.iter().any(|mutant| mutant.bug.test.is_none()) {
@@ -94,7 +101,10 @@ fn run_controls(bench: &Bench, mutants: &[Mutant], progress: &Progress) -> Resul
     Ok(seconds)
 }
 
-/// Returns the seconds of a trial without a mutant, in which nothing may be found.
+/// Returns the seconds of a trial without a mutant.
+///
+/// # Errors
+/// If the trial found anything.
 fn check_control(name: &str, trial: &Trial, progress: &Progress) -> Result<f64> {
     if !trial.is_clean() {
         bail!("the code breaks a rule without a mutant: {}", describe(trial));
@@ -117,7 +127,7 @@ fn describe(trial: &Trial) -> String {
     }
 }
 
-/// A mutant in the result.
+/// Row of the result: a mutant and its trial.
 #[derive(Serialize)]
 struct Row<'a> {
     name: &'a str,
@@ -137,7 +147,7 @@ impl<'a> Row<'a> {
 }
 
 fn print_table(trials: &[(Mutant, Trial)]) {
-    println!("| mutant | breaks | seed | what the checker says, or the test that fails | built in |");
+    println!("| mutant | breaks | seed | message of the checker, or the test that fails | build time |");
     println!("|---|---|---|---|---|");
     for (Mutant { name, bug }, trial) in trials {
         let (seeds, finding) = match &trial.outcome {
@@ -154,7 +164,7 @@ fn print_table(trials: &[(Mutant, Trial)]) {
     }
 }
 
-/// The beginning of a text, in one line.
+/// Returns the beginning of a text, on one line.
 fn cut(text: &str) -> String {
     let line = text.replace('\n', " ");
     match line.char_indices().nth(SHOWN_CHARS) {
@@ -163,7 +173,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// A bar on a terminal, a line for each mutant elsewhere.
+/// Progress display: a bar on a terminal, otherwise one line per mutant.
 struct Progress(Option<ProgressBar>);
 
 impl Progress {

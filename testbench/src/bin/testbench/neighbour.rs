@@ -1,4 +1,4 @@
-//! `testbench neighbour`.
+//! The subcommand `testbench neighbour`.
 
 use std::process::ExitCode;
 
@@ -13,22 +13,24 @@ use crate::output::{exit, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Workers of the victim
+    /// Number of workers of the victim
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=32))]
     workers: u8,
-    /// Floats in its vector
+    /// Number of floats in the vector of the victim
     #[arg(long, default_value_t = 10_119, value_parser = clap::value_parser!(u32).range(100..=4_000_000))]
     floats: u32,
-    /// How long it sums in each run, in seconds; members of the attacker are expelled after 10
+    /// Time that the victim aggregates in each run, in seconds
+    ///
+    /// It is at most 8, because the switch expels members of the attacker after 10 seconds.
     #[arg(long, default_value_t = 1.5, value_parser = seconds)]
     seconds: f64,
-    /// Times that the victim runs alone and under each attack
+    /// Number of times that the victim runs alone and under each attack
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
     /// Attacks to measure [default: all]
     #[arg(long, value_delimiter = ',', value_parser = attack)]
     only: Vec<Attack>,
-    /// What the daemon receives on
+    /// Kind of port that the daemon receives on
     #[arg(long, value_enum, default_value = "raw")]
     ports: Ports,
     /// Print the measurements as one line of JSON
@@ -38,7 +40,7 @@ pub(crate) struct Options {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Ports {
-    /// The ports of a bridge
+    /// Raw ports, on the interfaces of a bridge
     Raw,
     /// A UDP socket
     Udp,

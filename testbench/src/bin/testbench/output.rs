@@ -7,10 +7,10 @@ use clap::Args;
 use iswitch_testbench::peers::Rate;
 use serde_json::Value;
 
-/// How tables are shown.
+/// Options for the output of tables and figures.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Output {
-    /// Write a figure for each table into this directory, as SVG
+    /// Directory to write a figure for each table to, as SVG
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
     /// Print each table as one line of JSON
@@ -19,7 +19,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Makes the directory of the figures, so that a measurement of hours does not end there.
+    /// Creates the directory for figures, so that a measurement of hours does not fail at its end.
     pub(crate) fn prepare(&self) -> Result<(), String> {
         let Some(plots) = &self.plots else { return Ok(()) };
         std::fs::create_dir_all(plots).map_err(|error| format!("--plots {}: {error}", plots.display()))
@@ -30,7 +30,7 @@ impl Output {
         print(self.json, text, json);
     }
 
-    /// Writes a figure, and says where.
+    /// Writes a figure, and prints its path.
     pub(crate) fn draw(&self, slug: &str, figure: &str) -> Result<(), String> {
         let Some(plots) = &self.plots else { return Ok(()) };
         let path = plots.join(format!("{slug}.svg"));
@@ -39,7 +39,8 @@ impl Output {
         Ok(())
     }
 
-    /// The same where a measurement of hours goes on without the figure.
+    /// Writes a figure as [`Self::draw`] does, but reports an error as a warning, so that a measurement of hours
+    /// continues.
     pub(crate) fn draw_or_warn(&self, slug: &str, figure: &str) {
         if let Err(error) = self.draw(slug, figure) {
             eprintln!("{error}");
@@ -47,23 +48,23 @@ impl Output {
     }
 }
 
-/// What benchmarks over shaped links have in common that also write every turn into a file.
+/// Options of benchmarks over shaped links that can also write every turn to a file.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Measured {
-    /// Rate of each link, each way
+    /// Rate of each link, in each direction
     #[arg(long, default_value = "0.8gbit")]
     pub(crate) rate: Rate,
-    /// Times that each contender has its turn
+    /// Number of turns of each contender
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) turns: u16,
-    /// Write every turn of every contender into this file
+    /// File to write every turn of every contender to, as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
-/// Lines that are written after each table.
+/// CSV file that is rewritten after each table.
 #[derive(Debug)]
 pub(crate) struct Csv<'a> {
     path: Option<&'a Path>,
@@ -71,12 +72,12 @@ pub(crate) struct Csv<'a> {
 }
 
 impl<'a> Csv<'a> {
-    /// A file with the head of its columns, if there is a path.
+    /// Starts a file with its header line. Without a path, nothing is written.
     pub(crate) fn new(path: Option<&'a Path>, head: &str) -> Self {
         Self { path, text: head.to_owned() }
     }
 
-    /// Adds lines, and writes the file.
+    /// Adds lines and writes the file.
     pub(crate) fn add(&mut self, lines: &str) -> Result<(), String> {
         self.text += lines;
         self.path.map_or(Ok(()), |path| write(path, &self.text))
@@ -92,12 +93,12 @@ pub(crate) fn print(is_json: bool, text: &str, json: &Value) {
     }
 }
 
-/// Writes a file; an error names it.
+/// Writes a file. The error text contains the path.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The exit status of a subcommand, whose error is reported.
+/// Reports the error of a subcommand, if there is one, and returns the exit status.
 pub(crate) fn exit(subcommand: &str, result: Result<(), String>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,

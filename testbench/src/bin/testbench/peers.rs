@@ -1,4 +1,4 @@
-//! `testbench peers`.
+//! The subcommand `testbench peers`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,49 +13,62 @@ use iswitch_testbench::peers::{
 
 use crate::output::{Output, exit};
 
-/// The vectors of the paper's DQN, A2C, PPO and DDPG, smallest first.
+/// Lengths of the gradient vectors of the paper's DQN, A2C, PPO and DDPG, smallest first.
 pub(crate) const PAPER_FLOATS: [u32; 4] = [10_119, 40_327, 866_439, 1_687_206];
-/// 4 KiB to 64 MiB.
+/// Lengths of vectors from 4 KiB to 64 MiB.
 const SWEEP_FLOATS: [u32; 8] = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24];
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Floats in the vectors; by default those of the paper's four models
+    /// Floats in the vectors
+    ///
+    /// The default lengths are those of the paper's four models.
     #[arg(long, value_delimiter = ',', default_values_t = PAPER_FLOATS)]
     floats: Vec<u32>,
-    /// Vectors of 4 KiB to 64 MiB in powers of four instead, and one table of their times
+    /// Sweep vectors from 4 KiB to 64 MiB, in powers of four
+    ///
+    /// The sweep replaces --floats and prints one table of the times.
     #[arg(long, conflicts_with = "floats")]
     sweep: bool,
-    /// Workers, each in a namespace of its own; for several numbers, one table of the times for each vector
+    /// Number of workers, each in its own network namespace
+    ///
+    /// With several numbers, the command prints one table of the times for each vector.
     #[arg(long, value_delimiter = ',', default_value = "4", value_parser = clap::value_parser!(u16).range(1..=64))]
     workers: Vec<u16>,
     #[command(flatten)]
     common: Common,
 }
 
-/// What `peers` and `scale` have in common.
+/// Options common to `peers` and `scale`.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// Rate of each link, such as 1gbit; repeatable. Without it links are as fast as the machine
+    /// Rate of each link, such as 1gbit [default: as fast as the machine]
+    ///
+    /// Repeatable.
     #[arg(long)]
     pub(crate) rate: Vec<Rate>,
-    /// Microseconds that a frame takes on each link, each way; the relay that holds it back takes time itself
+    /// Delay of a frame on each link, in each direction, in microseconds
+    ///
+    /// The relay that delays the frames adds time of its own.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     delay_us: Option<u64>,
-    /// Times that each contender has its turn
+    /// Number of turns of each contender
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
-    /// Only contenders whose names contain one of these words; the first that is left is compared with the others
+    /// Words in the names of the contenders to measure [default: all contenders]
+    ///
+    /// A contender is measured if its name contains one of the words. The first contender that remains is the reference
+    /// for the others.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// A Python that has PyTorch, for Gloo
+    /// Python interpreter with PyTorch, for Gloo
     #[arg(long, default_value = "python3", env = "ISWITCH_PEERS_PYTHON")]
     python: PathBuf,
     #[command(flatten)]
     output: Output,
 }
 
-/// What is there to be measured, and by what.
+/// Tools found on this machine, and the contenders to measure.
 pub(crate) type Prepared = (Tools, Vec<Contender>);
 
 impl Common {
@@ -71,10 +84,10 @@ impl Common {
         )
     }
 
-    /// What is there to be measured, and by what.
+    /// Finds the tools and selects the contenders.
     ///
     /// # Errors
-    /// What to tell the user.
+    /// If the output directory cannot be created, or --only matches no contender; the text is for the user.
     fn prepare(&self) -> Result<Prepared, String> {
         self.output.prepare()?;
         let tools = Tools::find(&self.python);
@@ -87,7 +100,7 @@ impl Common {
         };
         let contenders: Vec<_> = Contender::all(&tools).into_iter().filter(is_chosen).collect();
         if contenders.is_empty() {
-            return Err(format!("--only {}: no contender has such a name", self.only.join(",")));
+            return Err(format!("--only {}: no contender's name contains such a word", self.only.join(",")));
         }
         Ok((tools, contenders))
     }
@@ -111,7 +124,7 @@ impl Common {
         table
     }
 
-    /// Tells people, and draws.
+    /// Prints a text unless JSON is requested, and draws a figure.
     pub(crate) fn show(&self, text: &str, slug: &str, figure: &str) {
         if !self.output.json {
             println!("{text}");
@@ -132,7 +145,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 fn measure_all(options: &Options, prepared: &Prepared, links: Links) {
     let common = &options.common;
     let floats: &[u32] = if options.sweep { &SWEEP_FLOATS } else { &options.floats };
-    // Of each vector, the tables for the numbers of workers.
+    // Tables for the numbers of workers, for each vector.
     let mut by_floats: Vec<Vec<Table>> = vec![Vec::new(); floats.len()];
     for workers in &options.workers {
         let network = Network::star(usize::from(*workers), links);

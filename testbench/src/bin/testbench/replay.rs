@@ -1,4 +1,4 @@
-//! `testbench replay`.
+//! The subcommand `testbench replay`.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(crate) struct Options {
         value_parser = clap::value_parser!(u16).range(1..=4000)
     )]
     actors: Vec<u16>,
-    /// Bytes of the items, in KiB
+    /// Sizes of the items, in KiB
     #[arg(
         long, value_delimiter = ',', default_value = "64,256,2048",
         value_parser = clap::value_parser!(u32).range(1..=8 << 10)
@@ -31,10 +31,14 @@ pub(crate) struct Options {
         value_parser = clap::value_parser!(u8).range(1..=32)
     )]
     shards: Vec<u8>,
-    /// Seconds that are measured in a turn; half of an actor's pause if that is longer
+    /// Measured time of a turn, in seconds
+    ///
+    /// If half of an actor's pause between inserts is longer, that is measured instead.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=600))]
     seconds: u16,
-    /// Measure how much one server takes from so many actors without pause, over no link, instead
+    /// Measure the throughput of one server with this number of actors instead
+    ///
+    /// The actors insert without pause, and no link is between them and the server.
     #[arg(long, value_name = "ACTORS", value_parser = clap::value_parser!(u16).range(1..=256))]
     throughput: Option<u16>,
     #[command(flatten)]
@@ -44,7 +48,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> ExitCode {
     let reverb = Reverb::find();
     if let Err(missing) = &reverb {
-        eprintln!("only replayd is measured: there is no {missing}");
+        eprintln!("only replayd is measured: {missing} was not found");
     }
     let reverb = reverb.ok();
     if let Some(actors) = options.throughput {

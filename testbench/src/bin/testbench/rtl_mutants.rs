@@ -1,4 +1,4 @@
-//! `testbench rtl-mutants`: faults in the accelerator's RTL, which its checks have to find.
+//! The subcommand `testbench rtl-mutants`: injects faults into the accelerator's RTL, which its checks must find.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -10,24 +10,26 @@ use iswitch_testbench::rtl_mutants::{Bench, Effort, Outcome, Trial, select};
 use serde::Serialize;
 use serde_json::json;
 
-/// Characters of what a check says that the table shows.
+/// Maximum number of characters of a check's message that the table shows.
 const SHOWN_CHARS: usize = 100;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Try only the fault of that name in hdl/faults.toml; may be given several times [default: all]
+    /// Name of a fault in hdl/faults.toml to test [default: all]
+    ///
+    /// Repeatable.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Packets within which the lock-step has to find a fault
+    /// Number of packets within which the lock-step check must find a fault
     #[arg(long, default_value_t = 60_000, value_parser = clap::value_parser!(u64).range(1..))]
     packets: u64,
-    /// Random pairs within which the check of the adder has to find a fault
+    /// Number of random pairs within which the adder check must find a fault
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pairs: u64,
-    /// Cycles within which a module has to differ from its simulation
+    /// Number of cycles within which a faulty module must differ from its simulation
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u16).range(1..))]
     cycles: u16,
-    /// Decides about everything that is random
+    /// Seed of the random number generator
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Print the result as one line of JSON
@@ -35,7 +37,7 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// Tries the faults, and succeeds if all are found.
+/// Tests the faults, and succeeds if all of them are found.
 pub(crate) fn run(options: &Options) -> ExitCode {
     match try_all(options) {
         Ok(all_found) => ExitCode::from(u8::from(!all_found)),
@@ -79,14 +81,15 @@ fn try_all(options: &Options) -> Result<bool> {
     } else {
         print_table(&trials);
         println!(
-            "\n{found} of {} faults found, none without a fault; {seconds:.0} s, compiler {build_seconds:.0} s",
+            "\n{found} of {} faults found, and none in the unchanged RTL; {seconds:.0} s, of which compilation \
+             {build_seconds:.0} s",
             trials.len()
         );
     }
     Ok(found == trials.len())
 }
 
-/// A fault in the result.
+/// Row of the result: a fault and its trial.
 #[derive(Serialize)]
 struct Row<'a> {
     name: &'a str,
@@ -103,7 +106,7 @@ impl<'a> Row<'a> {
 }
 
 fn print_table(trials: &[(&Fault, Trial)]) {
-    println!("| fault | what is wrong | what the check says | after |");
+    println!("| fault | description | message of the check | time |");
     println!("|---|---|---|---|");
     for (fault, Trial { outcome, seconds }) in trials {
         let said = match outcome {
@@ -115,7 +118,7 @@ fn print_table(trials: &[(&Fault, Trial)]) {
     }
 }
 
-/// The beginning of a text, in one line.
+/// Returns the beginning of a text, on one line.
 fn cut(text: &str) -> String {
     let line = text.replace('\n', " ");
     match line.char_indices().nth(SHOWN_CHARS) {

@@ -1,4 +1,4 @@
-//! `testbench scale`.
+//! The subcommand `testbench scale`.
 
 use std::process::ExitCode;
 
@@ -10,10 +10,14 @@ use crate::peers::{Common, PAPER_FLOATS, Prepared};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Floats in the vectors; by default those of the paper's four models
+    /// Floats in the vectors
+    ///
+    /// The default lengths are those of the paper's four models.
     #[arg(long, value_delimiter = ',', default_values_t = PAPER_FLOATS)]
     floats: Vec<u32>,
-    /// Workers, in racks of three, or of two if there are four
+    /// Numbers of workers, in racks of three
+    ///
+    /// Four workers are in racks of two.
     #[arg(
         long, value_delimiter = ',', default_values_t = [4, 6, 9, 12],
         value_parser = clap::value_parser!(u16).range(2..=64)

@@ -1,4 +1,4 @@
-//! `testbench scaling`.
+//! The subcommand `testbench scaling`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use crate::peers::PAPER_FLOATS;
 
 const WORKERS: [u32; 5] = [10, 100, 1_000, 10_000, 100_000];
 const MAX_WORKERS: i64 = 1_000_000;
-/// The longest delay, in microseconds.
+/// Longest delay, in microseconds.
 const MAX_DELAY_US: f64 = 1e6;
 
 #[derive(Debug, Args)]
@@ -29,64 +29,80 @@ pub(crate) struct Options {
         value_parser = clap::value_parser!(u32).range(1..=MAX_WORKERS)
     )]
     workers: Vec<u32>,
-    /// Floats in the vectors; by default those of the paper's four models
+    /// Floats in the vectors
+    ///
+    /// The default lengths are those of the paper's four models.
     #[arg(
         long, value_delimiter = ',', default_values_t = PAPER_FLOATS,
         value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_FLOATS))
     )]
     floats: Vec<u32>,
-    /// Only these algorithms
+    /// Algorithms to calculate [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Algorithm>,
-    /// Rate of each link, each way
+    /// Rate of each link, in each direction
     #[arg(long, default_value = "10gbit")]
     rate: Rate,
-    /// Time that a bit takes over each link, in microseconds
+    /// Propagation delay of each link, in microseconds
     #[arg(long, default_value_t = 1.0, value_parser = micros)]
     delay_us: f64,
-    /// Workers at each switch of the lowest level; three in the paper
+    /// Number of workers at each switch of the lowest level
+    ///
+    /// In the paper it is three.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=MAX_MEMBERS as i64))]
     rack: u16,
-    /// Switches below each switch of a higher level
+    /// Number of child switches of each switch of a higher level
     #[arg(
         long, default_value_t = MAX_MEMBERS as u16,
         value_parser = clap::value_parser!(u16).range(2..=MAX_MEMBERS as i64)
     )]
     radix: u16,
-    /// Segments in a super-frame of workers and iswitchd
+    /// Number of segments in a super-frame of workers and iswitchd
     #[arg(
         long, default_value_t = 44,
         value_parser = clap::value_parser!(u8).range(1..=MAX_SUPERFRAME_DATAGRAMS as i64)
     )]
     superframe_segments: u8,
-    /// Daemons at each switch, a core each, that share out the vector
+    /// Number of daemons at each switch
+    ///
+    /// Each daemon has its own core and aggregates its share of the vector.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     switch_daemons: u8,
-    /// Receive buffer of each switch, from which the workers' windows come
+    /// Receive buffer of each switch, in MiB
+    ///
+    /// The workers' windows are calculated from it.
     #[arg(
         long, value_name = "MIB", default_value_t = 16,
         value_parser = clap::value_parser!(u16).range(1..=1024)
     )]
     switch_buffer_mib: u16,
-    /// Workers begin up to so much later, drawn for each; then only as many as are followed packet by packet
+    /// Maximum random delay of a worker's start, in microseconds
+    ///
+    /// The delay is drawn for each worker. Then only numbers of workers up to --packets-up-to are calculated.
     #[arg(long, default_value_t = 0.0, value_parser = micros)]
     jitter_us: f64,
-    /// Decides the draws
+    /// Seed of the random delays
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Up to so many workers follow every packet; beyond, one worker that stands for all
+    /// Number of workers up to which every packet of every worker is simulated
+    ///
+    /// With more workers, one worker that stands for all is simulated.
     #[arg(long, value_name = "WORKERS", default_value_t = 100)]
     packets_up_to: usize,
-    /// What processors take, as --calibrate prints it [default: as measured on a machine with 2 cores]
+    /// File with processing costs, as printed by --calibrate
+    ///
+    /// By default, the costs are those measured on a machine with 2 cores.
     #[arg(long, value_name = "FILE")]
     costs: Option<PathBuf>,
-    /// Measure what processors take here, print it, and do nothing else
+    /// Measure the processing costs of this machine, print them, and exit
     #[arg(long, conflicts_with_all = ["costs", "against"])]
     calibrate: bool,
-    /// Only calculate what `testbench peers --json` has measured, in this file, and compare
+    /// Compare the model with measurements in this file
+    ///
+    /// The file is the output of `testbench peers --json`. Only the measured cases are calculated.
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
-    /// Cores of its machine
+    /// Number of cores of the machine that made the measurements of --against
     #[arg(
         long, default_value_t = 2, requires = "against",
         value_parser = clap::value_parser!(u16).range(1..)
@@ -108,7 +124,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 
 fn try_run(options: &Options) -> Result<(), String> {
     if options.calibrate {
-        let costs = calibrate::measure().map_err(|error| format!("loop-back: {error}"))?;
+        let costs = calibrate::measure().map_err(|error| format!("loop-back interface: {error}"))?;
         let json = || serde_json::to_string(&costs).unwrap_or_default();
         print!("{}", if options.output.json { json() + "\n" } else { calibrate::file(&costs) });
         return Ok(());
@@ -145,7 +161,7 @@ fn check_heights(options: &Options) -> Result<(), String> {
             let (rack, radix, levels) = (options.rack, options.radix, tree.levels());
             return Err(format!(
                 "{workers} workers with --rack {rack} and --radix {radix} need {levels} levels of switches, \
-                 at most {MAX_HEIGHT}"
+                 expected at most {MAX_HEIGHT}"
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! `testbench study`.
+//! The subcommand `testbench study`.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -19,9 +19,9 @@ use iswitch_testbench::study::tasks::{Method, TASKS, Task};
 
 use crate::output::{Output, exit};
 
-/// The rate of the paper's links. Slower ones stretch the computation.
+/// Rate of the paper's links. On slower links, the computation is stretched in proportion.
 const PAPER_BITS_PER_S: f64 = 1e10;
-/// Seconds of each algorithm where its computation is measured only to be replayed.
+/// Seconds to measure the computation of each algorithm of this project if the measurement is only replayed.
 const OWN_SECONDS: f64 = 2.0;
 
 #[derive(Debug, Args)]
@@ -32,33 +32,42 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Part {
-    /// Time of an iteration with the local computation replayed, beside parameter server and ring; needs root
+    /// Measure iterations with replayed computation, through switch, server and ring
+    ///
+    /// The local computation is replayed; the gradients are summed through the switch, a parameter server and a ring.
+    /// Needs root.
     Replay(ReplayOptions),
-    /// Where the time of an iteration of this project's own algorithms goes
+    /// Measure how the time of an iteration of this project's algorithms is spent
     Split(SplitOptions),
-    /// Real training: updates until a return without waiting, the same curves with waiting
+    /// Train for real, and compare the learning curves of the methods
+    ///
+    /// Of asynchronous methods, the updates until a return are counted. Synchronous methods must have the same curves.
     Convergence(ConvergenceOptions),
-    /// As `replay`, with racks of workers below a switch above their switches; needs root
+    /// Measure as `replay` does, over racks of workers
+    ///
+    /// Each rack has a child switch below one parent switch. Needs root.
     Racks(RackOptions),
-    /// All of it, one part after the other, as each does it by default; needs root
+    /// Run all parts, one after the other, with their default options
+    ///
+    /// Needs root.
     All(Repeated),
 }
 
 #[derive(Clone, Debug, Args)]
 struct Repeated {
-    /// Times that each contender has its turn
+    /// Number of turns of each contender
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
     #[command(flatten)]
     shown: Output,
 }
 
-/// Whose computation is replayed.
+/// Origin of the computation that is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Compute {
-    /// The paper's, derived from its text
+    /// Computation times of the paper, derived from its text
     Paper,
-    /// This project's own, measured before
+    /// Computation times of this project's algorithms, measured first
     Own,
 }
 
@@ -67,13 +76,15 @@ struct Replayed {
     /// Models of the paper
     #[arg(long, value_delimiter = ',', default_values = ["ppo", "ddpg", "a2c", "dqn"], value_parser = model)]
     models: Vec<Model>,
-    /// Rate of each link; at 1gbit all computation takes ten times as long as at 10gbit
+    /// Rate of each link
+    ///
+    /// At 1gbit, all computation takes ten times as long as at 10gbit.
     #[arg(long, value_delimiter = ',', default_values = ["1gbit", "10gbit"])]
     rate: Vec<Rate>,
-    /// Whose computation is replayed
+    /// Origin of the computation times that are replayed
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["paper", "own"])]
     compute: Vec<Compute>,
-    /// About how long a turn of the slowest contender takes
+    /// Approximate time of a turn of the slowest contender, in seconds
     #[arg(long, default_value_t = 5.0, value_parser = positive)]
     seconds: f64,
     #[command(flatten)]
@@ -82,10 +93,12 @@ struct Replayed {
 
 #[derive(Debug, Args)]
 struct ReplayOptions {
-    /// Workers, each in a namespace of its own
+    /// Number of workers, each in its own network namespace
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=16))]
     workers: u16,
-    /// Workers do not wait for each other: the switch beside an asynchronous parameter server
+    /// Measure asynchronous training, in which workers do not wait for each other
+    ///
+    /// The switch is compared with an asynchronous parameter server.
     #[arg(long = "async")]
     is_async: bool,
     #[command(flatten)]
@@ -94,13 +107,15 @@ struct ReplayOptions {
 
 #[derive(Debug, Args)]
 struct SplitOptions {
-    /// Workers that a batch is divided over; one of them is measured
+    /// Numbers of workers that a batch is divided among
+    ///
+    /// One of the workers is measured.
     #[arg(
         long, value_delimiter = ',', default_values_t = [4, 1],
         value_parser = clap::value_parser!(u16).range(1..=64)
     )]
     workers: Vec<u16>,
-    /// Seconds of each algorithm in each turn
+    /// Measured time of each algorithm in each turn, in seconds
     #[arg(long, default_value_t = 5.0, value_parser = positive)]
     seconds: f64,
     #[command(flatten)]
@@ -112,16 +127,16 @@ struct ConvergenceOptions {
     /// Algorithms to train
     #[arg(long, value_delimiter = ',', default_values = ["a2c", "dqn", "ppo", "ddpg"], value_parser = task)]
     algorithms: Vec<Task>,
-    /// Workers
+    /// Number of workers
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=16))]
     workers: u16,
-    /// Seeds of each method, from 1
+    /// Number of seeds of each method, counted from 1
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
-    /// Environment steps of each run instead of the algorithm's own
+    /// Environment steps of each run [default: those of the algorithm]
     #[arg(long)]
     steps: Option<u64>,
-    /// Only one kind of methods
+    /// Kind of methods to train [default: both]
     #[arg(long, value_enum)]
     only: Option<Kind>,
     #[command(flatten)]
@@ -130,15 +145,17 @@ struct ConvergenceOptions {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// Workers wait for each other
+    /// Methods in which workers wait for each other
     Sync,
-    /// They do not
+    /// Methods in which workers do not wait for each other
     Async,
 }
 
 #[derive(Debug, Args)]
 struct RackOptions {
-    /// Workers, in racks of three, or of two if there are four
+    /// Numbers of workers, in racks of three
+    ///
+    /// Four workers are in racks of two.
     #[arg(
         long, value_delimiter = ',', default_values_t = [4, 6, 9, 12],
         value_parser = clap::value_parser!(u16).range(2..=24)
@@ -150,13 +167,13 @@ struct RackOptions {
 
 fn model(text: &str) -> Result<Model, String> {
     let known = MODELS.map(|model| model.name.to_lowercase()).join(", ");
-    Model::named(text).ok_or_else(|| format!("no such model, expected one of {known}"))
+    Model::named(text).ok_or_else(|| format!("no such model; expected one of {known}"))
 }
 
 fn task(text: &str) -> Result<Task, String> {
     let known = TASKS.map(|task| task.algorithm).join(", ");
     let found = TASKS.into_iter().find(|task| task.algorithm == text);
-    found.ok_or_else(|| format!("no such algorithm, expected one of {known}"))
+    found.ok_or_else(|| format!("no such algorithm; expected one of {known}"))
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -176,7 +193,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 }
 
 impl Replayed {
-    /// All that is to be replayed at one rate.
+    /// Returns the scenes to replay at one rate.
     fn scenes(&self, own: &[Split], rate: Rate) -> Vec<Scene> {
         let stretch = (PAPER_BITS_PER_S / rate.bits_per_s).round().max(1.0) as u32;
         let of_model = |compute: Compute, model: Model| match compute {
@@ -195,7 +212,7 @@ impl Replayed {
             .collect()
     }
 
-    /// This project's own computation, if it is asked for.
+    /// Measures this project's own computation, if it is requested.
     fn measure_own(&self, workers: usize) -> Result<Vec<Split>, String> {
         if !self.compute.contains(&Compute::Own) {
             return Ok(Vec::new());
@@ -206,7 +223,7 @@ impl Replayed {
 
     fn begin(&self, what: &str) -> Result<(), String> {
         if !networks_and(what, &["tc", "ethtool"]) {
-            return Err("it cannot run here".to_owned());
+            return Err("this machine lacks what the measurement needs".to_owned());
         }
         self.output.shown.prepare()?;
         if self.compute.contains(&Compute::Paper) && !self.output.shown.json {

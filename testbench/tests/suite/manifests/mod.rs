@@ -1,4 +1,4 @@
-//! The manifests for Kubernetes and the script for Slurm: valid, and what they run trains.
+//! Manifests for Kubernetes and the script for Slurm: they are valid, and the processes that they run train.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,14 +12,14 @@ use iswitch_harness::scratch;
 use serde_json::Value;
 
 const VALIDATE: &str = include_str!("validate.py");
-/// Processes of actors that are started of those that the manifest has.
+/// Number of actor processes of the manifest that are started.
 const ACTOR_PROCESSES: u64 = 2;
 
 fn packaging(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging").join(name)
 }
 
-/// The manifests, if there is a Python that can validate them.
+/// Returns the manifests, if there is a Python interpreter that can validate them.
 fn manifests(test: &str) -> Option<Vec<Value>> {
     let python = std::env::var("ISWITCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     if !python_module(test, &python, "kubernetes_validate", "kubernetes-validate") {
@@ -36,7 +36,7 @@ fn what_the_manifests_run_trains() {
     let directory = scratch::directory();
     let [switch, policies, cell, first, second] = free_ports();
     let run = directory.path().join("run").display().to_string();
-    // What the cluster's names and volumes stand for.
+    // Local replacements of the cluster's names and volumes.
     let replaced = [
         ("switch-0.switch:7711".to_owned(), format!("127.0.0.1:{switch}")),
         ("0.0.0.0:7711".to_owned(), format!("127.0.0.1:{switch}")),
@@ -56,7 +56,7 @@ fn what_the_manifests_run_trains() {
         });
         match name {
             "learner" => _ = command.args(["--steps=20000", "--quiet"]),
-            // Other tests have one too.
+            // Other tests also have a switch, so this one needs its own control socket.
             "switch" => _ = command.arg("--control-socket").arg(directory.path().join("switch.sock")),
             _ => {}
         }
@@ -77,15 +77,15 @@ fn what_the_manifests_run_trains() {
     assert_eq!((&result["workers"], &result["replicas_identical"]), (&2.into(), &true.into()), "{result}");
     assert!(result["steps"].as_u64() >= Some(20_000) && nothing.is_empty(), "{result}");
     for (index, actors) in actors.into_iter().enumerate() {
-        let told = actors.wait_success(SOON);
-        let told: Value = serde_json::from_str(&told).expect(&told);
-        // Four of each process.
-        assert_eq!((&told["actors"], &told["first"]), (&4.into(), &(4 * index).into()), "{told}");
-        assert!(told["items"].as_u64() > Some(0), "{told}");
+        let reported = actors.wait_success(SOON);
+        let reported: Value = serde_json::from_str(&reported).expect(&reported);
+        // Each process has four actors.
+        assert_eq!((&reported["actors"], &reported["first"]), (&4.into(), &(4 * index).into()), "{reported}");
+        assert!(reported["items"].as_u64() > Some(0), "{reported}");
     }
 }
 
-/// The command of the container of this name, with its arguments as `adapt` makes them.
+/// Returns the command of the container with this name, with its arguments as `adapt` returns them.
 fn container(manifests: &[Value], name: &str, adapt: impl Fn(&str) -> String) -> Command {
     let containers =
         manifests.iter().filter_map(|it| it["spec"]["template"]["spec"]["containers"].as_array());
@@ -102,7 +102,7 @@ fn container(manifests: &[Value], name: &str, adapt: impl Fn(&str) -> String) ->
     command
 }
 
-/// Stands for Slurm: starts as many processes as are asked for on this machine.
+/// Replacement of `srun` that starts the requested number of processes on this machine.
 const SRUN: &str = r#"#!/bin/bash
 count=1
 while [[ $1 == --* ]]; do
@@ -140,7 +140,7 @@ fn what_the_slurm_script_runs_trains() {
         let name = program.file_name().expect("a name");
         std::os::unix::fs::symlink(program, directory.path().join(name)).expect("a link");
     }
-    // The script's ports follow from it: below those of connections.
+    // The script derives its ports from the job id; they lie below the range of client connections.
     let job = std::process::id().to_string();
     let path = format!("{}:{}", directory.path().display(), std::env::var("PATH").unwrap_or_default());
     let mut command = process::command(&script);

@@ -231,7 +231,7 @@ mod tests {
         filler.write(&bytes);
         let got = read(&mut follower).unwrap_err();
         assert!(got.len() < 200_000 && bytes.starts_with(&got));
-        arriving.fail("its digest is another".to_owned());
+        arriving.fail("its digest differs".to_owned());
         assert_eq!(read(&mut follower), Err(Vec::new()));
         assert!(follower.rest_len() > 0);
     }

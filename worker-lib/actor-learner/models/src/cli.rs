@@ -29,18 +29,22 @@ use crate::{
     Patience, Server, ServerOptions, StoreOptions, Times, Token, cell, publish,
 };
 
-/// What can be done with models.
+/// Subcommand of `iswitch-models`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serves models that other processes publish: a learner's end of its own
+    /// Serve models that other processes publish
+    ///
+    /// Runs the server of a learner as a separate process.
     Serve(ServeArgs),
-    /// Caches the models of a learner for the actors near it
+    /// Cache the models of a learner for nearby actors
     Cell(CellArgs),
-    /// Publishes a file as a version of a model
+    /// Publish a file as a version of a model
     Publish(PublishArgs),
-    /// Reads the latest version of a model
+    /// Read the latest version of a model
     Fetch(FetchArgs),
-    /// Prints the configuration with which nginx does what `cell` does
+    /// Print a configuration that makes nginx a cell
+    ///
+    /// nginx with this configuration serves the same purpose as `cell`.
     NginxConfig(NginxArgs),
 }
 
@@ -60,34 +64,50 @@ impl Command {
     }
 }
 
-/// What every server allows.
+/// Arguments common to all servers.
 #[derive(Clone, Debug, Args)]
 pub struct ServerArgs {
-    /// Where to listen: ADDRESS:PORT or unix:PATH; repeatable
+    /// Listening address: ADDRESS:PORT or unix:PATH
+    ///
+    /// Repeatable.
     #[arg(long, required = true)]
     listen: Vec<Listen>,
-    /// Connections that are served at once
+    /// Maximum number of concurrent connections
     #[arg(long, default_value_t = CONNECTIONS_MAX, value_parser = clap::value_parser!(usize))]
     connections_max: usize,
-    /// A reader that takes nothing for so many milliseconds is cut off
+    /// Timeout of a reader that receives nothing, in milliseconds
+    ///
+    /// The server disconnects a reader when this timeout expires.
     #[arg(long, default_value_t = millis(STALL_TIMEOUT), value_parser = clap::value_parser!(u64).range(1..))]
     stall_ms: u64,
-    /// So is one that takes its answer more slowly than this
+    /// Minimum rate of a reader, in bytes per second
+    ///
+    /// The server disconnects a reader that delays a response for longer than the response takes at this rate, plus
+    /// --stall-ms.
     #[arg(long, default_value_t = READER_BYTES_PER_S_MIN, value_parser = clap::value_parser!(u64).range(1..))]
     reader_bytes_per_s_min: u64,
-    /// Token that readers show: a file of one line [default: everyone reads]
+    /// File with the bearer token that readers must send
+    ///
+    /// The file contains one line. Without this option, clients need no token to read models.
     #[arg(long, value_name = "FILE")]
     read_token_file: Option<PathBuf>,
-    /// Certificates for TLS at all TCP addresses, in PEM, the own one first [default: no TLS]
+    /// File with the certificate chain for TLS, in PEM
+    ///
+    /// The server's own certificate comes first. With this option, all TCP addresses require TLS; without it, no
+    /// connection is encrypted.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// Key of the first certificate, in PEM
+    /// File with the private key of --tls-cert, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Serve only clients with a certificate of this authority: its certificates in PEM
+    /// File with the CA certificates of clients, in PEM
+    ///
+    /// With this option, the server serves only clients that present a certificate issued by one of these CAs.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     client_ca: Option<PathBuf>,
-    /// Keep all privileges, and install no filter of system calls
+    /// Run without the sandbox
+    ///
+    /// The process keeps all its privileges and installs no system-call filter.
     #[arg(long)]
     no_sandbox: bool,
 }
@@ -109,7 +129,10 @@ impl ServerArgs {
         let has_token = access.read.is_some() || access.publish.is_some();
         let is_exposed = |listen: &Listen| matches!(listen, Listen::Tcp(at) if !at.ip().is_loopback());
         if has_token && access.tls.is_none() && self.listen.iter().any(is_exposed) {
-            eprintln!("iswitch-models: tokens are readable on the network without --tls-cert and --tls-key");
+            eprintln!(
+                "iswitch-models: tokens are sent unencrypted and can be read on the network; use --tls-cert and \
+                 --tls-key"
+            );
         }
     }
 
@@ -142,19 +165,23 @@ impl ServerArgs {
     }
 }
 
-/// What a client shows to servers, and which servers it believes.
+/// Credentials of a client, and the CAs that it trusts.
 #[derive(Clone, Debug, Args)]
 pub struct CredentialArgs {
-    /// Token to show to the learner or to cells: a file of one line
+    /// File with the bearer token for the learner or cells
+    ///
+    /// The file contains one line.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Certificates of the authority of https:// endpoints, in PEM
+    /// File with the CA certificates of https:// endpoints, in PEM
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// Own certificates for https:// endpoints that ask for one, in PEM
+    /// File with the client's certificate chain for https:// endpoints, in PEM
+    ///
+    /// The client's own certificate comes first. It is presented to endpoints that request a certificate.
     #[arg(long, value_name = "FILE", requires_all = ["key", "ca"])]
     cert: Option<PathBuf>,
-    /// Key of the first own certificate, in PEM
+    /// File with the private key of --cert, in PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
 }
@@ -181,16 +208,21 @@ fn identity(certificates: Option<&PathBuf>, key: Option<&PathBuf>) -> Option<Ide
 pub struct ServeArgs {
     #[command(flatten)]
     server: ServerArgs,
-    /// Who may publish: nobody, unix (who can open a Unix socket of the server) or everywhere
+    /// Clients that may publish: nobody, unix or everywhere
+    ///
+    /// With nobody, no client may publish. With unix, clients that connect to a Unix socket of the server may publish.
+    /// With everywhere, all clients that can reach the server may publish.
     #[arg(long, default_value = "unix")]
     publish_from: PublishFrom,
-    /// Token that who publishes shows as well: a file of one line
+    /// File with the bearer token that publishers must send
+    ///
+    /// The file contains one line. The token is required in addition to what --publish-from allows.
     #[arg(long, value_name = "FILE")]
     publish_token_file: Option<PathBuf>,
-    /// Versions of each model that are kept
+    /// Number of versions kept of each model
     #[arg(long, default_value_t = VERSIONS_KEPT as u64, value_parser = clap::value_parser!(u64).range(2..))]
     versions_kept: u64,
-    /// Bytes of the largest model
+    /// Maximum size of a model, in bytes
     #[arg(long, default_value_t = OBJECT_LEN_MAX_BYTES, value_parser = clap::value_parser!(u64).range(1..))]
     object_bytes_max: u64,
 }
@@ -207,7 +239,7 @@ impl ServeArgs {
         self.server.warn(&server.access);
         if publish_from == PublishFrom::Everywhere && server.access.publish.is_none() {
             eprintln!(
-                "iswitch-models: everyone who reaches the server may publish without --publish-token-file"
+                "iswitch-models: every client that can reach the server may publish; use --publish-token-file"
             );
         }
         let options = LearnerOptions { server, publish_from, ..LearnerOptions::default() };
@@ -221,19 +253,24 @@ impl ServeArgs {
 pub struct CellArgs {
     #[command(flatten)]
     server: ServerArgs,
-    /// A learner or another cell: HOST:PORT or unix:PATH; repeatable, the preferred one first
+    /// Address of a learner or another cell
+    ///
+    /// HOST:PORT, https://HOST:PORT or unix:PATH. Repeatable; the first address is preferred.
     #[arg(long, required = true)]
     upstream: Vec<Endpoint>,
-    /// Bytes of models that are kept
+    /// Maximum size of the cached models, in bytes
     #[arg(long, default_value_t = CELL_CAPACITY_BYTES, value_parser = clap::value_parser!(u64).range(1..))]
     capacity_bytes: u64,
-    /// Bytes of the largest model
+    /// Maximum size of a model, in bytes
     #[arg(long, default_value_t = OBJECT_LEN_MAX_BYTES, value_parser = clap::value_parser!(u64).range(1..))]
     object_bytes_max: u64,
-    /// While upstream cannot be reached, a version known as the latest so many milliseconds ago is served; then 504
+    /// Maximum age of a version while upstream is unreachable, in milliseconds
+    ///
+    /// While upstream cannot be reached, the cell serves the version that was the latest at most this long ago. After
+    /// that, it responds with status 504.
     #[arg(long, default_value_t = millis(MODEL_AGE_MAX), value_parser = clap::value_parser!(u64).range(1..))]
     model_age_max_ms: u64,
-    /// Upstream may send nothing for so many milliseconds
+    /// Timeout of an upstream that sends nothing, in milliseconds
     #[arg(long, default_value_t = millis(Times::default().stall), value_parser = clap::value_parser!(u64).range(1..))]
     upstream_stall_ms: u64,
     #[command(flatten)]
@@ -263,16 +300,16 @@ impl CellArgs {
 /// Arguments of `publish`.
 #[derive(Clone, Debug, Args)]
 pub struct PublishArgs {
-    /// The learner: HOST:PORT or unix:PATH
+    /// Address of the learner: HOST:PORT, https://HOST:PORT or unix:PATH
     #[arg(long)]
     learner: Endpoint,
-    /// The model
+    /// Name of the model
     #[arg(long)]
     name: ModelName,
-    /// Its version: greater than all before
+    /// Version of the model, greater than all earlier versions
     #[arg(long)]
     version: u64,
-    /// The model
+    /// File with the content of the model
     file: PathBuf,
     #[command(flatten)]
     credentials: CredentialArgs,
@@ -292,16 +329,20 @@ impl PublishArgs {
 /// Arguments of `fetch`.
 #[derive(Clone, Debug, Args)]
 pub struct FetchArgs {
-    /// A cell or a learner: HOST:PORT or unix:PATH; repeatable, the preferred one first
+    /// Address of a cell or a learner
+    ///
+    /// HOST:PORT, https://HOST:PORT or unix:PATH. Repeatable; the first address is preferred.
     #[arg(long, required = true)]
     from: Vec<Endpoint>,
-    /// The model
+    /// Name of the model
     #[arg(long)]
     name: ModelName,
-    /// Replaces this file whole with each version, flushed to the disk
+    /// File to write the model to
+    ///
+    /// Each version replaces the whole file atomically and is flushed to disk.
     #[arg(long)]
     output: Option<PathBuf>,
-    /// Goes on with each newer version until it is ended
+    /// Continue with each newer version until interrupted
     #[arg(long)]
     follow: bool,
     #[command(flatten)]
@@ -343,19 +384,21 @@ impl FetchArgs {
 /// Arguments of `nginx-config`.
 #[derive(Clone, Debug, Args)]
 pub struct NginxArgs {
-    /// Where nginx is to listen: PORT, ADDRESS:PORT or unix:PATH
+    /// Listening address of nginx: PORT, ADDRESS:PORT or unix:PATH
     #[arg(long)]
     listen: String,
-    /// A learner or another cell: HOST:PORT or unix:PATH; repeatable, the others are asked when the first fails
+    /// Address of a learner or another cell: HOST:PORT or unix:PATH
+    ///
+    /// Repeatable. If the first one fails, nginx asks the others.
     #[arg(long, required = true)]
     upstream: Vec<Endpoint>,
-    /// The whole path of a directory for the cache
+    /// Absolute path of a directory for the cache
     #[arg(long)]
     directory: PathBuf,
-    /// Bytes of models on its disk
+    /// Maximum size of the models on disk, in bytes
     #[arg(long, default_value_t = CELL_CAPACITY_BYTES)]
     capacity_bytes: u64,
-    /// Processes
+    /// Number of nginx worker processes
     #[arg(long, default_value_t = 2)]
     workers: usize,
 }

@@ -69,5 +69,8 @@ pub const PENALTY_MAX: Duration = Duration::from_secs(5);
 /// Maximum number of idle connections kept to each source.
 pub const IDLE_CONNECTIONS_MAX: usize = 4;
 
-const _: () = assert!(VERSIONS_KEPT >= 2, "a reader that begins as the next version is published has to end");
+const _: () = assert!(
+    VERSIONS_KEPT >= 2,
+    "a reader that begins just before the next version is published must be able to finish"
+);
 const _: () = assert!(SLICE_LEN_BYTES >= CONNECTION_BUFFER_LEN_BYTES);

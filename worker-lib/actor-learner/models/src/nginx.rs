@@ -72,7 +72,7 @@ fn check(field: &'static str, value: &str, holds: bool) -> Result<(), BadConfigu
     if holds && value.chars().all(is_plain) {
         return Ok(());
     }
-    let expected = "letters, digits and ./:-_[]; of a directory the whole path; of upstream no TLS";
+    let expected = "letters, digits and ./:-_[]; an absolute path for directory; no https:// for upstream";
     Err(BadConfiguration { field, value: value.to_owned(), expected })
 }
 

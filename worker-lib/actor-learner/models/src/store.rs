@@ -54,7 +54,7 @@ pub enum PublishError {
         latest: u64,
     },
     /// The object is larger than the store allows.
-    #[error("model of {len_bytes} bytes: expected at most {limit_bytes}")]
+    #[error("the model is {len_bytes} bytes long, expected at most {limit_bytes}")]
     TooLarge {
         /// Size of the rejected object, in bytes.
         len_bytes: u64,
@@ -62,10 +62,10 @@ pub enum PublishError {
         limit_bytes: u64,
     },
     /// The model is empty.
-    #[error("model of 0 bytes: expected at least 1")]
+    #[error("the model is 0 bytes long, expected at least 1")]
     Empty,
     /// The store has reached its maximum number of models.
-    #[error("model {name} would be one more than {limit}, the most that this store keeps")]
+    #[error("cannot add model {name}: this store already keeps {limit} models, its maximum")]
     TooManyNames {
         /// Name of the rejected model.
         name: ModelName,

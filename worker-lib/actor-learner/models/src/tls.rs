@@ -165,7 +165,7 @@ fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsErr
     let failed = |reason: String| TlsError::File { path: path.to_owned(), reason, expected: "certificates" };
     let all = CertificateDer::pem_file_iter(path).map_err(|error| failed(error.to_string()))?;
     let all: Vec<_> = all.collect::<Result<_, _>>().map_err(|error| failed(error.to_string()))?;
-    if all.is_empty() { Err(failed("there are none".to_owned())) } else { Ok(all) }
+    if all.is_empty() { Err(failed("the file contains none".to_owned())) } else { Ok(all) }
 }
 
 fn read_authority(path: &Path) -> Result<RootCertStore, TlsError> {

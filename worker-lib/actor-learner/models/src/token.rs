@@ -34,8 +34,8 @@ pub enum TokenError {
     Exposed(u32),
     /// The text is not a valid token.
     #[error(
-        "no token: expected one line of {TOKEN_LEN_MIN_BYTES} to {TOKEN_LEN_MAX_BYTES} letters, digits and -._~+/= \
-         (openssl rand -hex 32 makes one)"
+        "invalid token: expected one line of {TOKEN_LEN_MIN_BYTES} to {TOKEN_LEN_MAX_BYTES} letters, digits and \
+         -._~+/= (create one with `openssl rand -hex 32`)"
     )]
     Malformed,
 }
@@ -92,7 +92,8 @@ impl Token {
     /// Returns the header value that carries the token.
     pub(crate) fn header(&self) -> HeaderValue {
         let text = Zeroizing::new(format!("{SCHEME}{}", self.0.as_str()));
-        let mut value = HeaderValue::from_str(&text).expect("the characters of a token are a header");
+        let mut value =
+            HeaderValue::from_str(&text).expect("the characters of a token are valid in a header");
         value.set_sensitive(true);
         value
     }
@@ -151,7 +152,7 @@ mod tests {
             b"\xff\xff\xff\xff\xff\xff\xff",
             &[b'a'; 4096],
         ] {
-            assert!(read(bad, 0o600).unwrap_err().starts_with("no token: expected one line"), "{bad:?}");
+            assert!(read(bad, 0o600).unwrap_err().starts_with("invalid token: expected one line"), "{bad:?}");
         }
         assert!(Token::read(&directory.path().join("missing")).is_err());
     }

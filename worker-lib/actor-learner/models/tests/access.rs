@@ -1,4 +1,4 @@
-//! Who may read and publish: tokens, TLS, client certificates.
+//! Tests of the permissions to read and to publish: tokens, TLS and client certificates.
 
 mod support;
 
@@ -43,7 +43,7 @@ async fn put(at: &Endpoint, version: u64, options: &ClientOptions) -> Result<Man
     publish(at, &name(), version, model(version, 1000), options).await
 }
 
-/// Reads the latest version.
+/// Reads the latest version, and returns its number.
 async fn get(at: &Endpoint, options: ClientOptions) -> Result<u64, ModelError> {
     let mut client = ModelClient::new(name(), std::slice::from_ref(at), options)?;
     Ok(client.poll().await?.unwrap().manifest.version)
@@ -89,12 +89,12 @@ async fn a_cell_shows_its_own_token_upstream_and_asks_its_readers_for_another() 
     let closed = cell::serve(&upstream, &any_port(), options).await.unwrap();
     assert!(is_unauthorized(&get(&endpoint(&closed), showing(READ)).await.unwrap_err()));
     assert_eq!(get(&endpoint(&closed), showing("the-token-of-this-cell")).await.unwrap(), 1);
-    // Without the token upstream gives it nothing.
+    // Without the token, the cell receives nothing from upstream.
     let without = cell::serve(&upstream, &any_port(), CellOptions::default()).await.unwrap();
     assert!(get(&endpoint(&without), ClientOptions::default()).await.is_err());
 }
 
-/// An authority, and certificates that it has signed, in files.
+/// CA, and files with certificates that it has issued.
 struct Authority {
     directory: TempDir,
     issuer: Issuer<'static, KeyPair>,
@@ -158,7 +158,7 @@ async fn models_cross_tls_and_only_the_right_server_is_believed() {
     let at = https(&server);
     assert_eq!(get(&at, over_tls(&own.certificates(), None)).await.unwrap(), 1);
     put(&at, 2, &over_tls(&own.certificates(), None)).await.unwrap();
-    // Another authority, a name that the certificate does not have, no TLS.
+    // The client trusts another CA, the certificate lacks the name, or the client does not use TLS.
     let error = get(&at, over_tls(&foreign.certificates(), None)).await.unwrap_err();
     assert!(error.to_string().contains("invalid peer certificate"), "{error}");
     let other = tls_learner(&own.server("learner.example"), None).await;
@@ -168,7 +168,7 @@ async fn models_cross_tls_and_only_the_right_server_is_believed() {
     let error = get(&at, ClientOptions::default()).await.unwrap_err();
     assert!(matches!(error, ModelError::NoTls { .. }), "{error}");
     support::until(async || server.stats().handshakes_failed >= 2).await;
-    // A cell over TLS above and below.
+    // A cell uses TLS both to its upstream and to its readers.
     let credentials = over_tls(&own.certificates(), None).credentials;
     let tls = Some(TlsServer::new(&own.server("127.0.0.1"), None).unwrap());
     let options = ServerOptions { access: Access { tls, ..Access::default() }, ..ServerOptions::default() };

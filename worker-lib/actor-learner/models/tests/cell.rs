@@ -1,4 +1,4 @@
-//! The embedded cache: one fetch for all, stale pointers up to their bound, upstreams that fail, readers that are slow.
+//! Tests of the embedded cell: one fetch for all readers, the age limit of pointers, failing upstreams, slow readers.
 
 mod support;
 
@@ -19,7 +19,7 @@ async fn two_hundred_readers_at_once_are_one_fetch() {
     const READERS: usize = 200;
     let (store, learner) = learner(LearnerOptions::default()).await;
     let first = cell(&[endpoint(&learner)], CellOptions::default()).await;
-    // A cell of cells.
+    // This cell's upstream is another cell.
     let second = cell(&[endpoint(&first)], CellOptions::default()).await;
     let bytes = model(1, 3 << 20);
     let manifest = store.publish(&name(), 1, bytes.clone()).unwrap();
@@ -40,7 +40,7 @@ async fn two_hundred_readers_at_once_are_one_fetch() {
     for cell in [&first, &second] {
         let stats = cell.stats();
         assert_eq!((stats.fetches, stats.fetched_bytes), (1, bytes.len() as u64));
-        // Again whenever it is no longer fresh.
+        // A cell requests the pointer again only when it is no longer fresh.
         assert!(stats.pointer_requests < READERS as u64 / 2, "{stats:?}");
     }
 }
@@ -49,7 +49,7 @@ async fn two_hundred_readers_at_once_are_one_fetch() {
 async fn readers_who_wait_share_an_answer_that_is_older_than_they() {
     const READERS: usize = 20;
     let (store, learner) = learner(LearnerOptions::default()).await;
-    // Nobody asks anew in the time of the test.
+    // The pointer stays fresh for the whole test, so that no cell requests it again.
     let options = CellOptions { pointer_fresh: Duration::from_secs(600), ..CellOptions::default() };
     let first = cell(&[endpoint(&learner)], options.clone()).await;
     let second = cell(&[endpoint(&first)], options).await;
@@ -70,7 +70,7 @@ async fn readers_who_wait_share_an_answer_that_is_older_than_they() {
     assert_eq!(second.stats().pointer_requests, 1);
 }
 
-/// A learner that sends as much of an object as it is told, when it is told.
+/// Learner that sends parts of an object on request of the test.
 struct Upstream {
     stream: TcpStream,
 }
@@ -82,7 +82,7 @@ impl Upstream {
     }
 }
 
-/// Accepts a request for version 1 and answers with the head of its object.
+/// Accepts a request for version 1 and responds with the head of its object.
 async fn hesitant(listener: &TcpListener, bytes: &[u8]) -> Upstream {
     let (mut stream, _) = listener.accept().await.unwrap();
     let mut request = vec![0; 4096];
@@ -111,7 +111,7 @@ async fn readers_get_what_has_come_before_the_rest_is_there() {
     reader.write_all(b"GET /models/ppo/1 HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     let mut upstream = hesitant(&listener, &bytes).await;
     upstream.send(&bytes[..bytes.len() / 2]).await;
-    // Half of it arrives although the other half has not been sent.
+    // The first half arrives before the second half has been sent.
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(reader.read_u8().await.unwrap());
@@ -161,7 +161,7 @@ async fn a_stale_pointer_is_served_up_to_its_bound_and_then_refused_by_name() {
     let cell = cell(&[endpoint(&first)], options).await;
     let (at, latest) = (endpoint(&cell), "GET /models/ppo/latest");
     assert_eq!(ask(&at, latest, &[]).await.json()["version"], 1);
-    // Revalidated beside: the new version is there without anybody waiting for it.
+    // The pointer is revalidated in the background: the new version appears without a waiting request.
     store.publish(&name(), 2, model(2, 1000)).unwrap();
     support::until(async || ask(&at, latest, &[]).await.json()["version"] == 2).await;
     assert!(cell.stats().stale_pointers_served > 0);
@@ -183,8 +183,8 @@ async fn a_stale_pointer_is_served_up_to_its_bound_and_then_refused_by_name() {
         true
     })
     .await;
-    assert!(served > 0, "it is served stale for a while");
-    // Objects that are here stay readable.
+    assert!(served > 0, "expected stale responses for a limited time");
+    // Cached objects stay readable.
     assert_eq!(Bytes::from(ask(&at, "GET /models/ppo/2", &[]).await.body), model(2, 1000));
 
     let _second = learner::serve(store, &listen, LearnerOptions::default()).await.unwrap();
@@ -234,7 +234,7 @@ async fn an_interrupted_download_goes_on_elsewhere() {
     read.unwrap();
     assert!(sink.0 == bytes);
     assert_eq!(actor.stats().resumes, 1);
-    assert!(learner.stats().sent_bytes < 300_000, "only the rest came from there: {:?}", learner.stats());
+    assert!(learner.stats().sent_bytes < 300_000, "expected only the rest: {:?}", learner.stats());
 }
 
 #[derive(Default)]
@@ -285,7 +285,7 @@ async fn a_cell_keeps_no_more_than_it_may() {
     support::until(async || {
         let metrics = String::from_utf8(ask(&endpoint(&cell), "GET /metrics", &[]).await.body).unwrap();
         let kept = metrics.lines().find_map(|line| line.strip_prefix("iswitch_models_kept_bytes ")).unwrap();
-        // What is too much goes a moment after it has come.
+        // Objects beyond the capacity are evicted shortly after they have arrived.
         kept.parse::<u64>().unwrap() <= 1 << 20
     })
     .await;
@@ -297,7 +297,7 @@ async fn a_reader_that_takes_nothing_is_cut_off_and_others_are_served() {
     let server = ServerOptions { patience, ..ServerOptions::default() };
     let (store, learner) =
         learner(LearnerOptions { server: server.clone(), ..LearnerOptions::default() }).await;
-    // More than the buffers of a connection hold.
+    // The object is larger than the buffers of a connection.
     let len = 64 << 20;
     store.publish(&name(), 1, model(1, len)).unwrap();
     let cell = cell(&[endpoint(&learner)], CellOptions { server, ..CellOptions::default() }).await;
@@ -308,7 +308,7 @@ async fn a_reader_that_takes_nothing_is_cut_off_and_others_are_served() {
             .await;
         let mut got = Vec::new();
         let _ = slow.read_to_end(&mut got).await;
-        assert!(got.len() < len, "it was cut off after {} bytes", got.len());
+        assert!(got.len() < len, "expected an incomplete response, received {} bytes", got.len());
     }
     let good = ask(&endpoint(&cell), "GET /models/ppo/1", &[("Range", "bytes=0-9")]).await;
     assert_eq!(good.body, model(1, 10));
@@ -327,13 +327,13 @@ async fn names_that_upstream_does_not_have_take_no_place() {
         }
     };
     bogus(0).await;
-    // One that readers wait for before it is published, as actors do that start before their learner.
+    // Readers wait for this name before it is published, like actors that start before their learner.
     let waiting = {
         let at = at.clone();
         tokio::spawn(async move { ask(&at, "GET /models/ppo/latest?wait=60000", &[]).await })
     };
     support::until(async || cell.stats().pointer_requests > 10).await;
-    // Names that nobody waits for are displaced first.
+    // Names without waiting readers are displaced first.
     bogus(10).await;
     store.publish(&name(), 1, model(1, 1000)).unwrap();
     assert_eq!(waiting.await.unwrap().json()["version"], 1);
@@ -343,7 +343,7 @@ async fn names_that_upstream_does_not_have_take_no_place() {
     let stats = cell.stats();
     assert_eq!((stats.names, stats.names_unknown), (1, 3), "{stats:?}");
     assert!(stats.names_displaced >= 27, "{stats:?}");
-    // More models than there are places are served as well, from one that may be displaced.
+    // More models than the cell has entries are also served, because entries can be displaced.
     for version in [1, 2] {
         for other in ["dqn", "a2c", "ddpg"] {
             store.publish(&other.parse().unwrap(), version, model(version, 10)).unwrap();
@@ -354,7 +354,7 @@ async fn names_that_upstream_does_not_have_take_no_place() {
 }
 
 #[tokio::test]
-async fn a_reader_whose_name_is_displaced_is_told_to_come_again() {
+async fn a_reader_whose_name_is_displaced_is_asked_to_retry() {
     let (_store, learner) = learner(LearnerOptions::default()).await;
     let options = CellOptions { unknown_names_max: 1, ..CellOptions::default() };
     let cell = cell(&[endpoint(&learner)], options).await;

@@ -1,9 +1,9 @@
-//! What the programs do when nobody reads their output any more, as after `iswitch-models ... | head -c 0`.
+//! Tests of the programs with a closed standard output, as after `iswitch-models ... | head -c 0`.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A program whose standard output has no reader.
+/// Starts a program whose standard output has no reader.
 fn start(arguments: &[&str]) -> Child {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -11,7 +11,7 @@ fn start(arguments: &[&str]) -> Child {
     command.args(arguments).stdout(writer).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits for its end; its standard error.
+/// Waits for the end of a program, and returns its standard error.
 fn end(child: Child) -> String {
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -28,12 +28,12 @@ fn programs_end_quietly_and_servers_go_on() {
     std::fs::write(&file, [7; 1000]).unwrap();
     let file = file.to_str().unwrap();
     while !directory.path().join("socket").exists() {
-        assert!(server.try_wait().unwrap().is_none(), "the server ended");
+        assert!(server.try_wait().unwrap().is_none(), "the server ended early");
         std::thread::sleep(Duration::from_millis(10));
     }
     assert_eq!(end(start(&["publish", "--learner", &at, "--name", "ppo", "--version", "1", file])), "");
     assert_eq!(end(start(&["fetch", "--from", &at, "--name", "ppo"])), "");
-    // It would wait for ever for newer versions that nobody is told of.
+    // Without a reader of its output, it must not wait for newer versions for ever.
     assert_eq!(end(start(&["fetch", "--from", &at, "--name", "ppo", "--follow"])), "");
     let nginx = ["nginx-config", "--listen", "80", "--upstream", "a:1", "--directory", "/x"];
     assert_eq!(end(start(&nginx)), "");

@@ -1,9 +1,9 @@
-//! The programs in their sandbox.
+//! Tests of the programs in their sandbox.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
 
-/// A server that is ended with the test.
+/// Server that is killed when it is dropped.
 struct Program {
     child: Child,
     listen: String,
@@ -29,7 +29,7 @@ impl Program {
         }
     }
 
-    /// Ends it with SIGTERM; its standard error.
+    /// Ends the server with SIGTERM, and returns its standard error.
     fn terminate(&mut self) -> String {
         let kill = format!("kill -TERM {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
@@ -42,7 +42,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // It may have ended.
+        // The server may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -69,7 +69,7 @@ fn servers_and_cells_serve_in_their_sandbox() {
         &socket,
     ]);
     let port = server.listen.rsplit_once(':').unwrap().1.to_owned();
-    // One upstream by its address, one by its name, one by a path.
+    // The upstreams are given as an IP address, as a host name and as a path.
     let upstreams = [server.listen.clone(), format!("localhost:{port}"), socket.clone()];
     let mut cells = upstreams
         .map(|upstream| Program::start(&["cell", "--listen", "127.0.0.1:0", "--upstream", &upstream]));

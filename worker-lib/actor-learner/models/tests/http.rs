@@ -1,4 +1,4 @@
-//! What a learner and a cell before it answer, byte for byte: the same tests for both.
+//! Tests of the exact HTTP responses of a learner and of a cell in front of it. Both must pass the same tests.
 
 mod support;
 
@@ -10,7 +10,7 @@ use support::{ask, cell, endpoint, learner, model, name, send};
 const LEN: usize = 700_001;
 const ROUTE: &str = "GET /models/ppo/7";
 
-/// A learner with version 7 and a cell.
+/// Starts a learner with version 7, and a cell.
 async fn servers() -> Vec<(iswitch_models::Server, Endpoint)> {
     let (store, learner) = learner(LearnerOptions::default()).await;
     store.publish(&name(), 7, model(7, LEN)).unwrap();
@@ -128,7 +128,7 @@ async fn refusals_have_names() {
 }
 
 #[tokio::test]
-async fn a_connection_too_many_is_told_to_come_again() {
+async fn a_connection_too_many_is_asked_to_retry() {
     let server = ServerOptions { connections_max: 1, ..ServerOptions::default() };
     let (store, learner) = learner(LearnerOptions { server, ..LearnerOptions::default() }).await;
     store.publish(&name(), 1, model(1, 10)).unwrap();
@@ -155,8 +155,8 @@ async fn models_are_put_by_those_who_may() {
     put(3, 100).await.expect("it is the same model");
     assert!(put(2, 100).await.unwrap_err().contains("not newer than the latest, 3"));
     assert!(put(4, 0).await.unwrap_err().contains("expected at least 1"));
-    assert!(put(4, 101).await.unwrap_err().contains("101 bytes: expected at most 100"));
-    // Without a length, and for ever.
+    assert!(put(4, 101).await.unwrap_err().contains("101 bytes long, expected at most 100"));
+    // This upload has no length and no end.
     let endless = [
         &b"PUT /models/ppo/5 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"[..],
         &b"64\r\n"[..],
@@ -168,7 +168,7 @@ async fn models_are_put_by_those_who_may() {
     assert_eq!((refused.status, refused.error().as_str()), (413, "too_large"));
     assert_eq!(ask(&at, "GET /models/ppo/latest", &[]).await.json()["version"], 3);
     let (_store, closed) = support::learner(LearnerOptions::default()).await;
-    assert!(publish_to(&endpoint(&closed), 1, 1).await.unwrap_err().contains("takes no models"));
+    assert!(publish_to(&endpoint(&closed), 1, 1).await.unwrap_err().contains("accepts no models"));
 }
 
 async fn publish_to(at: &Endpoint, version: u64, len: usize) -> Result<iswitch_models::Manifest, String> {

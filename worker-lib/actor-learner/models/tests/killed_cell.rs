@@ -1,4 +1,4 @@
-//! The programs: a cell is killed while actors read, and comes back.
+//! Kills a cell while actors read from it, and restarts it.
 
 mod support;
 
@@ -15,7 +15,7 @@ use support::{client, endpoint, learner, model, name, until};
 const LEN: usize = 1 << 20;
 const ACTORS: usize = 8;
 
-/// A program that is killed in the end.
+/// Process of a cell, which is killed when it is dropped.
 struct Cell {
     child: Child,
     listen: String,
@@ -37,7 +37,7 @@ impl Cell {
         self.listen.parse().unwrap()
     }
 
-    /// SIGKILL.
+    /// Kills the process with SIGKILL.
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -51,15 +51,15 @@ impl Drop for Cell {
     }
 }
 
-/// Reads one version after the other, and compares each.
+/// Reads one version after another, and compares each with the expected bytes.
 async fn act(endpoints: Vec<Endpoint>, read: Arc<AtomicU64>, end: Arc<AtomicBool>) -> u64 {
     let mut client = client(&endpoints);
     while !end.load(Ordering::Relaxed) {
-        let model = client.wait_newer(Duration::from_millis(500)).await.expect("the learner lives");
+        let model = client.wait_newer(Duration::from_millis(500)).await.expect("the learner runs");
         if let Some(found) = model {
             assert!(
                 found.bytes == model_of(found.manifest.version),
-                "the digest was right, but not the bytes"
+                "the digest is correct, but the bytes are not"
             );
             read.fetch_max(found.manifest.version, Ordering::Relaxed);
         }
@@ -94,7 +94,7 @@ async fn actors_go_on_when_their_cell_is_killed_and_return_to_it() {
     };
     publish(&store, 1);
     all_have(1).await;
-    // In the middle of the next version's way.
+    // Kill the cell while it transfers the next version.
     publish(&store, 2);
     cells[0].kill();
     all_have(2).await;

@@ -1,4 +1,4 @@
-//! The store beside a simple model of it.
+//! Compares the store with a simple model of it.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ fn check(store: &ModelStore, who: u8, all: Option<&BTreeMap<u64, Vec<u8>>>) -> R
 }
 
 #[tokio::test]
-async fn who_waits_is_told_of_the_first_newer_version() {
+async fn who_waits_is_notified_of_the_first_newer_version() {
     let store = std::sync::Arc::new(ModelStore::new(StoreOptions::default()));
     let wait = |after| {
         let store = std::sync::Arc::clone(&store);

@@ -1,4 +1,4 @@
-//! The options in the units of systemd, also those that their comments propose, are options of the program.
+//! Checks that the program accepts all options in the systemd units, including those in comments.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ fn units_name_options_that_there_are() {
         let help =
             Command::new(env!("CARGO_BIN_EXE_iswitch-models")).args([command, "--help"]).output().unwrap();
         let help = String::from_utf8(help.stdout).unwrap();
-        // A command line, or the rest of one.
+        // A command line, or its continuation in a comment.
         let is_of_program = |line: &&str| line.contains("ExecStart=/") || line.starts_with("#       --");
         let words = unit.lines().filter(is_of_program).flat_map(str::split_whitespace);
         let options: Vec<_> = words.filter(|word| word.starts_with("--")).collect();

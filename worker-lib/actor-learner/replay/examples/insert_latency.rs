@@ -1,8 +1,8 @@
-//! How long inserts take: so many actors, each of which inserts one item after the other, into so many shards.
+//! Measures the latency of inserts: several actors insert items one after another into one or more shards.
 //!
 //! `cargo run --release -p iswitch-replay --example insert_latency -- --actors 16 --payload 64KiB --shards 1`
 //!
-//! Shards are processes of their own on this machine, or those of `--address`. Prints one line of JSON.
+//! The shards are separate processes on this machine, or those given with `--address`. Prints one line of JSON.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -18,43 +18,47 @@ use iswitch_replay::server::{Address, Listener, Shard, serve};
 use iswitch_replay::table::NewItem;
 use serde::Serialize;
 
-/// Measures the latency of inserts.
+/// Measure the latency of inserts
 #[derive(Parser)]
 struct Cli {
-    /// Actors, each with one insert under way
+    /// Number of actors, each with one insert in flight
     #[arg(long, default_value_t = 16)]
     actors: u64,
-    /// Bytes of an item
+    /// Size of an item's payload
     #[arg(long, default_value = "64KiB")]
     payload: Size,
-    /// Shards that are started
+    /// Number of shards to start
     #[arg(long, default_value_t = 1)]
     shards: usize,
-    /// Measures shards that run already instead; any number
+    /// Address of a running shard to measure, instead of starting shards
+    ///
+    /// Repeatable.
     #[arg(long)]
     address: Vec<String>,
-    /// Connections to each shard, shared by the actors
+    /// Number of connections to each shard, shared by the actors
     #[arg(long, default_value_t = 16)]
     connections: u64,
-    /// Items of one insert
+    /// Number of items per insert
     #[arg(long, default_value_t = 1)]
     batch: usize,
-    /// Seconds that are measured
+    /// Duration of the measurement, in seconds
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
-    /// Seconds before that
+    /// Warm-up time before the measurement, in seconds
     #[arg(long, default_value_t = 2.0)]
     warmup: f64,
-    /// none, write or sync
+    /// Durability of inserts: none, write or sync
     #[arg(long, default_value = "none")]
     durability: String,
-    /// Memory of each shard that is started
+    /// Maximum memory of each started shard
     #[arg(long, default_value = "1GiB")]
     memory_max: Size,
-    /// unix or tcp
+    /// Transport to started shards: unix or tcp
     #[arg(long, default_value = "tcp")]
     transport: String,
-    /// Serves a shard at this address: what shards are started with
+    /// Serve a shard at this address
+    ///
+    /// The program starts its shards with this option.
     #[arg(long, hide = true)]
     serve: Option<String>,
     #[arg(long, hide = true)]
@@ -117,7 +121,7 @@ async fn shard(cli: &Cli, address: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Shards that end with this.
+/// Shard processes, which are killed when this is dropped.
 struct Shards {
     children: Vec<Child>,
     _folder: tempfile::TempDir,
@@ -126,7 +130,7 @@ struct Shards {
 impl Drop for Shards {
     fn drop(&mut self) {
         for child in &mut self.children {
-            // It may have ended.
+            // The shard may have ended already.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -154,7 +158,7 @@ fn start_shards(cli: &Cli) -> anyhow::Result<(Shards, Vec<String>)> {
             command.arg("--data-dir").arg(folder.path().join(format!("data-{number}")));
         }
         let mut child = command.stdout(Stdio::piped()).spawn()?;
-        let output = child.stdout.take().context("the shard's output")?;
+        let output = child.stdout.take().context("cannot read the output of the shard")?;
         children.push(child);
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line)?;
@@ -193,7 +197,7 @@ async fn measure(cli: &Cli) -> anyhow::Result<Report> {
     Ok(report(cli, addresses.len(), clients.len() as u64, &latencies))
 }
 
-/// Latencies of the inserts that end between `begin` and `end`, in microseconds.
+/// Returns the latencies of the inserts that end between `begin` and `end`, in microseconds.
 async fn insert_until(
     writer: Writer,
     items: Vec<NewItem>,

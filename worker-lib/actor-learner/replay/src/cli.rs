@@ -16,46 +16,71 @@ use crate::options::{ShardOptions, Size};
 use crate::server::{Address, Listener, Reserved, Shard, ShardConfig, serve};
 use crate::store::Durability;
 
-/// How a shard is served, but for its tables.
+/// Arguments of a shard, except its tables.
 #[derive(Clone, Debug, Args)]
 pub struct ServeArgs {
-    /// IP:PORT or unix:PATH; any number [default: 127.0.0.1:7800]
+    /// Listening address: IP:PORT or unix:PATH
+    ///
+    /// Repeatable. Default: 127.0.0.1:7800.
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Vec<String>,
-    /// All that items, requests and answers may take [default: 1GiB]
+    /// Maximum memory for items, requests and responses
+    ///
+    /// Default: 1GiB.
     #[arg(long, value_name = "SIZE")]
     pub memory_max: Option<Size>,
-    /// Longest payload, up to 1GiB [default: 16MiB]
+    /// Maximum size of an item's payload
+    ///
+    /// At most 1GiB. Default: 16MiB.
     #[arg(long, value_name = "SIZE")]
     pub item_max: Option<Size>,
-    /// Connections at a time [default: 4096, or what the limit on open files allows]
+    /// Maximum number of concurrent connections
+    ///
+    /// Default: 4096, or fewer if the limit on open files does not allow 4096.
     #[arg(long, value_name = "COUNT")]
     pub connections_max: Option<usize>,
-    /// File with a token that every request must carry; without it any client is served
+    /// File with the bearer token that every request must carry
+    ///
+    /// The file contains one line. Without this option, the shard serves every client.
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// File with certificates in PEM: connections over TCP must use TLS
+    /// File with the certificate chain for TLS, in PEM
+    ///
+    /// With this option, all connections over TCP must use TLS.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
     /// File with the private key of --tls-cert, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// File with certificates of authorities: clients must have a certificate of theirs
+    /// File with the CA certificates of clients, in PEM
+    ///
+    /// With this option, each client must present a certificate issued by one of these CAs.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_client_ca: Option<PathBuf>,
-    /// Where journal and snapshots are; without it nothing survives the process
+    /// Directory for the journal and the snapshots
+    ///
+    /// Without this option, all items are lost when the process ends.
     #[arg(long, value_name = "PATH")]
     pub data_dir: Option<PathBuf>,
-    /// What acknowledged inserts survive: none, write (the end of the process), sync (of the machine) [default: write]
+    /// Durability of acknowledged inserts: none, write or sync
+    ///
+    /// With write, they survive the end of the process. With sync, they also survive a crash of the machine. With none,
+    /// only items in the last snapshot survive. Default: write with --data-dir, none without it.
     #[arg(long, value_name = "WHAT", value_parser = durability)]
     pub durability: Option<Durability>,
-    /// Writes a snapshot this often, besides those that keep the journal short
+    /// Interval of snapshots, in seconds
+    ///
+    /// These snapshots are in addition to those that the shard writes to keep the journal short.
     #[arg(long, value_name = "SECONDS")]
     pub snapshot_every: Option<f64>,
-    /// Choices of the selectors follow from it [default: 0]
+    /// Seed of the selectors' random choices
+    ///
+    /// Default: 0.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Prints a line of JSON when it is ready, and one that describes the shard when it ends
+    /// Print a line of JSON when the shard is ready, and one when it ends
+    ///
+    /// The last line describes the shard.
     #[arg(long)]
     pub json: bool,
 }

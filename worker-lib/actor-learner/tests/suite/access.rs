@@ -1,4 +1,4 @@
-//! Learners, actors, shards and cells that demand tokens and certificates of each other.
+//! Tests of learners, actors, shards and cells that require tokens and certificates from each other.
 use std::fs::Permissions;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
-/// Far more than anything here takes, even on a busy machine.
+/// Timeout that no operation of these tests reaches, even on a busy machine.
 const HANGS: Duration = Duration::from_secs(180);
 const POLL: Duration = Duration::from_millis(50);
 
@@ -29,7 +29,7 @@ const MODEL_CLIENT: [&str; 4] = [
     "--model-key client.key",
 ];
 
-/// Tokens, certificates and addresses of a run, and its processes, which end with it.
+/// Tokens, certificates and addresses of a run, and its processes, which are killed when it is dropped.
 struct Site {
     folder: TempDir,
     learner: String,
@@ -68,7 +68,7 @@ impl Site {
         self.processes.push(child);
     }
 
-    /// A learner that serves policies at `publish`.
+    /// Returns the arguments of a learner that serves policies at `publish`.
     fn learner(&self, publish: &str, steps: u64, replay: &[&str]) -> Command {
         let what =
             format!("learner dqn --steps {steps} --set learning_starts=500 --json --quiet --out {steps}");
@@ -102,7 +102,7 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         for process in &mut self.processes {
-            // It may have ended.
+            // The process may have ended already.
             let _ = process.kill().and_then(|()| process.wait());
         }
     }
@@ -125,7 +125,7 @@ fn free_addresses<const N: usize>() -> [String; N] {
     all.map(|listener| listener.local_addr().unwrap().to_string())
 }
 
-/// Runs a process to its end.
+/// Runs a process until it ends.
 fn finish(mut command: Command) -> Output {
     wait(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
 }
@@ -188,10 +188,10 @@ fn credentials_that_are_not_accepted_are_named() {
     let cases: [(&str, Vec<&str>); 6] = [
         ("with --model-token-file", [&m[1..], &r].concat()),
         ("with --replay-token-file", [&m[..], &r[1..]].concat()),
-        ("authority of --model-ca", [&[m[0], "--model-ca other-ca.pem"], &m[2..], &r].concat()),
-        ("authority of --replay-ca", [&m[..], &[r[0], "--replay-ca other-ca.pem"], &r[2..]].concat()),
-        ("pass --model-cert and --model-key", [&m[..2], &r].concat()),
-        ("pass --replay-cert and --replay-key", [&m[..], &r[..2]].concat()),
+        ("CA in --model-ca", [&[m[0], "--model-ca other-ca.pem"], &m[2..], &r].concat()),
+        ("CA in --replay-ca", [&m[..], &[r[0], "--replay-ca other-ca.pem"], &r[2..]].concat()),
+        ("with --model-cert and --model-key", [&m[..2], &r].concat()),
+        ("with --replay-cert and --replay-key", [&m[..], &r[..2]].concat()),
     ];
     for (expected, access) in cases {
         let text = error(site.actors(&models, &access));

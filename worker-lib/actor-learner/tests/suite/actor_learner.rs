@@ -1,4 +1,4 @@
-//! `iswitch actor-learner` and its parts, as processes: they learn, and go on whichever of them is killed.
+//! Tests of the processes of `iswitch actor-learner`: they learn, and continue after any of them is killed.
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Far more than anything here takes, even on a busy machine.
+/// Timeout that no operation of these tests reaches, even on a busy machine.
 const HANGS: Duration = Duration::from_secs(180);
 const POLL: Duration = Duration::from_millis(50);
 
@@ -31,7 +31,7 @@ fn result(output: &Output) -> Value {
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}\n{stderr}"))
 }
 
-/// Learns to act better than chance, in replicas that stay identical, from nothing but whole items.
+/// Trains an agent that acts better than at random. The replicas must stay identical, and all items must be valid.
 fn learns(arguments: &str, least_return: f64) {
     let directory = TempDir::new().unwrap();
     let result = finish(&format!("actor-learner {arguments}"), &directory.path().join("run"));
@@ -41,7 +41,7 @@ fn learns(arguments: &str, least_return: f64) {
     assert!(mean_return >= least_return, "{mean_return}");
 }
 
-/// Over five episodes of the trained agent, as `iswitch eval` runs them.
+/// Returns the mean return of the trained agent over five episodes, as `iswitch eval` runs them.
 fn mean_return(run: &Path) -> f64 {
     const EPISODES: usize = 5;
     let trained = Trained::read(run).unwrap();
@@ -64,13 +64,14 @@ fn prioritised_dqn_learns_from_two_shards() {
 
 #[test]
 fn ddpg_learns_off_replay() {
-    // A random policy comes to about -1200. After 8,000 steps a run in eight is still worse, in one process as well.
+    // A random policy reaches about -1200. After 8,000 steps, one run in eight is still worse, also in a single
+    // process.
     learns("ddpg --actors 2 --steps 20000", -900.0);
 }
 
 #[test]
 fn a2c_learns_from_rollouts_with_two_learners() {
-    // A random policy comes to about 20.
+    // A random policy reaches about 20.
     learns("a2c --actors 4 --workers 2 --steps 60000", 40.0);
 }
 
@@ -82,7 +83,7 @@ fn ppo_learns_from_rollouts_with_two_learners_and_two_cells() {
     );
 }
 
-/// A run without an end, and its parent.
+/// Endless run, with its parent process.
 struct Run {
     parent: Option<Child>,
     directory: TempDir,
@@ -117,21 +118,21 @@ impl Run {
         while !is_so() {
             assert!(
                 began.elapsed() < HANGS,
-                "{what}: not for {HANGS:?}; {:?}",
+                "{what}: not within {HANGS:?}; {:?}",
                 descendants(self.parent().id())
             );
             std::thread::sleep(POLL);
         }
     }
 
-    /// Environment steps of the last row of the curves.
+    /// Returns the environment steps in the last row of the learning curve.
     fn steps(&self) -> u64 {
         let csv = std::fs::read_to_string(self.out().join("progress.csv")).unwrap_or_default();
         let last = csv.lines().rev().find_map(|line| line.split(',').next()?.parse().ok());
         last.unwrap_or(0)
     }
 
-    /// Kills one process of a kind, and waits until another one is there and training has gone on.
+    /// Kills one process of a kind, and waits until it has been replaced and training has continued.
     fn survives_the_end_of(&self, kind: &str) {
         let of_kind = || -> BTreeSet<u32> {
             descendants(self.parent().id())
@@ -148,10 +149,10 @@ impl Run {
             let now = of_kind();
             !now.contains(&victim) && now.len() == before.len()
         });
-        self.wait_until(&format!("training goes on after the end of a {kind}"), || self.steps() > steps);
+        self.wait_until(&format!("training continues after the end of a {kind}"), || self.steps() > steps);
     }
 
-    /// Stops it; its result.
+    /// Stops the run, and returns its result.
     fn stop(mut self) -> Value {
         let children = descendants(self.parent().id());
         kill(self.parent().id(), Signal::TERM);
@@ -166,7 +167,7 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         if let Some(mut parent) = self.parent.take() {
-            // The children follow.
+            // The children end after their parent.
             let _ = parent.kill().and_then(|()| parent.wait());
         }
     }
@@ -176,7 +177,8 @@ fn kill(id: u32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(i32::try_from(id).unwrap()).unwrap(), signal);
 }
 
-/// Processes below this one and their subcommands. A learner that is the parent of others is not one itself.
+/// Returns the descendants of this process and their subcommands. A learner that is the parent of other learners is
+/// not counted as a learner.
 fn descendants(id: u32) -> Vec<(u32, String)> {
     let children = |id: u32| -> Vec<u32> {
         let tasks = std::fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
@@ -246,9 +248,9 @@ fn what_cannot_be_is_named() {
         "{shards}"
     );
     let asynchronous = error("learner dqn --replay unix:/nowhere --async");
-    assert!(asynchronous.contains("--async: learners wait for each other"), "{asynchronous}");
-    let told = error("actor-learner dqn --switch 127.0.0.1:1 --rank 0 --workers 2");
-    assert!(told.contains("give them to `iswitch learner`"), "{told}");
+    assert!(asynchronous.contains("--async is not supported here"), "{asynchronous}");
+    let reported = error("actor-learner dqn --switch 127.0.0.1:1 --rank 0 --workers 2");
+    assert!(reported.contains("pass them to `iswitch learner`"), "{reported}");
     let continuous = error("actor-learner dqn --env Pendulum-v1");
     assert!(continuous.contains("discrete"), "{continuous}");
     let ratio = error("actor-learner dqn --cells 300");

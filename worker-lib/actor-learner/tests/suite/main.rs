@@ -1,4 +1,4 @@
-//! Tests of actors and learners, one program so that they are linked once.
+//! Tests of actors and learners in a single program, so that they are linked only once.
 
 mod access;
 mod actor_learner;

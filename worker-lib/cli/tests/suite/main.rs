@@ -1,4 +1,4 @@
-//! Tests of the command `iswitch`, one program so that they are linked once.
+//! Tests of the command `iswitch`, in a single program so that they are linked only once.
 
 mod closed_output;
 mod restarts;

@@ -1,4 +1,4 @@
-//! `iswitch train` loses one of its workers.
+//! Tests of `iswitch train` when one of its workers is killed.
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ fn train(algorithm: &str, options: &[&str], out: &Path) -> Child {
         .unwrap()
 }
 
-/// The process of a worker of that rank.
+/// Returns the process id of the worker of this rank.
 fn worker(parent: &Child, rank: &str) -> Option<String> {
     let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", parent.id())).ok()?;
     children.split_whitespace().map(str::to_owned).find(|pid| {
@@ -29,21 +29,21 @@ fn worker(parent: &Child, rank: &str) -> Option<String> {
     })
 }
 
-/// Kills a worker once the run has a checkpoint, and waits for the end.
+/// Starts a run, kills a worker once the run has a checkpoint, and waits for the run to end.
 fn train_and_kill(algorithm: &str, options: &[&str], rank: &str) -> Output {
     let directory = tempfile::tempdir().unwrap();
     let parent = train(algorithm, options, directory.path());
     let begin = Instant::now();
     while !directory.path().join("model.safetensors").exists() {
-        assert!(begin.elapsed() < PATIENCE, "there is no checkpoint");
+        assert!(begin.elapsed() < PATIENCE, "expected a checkpoint within the time limit");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let victim = worker(&parent, rank).expect("the worker is there");
+    let victim = worker(&parent, rank).expect("the worker is running");
     assert!(Command::new("kill").args(["-9", &victim]).status().unwrap().success());
     parent.wait_with_output().unwrap()
 }
 
-/// The same of a run that completes; its result.
+/// Does the same with a run that is expected to complete; returns its result and its standard error.
 fn kill_worker(algorithm: &str, options: &[&str], rank: &str) -> (Value, String) {
     let Output { status, stdout, stderr } = train_and_kill(algorithm, options, rank);
     let stderr = String::from_utf8_lossy(&stderr).into_owned();
@@ -60,14 +60,14 @@ fn is_complete(result: &Value, steps: u64) {
 fn with_a_switch_the_others_go_on_without_a_worker() {
     let (result, stderr) = kill_worker("a2c", &["--steps", "400000"], "2");
     is_complete(&result, 400_000);
-    assert!(stderr.contains("worker 2 failed") && !stderr.contains("starting the job again"), "{stderr}");
+    assert!(stderr.contains("worker 2 failed") && !stderr.contains("restarting the job"), "{stderr}");
 }
 
 #[test]
 fn without_its_first_worker_a_job_starts_again_from_its_checkpoint() {
     let (result, stderr) = kill_worker("a2c", &["--steps", "400000"], "0");
     is_complete(&result, 400_000);
-    assert!(stderr.contains("starting the job again from its last checkpoint, 1 of 3 times"), "{stderr}");
+    assert!(stderr.contains("restarting the job from its last checkpoint (restart 1 of 3)"), "{stderr}");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_ring_and_a_parameter_server_start_again_without_any_worker() {
         let options = ["--steps", "400000", "--aggregator", aggregator];
         let (result, stderr) = kill_worker("a2c", &options, "2");
         is_complete(&result, 400_000);
-        assert!(stderr.contains("starting the job again from its last checkpoint"), "{stderr}");
+        assert!(stderr.contains("restarting the job from its last checkpoint"), "{stderr}");
     }
 }
 
@@ -86,7 +86,7 @@ fn who_does_not_wait_goes_on_without_a_worker() {
         let options = ["--steps", "400000", "--async", "--aggregator", aggregator];
         let (result, stderr) = kill_worker("a2c", &options, "2");
         is_complete(&result, 400_000);
-        assert!(!stderr.contains("starting the job again"), "{stderr}");
+        assert!(!stderr.contains("restarting the job"), "{stderr}");
     }
 }
 

@@ -150,7 +150,7 @@ impl AsyncServer {
                     let (state, len) = (&state, self.vector_len);
                     serving.push(scope.spawn(move || {
                         if let Err(error) = serve(stream, len, state) {
-                            tracing::warn!(%peer, %error, "a worker is gone");
+                            tracing::warn!(%peer, %error, "the connection to a worker ended");
                         }
                     }));
                 }
@@ -202,7 +202,7 @@ fn admit<T>(
 ) -> Option<(TcpStream, SocketAddr)> {
     let Guest { mut stream, peer, greeting: theirs } = guest;
     if serving.len() >= MAX_WORKERS {
-        reception.refuse(Refusal::Full, peer, &format!("{MAX_WORKERS} workers are served already"));
+        reception.refuse(Refusal::Full, peer, &format!("already serving {MAX_WORKERS} workers"));
         return None;
     }
     let own = greeting(vector_len, lock(state).model.len());
@@ -214,7 +214,7 @@ fn admit<T>(
     if theirs != own {
         let ([vector, model], [own_vector, own_model]) = (lengths(theirs), lengths(own));
         let problem = format!(
-            "its vectors have {vector} and its model {model} floats, expected {own_vector} and {own_model}"
+            "its vectors have {vector} floats and its model {model}, expected {own_vector} and {own_model}"
         );
         reception.refuse(Refusal::OtherGroup, peer, &problem);
         return None;
@@ -246,7 +246,10 @@ fn serve(mut stream: TcpStream, vector_len: usize, state: &Mutex<State<'_, '_>>)
         let made_from = read_u64(&mut stream)?;
         stream.read_exact(bytemuck::cast_slice_mut(&mut vector))?;
         if let Some(index) = vector.iter().position(|x| !x.is_finite()) {
-            return Err(std::io::Error::other(format!("vector[{index}] is {}", vector[index])));
+            return Err(std::io::Error::other(format!(
+                "vector[{index}] is {}, expected a number",
+                vector[index]
+            )));
         }
         applied = lock(state).take(&vector, made_from);
     }
@@ -345,14 +348,14 @@ fn greet(stream: &mut TcpStream, options: &AsyncClientOptions) -> std::io::Resul
     let mut theirs = [0; GREETING_LEN_BYTES];
     stream.read_exact(&mut theirs)?;
     if !theirs.starts_with(&MAGIC) {
-        return Err(std::io::Error::other("it is no asynchronous parameter server"));
+        return Err(std::io::Error::other("it is not an asynchronous parameter server"));
     }
     if theirs == own {
         return Ok(());
     }
     let [vector_len, model_len] = lengths(theirs);
     Err(std::io::Error::other(format!(
-        "its job has vectors of {vector_len} and a model of {model_len} floats, this one {} and {}",
+        "its job has vectors of {vector_len} floats and a model of {model_len}, but this worker's has {} and {}",
         options.vector_len, options.model_len
     )))
 }

@@ -59,7 +59,7 @@ impl Checks {
 
 /// Serialises hyper-parameters to one line of JSON.
 pub(super) fn to_json(config: &impl Serialize) -> String {
-    serde_json::to_string(config).expect("hyper-parameters are plain data")
+    serde_json::to_string(config).expect("hyper-parameters serialise to JSON")
 }
 
 #[cfg(test)]

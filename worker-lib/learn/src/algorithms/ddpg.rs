@@ -261,7 +261,7 @@ pub struct Losses {
 
 impl Losses {
     /// Returns the losses in the format of a tail.
-    fn told(&self) -> [f32; LOSSES] {
+    fn reported(&self) -> [f32; LOSSES] {
         [self.policy, self.value, self.mean_value, 0.0].map(|loss| loss as f32)
     }
 }
@@ -455,7 +455,7 @@ impl BatchLearner for DdpgLearner {
         let networks = Networks { parameters, targets };
         let losses =
             self.loss.gradient(self.config.gamma, &networks, batch, &self.noise, with_policy, gradient);
-        losses.told()
+        losses.reported()
     }
 
     fn errors(&self) -> &[f32] {

@@ -40,7 +40,7 @@ pub enum TrainError {
     #[error("the workers disagree: {0}")]
     Disagreement(String),
     /// Workers were lost in a run that requires all of them.
-    #[error("{contributors} of {workers} workers contributed to a gradient: all are to start again")]
+    #[error("{contributors} of {workers} workers contributed to a gradient, expected all; restart the job")]
     Lost {
         /// Number of workers that contributed.
         contributors: usize,

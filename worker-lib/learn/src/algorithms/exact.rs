@@ -69,7 +69,9 @@ pub fn all_reduce_uniform(
             return Ok(());
         }
     }
-    Err(TrainError::Disagreement(format!("{RETRIES_MAX} rounds in a row lost contributions in their midst")))
+    Err(TrainError::Disagreement(format!(
+        "the segments had different contributions in each of {RETRIES_MAX} successive rounds"
+    )))
 }
 
 /// Exchanges the `values` of every worker and returns them by rank. All workers must pass the same number of values.

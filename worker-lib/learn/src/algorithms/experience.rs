@@ -93,7 +93,7 @@ impl Experience {
         let environments = share.environments;
         if options.batch_size < environments || options.buffer_size < environments {
             return Err(TrainError::Config(format!(
-                "a batch of {} out of {} transitions, expected at least one for each of {environments} environments",
+                "batch_size is {} and buffer_size is {}, expected at least the {environments} environments",
                 options.batch_size, options.buffer_size
             )));
         }
@@ -226,7 +226,7 @@ impl Experience {
             self.updates_left = file.number("updates_left")?;
         }
         if self.replays.iter().any(Replay::is_empty) {
-            // An environment that starts anew has no transitions to sample, so all environments act first.
+            // An environment that has been reset has no transitions to sample, so all environments act first.
             (self.steps_left, self.updates_left) = (self.steps_left.max(1), 0);
         }
         Ok(missing)

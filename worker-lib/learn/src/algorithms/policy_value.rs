@@ -115,7 +115,7 @@ impl PolicyValue {
                 let values = agent.critic().forward(critic, observations, critic_work);
                 work.values[..values.len()].copy_from_slice(values);
             }
-            (Networks::Separate(_), None) => unreachable!("the workspace is of these networks"),
+            (Networks::Separate(_), None) => unreachable!("the workspace belongs to these networks"),
             (Networks::Shared(network), _) => {
                 let width = self.outputs();
                 let rows = network
@@ -155,7 +155,7 @@ impl PolicyValue {
                 let by_critic = &mut gradient[range.clone()];
                 agent.critic().backward(&parameters[range], observations, critic_work, by_critic);
             }
-            (Networks::Separate(_), None) => unreachable!("the workspace is of these networks"),
+            (Networks::Separate(_), None) => unreachable!("the workspace belongs to these networks"),
             (Networks::Shared(network), _) => {
                 let delta = work.actor.output_delta(batch * (width + 1));
                 let rows = delta.chunks_exact_mut(width + 1).zip(by_outputs.chunks_exact(width));

@@ -44,12 +44,15 @@ impl RolloutStatistics {
         let needed = sums * LIMBS + share.environments * (1 + EPISODE * episodes_max);
         if needed > gradient_len {
             return Err(TrainError::Config(format!(
-                "{} environments need {needed} floats of statistics a rollout, the gradient has {gradient_len}",
+                "the statistics of {} environments need {needed} floats, but the gradient has only {gradient_len}",
                 share.environments
             )));
         }
         if share.workers > WORKERS_MAX {
-            return Err(TrainError::Config(format!("{} workers, at most {WORKERS_MAX}", share.workers)));
+            return Err(TrainError::Config(format!(
+                "workers is {}, expected at most {WORKERS_MAX}",
+                share.workers
+            )));
         }
         Ok(Self {
             environments: share.environments,

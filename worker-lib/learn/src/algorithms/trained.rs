@@ -37,7 +37,9 @@ impl Trained {
         let text = |key: &str| reader.text(key).map(str::to_owned);
         let algorithm = reader.text("algorithm")?;
         if STUDIES.contains(&algorithm) {
-            return Err(reader.refuse(format!("it is a policy that `iswitch {algorithm} evaluate` runs")));
+            return Err(
+                reader.refuse(format!("it holds a policy that only `iswitch {algorithm} evaluate` runs"))
+            );
         }
         let (algorithm, env, steps) = (text("algorithm")?, text("env")?, reader.number("steps")?);
         Ok(Self { algorithm, env, steps, file })
@@ -50,14 +52,16 @@ impl Trained {
     pub fn policy(&self, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
         let reader = self.file.reader()?;
         if *self.env != *env.id {
-            return Err(reader.refuse(format!("it is of environment {}, not {}", self.env, env.id)));
+            return Err(
+                reader.refuse(format!("it holds an agent for environment {}, not {}", self.env, env.id))
+            );
         }
         match self.algorithm.as_str() {
             DqnConfig::NAME => job::<DqnConfig>(&reader)?.1.policy(&reader, env),
             A2cConfig::NAME => job::<A2cConfig>(&reader)?.1.policy(&reader, env),
             PpoConfig::NAME => job::<PpoConfig>(&reader)?.1.policy(&reader, env),
             DdpgConfig::NAME => job::<DdpgConfig>(&reader)?.1.policy(&reader, env),
-            other => Err(reader.refuse(format!("it is of algorithm {other}, which this version lacks"))),
+            other => Err(reader.refuse(format!("it holds an agent of the unsupported algorithm {other}"))),
         }
     }
 }

@@ -167,11 +167,11 @@ pub(super) fn agree(trainer: &mut dyn Trainer) -> Result<(), TrainError> {
     let all = all_gather(trainer, &own)?;
     for (other_rank, other) in all.iter().enumerate().filter(|(_, other)| other[0] != 0) {
         let difference = if other[0] != own[0] {
-            "has another environment or other hyper-parameters"
+            "has a different environment or different hyper-parameters"
         } else if other[1] != own[1] {
-            "starts at another point of the run"
+            "starts at a different point of the run"
         } else if other[2] != own[2] {
-            "starts from other weights"
+            "starts from different weights"
         } else {
             continue;
         };

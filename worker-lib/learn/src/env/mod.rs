@@ -140,7 +140,7 @@ pub enum EnvError {
         actual: usize,
     },
     /// A step was taken before the first reset or after the end of an episode.
-    #[error("a step outside of an episode: reset the environment first")]
+    #[error("no episode is running, so no step is possible; reset the environment first")]
     NotReset,
     /// An environment in a child process cannot be made or continued; the text names the environment and the reason.
     #[error("{0}")]
@@ -282,7 +282,7 @@ mod tests {
             Some(
                 "unknown environment \"Pong\": not built in (CartPole-v1, Pendulum-v1, PlanarHopper-v0, Hopper-v5, \
                  HalfCheetah-v5), and /nowhere/python3 cannot be started (No such file or directory (os error 2)); \
-                 install Python with Gymnasium, or name one in ISWITCH_PYTHON"
+                 install Python with Gymnasium, or set ISWITCH_PYTHON to an interpreter that has it"
             )
         );
     }

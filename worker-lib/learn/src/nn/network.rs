@@ -42,7 +42,7 @@ impl Network {
     /// # Panics
     /// If there are fewer than two widths.
     pub fn mlp(widths: &[usize], hidden: Activation) -> Self {
-        assert!(widths.len() >= 2, "a network has an input and an output");
+        assert!(widths.len() >= 2, "expected at least an input and an output width");
         let last = widths.len() - 1;
         widths[1..last]
             .iter()
@@ -66,11 +66,11 @@ impl Network {
         let input = match self.layers.last().map(|layer| layer.operation) {
             None => self.input,
             Some(Operation::Convolution(before)) => before.output(),
-            Some(other) => panic!("a convolution after {other:?}"),
+            Some(other) => panic!("expected an image before a convolution, found {other:?}"),
         };
         assert!(
             (1..=input.height.min(input.width)).contains(&kernel) && stride > 0,
-            "a window of {kernel} by {stride} on {input:?}"
+            "expected a window that fits the image {input:?} and a stride above 0, found {kernel} and {stride}"
         );
         self.with(Operation::Convolution(Convolution { input, channels, kernel, stride }), activation)
     }
@@ -165,7 +165,7 @@ impl Network {
         gradient: Option<&mut [f32]>,
         by_input: &mut [f32],
     ) {
-        assert_eq!(by_input.len(), input.len(), "gradient by the input");
+        assert_eq!(by_input.len(), input.len(), "length of the gradient with respect to the input");
         self.propagate(parameters, input, work, gradient, Some(by_input));
     }
 
@@ -203,8 +203,8 @@ impl Network {
 
     fn batch_of(&self, input: &[f32], work: &Workspace) -> usize {
         let batch = input.len() / self.inputs();
-        assert_eq!(batch * self.inputs(), input.len(), "input of whole rows");
-        assert!(batch <= work.batch_max, "a batch of {batch}, room for {}", work.batch_max);
+        assert_eq!(batch * self.inputs(), input.len(), "the input must consist of whole rows");
+        assert!(batch <= work.batch_max, "the batch has {batch} rows, expected at most {}", work.batch_max);
         batch
     }
 }
@@ -227,7 +227,7 @@ impl Workspace {
     /// Returns the outputs of the last [`Network::forward`] and the buffer for their gradient, both with `len`
     /// floats.
     pub fn output_and_delta(&mut self, len: usize) -> (&[f32], &mut [f32]) {
-        let output = self.results.last().expect("a network has layers");
+        let output = self.results.last().expect("expected at least one layer");
         (&output[..len], &mut self.deltas[0][..len])
     }
 }

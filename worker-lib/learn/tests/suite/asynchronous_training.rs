@@ -1,4 +1,4 @@
-//! Learners that do not wait for each other: over the embedded switch, and by an asynchronous parameter server.
+//! Asynchronous training, with the embedded switch and with an asynchronous parameter server.
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,15 +33,15 @@ fn halves<A: Algorithm>(config: &A, id: &'static str, rank: usize, workers: usiz
     config.clone().halves(place, &|count| env::make_vector(id, count), Mode::Asynchronous).unwrap()
 }
 
-/// What a worker has at the end of its job.
+/// Final state of a worker.
 struct End {
     report: PipelineReport,
     progress: Progress,
-    /// The highest mean return of any update.
+    /// Highest mean return after any update.
     best_return: f64,
 }
 
-/// A job over an embedded switch, and every worker's end.
+/// Runs a job with an embedded switch and returns the final state of each worker.
 fn by_switch<A: Algorithm + Sync>(config: &A, id: &'static str, workers: u16) -> Vec<End> {
     let switch = EmbeddedSwitch::start(LOCALHOST, &EmbeddedOptions::default()).unwrap();
     let len = config.vector_len(env::make(id).unwrap().spec(), Mode::Asynchronous).unwrap();
@@ -106,12 +106,13 @@ fn workers_of_a_switch_end_with_the_same_model() {
 #[test]
 fn a2c_learns_by_a_switch_without_waiting() {
     let all = by_switch(&a2c(250_000), CART_POLE, 2);
-    // What the last update has depends on the machine's other work: a policy that holds the pole may lose it again.
+    // The test checks the best return, because the final one depends on timing: a policy that balances the pole may
+    // lose this ability later.
     let best = all[0].best_return;
-    assert!(best > 150.0, "a random policy has 20, this one {best}");
+    assert!(best > 150.0, "the best mean return is {best}; a random policy has 20");
 }
 
-/// A server, its workers, and whoever else comes.
+/// Runs a server and its workers; `others` makes further connections to the server.
 fn by_server(
     config: &A2cConfig,
     workers: usize,
@@ -148,12 +149,12 @@ fn by_server(
 
 #[test]
 fn a_server_applies_what_is_fresh_and_outlives_bad_peers() {
-    // A silent one is open until all is over, and does not keep the server from ending.
+    // A silent connection stays open until the end, and must not prevent the server from ending.
     let silent = Mutex::new(Vec::new());
     for bound in [0, 3] {
         let (report, progress) = by_server(&a2c(20_000), 3, bound, &Arc::default(), |address| {
             silent.lock().unwrap().push(TcpStream::connect(address).unwrap());
-            // Noise, a worker of another job, and one that leaves in the midst of a vector.
+            // One peer sends noise, one is a worker of another job, and one leaves in the middle of a vector.
             TcpStream::connect(address).unwrap().write_all(&[7; 100]).unwrap();
             let mut other = TcpStream::connect(address).unwrap();
             other.write_all(&[0x69, 0x53, 0x57, 0x32, 5, 0, 0, 0, 5, 0, 0, 0]).unwrap();
@@ -168,7 +169,7 @@ fn a_server_applies_what_is_fresh_and_outlives_bad_peers() {
         assert_eq!(report.applied, progress.iterations);
         assert_eq!(report.staleness.len(), bound as usize + 1);
         assert_eq!(report.staleness.iter().sum::<u64>(), report.applied);
-        // What a skipped vector told is told again: each of the last ones may be lost.
+        // The next vector repeats the statistics of a skipped one, so only those of the last vectors may be lost.
         let each = 5 * 4;
         assert!(progress.steps < 20_000 + 3 * (report.skipped + 3) * each, "{report:?} {progress:?}");
     }
@@ -193,7 +194,7 @@ fn a_run_goes_on_from_its_model() {
     let first = by_switch(&config, CART_POLE, 1).remove(0);
     let mut other = halves(&config, CART_POLE, 0, 1);
     let mut model = first.report.model.clone();
-    // A file of the state at the end: the counts are those of a replica that has seen one sum.
+    // The file holds the final model and the counters of a replica that has applied one sum.
     let mut sum = vec![0.0; config.vector_len(&spec, Mode::Asynchronous).unwrap()];
     Tail { steps: 60.0, episodes: 1.0, returns: 25.0, ..Tail::default() }.write(&mut sum);
     other.replica.apply(&mut model, &sum, 1);

@@ -1,4 +1,4 @@
-//! Checkpoints whose files are not what `save` writes.
+//! Checkpoints whose files differ from those that `save` writes.
 use std::fs;
 use std::path::Path;
 
@@ -25,7 +25,8 @@ fn trainer() -> PpoTrainer {
     PpoTrainer::new(config, (0, 1), &|count| env::make_vector(ENV, count), Box::new(alone)).unwrap()
 }
 
-/// Rewrites the header of a file of tensors: its length, JSON, then the numbers. Its checksum is right again.
+/// Changes the header of a safetensors file (the header's length, the header as JSON, then the numbers) and corrects
+/// the checksum.
 fn edit(path: &Path, change: impl Fn(&mut Value)) {
     let bytes = fs::read(path).unwrap();
     let (len, rest) = bytes.split_first_chunk().unwrap();
@@ -41,7 +42,8 @@ fn edit(path: &Path, change: impl Fn(&mut Value)) {
     fs::write(path, file(&header)).unwrap();
 }
 
-/// Makes a tensor one number without dimensions; what follows it would leave a hole, so it becomes a tensor too.
+/// Turns a tensor into a single number without dimensions. The format allows no gaps, so the remaining numbers become
+/// another tensor.
 fn without_dimensions(header: &mut Value, name: &str, size: u64) {
     let offsets = header[name]["data_offsets"].clone();
     let (start, end) = (offsets[0].as_u64().unwrap(), offsets[1].as_u64().unwrap());
@@ -66,7 +68,7 @@ fn a_worker_file_whose_state_has_no_dimensions_is_refused() {
 fn a_model_whose_returns_have_no_dimensions_holds_one() {
     let directory = tempfile::tempdir().unwrap();
     let mut trainer = trainer();
-    // Enough steps for some episodes to end.
+    // Enough steps for several episodes to end.
     for _ in 0..100 {
         trainer.step_rollout().unwrap();
     }

@@ -1,4 +1,5 @@
-//! Checkpoints on a disk that fails, tears and loses by seed: one that was whole stays, one that is torn is refused.
+//! Checkpoints on a simulated disk that fails, tears and loses writes by seed: a complete checkpoint survives, and a
+//! torn one is refused.
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread;
@@ -18,7 +19,7 @@ const DIRECTORY: &str = "/run";
 const WORKERS: usize = 2;
 const SEEDS: u64 = 100;
 const ROUNDS: usize = 6;
-/// More operations than a save of all workers has.
+/// Upper bound of the disk operations before a failure; larger than the number of operations of a save by all workers.
 const OPERATIONS: u64 = 24;
 const FAILURE_CHANCE: f64 = 0.15;
 
@@ -40,7 +41,7 @@ fn trainers() -> Vec<PpoTrainer> {
     group.map(make).collect()
 }
 
-/// Lets all workers do the same at the same time; what they have made of it, by rank.
+/// Runs `work` on all workers concurrently and returns the results by rank.
 fn together<T: Send>(trainers: &mut [PpoTrainer], work: impl Fn(&mut PpoTrainer) -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let work = &work;
@@ -49,18 +50,18 @@ fn together<T: Send>(trainers: &mut [PpoTrainer], work: impl Fn(&mut PpoTrainer)
     })
 }
 
-/// Trainers of the checkpoint on a disk, none of whose environments begins anew.
+/// Resumes trainers from the checkpoint on a disk and checks that it contains all environments.
 fn resumed(disk: &SimulatedDisk) -> Result<Vec<PpoTrainer>, String> {
     let mut all = trainers();
     for trainer in &mut all {
         let missing = checkpoint::resume_from(disk, trainer, Path::new(DIRECTORY));
         let missing = missing.map_err(|error| error.to_string())?;
-        assert!(missing.is_empty(), "environments {missing:?} are in no file");
+        assert!(missing.is_empty(), "environments {missing:?} are missing in all files");
     }
     Ok(all)
 }
 
-/// Checks that the checkpoint on a disk is one of these, by its advances and with its digest.
+/// Checks that the checkpoint on a disk is one of those `allowed`, which maps the number of advances to the digest.
 fn check(disk: &SimulatedDisk, allowed: &BTreeMap<u64, u64>, when: &str) -> Vec<PpoTrainer> {
     let found = resumed(disk).unwrap_or_else(|error| panic!("{when}: {error}"));
     for trainer in &found {
@@ -91,14 +92,14 @@ fn a_whole_checkpoint_outlasts_failures_and_crashes_of_the_disk() {
                 1 => disk.fail_with_chance(FAILURE_CHANCE),
                 _ => disk.stop_after(Some(rng.random_range(0..OPERATIONS))),
             }
-            // What a failed attempt has left may be of a later advance than the next one.
+            // Files left by a failed save may belong to a later advance than those of the next save.
             let advances = rng.random_range(1..4);
             let outcomes = together(&mut workers, |worker| {
                 (0..advances).for_each(|_| drop(worker.advance().unwrap()));
                 checkpoint::save_on(&disk, worker, directory)
             });
             let (advances, digest) = (workers[0].progress().advances, workers[0].digest());
-            // The first worker writes what makes it a checkpoint.
+            // Worker 0 writes the model file, which completes the checkpoint.
             if outcomes[0].is_ok() {
                 allowed.clear();
                 saved += 1;
@@ -113,7 +114,7 @@ fn a_whole_checkpoint_outlasts_failures_and_crashes_of_the_disk() {
             disk.fail_with_chance(0.0);
             disk.stop_after(None);
             if outcomes.iter().any(Result::is_err) {
-                // The job starts again from what is left. Without a crash its name may not be on the disk yet.
+                // The job restarts from the remaining files. Without a crash, the new file name may not be durable yet.
                 (disk, workers) = (left, found);
                 if is_crash {
                     allowed = BTreeMap::from([(workers[0].progress().advances, workers[0].digest())]);

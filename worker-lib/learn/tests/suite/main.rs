@@ -1,4 +1,4 @@
-//! Tests of the algorithms, one program so that they are linked once.
+//! Tests of the algorithms, in a single program so that they are linked only once.
 
 mod asynchronous_training;
 mod checkpoint;

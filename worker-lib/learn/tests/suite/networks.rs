@@ -1,10 +1,10 @@
-//! Gradients of all layers and of the paper's four models: by finite differences, and against numbers that PyTorch
-//! computed once in float64 (`fixtures/nn/generate.py`).
+//! Gradients of all layers and of the paper's four models, compared with finite differences and with numbers that
+//! PyTorch has computed in float64 (`fixtures/nn/generate.py`).
 use iswitch_learn::nn::{Activation, Image, Network};
 
 const FRAMES: Image = Image { height: 84, width: 84, channels: 4 };
 
-/// Numbers between -0.5 and 0.5 that any language reproduces: an integer hash, then one division.
+/// Returns numbers between -0.5 and 0.5 that are reproducible in any language: an integer hash, then one division.
 fn noise(len: usize, salt: u32) -> Vec<f32> {
     (0..len as u32)
         .map(|i| {
@@ -22,7 +22,7 @@ struct Run {
     by_input: Vec<f32>,
 }
 
-/// The mean squared error, and what it depends on.
+/// Computes the mean squared error and its gradients with respect to the parameters and the input.
 fn run(net: &Network, parameters: &[f32], input: &[f32], target: &[f32], threads: usize) -> Run {
     let mut work = net.workspace(target.len() / net.outputs()).with_threads(threads);
     let output = net.forward(parameters, input, &mut work).to_vec();
@@ -37,7 +37,7 @@ fn run(net: &Network, parameters: &[f32], input: &[f32], target: &[f32], threads
     Run { output, loss, gradient, by_input }
 }
 
-/// How many of `analytic` are not what the loss does when one of `values` moves.
+/// Returns the number of derivatives in `analytic` that differ from the finite differences of the loss.
 fn outliers(values: &[f32], analytic: &[f32], loss: impl Fn(&[f32]) -> f64) -> usize {
     let is_outlier = |i: usize| {
         let loss_at = |step: f32| {
@@ -58,7 +58,7 @@ fn check_by_differences(net: &Network, batch: usize, has_kinks: bool) {
     let by_parameter =
         outliers(&parameters, &found.gradient, |moved| run(net, moved, &input, &target, 1).loss);
     let by_input = outliers(&input, &found.by_input, |moved| run(net, &parameters, moved, &target, 1).loss);
-    // The rectifier has a kink; where a difference straddles it, it is not the derivative.
+    // The rectifier has a kink; a finite difference across it does not approximate the derivative.
     let allowed = |len: usize| if has_kinks { len / 40 } else { 0 };
     assert!(by_parameter <= allowed(parameters.len()), "{net:?}: {by_parameter} parameters");
     assert!(by_input <= allowed(input.len()), "{net:?}: {by_input} inputs");
@@ -92,7 +92,7 @@ fn layer_normalisation_agrees_with_finite_differences() {
     check_by_differences(&net, 5, false);
 }
 
-/// The Nature network; the paper's A2C has 32 channels in the last convolution.
+/// Network of the DQN paper in Nature. The paper's A2C has 32 channels in the last convolution.
 fn atari(last_channels: usize, outputs: usize) -> Network {
     Network::image(FRAMES)
         .convolution(32, 8, 4, Activation::Relu)
@@ -118,7 +118,7 @@ fn ddpg_critic_tail() -> Network {
         .dense(1, Activation::Identity)
 }
 
-/// Compares with a fixture: `kind,index,value`. An error is relative to the largest value of its kind.
+/// Compares with a fixture of lines `kind,index,value`. Errors are relative to the largest value of their kind.
 fn check_by_fixture(net: &Network, batch: usize, scale: f32, fixture: &str) {
     let parameters: Vec<_> = noise(net.parameter_count(), 1).iter().map(|x| x * scale).collect();
     let (input, target) = (noise(batch * net.inputs(), 2), noise(batch * net.outputs(), 3));
@@ -188,7 +188,7 @@ fn the_batch_does_not_change_a_row() {
 }
 
 #[test]
-#[should_panic(expected = "a convolution after")]
+#[should_panic(expected = "expected an image before a convolution")]
 fn a_convolution_needs_an_image() {
     let _ = Network::flat(3).dense(4, Activation::Relu).convolution(1, 1, 1, Activation::Relu);
 }

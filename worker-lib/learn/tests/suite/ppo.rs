@@ -1,4 +1,4 @@
-//! PPO as a whole: its gradient, its division over workers, and exact resumption.
+//! Tests of PPO: its gradient, its division among workers, and exact resumption.
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -32,7 +32,7 @@ fn trainer(
     .unwrap()
 }
 
-/// Runs `work` on every worker of a group, each in its thread; gives the results by rank.
+/// Runs `work` on every worker of a group, each in a separate thread, and returns the results by rank.
 fn on_all<T: Send>(
     id: &'static str,
     config: &PpoConfig,
@@ -65,8 +65,8 @@ fn parameters(trainer: &PpoTrainer) -> Vec<u32> {
     trainer.replica().parameters.iter().map(|x| x.to_bits()).collect()
 }
 
-/// A minibatch around the present policy: old log-probabilities and values a little off, so that all branches
-/// of the loss are taken.
+/// Returns a minibatch near the current policy. The old log-probabilities and values differ slightly from the current
+/// ones, so that all branches of the loss are taken.
 fn random_minibatch(agent: &ActorCritic, samples: usize, random: &mut impl FnMut() -> f32) -> Minibatch {
     let mut row = |len: usize, scale: f32| (0..len).map(|_| scale * random()).collect::<Vec<f32>>();
     let discrete = agent.action_dim() == 1;
@@ -85,7 +85,7 @@ fn random_minibatch(agent: &ActorCritic, samples: usize, random: &mut impl FnMut
     }
 }
 
-/// The loss that the gradient is of, from its reported parts.
+/// Computes the loss whose gradient is reported, from its reported parts.
 fn total_loss(loss: &mut PpoLoss, config: &PpoConfig, parameters: &[f32], batch: &Minibatch) -> f64 {
     let mut unused = vec![0.0; parameters.len()];
     let parts = loss.gradient(config, parameters, batch, &mut unused);
@@ -111,7 +111,7 @@ fn the_gradient_of_the_whole_loss_agrees_with_finite_differences() {
         let mut loss = PpoLoss::new(agent.clone(), 16);
         let mut gradient = vec![0.0; parameters.len()];
         loss.gradient(&config, &parameters, &batch, &mut gradient);
-        // Along random directions, which touch all parameters at once and lift the slope far above rounding.
+        // Random directions change all parameters at once, so that the slope is far above the rounding error.
         for direction in 0..30 {
             let step: Vec<f32> = (0..parameters.len()).map(|_| random()).collect();
             let length = step.iter().map(|x| x * x).sum::<f32>().sqrt();
@@ -147,7 +147,7 @@ fn four_workers_learn_what_one_does() {
             for member in &group[1..] {
                 assert_eq!(member.2, group[0].2, "the replicas of {workers} workers differ");
             }
-            // The first rollout acts with the same weights on the same streams: the statistics are the same bits.
+            // The first rollout uses the same weights and the same random streams, so the statistics are bit-identical.
             assert_eq!(group[0].0[0].mean_return, alone.0[0].mean_return);
             assert_eq!((group[0].0[0].steps, group[0].0[0].episodes), (256, alone.0[0].episodes));
             let distance: f64 = group[0]
@@ -181,7 +181,7 @@ fn interrupted(
             trainer.step_rollout().unwrap();
             checkpoint::save(&mut trainer, directory).unwrap();
         }
-        // What comes after the checkpoint is lost.
+        // Steps after the checkpoint are lost.
         trainer.step_rollout().unwrap();
     });
     on_all(id, config, workers.1, |mut trainer| {
@@ -241,7 +241,7 @@ fn a_checkpoint_of_something_else_is_refused() {
         (other, broken)
     });
     assert!(
-        refusals[0].0.ends_with("it is of environment CartPole-v1, not PlanarHopper-v0"),
+        refusals[0].0.ends_with("it holds a run of environment CartPole-v1, not PlanarHopper-v0"),
         "{}",
         refusals[0].0
     );
@@ -261,7 +261,7 @@ fn a_request_to_stop_reaches_all_workers_in_the_same_rollout() {
 }
 
 #[test]
-fn workers_with_other_hyper_parameters_are_told_apart() {
+fn workers_with_other_hyper_parameters_are_distinguished() {
     let members = Loopback::group(2, agent(HOPPER).parameter_count());
     let errors: Vec<String> = std::thread::scope(|scope| {
         let threads: Vec<_> = members
@@ -276,8 +276,8 @@ fn workers_with_other_hyper_parameters_are_told_apart() {
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let expected =
-        "the workers disagree: worker 1 has another environment or other hyper-parameters than worker 0";
+    let expected = "the workers disagree: worker 1 has a different environment or different hyper-parameters \
+                    than worker 0";
     assert_eq!(errors[0], expected);
 }
 

@@ -1,4 +1,5 @@
-//! DQN, A2C and DDPG by their halves: over several workers, from checkpoints, until the task is solved.
+//! Tests of DQN, A2C and DDPG, which consist of two halves: with several workers, from checkpoints, and until the task
+//! is solved.
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -46,7 +47,7 @@ fn ddpg() -> DdpgConfig {
     }
 }
 
-/// Runs `work` on all workers of a job at once.
+/// Runs `work` on all workers of a job concurrently.
 fn on_all<A: Algorithm + Sync, T: Send>(
     id: &'static str,
     config: &A,
@@ -73,7 +74,7 @@ fn on_all<A: Algorithm + Sync, T: Send>(
     })
 }
 
-/// The parameters after so many advances, by what a checkpoint would hold.
+/// Returns the parameters after a number of advances, as a checkpoint would contain them.
 fn parameters_after(trainer: &mut dyn Trainer, advances: usize) -> Vec<f32> {
     for _ in 0..advances {
         trainer.advance().unwrap();
@@ -122,7 +123,7 @@ fn goes_on_bit_for_bit<A: Algorithm + Sync>(id: &'static str, config: &A, worker
     on_all(id, config, workers, |trainer| {
         parameters_after(trainer, 3);
         checkpoint::save(trainer, directory.path()).unwrap();
-        // What comes after the checkpoint is lost.
+        // Steps after the checkpoint are lost.
         trainer.advance().unwrap();
     });
     let resumed = on_all(id, config, workers, |trainer| {
@@ -175,13 +176,13 @@ fn a_checkpoint_of_another_algorithm_environment_or_network_is_refused() {
     let resume =
         |trainer: &mut dyn Trainer| checkpoint::resume(trainer, directory.path()).unwrap_err().to_string();
     let other = refusal(on_all(CART_POLE, &dqn(), 1, resume));
-    assert!(other.contains("it is of algorithm a2c, not dqn"), "{other}");
+    assert!(other.contains("it holds a run of algorithm a2c, not dqn"), "{other}");
     let wider = A2cConfig { hidden: vec![32, 32], ..a2c() };
     let other = refusal(on_all(CART_POLE, &wider, 1, resume));
     assert!(other.contains("actor.0.weight has 256 numbers, this run needs 128"), "{other}");
     let pendulum = A2cConfig { clip_rewards: false, ..a2c() };
     let other = refusal(on_all(PENDULUM, &pendulum, 1, resume));
-    assert!(other.ends_with("it is of environment CartPole-v1, not Pendulum-v1"), "{other}");
+    assert!(other.ends_with("it holds a run of environment CartPole-v1, not Pendulum-v1"), "{other}");
 }
 
 #[test]

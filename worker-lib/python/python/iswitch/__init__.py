@@ -1,9 +1,9 @@
-"""In-network gradient aggregation: sums arrays over the workers of a job in the switch between them.
+"""In-network gradient aggregation: the switch between the workers of a job sums their arrays.
 
 >>> with iswitch.Worker("10.9.0.254:7711", rank=0, world_size=4) as worker:
-...     worker.all_reduce_(gradients)    # NumPy, PyTorch on the CPU, array.array: anything contiguous, of float32
+...     worker.all_reduce_(gradients)    # any contiguous float32 array: NumPy, PyTorch on the CPU, array.array
 
-`iswitch.torch` has a backend for `torch.distributed` and a communication hook for DistributedDataParallel.
+`iswitch.torch` provides a backend for `torch.distributed` and a communication hook for DistributedDataParallel.
 """
 
 from iswitch._iswitch import Worker, __version__

@@ -8,30 +8,32 @@ __version__: str
 
 @final
 class Worker:
-    """A worker that sums arrays of any length with the other workers of its job.
+    """Worker that sums arrays of any length with the other workers of its job.
 
-    Returns when all `world_size` workers have joined. All of them call the same methods with arrays of the same lengths
-    in the same order. To be used by one thread at a time. What is left out is taken from the variable in parentheses.
+    The constructor returns when all `world_size` workers have joined. All workers must call the same methods, with
+    arrays of the same lengths, in the same order. Only one thread may use a worker at a time. If an argument is
+    omitted, the environment variable in parentheses or else the default is used.
 
     Args:
-        switch: "HOST:PORT" of iswitchd, IPv4 (ISWITCH_SWITCH).
-        rank: This worker's number, from 0 (RANK).
-        world_size: Workers of the job, 1 to 64 (WORLD_SIZE).
-        job: Number of the job on the switch; each further length of arrays takes the next number (ISWITCH_JOB, else 0).
-        timeout: Seconds to wait for the other workers (ISWITCH_TIMEOUT, else 1800).
-        switch_timeout: Seconds that the switch may be silent, such as when it is started again (ISWITCH_SWITCH_TIMEOUT,
-            else 3).
-        segment_floats: Floats in a packet, the same on all workers (ISWITCH_SEGMENT_FLOATS, else 366: an MTU of 1500).
-        key_file: File with the job's key, made by `iswitchctl keygen` (ISWITCH_KEY_FILE, else none).
-        tag_data: Whether data packets are tagged with the key as well (ISWITCH_TAG_DATA, 0 or 1, else 0).
-        non_finite: "refuse" to send NaN and infinities, or "sum" them, for an `iswitchd --non-finite sum`
-            (ISWITCH_NON_FINITE, else "refuse").
+        switch: Address of iswitchd, as "HOST:PORT" with an IPv4 address (ISWITCH_SWITCH).
+        rank: Rank of this worker, from 0 (RANK).
+        world_size: Number of workers of the job, 1 to 64 (WORLD_SIZE).
+        job: Number of the job on the switch; each additional array length takes the next number (ISWITCH_JOB, else 0).
+        timeout: Timeout for the other workers, in seconds (ISWITCH_TIMEOUT, else 1800).
+        switch_timeout: Time that the switch may be silent, for example during a restart, in seconds
+            (ISWITCH_SWITCH_TIMEOUT, else 3).
+        segment_floats: Number of floats in a packet, the same on all workers (ISWITCH_SEGMENT_FLOATS, else 366, for an
+            MTU of 1500).
+        key_file: File with the job's key, as created by `iswitchctl keygen` (ISWITCH_KEY_FILE, else none).
+        tag_data: Whether data packets also carry tags computed from the key (ISWITCH_TAG_DATA, 0 or 1, else 0).
+        non_finite: Whether to "refuse" to send NaN and infinities or to "sum" them, which requires
+            `iswitchd --non-finite sum` (ISWITCH_NON_FINITE, else "refuse").
 
     Raises:
-        ValueError: A setting is missing or wrong; the message names it.
-        SwitchLostError: Nobody answers at `switch`.
-        RefusedError: The switch refused; the message has its reason.
-        WorkersMissingError: The others have not come in time.
+        ValueError: A setting is missing or invalid; the message names it.
+        SwitchLostError: No switch answers at `switch`.
+        RefusedError: The switch refused the worker; the message contains the reason.
+        WorkersMissingError: The other workers did not join before the timeout.
     """
 
     def __new__(
@@ -49,29 +51,30 @@ class Worker:
         non_finite: Literal["refuse", "sum"] | None = None,
     ) -> Self: ...
     def all_reduce_(self, array: Any) -> int:
-        """Replaces `array` by its sum over all workers, which all get with the same bits.
+        """Replaces `array` with its sum over all workers. All workers receive the same bits.
 
-        `array` is any contiguous, writable array of float32 in the CPU's memory that has the buffer protocol (NumPy,
-        array.array, memoryview) or DLPack (PyTorch); its memory is used as it is, without a copy. No other thread may
-        write to it meanwhile; Python's other threads go on.
+        `array` is any contiguous, writable float32 array in CPU memory that supports the buffer protocol (NumPy,
+        array.array, memoryview) or DLPack (PyTorch). Its memory is used in place, without a copy. No other thread may
+        write to the array during the call; other Python threads keep running.
 
         Returns:
-            Gradients in the sum: `world_size`, or fewer where workers are gone (the smallest count of any segment).
+            Number of gradients in the sum: `world_size`, or fewer if workers have left the job or were expelled (the
+            smallest number of any segment).
 
         Raises:
-            TypeError: Elements are not float32, or it is no array.
-            ValueError: It is read-only, not contiguous, or not on the CPU.
-            NonFiniteError: It holds NaN or an infinity; nothing was sent.
-            SwitchLostError, WorkersMissingError: See `switch_timeout` and `timeout`. Call again with the same array,
-                untouched; its beginning may hold the sum already.
-            ExpelledError: The others have gone on without this worker.
+            TypeError: The argument is not an array, or its elements are not float32.
+            ValueError: The array is read-only, not contiguous, or not on the CPU.
+            NonFiniteError: The array contains NaN or an infinity; nothing was sent.
+            SwitchLostError, WorkersMissingError: See `switch_timeout` and `timeout`. Retry the call with the same
+                array, unchanged; its beginning may already contain the sum.
+            ExpelledError: The other workers continued without this one.
         """
 
     def all_reduce_mean_(self, array: Any) -> int:
-        """Like `all_reduce_`, divided by the number of gradients that were really summed."""
+        """Like `all_reduce_`, but divides the sum by the number of gradients that it contains."""
 
     def stats(self) -> dict[str, int]:
-        """Counters: `rounds`, `segments` sent for the first time, `retransmitted` ones, and `rejoins`."""
+        """Returns counters: `rounds`, `segments` sent for the first time, `retransmitted` segments, and `rejoins`."""
 
     def close(self) -> None:
         """Leaves the job. A call that waits in another thread raises ClosedError."""

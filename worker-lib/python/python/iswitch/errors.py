@@ -1,41 +1,41 @@
-"""What can go wrong between a worker and its switch. Each message says what was waited for, and how long."""
+"""Errors of a worker. The message of a timeout says what the worker waited for, and for how long."""
 
 
 class Error(Exception):
-    """Any failure of a worker."""
+    """Base class of all errors of a worker."""
 
 
 class SwitchLostError(Error, TimeoutError):
-    """The switch has not answered for `switch_timeout` seconds. The same call may be tried again."""
+    """The switch has not answered for `switch_timeout` seconds. The same call may be retried."""
 
 
 class WorkersMissingError(Error, TimeoutError):
-    """Other workers have not joined, or not contributed, for `timeout` seconds. The same call may be tried again."""
+    """Other workers have not joined or contributed for `timeout` seconds. The same call may be retried."""
 
 
 class WorkersLostError(Error):
-    """A sum lacks the gradients of workers that are gone."""
+    """A sum lacks the gradients of workers that have left the job or were expelled."""
 
 
 class RefusedError(Error):
-    """The switch refused this worker, and named the field; or it refused a contribution."""
+    """The switch refused this worker or one of its contributions; the message names the reason."""
 
 
 class ExpelledError(Error):
-    """The others have gone on without this worker, which lacks the sums in between: it has to join anew."""
+    """The other workers continued without this one, which lacks the sums of these rounds and must rejoin."""
 
 
 class HaltedError(Error):
-    """The job is halted, until somebody resets it."""
+    """The job is halted until an operator resets it."""
 
 
 class NonFiniteError(Error, ValueError):
-    """The array holds NaN or an infinity, and nothing of it was sent (see `non_finite`)."""
+    """The array contains NaN or an infinity, so none of it was sent (see `non_finite`)."""
 
 
 class UnfinishedError(Error, ValueError):
-    """The last call failed half way and has to be repeated with the same array before any other."""
+    """The last call failed before its sum was complete; it must be repeated with the same array before any other."""
 
 
 class ClosedError(Error):
-    """The worker was closed, or an earlier call has failed for good."""
+    """The worker was closed, or an earlier call failed permanently."""

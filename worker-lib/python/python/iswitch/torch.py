@@ -1,16 +1,16 @@
-"""PyTorch's gradients through the switch: a backend for `torch.distributed`, and a communication hook.
+"""Aggregation of PyTorch gradients through the switch: a backend for `torch.distributed`, and a communication hook.
 
-The backend serves sums and means of floats; every other collective goes to Gloo:
+The backend sums and averages floats through the switch and delegates all other collectives to Gloo:
 
 >>> import iswitch.torch
 >>> dist.init_process_group("iswitch")    # ISWITCH_SWITCH=10.9.0.254:7711
 
-The hook sums the buckets of one DistributedDataParallel model, beside any backend:
+The hook sums the buckets of one DistributedDataParallel model and works with any backend:
 
 >>> reducer = iswitch.torch.Reducer(iswitch.Worker())
 >>> model.register_comm_hook(reducer, iswitch.torch.all_reduce_hook)
 
-Both sum a bucket while the backward pass computes the next ones.
+Both sum a bucket while the backward pass computes the next one.
 """
 
 import queue
@@ -30,21 +30,21 @@ __all__ = ["ProcessGroupISwitch", "Reducer", "all_reduce_hook"]
 
 _SUMMED_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
-# How long `close` waits for the thread, which gives up its call within a quarter of a second.
+# Time that `close` waits for the thread, which abandons its call within a quarter of a second.
 _CLOSE_TIMEOUT_S = 5.0
 
 
 class _Stager:
-    """Sums tensors of all kinds through a worker that knows float32 in the memory of the CPU."""
+    """Sums tensors of all supported types and devices through a worker, which only sums float32 in CPU memory."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
-        # One per device type: pinned memory for CUDA, so that the copies are direct.
+        # One buffer per device type; the one for CUDA is in pinned memory, so that copies are direct.
         self._buffers: dict[str, torch.Tensor] = {}
         self._streams: dict[torch.device, torch.cuda.Stream] = {}
 
     def all_reduce(self, tensor: torch.Tensor, mean: bool, ready: torch.cuda.Event | None = None) -> None:
-        """Replaces `tensor` by its sum, or mean, once `ready` has happened on its device."""
+        """Replaces `tensor` with its sum or mean, once the event `ready` has occurred on its device."""
         if tensor.is_cuda:
             stream = self._streams.get(tensor.device) or torch.cuda.Stream(tensor.device)
             self._streams[tensor.device] = stream
@@ -66,7 +66,7 @@ class _Stager:
         size = self.worker.world_size
         summed = self.worker.all_reduce_mean_(tensor) if mean else self.worker.all_reduce_(tensor)
         if summed < size:
-            raise WorkersLostError(f"the sum holds {summed} of {size} gradients: workers are gone")
+            raise WorkersLostError(f"the sum contains {summed} of {size} gradients: workers have left or were expelled")
 
     def _buffer(self, tensor: torch.Tensor) -> torch.Tensor:
         kept = self._buffers.get(tensor.device.type)
@@ -77,7 +77,7 @@ class _Stager:
 
 
 class _Job:
-    """One tensor on its way through the thread; the value of its future is the tensor, or a list of it."""
+    """Job of summing one tensor in the thread. Its future's value is the tensor, or a list with only the tensor."""
 
     def __init__(self, tensor: torch.Tensor, mean: bool, in_list: bool) -> None:
         self.tensor = tensor
@@ -85,17 +85,17 @@ class _Job:
         self.mean = mean
         self.ready = torch.cuda.current_stream(tensor.device).record_event() if tensor.is_cuda else None
         self.error: BaseException | None = None
-        # Python's: Ctrl-C interrupts who waits for it.
+        # A Python event, because Ctrl-C interrupts a thread that waits for it.
         self.done = threading.Event()
         devices = [tensor.device] if tensor.is_cuda else None
         self._ended: torch.futures.Future = torch.futures.Future(devices=devices)
-        # PyTorch's, for the reducer of DistributedDataParallel. Only a callback can make it fail.
+        # A PyTorch future, for the reducer of DistributedDataParallel. Only a callback can make it fail.
         self.future = self._ended.then(self._outcome)
 
     def run(self, stager: _Stager) -> None:
         try:
             stager.all_reduce(self.tensor, self.mean, self.ready)
-        except BaseException as error:  # noqa: BLE001: whoever waits for the result raises it
+        except BaseException as error:  # noqa: BLE001: raised again where the result is awaited
             self.error = error
         self.end()
 
@@ -110,7 +110,7 @@ class _Job:
 
 
 def _serve(jobs: "queue.SimpleQueue[_Job | None]", stager: _Stager) -> None:
-    """Runs jobs in their order until there is a None."""
+    """Runs the queued jobs in order until it receives None."""
     while (job := jobs.get()) is not None:
         job.run(stager)
 
@@ -122,13 +122,13 @@ def _stop(jobs: "queue.SimpleQueue[_Job | None]", worker: Worker, thread: thread
 
 
 class Reducer:
-    """Sums tensors through a worker in the order in which they are submitted, beside what its caller does.
+    """Sums tensors through a worker, in the order in which they are submitted, in a background thread.
 
-    float32 on the CPU is summed in its place. float16 and bfloat16 are summed as float32 and rounded once, at the end;
-    tensors on a GPU pass through pinned memory of the CPU.
+    float32 tensors on the CPU are summed in place. float16 and bfloat16 tensors are summed as float32 and rounded once,
+    after the sum; tensors on a GPU are copied through pinned CPU memory.
 
     Args:
-        worker: The worker, which is the reducer's from now on.
+        worker: The worker. The reducer takes ownership of it and closes it.
     """
 
     def __init__(self, worker: Worker) -> None:
@@ -139,7 +139,7 @@ class Reducer:
             target=_serve, args=(self._jobs, self._stager), name="iswitch-reducer", daemon=True
         )
         self._thread.start()
-        # Before the interpreter is taken down around the thread.
+        # Stops the thread before the interpreter shuts down.
         self._stop = weakref.finalize(self, _stop, self._jobs, worker, self._thread)
 
     @property
@@ -147,29 +147,29 @@ class Reducer:
         return self._stager.worker
 
     def submit(self, tensor: torch.Tensor, mean: bool = False) -> torch.futures.Future[torch.Tensor]:
-        """Begins to replace `tensor` by its sum, or mean, over all workers; the future's value is the tensor."""
+        """Begins to replace `tensor` with its sum or mean over all workers; the future's value is the tensor."""
         return self.begin(tensor, mean).future
 
     def all_reduce(self, tensor: torch.Tensor, mean: bool = False) -> None:
-        """Replaces `tensor` by its sum, or mean, over all workers; returns when it is there.
+        """Replaces `tensor` with its sum or mean over all workers; returns when the result is complete.
 
         Raises:
             iswitch.Error: See `iswitch.Worker.all_reduce_`.
-            iswitch.WorkersLostError: The sum lacks workers that are gone.
+            iswitch.WorkersLostError: The sum lacks the gradients of workers that have left the job or were expelled.
         """
         if self._last is None or self._last.done.is_set():
-            # Nothing is under way: no need to wake the thread up.
+            # No job is pending, so this thread can sum the tensor without waking the background thread.
             ready = torch.cuda.current_stream(tensor.device).record_event() if tensor.is_cuda else None
             self._stager.all_reduce(tensor, mean, ready)
         else:
             _Work(self.begin(tensor, mean)).wait()
 
     def close(self) -> None:
-        """Leaves the job. Tensors that are not summed yet fail with ClosedError."""
+        """Leaves the job. Pending tensors fail with ClosedError."""
         self._stop()
 
     def begin(self, tensor: torch.Tensor, mean: bool, in_list: bool = False) -> _Job:
-        """As `submit`, for those who want to know more than a future tells."""
+        """Like `submit`, but returns the job, which has more state than its future."""
         job = _Job(tensor, mean, in_list)
         if self._stop.alive:
             self._last = job
@@ -181,12 +181,12 @@ class Reducer:
 
 
 def all_reduce_hook(state: Reducer, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """A DDP communication hook: the mean of the bucket's gradients over all workers."""
+    """DDP communication hook that averages the bucket's gradients over all workers."""
     return state.submit(bucket.buffer(), mean=True)
 
 
 class _Work(dist._Work):
-    """What an asynchronous collective returns."""
+    """Handle of an asynchronous collective."""
 
     def __init__(self, job: _Job) -> None:
         super().__init__()
@@ -195,7 +195,7 @@ class _Work(dist._Work):
     def wait(self, timeout: timedelta | None = None) -> bool:
         seconds = timeout.total_seconds() if timeout else 0.0
         if not self._job.done.wait(seconds if seconds > 0.0 else None):
-            raise TimeoutError(f"the sum was not there after {seconds} s")
+            raise TimeoutError(f"the sum is not complete after {seconds} s")
         if self._job.error is not None:
             raise self._job.error
         return True
@@ -217,7 +217,7 @@ class _Work(dist._Work):
 
 
 class _Done(dist._Work):
-    """What a collective returns that has ended already."""
+    """Handle of a collective that has already completed."""
 
     def __init__(self, tensors: list[torch.Tensor]) -> None:
         super().__init__()
@@ -242,11 +242,11 @@ class _Done(dist._Work):
 
 
 class ProcessGroupISwitch(dist.ProcessGroup):
-    """A process group whose all-reduce of floats goes over the switch, and everything else to Gloo.
+    """Process group that all-reduces floats through the switch and delegates all other collectives to Gloo.
 
-    Over the switch go SUM and AVG of single dense tensors of float32, float16 and bfloat16. Settings come from the
-    environment, as for `iswitch.Worker`, but for the job: rank 0 draws its number at random, so that groups and
-    trainings on one switch do not meet. A group of one process needs no switch.
+    The switch computes SUM and AVG of single dense tensors of float32, float16 and bfloat16. Settings come from the
+    environment, as for `iswitch.Worker`, except for the job number: rank 0 draws it at random, so that several groups
+    and training jobs can use one switch. A group of one process needs no switch.
     """
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
@@ -290,7 +290,7 @@ class ProcessGroupISwitch(dist.ProcessGroup):
             and tensors[0].dtype in _SUMMED_DTYPES
             and tensors[0].layout == torch.strided
             and tensors[0].device.type in ("cpu", "cuda")
-            # Not `in`: only from the left side are these comparable.
+            # `in` does not work here, because the comparison requires the operation on the left side.
             and (op == dist.ReduceOp.SUM or op == dist.ReduceOp.AVG)
         )
 
@@ -312,8 +312,9 @@ def _to_others(name: str) -> Callable[..., Any]:
     return method
 
 
-# A group of its own does these, not the base class: what comes to that by way of this class holds the interpreter's
-# lock where it waits for Gloo's, which another thread holds while it waits for the interpreter's.
+# A separate process group implements these collectives, not the base class. A call of the base class through this class
+# holds the interpreter's lock while it waits for Gloo's lock, which another thread may hold while it waits for the
+# interpreter's lock: a deadlock.
 for _name in (
     "_allgather_base", "_end_coalescing", "_get_backend", "_reduce_scatter_base", "_set_sequence_number_for_group",
     "_get_sequence_number_for_group", "_start_coalescing", "_wait_for_pending_works", "all_gather_single",
@@ -323,13 +324,13 @@ for _name in (
     "reduce_scatter", "reduce_scatter_single", "reduce_scatter_single_coalesced", "reduce_scatter_tensor_coalesced",
     "scatter", "send", "set_timeout",
 ):  # fmt: skip
-    # Some are of newer versions of PyTorch.
+    # Some of them exist only in newer versions of PyTorch.
     if hasattr(dist.ProcessGroup, _name):
         setattr(ProcessGroupISwitch, _name, _to_others(_name))
 
 
 def _common_job(store: dist.Store, rank: int) -> int:
-    """A number that rank 0 draws and tells the others."""
+    """Returns the job number that rank 0 draws at random and shares through the store."""
     if rank == 0:
         store.set("iswitch/job", str(random.SystemRandom().getrandbits(32)))
     return int(store.get("iswitch/job"))

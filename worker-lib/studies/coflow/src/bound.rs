@@ -1,8 +1,9 @@
-//! What no policy can fall below: mean job completion times.
+//! Lower bounds on the mean job completion time under any policy.
 //!
-//! A job needs at least its longest way (every coflow at the full rate of its busiest port). And each port is a machine
-//! that serves all jobs: on one machine shortest remaining processing time first, with preemption, has the least mean
-//! flow time (Schrage, 1968). The greater of the two holds for every policy; near is neither.
+//! A job needs at least the time of its critical path, on which every coflow is sent at the full rate of its busiest
+//! port. Furthermore, each port is a machine that serves all jobs; on a single machine, preemptive
+//! shortest-remaining-processing-time-first gives the least mean flow time (Schrage, 1968). Both bounds, and therefore
+//! the greater of the two, hold for every policy. Neither is tight.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,17 +11,17 @@ use std::collections::BinaryHeap;
 use super::simulation::Fabric;
 use super::workload::{Coflow, Job};
 
-/// Least mean job completion times, in seconds.
+/// Lower bounds on the mean job completion time, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// Of jobs that have the fabric to themselves.
+    /// Bound from the critical paths of the jobs, as if each job had the fabric to itself.
     pub isolated: f64,
-    /// Of the worst port, with nothing before or after it.
+    /// Bound from the busiest port, as if all other ports had unlimited capacity.
     pub port: f64,
 }
 
 impl Bound {
-    /// Of jobs sorted by arrival.
+    /// Computes the bounds of jobs, which must be sorted by arrival.
     pub fn of(jobs: &[Job], fabric: Fabric) -> Self {
         let count = jobs.len().max(1) as f64;
         let longest = |job: &Job| job.paths().into_iter().fold(0.0, f64::max) / fabric.capacity;
@@ -33,19 +34,20 @@ impl Bound {
         Self { isolated, port: (0..2 * fabric.ports).map(at).fold(0.0, f64::max) }
     }
 
-    /// What holds of both.
+    /// Returns the greater of the two bounds.
     pub fn greater(self) -> f64 {
         self.isolated.max(self.port)
     }
 }
 
-/// Seconds that a job needs at least with the fabric to itself: those of its longest way, or of its busiest port.
+/// Returns the isolated time of a job: the number of seconds that it needs at least if it has the fabric to itself. It
+/// is the time of its critical path, or of its busiest port if that takes longer.
 pub fn alone(job: &Job, fabric: Fabric) -> f64 {
     let longest = job.paths().into_iter().fold(0.0, f64::max) / fabric.capacity;
     port_loads(job, fabric).into_iter().fold(longest, f64::max)
 }
 
-/// Seconds that a job needs at each port.
+/// Returns the number of seconds that a job needs at each port.
 fn port_loads(job: &Job, fabric: Fabric) -> Vec<f64> {
     let mut loads = vec![0.0; 2 * fabric.ports];
     for (port, bytes) in job.coflows().iter().flat_map(Coflow::loads) {
@@ -54,7 +56,7 @@ fn port_loads(job: &Job, fabric: Fabric) -> Vec<f64> {
     loads
 }
 
-/// A time that can be put in order.
+/// Time in seconds, with a total order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Seconds(f64);
 
@@ -72,8 +74,8 @@ impl Ord for Seconds {
     }
 }
 
-/// Sum of the flow times of tasks on one machine, by shortest remaining time first. Tasks are arrivals, ascending, and
-/// processing times.
+/// Returns the sum of the flow times of tasks on one machine under preemptive shortest-remaining-time-first. A task is
+/// an arrival and a processing time; tasks must be sorted by arrival.
 fn shortest_first(tasks: &[(f64, f64)]) -> f64 {
     let mut waiting: BinaryHeap<Reverse<(Seconds, Seconds)>> = BinaryHeap::new();
     let (mut next, mut time, mut sum) = (0, 0.0_f64, 0.0);
@@ -105,7 +107,7 @@ mod tests {
     #[test]
     fn shortest_first_is_preemptive() {
         assert_eq!(shortest_first(&[(0.0, 4.0), (0.0, 1.0), (0.0, 2.0)]), 1.0 + 3.0 + 7.0);
-        // At 1 the second has less left than the first.
+        // At time 1, the second task has less remaining time than the first.
         assert_eq!(shortest_first(&[(0.0, 4.0), (1.0, 1.0)]), 5.0 + 1.0);
         assert_eq!(shortest_first(&[(3.0, 1.0), (10.0, 2.0)]), 3.0);
         assert_eq!(shortest_first(&[]), 0.0);

@@ -1,4 +1,5 @@
-//! Jobs that are drawn: shapes of graphs with a coflow at each node, and coflows and shapes where there is no trace.
+//! Random jobs, which have a random shape with a random coflow at each node; and synthetic coflows and shapes, which
+//! replace a trace.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -12,7 +13,8 @@ use super::workload::{Coflow, Dependencies, Flow, Job};
 use iswitch_learn::algorithms::trainer::first_bytes;
 use iswitch_study::StudyError;
 
-/// Draws jobs: the shape of each, the coflow of each of its nodes, and the time to the next.
+/// Source of random jobs. It draws the shape of each job, the coflow of each of its nodes, and the time to the next
+/// job.
 #[derive(Clone, Debug)]
 pub struct JobSource {
     shapes: Vec<Shape>,
@@ -20,10 +22,10 @@ pub struct JobSource {
 }
 
 impl JobSource {
-    /// From shapes and coflows that are all equally likely.
+    /// Creates a source that draws from these shapes and coflows with equal probability.
     ///
     /// # Errors
-    /// If there are none, or a shape has a cycle.
+    /// Fails if there are no shapes or no coflows, or if a shape is invalid.
     pub fn new(shapes: Vec<Shape>, coflows: Vec<Coflow>) -> Result<Self, StudyError> {
         for (name, count) in [("shapes of jobs", shapes.len()), ("coflows to draw from", coflows.len())] {
             if count == 0 {
@@ -34,17 +36,18 @@ impl JobSource {
         Ok(Self { shapes, coflows })
     }
 
-    /// The shapes.
+    /// Returns the shapes.
     pub fn shapes(&self) -> &[Shape] {
         &self.shapes
     }
 
-    /// The coflows.
+    /// Returns the coflows.
     pub fn coflows(&self) -> &[Coflow] {
         &self.coflows
     }
 
-    /// With a random part of the coflows only, at least one.
+    /// Returns a source with the same shapes and a random subset of the coflows. `share` is the fraction of the coflows
+    /// in the subset, which has at least one.
     #[must_use]
     pub fn part(&self, share: f64, rng: &mut ChaCha8Rng) -> Self {
         let count = ((self.coflows.len() as f64 * share).round() as usize).clamp(1, self.coflows.len());
@@ -54,13 +57,13 @@ impl JobSource {
         Self { shapes: self.shapes.clone(), coflows }
     }
 
-    /// A job of each shape.
+    /// Returns one job of each shape.
     pub fn one_of_each(&self) -> Vec<Job> {
-        let job = |shape| self.job(0.0, shape, |_| 0).expect("shapes were checked");
+        let job = |shape| self.job(0.0, shape, |_| 0).expect("all shapes are valid");
         self.shapes.iter().map(job).collect()
     }
 
-    /// Tells sources apart.
+    /// Returns a digest that identifies the source.
     pub fn digest(&self) -> u64 {
         let mut hash = Sha256::new();
         for shape in &self.shapes {
@@ -72,29 +75,32 @@ impl JobSource {
         first_bytes(hash)
     }
 
-    /// So many jobs whose arrivals are a Poisson process; `interarrival` is its mean distance in seconds, and 0 means
-    /// that all arrive at once.
+    /// Draws `count` jobs with Poisson arrivals. `interarrival` is the mean time between arrivals, in seconds; if it is
+    /// 0, all jobs arrive at once.
     ///
     /// # Panics
-    /// If `interarrival` is negative or no number.
+    /// Panics if `interarrival` is negative or not finite.
     pub fn draw(&self, count: usize, interarrival: f64, rng: &mut ChaCha8Rng) -> Vec<Job> {
-        assert!(interarrival >= 0.0 && interarrival.is_finite(), "interarrival is {interarrival}");
-        let distance = (interarrival > 0.0).then(|| Exp::new(1.0 / interarrival).expect("a rate above 0"));
+        assert!(
+            interarrival >= 0.0 && interarrival.is_finite(),
+            "interarrival is {interarrival}, expected a number of at least 0"
+        );
+        let distance = (interarrival > 0.0).then(|| Exp::new(1.0 / interarrival).expect("a valid rate"));
         let mut time = 0.0;
         (0..count)
             .map(|_| {
                 time += distance.map_or(0.0, |distance| distance.sample(rng));
                 let shape = &self.shapes[rng.random_range(0..self.shapes.len())];
                 self.job(time, shape, |_| rng.random_range(0..self.coflows.len()))
-                    .expect("shapes were checked")
+                    .expect("all shapes are valid")
             })
             .collect()
     }
 
-    /// A job of a shape; `choose` gives the coflow of each node.
+    /// Creates a job of a shape. `choose` returns the index of the coflow of each node.
     ///
     /// # Errors
-    /// If the shape has a cycle, or edges to nodes that it does not have.
+    /// Fails if the shape has a cycle, or an edge with a node that does not exist.
     pub fn job(
         &self,
         arrival: f64,
@@ -111,11 +117,11 @@ impl JobSource {
     }
 }
 
-/// Gives each job a deadline: its time alone, times one and a number drawn from 0 to `slack`, as Varys' evaluation does
-/// for coflows.
+/// Gives each job a deadline: its isolated time multiplied by 1 + U(0, `slack`), as the evaluation of Varys does for
+/// coflows.
 ///
 /// # Errors
-/// If `slack` is negative or no number.
+/// Fails if `slack` is negative or not finite.
 pub fn set_deadlines(
     jobs: &mut [Job],
     fabric: Fabric,
@@ -131,18 +137,22 @@ pub fn set_deadlines(
     Ok(())
 }
 
-/// Shares of coflows that are wide, and of mappers and reducers of those, in the kind of the FB2010 benchmark: most
-/// coflows are narrow and short, a few are wide and hold nearly all bytes.
+/// Probability that a coflow is wide. As in the FB2010 benchmark, most coflows are narrow and short, and a few wide
+/// ones hold nearly all bytes.
 const WIDE: f64 = 0.3;
+/// Maximum number of mappers, and of reducers, of a narrow coflow.
 const NARROW_PORTS_MAX: usize = 5;
-/// Median and deviation of the logarithm of the bytes that a reducer gets, of narrow and of wide coflows.
+/// Log-normal distribution of the bytes that a reducer of a narrow coflow receives: median, and standard deviation of
+/// the logarithm.
 const NARROW_SIZE: (f64, f64) = (4e6, 1.5);
+/// The same for a wide coflow.
 const WIDE_SIZE: (f64, f64) = (100e6, 1.8);
 
-/// A trace in the form of the FB2010 benchmark; `interarrival` is the mean distance of coflows in seconds.
+/// Generates a trace that resembles the FB2010 benchmark. `interarrival` is the mean time between arrivals of coflows,
+/// in seconds.
 ///
 /// # Errors
-/// If there are no ports.
+/// Fails if there are no ports, or if `interarrival` is out of range.
 pub fn synthetic_trace(
     ports: usize,
     coflows: usize,
@@ -164,7 +174,7 @@ fn synthetic_coflow(ports: usize, rng: &mut ChaCha8Rng) -> Result<Coflow, StudyE
     let is_wide = rng.random_bool(WIDE);
     let most = if is_wide { ports } else { ports.min(NARROW_PORTS_MAX) };
     let (median, deviation) = if is_wide { WIDE_SIZE } else { NARROW_SIZE };
-    let size = LogNormal::new(f64::ln(median), deviation).expect("a deviation above 0");
+    let size = LogNormal::new(f64::ln(median), deviation).expect("the deviation is above 0");
     let some = |rng: &mut ChaCha8Rng| {
         let count = rng.random_range(1..=most.max(1)).min(ports);
         rand::seq::index::sample(rng, ports, count).into_vec()
@@ -178,7 +188,7 @@ fn synthetic_coflow(ports: usize, rng: &mut ChaCha8Rng) -> Result<Coflow, StudyE
     Coflow::new(ports, flows)
 }
 
-/// A shape of so many nodes: each but the last comes before one to `most` of the six nodes after it.
+/// Generates a shape with `nodes` nodes. Each node except the last precedes one to `most` of the six nodes after it.
 pub fn synthetic_shape(nodes: usize, most: usize, rng: &mut ChaCha8Rng) -> Shape {
     const REACH: usize = 6;
     let mut edges = Vec::new();

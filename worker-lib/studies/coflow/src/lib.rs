@@ -1,23 +1,24 @@
 //! Learned coflow scheduling for jobs that are graphs of coflows: DeepWeave (Sun, Guo, Wang, Li, Lan, Hu, "DeepWeave:
 //! Accelerating Job Completion Time with Deep Reinforcement Learning-based Coflow Scheduling", IJCAI 2020), and the
-//! policies that a researcher would compare it with.
+//! policies with which a researcher would compare it.
 //!
 //! # The model
-//! A fabric of M ingress and M egress ports, all of the same capacity; only ports congest. A coflow is a set of flows
-//! from ingress to egress ports, which is over when its last flow is. A job is a directed acyclic graph of coflows: one
-//! may start after others are complete, and (rarely) not be complete before others. Flows are fluid; rates change when
-//! a coflow arrives or ends.
+//! The fabric has M ingress and M egress ports, all of the same capacity. Only the ports can be congested. A coflow is
+//! a set of flows from ingress to egress ports; it is complete when all its flows are complete. A job is a directed
+//! acyclic graph of coflows. A coflow starts after the coflows that it depends on are complete; rarely, it depends on
+//! others only for its completion. Flows are fluid: rates change when a coflow becomes ready or ends, or when a policy
+//! asks to reconsider.
 //!
 //! | module | content |
 //! |---|---|
-//! | [`workload`] | coflows, jobs, what is wrong with a graph |
-//! | [`bound`] | what no policy can fall below |
-//! | [`search`] | priorities that are searched for a known batch |
-//! | [`simulation`] | a fabric over time |
-//! | [`measure`] | what a run came to |
-//! | [`policy`] | priorities: Fair, FIFO, Varys, Sincronia, Aalo, and those that look at jobs |
-//! | [`deepweave`] | priorities that are learnt |
-//! | [`generate`] | jobs that are drawn from shapes and coflows, synthetic traces |
+//! | [`workload`] | coflows, jobs, and checks of their graphs |
+//! | [`bound`] | lower bounds on the mean job completion time under any policy |
+//! | [`search`] | local search for the priorities of a known batch |
+//! | [`simulation`] | simulation of a fabric over time |
+//! | [`measure`] | results of a run |
+//! | [`policy`] | policies without learning: Fair, FIFO, Varys, Sincronia, Aalo, and job-level policies |
+//! | [`deepweave`] | learned priorities |
+//! | [`generate`] | random jobs from shapes and coflows, synthetic traces |
 //! | [`trace`] | files: the FB2010 benchmark, shapes of TPC-H queries, Alibaba's jobs of 2018 |
 
 pub mod bound;

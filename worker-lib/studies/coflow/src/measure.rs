@@ -1,56 +1,56 @@
-//! What a run came to, in the numbers that papers report.
+//! Results of a run, as the metrics that papers report.
 
 use super::bound::Bound;
 use super::simulation::Outcome;
 use super::workload::Job;
 
-/// Completion times of coflows or of jobs, in seconds; all are 0 where there are none.
+/// Statistics of the completion times of coflows or of jobs, in seconds; all are 0 if there are no times.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Times {
-    /// Their mean.
+    /// Mean.
     pub mean: f64,
-    /// The least time that at least half of all do not exceed.
+    /// 50th percentile: the least time that at least 50 % of all times do not exceed.
     pub p50: f64,
-    /// The same of 95 in a hundred.
+    /// 95th percentile.
     pub p95: f64,
-    /// The same of 99 in a hundred.
+    /// 99th percentile.
     pub p99: f64,
-    /// The greatest.
+    /// Maximum.
     pub max: f64,
 }
 
 impl Times {
-    /// Of these; percentiles by nearest rank, so that each is one of them.
+    /// Computes the statistics of these times. Percentiles are by nearest rank, so each of them is one of the times.
     pub fn of(seconds: &[f64]) -> Self {
         let mut sorted = seconds.to_vec();
         sorted.sort_by(f64::total_cmp);
         let Some(max) = sorted.last().copied() else { return Self::default() };
-        // Exact in whole numbers, where 0.95 of 20 would be a little more than 19.
+        // Integers are exact; as a float, 0.95 x 20 would be slightly more than 19.
         let rank = |percent: usize| sorted[(percent * sorted.len()).div_ceil(100) - 1];
         let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
         Self { mean, p50: rank(50), p95: rank(95), p99: rank(99), max }
     }
 }
 
-/// One run of one policy.
+/// Results of one run of one policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement {
-    /// Coflow completion times, each from when the coflow could start.
+    /// Coflow completion times, each from the moment at which the coflow could start.
     pub cct: Times,
-    /// Job completion times, each from the job's arrival.
+    /// Job completion times, each from the arrival of the job.
     pub jct: Times,
-    /// When the last job was complete, in seconds from time 0.
+    /// Time at which the last job was complete, in seconds from time 0.
     pub makespan: f64,
-    /// Share of the jobs with a deadline that met it, if there are any.
+    /// Share of the jobs with a deadline that met it; `None` if no job has a deadline.
     pub deadlines_met: Option<f64>,
-    /// Least mean job completion times under any policy.
+    /// Lower bounds on the mean job completion time under any policy.
     pub bound: Bound,
-    /// Times that rates were computed.
+    /// Number of times that rates were computed.
     pub decisions: u64,
 }
 
 impl Measurement {
-    /// Of an outcome and the jobs that it is of, with their bound, which is the same for all policies.
+    /// Computes the results from the jobs of a run, their bound, which is the same for all policies, and the outcome.
     pub fn of(jobs: &[Job], bound: Bound, outcome: &Outcome) -> Self {
         Self {
             cct: Times::of(&outcome.coflow_times),
@@ -69,7 +69,8 @@ fn deadlines_met(jobs: &[Job], outcome: &Outcome) -> Option<f64> {
     (!met.is_empty()).then(|| met.iter().filter(|met| **met).count() as f64 / met.len() as f64)
 }
 
-/// Whether a job that took so many seconds met its deadline, if it has one. What rounding takes is not missed.
+/// Returns whether a job with a completion time of `seconds` met its deadline, if it has one. Rounding errors are
+/// tolerated.
 pub fn is_met(job: &Job, seconds: f64) -> Option<bool> {
     job.deadline.map(|deadline| seconds <= deadline * (1.0 + 1e-6))
 }

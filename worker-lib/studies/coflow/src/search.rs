@@ -1,5 +1,4 @@
-//! Priorities that are searched for a known batch of jobs: what learnt policies are held against, and what they
-//! imitate.
+//! Local search for the priorities of a known batch of jobs, which serves as a reference for learned policies.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -9,20 +8,21 @@ use super::simulation::{Fabric, State, simulate};
 use super::workload::Job;
 use iswitch_study::StudyError;
 
-/// Each coflow has a fixed place in the order, whatever happens.
+/// Policy in which each coflow has a fixed priority.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StaticPriorities {
-    /// By coflow, jobs one after the other; the least comes first.
+    /// Key of each coflow, job after job; the coflow with the lowest key is sent first.
     pub keys: Vec<f64>,
 }
 
 impl StaticPriorities {
-    /// Jobs by what they need alone, within a job what has the longest way to its end.
+    /// Creates the order of jobs by their critical path, shortest first. Within a job, the coflow with the longest path
+    /// to the end of the job is first.
     pub fn by_need(jobs: &[Job]) -> Self {
         let of_job = |job: &Job| {
             let paths = job.paths();
             let longest = paths.iter().copied().fold(0.0, f64::max);
-            // A job's coflows lie closer together than jobs that differ by a thousandth.
+            // The factor keeps the coflows of a job closer together than jobs whose critical paths differ by 0.1 %.
             paths.into_iter().map(move |path| longest - 1e-3 * path).collect::<Vec<_>>()
         };
         Self { keys: jobs.iter().flat_map(of_job).collect() }
@@ -36,11 +36,11 @@ impl Policy for StaticPriorities {
     }
 }
 
-/// Improves priorities for as many evaluations ([`Search::advance`]). Gives the priorities and the mean job completion
-/// time with them, in seconds.
+/// Improves priorities by `evaluations` steps of [`Search::advance`]. Returns the best priorities, and the mean job
+/// completion time with them, in seconds.
 ///
 /// # Errors
-/// If jobs are not sorted by arrival or do not fit the fabric.
+/// Returns the errors of [`Search::new`].
 pub fn local_search(
     jobs: &[Job],
     fabric: Fabric,
@@ -55,23 +55,23 @@ pub fn local_search(
     Ok((search.best, search.least))
 }
 
-/// A search that is under way.
+/// Local search in progress.
 #[derive(Clone, Debug)]
 pub struct Search<'a> {
     jobs: &'a [Job],
     fabric: Fabric,
-    /// Numbers of the jobs' first coflows, and at the end that of all coflows.
+    /// Number of each job's first coflow, followed by the total number of coflows.
     first: Vec<usize>,
     best: StaticPriorities,
     least: f64,
 }
 
 impl<'a> Search<'a> {
-    /// From priorities for these jobs.
+    /// Creates a search that starts from these priorities.
     ///
     /// # Errors
-    /// If there are no jobs, they are not sorted by arrival or do not fit the fabric, or there are priorities for
-    /// another number of coflows.
+    /// Fails if there are no jobs, if the jobs are not sorted by arrival or do not fit the fabric, or if the number of
+    /// priorities is not the number of coflows.
     pub fn new(jobs: &'a [Job], fabric: Fabric, start: StaticPriorities) -> Result<Self, StudyError> {
         let mut first = vec![0];
         first.extend(jobs.iter().scan(0, |sum, job| {
@@ -87,21 +87,21 @@ impl<'a> Search<'a> {
         Ok(search)
     }
 
-    /// The best priorities so far.
+    /// Returns the best priorities so far.
     pub fn best(&self) -> &StaticPriorities {
         &self.best
     }
 
-    /// The mean job completion time with them, in seconds.
+    /// Returns the mean job completion time with the best priorities so far, in seconds.
     pub fn least(&self) -> f64 {
         self.least
     }
 
-    /// One evaluation: puts one coflow, or a whole job, beside another coflow, and keeps that if the mean job
-    /// completion time falls.
+    /// Runs one evaluation: moves one coflow, or a whole job, next to another coflow, and keeps the change if the mean
+    /// job completion time falls.
     ///
     /// # Errors
-    /// None that [`new`](Self::new) would not have had.
+    /// Returns the errors of the simulation. A search that [`new`](Self::new) accepted has none.
     pub fn advance(&mut self, rng: &mut ChaCha8Rng) -> Result<(), StudyError> {
         let mut other = self.best.clone();
         step(&mut other.keys, &self.first, rng);
@@ -118,8 +118,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Puts a coflow or a job just before or behind a coflow. `first` are the numbers of the jobs' first coflows, and at
-/// the end that of all coflows.
+/// Moves a coflow or a job directly before or after a coflow. `first` has the number of each job's first coflow,
+/// followed by the total number of coflows.
 fn step(keys: &mut [f64], first: &[usize], rng: &mut ChaCha8Rng) {
     let aim = keys[rng.random_range(0..keys.len())];
     let beside = aim + rng.random_range(-0.5..0.5) * (1e-3 * aim.abs()).max(1e-6);

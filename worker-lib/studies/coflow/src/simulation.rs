@@ -1,64 +1,64 @@
-//! A fabric over time: fluid flows whose rates change where a coflow becomes ready, ends, or a policy wants to look
-//! again.
+//! Simulation of a fabric over time. Flows are fluid; rates change when a coflow becomes ready, when a coflow ends, or
+//! when a policy asks to reconsider.
 //!
-//! All flows of a coflow go at rates in proportion to what is left of them, so that they end together: what minimum
-//! allocation for desired duration (MADD; Varys, section 5.2) does for the coflow before which nothing comes, and what
-//! Algorithm 2 of DeepWeave does when ingress and egress ports are looked at jointly. What is left of a coflow is thus
-//! one number, from 1 to 0.
+//! All flows of a coflow are sent at rates proportional to their remaining bytes, so they end together. For the first
+//! coflow in the order, this is minimum allocation for desired duration (MADD; Varys, section 5.2). It is also the
+//! result of Algorithm 2 of DeepWeave if ingress and egress ports are considered jointly. The remaining part of a
+//! coflow is therefore a single number between 1 and 0.
 
 use super::policy::{Policy, Sharing};
 use super::workload::{Coflow, Job};
 use iswitch_study::StudyError;
 
-/// Shares below this of what the coflow's busiest port could carry are not given: they would only make events.
+/// Minimum share of a coflow's busiest port that is allocated. Smaller shares would only add events.
 pub(super) const SHARE_MIN: f64 = 1e-6;
-/// What is left of a coflow below this is nothing.
+/// Remaining part of a coflow below which the coflow counts as fully sent.
 pub(super) const LEFT_MIN: f64 = 1e-9;
 
-/// A non-blocking switch.
+/// Non-blocking fabric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fabric {
-    /// Ingress ports, and as many egress ports.
+    /// Number of ingress ports, and of egress ports.
     pub ports: usize,
-    /// Of each port, bytes a second.
+    /// Capacity of each port, in bytes per second.
     pub capacity: f64,
 }
 
-/// A coflow of a job, as the simulation numbers them.
+/// Coflow of a job in a simulation.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// Number of its job.
+    /// Number of the coflow's job.
     pub job: usize,
-    /// Number within the job.
+    /// Number of the coflow within the job.
     pub index: usize,
-    /// Seconds of full rate that it needs at each port where it has flows.
+    /// Seconds that the coflow needs at full rate, at each port where it has flows.
     pub loads: Vec<(usize, f64)>,
-    /// The greatest of these.
+    /// Greatest of the loads, in seconds.
     pub bottleneck: f64,
-    /// Seconds of full rate of all its flows.
+    /// Size of all flows together, in seconds at the full rate of one port.
     pub size: f64,
-    /// Seconds that it and what follows it need at least.
+    /// Minimum time from the start of the coflow to the end of the job, along the longest path, in seconds.
     pub path: f64,
-    /// What is left of it, from 1 to 0.
+    /// Remaining part of the coflow, from 1 to 0.
     pub left: f64,
-    /// When it became ready.
+    /// Time at which the coflow became ready, in seconds.
     pub ready: Option<f64>,
-    /// When it was complete.
+    /// Time at which the coflow was complete, in seconds.
     pub complete: Option<f64>,
 }
 
-/// What policies see.
+/// State of a simulation, which policies see.
 #[derive(Clone, Debug)]
 pub struct State<'a> {
-    /// All jobs; those that have not arrived are not to be looked at.
+    /// All jobs. Policies must ignore jobs that have not arrived.
     pub jobs: &'a [Job],
     /// All coflows of all jobs.
     pub stages: Vec<Stage>,
-    /// Numbers of each job's first coflow; the others follow.
+    /// Number of each job's first coflow; the others follow it.
     pub first: Vec<usize>,
-    /// Ports of both sides.
+    /// Number of ports of both sides together.
     pub ports: usize,
-    /// In seconds.
+    /// Current time, in seconds.
     pub time: f64,
 }
 
@@ -86,19 +86,19 @@ impl<'a> State<'a> {
         Self { jobs, stages, first, ports: 2 * fabric.ports, time: 0.0 }
     }
 
-    /// All coflows of a job.
+    /// Returns all coflows of a job.
     pub fn of_job(&self, job: usize) -> &[Stage] {
         let first = self.first[job];
         &self.stages[first..first + self.jobs[job].coflows().len()]
     }
 
-    /// Seconds that a job needs at least from now on: its longest way, what is done taken off.
+    /// Returns the remaining critical path of a job: the minimum number of seconds that it still needs.
     pub fn path_left(&self, job: usize) -> f64 {
         let open = self.of_job(job).iter().filter(|stage| stage.left > 0.0);
         open.map(|stage| stage.path - (1.0 - stage.left) * stage.bottleneck).fold(0.0, f64::max)
     }
 
-    /// Seconds of full rate that a job still needs at each port, added to `loads` (`[ports]`).
+    /// Adds to `loads` (`[ports]`) the number of seconds that a job still needs at full rate at each port.
     pub fn add_job_loads(&self, job: usize, loads: &mut [f64]) {
         for stage in self.of_job(job) {
             stage.loads.iter().for_each(|(port, seconds)| loads[*port] += seconds * stage.left);
@@ -106,34 +106,34 @@ impl<'a> State<'a> {
     }
 }
 
-/// A time in which rates did not change.
+/// Time interval in which rates did not change.
 #[derive(Clone, Copy, Debug)]
 pub struct Interval<'a> {
-    /// In seconds.
+    /// Begin of the interval, in seconds.
     pub begin: f64,
-    /// In seconds.
+    /// End of the interval, in seconds.
     pub end: f64,
-    /// Coflows and the share of them that was sent a second.
+    /// Coflows, each with the share of it that was sent per second.
     pub rates: &'a [(usize, f64)],
 }
 
-/// What came out.
+/// Result of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Completion time of each coflow, from when it was ready, in seconds.
+    /// Completion time of each coflow, in seconds from the moment at which it was ready.
     pub coflow_times: Vec<f64>,
-    /// Completion time of each job, from its arrival, in seconds.
+    /// Completion time of each job, in seconds from its arrival.
     pub job_times: Vec<f64>,
-    /// When the last one was complete, in seconds.
+    /// Time at which the last job was complete, in seconds.
     pub makespan: f64,
-    /// Times that rates were computed.
+    /// Number of times that rates were computed.
     pub decisions: u64,
 }
 
-/// Runs jobs, sorted by arrival, to their end.
+/// Simulates jobs, which must be sorted by arrival, until all are complete.
 ///
 /// # Errors
-/// If jobs are not sorted or are for a fabric of another size.
+/// Fails if the jobs are not sorted, or if a coflow is for a fabric of another size.
 pub fn simulate(
     jobs: &[Job],
     fabric: Fabric,
@@ -156,7 +156,10 @@ pub fn simulate(
         let next_end = run.next_end();
         let look_again = policy.look_again(&run.state, &run.rates).unwrap_or(f64::INFINITY);
         let step = next_arrival.min(next_end).min(look_again).max(0.0);
-        debug_assert!(step.is_finite(), "something is always under way");
+        debug_assert!(
+            step.is_finite(),
+            "while a job is open, an arrival or the end of a coflow must be ahead"
+        );
         on_interval(
             &run.state,
             Interval { begin: run.state.time, end: run.state.time + step, rates: &run.rates },
@@ -169,15 +172,15 @@ pub fn simulate(
 
 struct Run<'a> {
     state: State<'a>,
-    /// Jobs that have arrived.
+    /// Number of jobs that have arrived.
     arrived: usize,
-    /// Jobs that are not complete, arrived or not.
+    /// Number of jobs that are not complete, whether or not they have arrived.
     open: usize,
     /// Coflows that are ready and not complete.
     active: Vec<usize>,
-    /// What each coflow still waits for, to start and to be complete.
+    /// Number of incomplete coflows that must be complete before each coflow starts.
     waiting: Vec<usize>,
-    /// Coflows of each job that are not complete.
+    /// Number of coflows of each job that are not complete.
     left: Vec<usize>,
     rates: Vec<(usize, f64)>,
     free: Vec<f64>,
@@ -205,7 +208,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Jobs whose time has come.
+    /// Starts the jobs whose arrival time has been reached.
     fn arrive(&mut self) {
         while let Some(job) = self.state.jobs.get(self.arrived).filter(|job| job.arrival <= self.state.time) {
             let first = self.state.first[self.arrived];
@@ -223,7 +226,7 @@ impl<'a> Run<'a> {
         self.active.push(stage);
     }
 
-    /// Asks the policy and gives rates.
+    /// Asks the policy for an order and allocates rates.
     fn allocate(&mut self, policy: &mut dyn Policy) {
         self.decisions += 1;
         self.rates.clear();
@@ -235,7 +238,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Each coflow gets what those before it leave.
+    /// Allocates to each coflow the bandwidth that the coflows before it leave free.
     fn share_in_order(&mut self, order: &[usize]) {
         self.free.fill(1.0);
         for number in order {
@@ -251,7 +254,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Coflows at a port have equal shares of it; each goes as fast as its worst port lets it.
+    /// Allocates equal shares of each port to its coflows. The rate of a coflow is that at its most congested port.
     fn share_equally(&mut self, order: &[usize]) {
         self.free.fill(0.0);
         for number in order {
@@ -267,7 +270,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Seconds to the first end of a coflow at these rates.
+    /// Returns the number of seconds until a coflow is fully sent at the current rates.
     fn next_end(&self) -> f64 {
         let ends = self.rates.iter().map(|(stage, rate)| self.state.stages[*stage].left / rate);
         ends.fold(f64::INFINITY, f64::min)
@@ -282,7 +285,8 @@ impl<'a> Run<'a> {
                 *left = 0.0;
             }
         }
-        // One that is sent may still wait for others to be complete, whose end comes in the same loop.
+        // A coflow that is fully sent may still depend on others for its completion. If these complete in this loop, so
+        // does the coflow.
         while let Some(at) = self.active.iter().position(|stage| self.is_over(*stage)) {
             let stage = self.active.remove(at);
             self.complete(stage);
@@ -314,12 +318,12 @@ impl<'a> Run<'a> {
     }
 
     fn finish(self) -> Outcome {
-        let done = |stage: &Stage| stage.complete.expect("all jobs are complete");
+        let done = |stage: &Stage| stage.complete.expect("every coflow is complete");
         let coflow_times = self
             .state
             .stages
             .iter()
-            .map(|stage| done(stage) - stage.ready.expect("it was complete"))
+            .map(|stage| done(stage) - stage.ready.expect("a complete coflow was ready"))
             .collect();
         let end_of = |job: usize| self.state.of_job(job).iter().map(done).fold(0.0, f64::max);
         let jobs = self.state.jobs.iter().enumerate();

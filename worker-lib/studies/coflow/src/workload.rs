@@ -1,38 +1,41 @@
-//! Coflows and the jobs that they make up.
+//! Coflows, and jobs that consist of coflows.
 
 use iswitch_study::StudyError;
 
-/// Ports of a side that a fabric has at most.
+/// Maximum number of ports of each side of a fabric.
 pub const PORTS_MAX: usize = 65_536;
-/// Bytes that a flow may have: what lies beyond would overflow in sums, or be nothing when divided by a capacity.
+/// Accepted sizes of a flow, in bytes. Larger sizes would overflow in sums; smaller ones would vanish when divided by a
+/// capacity.
 const SIZES: std::ops::RangeInclusive<f64> = 1e-6..=1e18;
 
-/// Bytes from an ingress to an egress port.
+/// Flow of bytes from an ingress to an egress port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flow {
     /// Ingress port.
     pub from: usize,
     /// Egress port.
     pub to: usize,
-    /// In bytes.
+    /// Size, in bytes.
     pub size: f64,
 }
 
-/// Flows that are over together.
+/// Set of flows, which is complete when all its flows are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coflow {
-    /// Ingress ports of its fabric.
+    /// Number of ingress ports of the coflow's fabric.
     ports: usize,
     flows: Vec<Flow>,
-    /// Bytes at each port that has any, ingress ports first, egress ports from the number of ports on; ascending.
+    /// Bytes at each port that has any, in ascending order of ports. The numbers of egress ports follow those of
+    /// ingress ports.
     loads: Vec<(usize, f64)>,
 }
 
 impl Coflow {
-    /// Of flows over a fabric of so many ports.
+    /// Creates a coflow for a fabric with `ports` ports on each side.
     ///
     /// # Errors
-    /// If there are none, a port is not one of the fabric, the fabric is too large, or a size is no size.
+    /// Fails if there are no flows, if a port does not exist, if the fabric is too large, or if the size of a flow is
+    /// out of range.
     pub fn new(ports: usize, flows: Vec<Flow>) -> Result<Self, StudyError> {
         if !(1..=PORTS_MAX).contains(&ports) {
             return Err(StudyError::field("ports of a fabric", ports, format!("1 to {PORTS_MAX}")));
@@ -57,62 +60,63 @@ impl Coflow {
         Ok(Self { ports, flows, loads })
     }
 
-    /// Ingress ports, and as many egress ports, of the fabric that it is for.
+    /// Returns the number of ports of each side of the coflow's fabric.
     pub fn ports(&self) -> usize {
         self.ports
     }
 
-    /// All flows.
+    /// Returns all flows.
     pub fn flows(&self) -> &[Flow] {
         &self.flows
     }
 
-    /// Bytes at each port that has any; egress ports come after all ingress ports.
+    /// Returns the bytes at each port that has any. The numbers of egress ports follow those of ingress ports.
     pub fn loads(&self) -> &[(usize, f64)] {
         &self.loads
     }
 
-    /// Bytes at its busiest port: over the capacity, the time that it needs alone (its effective bottleneck; Varys,
-    /// section 4).
+    /// Returns the bytes at the coflow's busiest port. Divided by the capacity, this is the isolated time of the coflow
+    /// (its effective bottleneck; Varys, section 4).
     pub fn bottleneck(&self) -> f64 {
         self.loads.iter().map(|(_, bytes)| *bytes).fold(0.0, f64::max)
     }
 
-    /// Bytes of all flows.
+    /// Returns the number of bytes of all flows.
     pub fn size(&self) -> f64 {
         self.flows.iter().map(|flow| flow.size).sum()
     }
 }
 
-/// What a coflow of a job waits for.
+/// Dependencies of a coflow on other coflows of its job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dependencies {
-    /// Coflows of the job that must be complete before it starts.
+    /// Coflows of the job that must be complete before this coflow starts.
     pub starts_after: Vec<usize>,
-    /// Coflows of the job that must be complete before it can be: the last of its bytes wait for them.
+    /// Coflows of the job that must be complete before this coflow can be complete.
     pub finishes_after: Vec<usize>,
 }
 
-/// A graph of coflows.
+/// Directed acyclic graph of coflows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// In seconds.
+    /// Time of arrival, in seconds.
     pub arrival: f64,
-    /// Seconds after the arrival by which it should be complete.
+    /// Deadline of the job, in seconds from its arrival.
     pub deadline: Option<f64>,
     coflows: Vec<Coflow>,
     dependencies: Vec<Dependencies>,
-    /// Coflows that wait for each coflow before they start.
+    /// Coflows that start only after each coflow.
     followers: Vec<Vec<usize>>,
-    /// All coflows, none before one that it waits for.
+    /// All coflows in topological order.
     order: Vec<usize>,
 }
 
 impl Job {
-    /// Of coflows, with what each waits for.
+    /// Creates a job of coflows with their dependencies.
     ///
     /// # Errors
-    /// If there are none, a coflow waits for one that is not there, or coflows wait for each other.
+    /// Fails if there are no coflows, if the number of dependencies differs from that of coflows, if the arrival is not
+    /// a time, if a dependency does not exist, or if dependencies form a cycle.
     pub fn new(
         arrival: f64,
         coflows: Vec<Coflow>,
@@ -132,11 +136,7 @@ impl Job {
         let all = |of: &Dependencies| [of.starts_after.clone(), of.finishes_after.clone()].concat();
         let waits_for: Vec<Vec<usize>> = dependencies.iter().map(all).collect();
         if let Some(unknown) = waits_for.iter().flatten().find(|other| **other >= count) {
-            return Err(StudyError::field(
-                "coflow that is waited for",
-                unknown,
-                format!("0 to {}", count - 1),
-            ));
+            return Err(StudyError::field("dependency of a coflow", unknown, format!("0 to {}", count - 1)));
         }
         let order = order(&waits_for)?;
         let mut followers = vec![Vec::new(); count];
@@ -146,36 +146,36 @@ impl Job {
         Ok(Self { arrival, deadline: None, coflows, dependencies, followers, order })
     }
 
-    /// Of one coflow that waits for nothing.
+    /// Creates a job of a single coflow.
     ///
     /// # Errors
-    /// If the arrival is not a time.
+    /// Fails if the arrival is not a time.
     pub fn single(arrival: f64, coflow: Coflow) -> Result<Self, StudyError> {
         Self::new(arrival, vec![coflow], vec![Dependencies::default()])
     }
 
-    /// All coflows.
+    /// Returns all coflows.
     pub fn coflows(&self) -> &[Coflow] {
         &self.coflows
     }
 
-    /// What each coflow waits for.
+    /// Returns the dependencies of each coflow.
     pub fn dependencies(&self) -> &[Dependencies] {
         &self.dependencies
     }
 
-    /// Coflows that start after the given one.
+    /// Returns the coflows that start only after `coflow` is complete.
     pub fn followers(&self, coflow: usize) -> &[usize] {
         &self.followers[coflow]
     }
 
-    /// All coflows, none before one that it waits for.
+    /// Returns all coflows in topological order: none precedes a coflow on which it depends.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// For each coflow the most bytes on a way from it to an end of the job, its own included, where each counts with
-    /// its busiest port: what it and those after it need at least.
+    /// Returns the length of the longest path from each coflow to the end of the job, in bytes. The length of a path is
+    /// the sum of the bottlenecks of its coflows, including the first one.
     pub fn paths(&self) -> Vec<f64> {
         let mut paths = vec![0.0; self.coflows.len()];
         for coflow in self.order.iter().rev() {
@@ -186,11 +186,11 @@ impl Job {
     }
 }
 
-/// Coflows that wait for each other.
+/// Error: dependencies of coflows form a cycle.
 #[derive(Debug, thiserror::Error)]
 #[error("coflows wait for each other: {}", .0.iter().map(usize::to_string).collect::<Vec<_>>().join(" -> "))]
 pub struct Cycle(
-    /// Numbers of the coflows within their job, the first one again at the end.
+    /// Numbers of the coflows within their job; the first one is repeated at the end.
     pub Vec<usize>,
 );
 
@@ -200,7 +200,7 @@ impl From<Cycle> for StudyError {
     }
 }
 
-/// An order in which nothing comes before what it waits for.
+/// Returns a topological order: no coflow precedes a coflow for which it waits.
 pub(super) fn order(waits_for: &[Vec<usize>]) -> Result<Vec<usize>, Cycle> {
     let mut open: Vec<usize> = waits_for.iter().map(Vec::len).collect();
     let mut before = vec![Vec::new(); waits_for.len()];
@@ -221,7 +221,7 @@ pub(super) fn order(waits_for: &[Vec<usize>]) -> Result<Vec<usize>, Cycle> {
     if order.len() == waits_for.len() { Ok(order) } else { Err(Cycle(cycle(waits_for, &open))) }
 }
 
-/// One of the cycles among coflows that still wait.
+/// Returns a cycle among the coflows that still wait.
 fn cycle(waits_for: &[Vec<usize>], open: &[usize]) -> Vec<usize> {
     let mut seen = vec![usize::MAX; open.len()];
     let mut way = Vec::new();
@@ -229,7 +229,7 @@ fn cycle(waits_for: &[Vec<usize>], open: &[usize]) -> Vec<usize> {
     while seen[at] == usize::MAX {
         seen[at] = way.len();
         way.push(at);
-        // One that waits for nothing open would have been put in order.
+        // A coflow that still waits depends on at least one other that does, otherwise it would be in the order.
         at = waits_for[at].iter().copied().find(|other| open[*other] > 0).unwrap_or(at);
     }
     let mut cycle: Vec<usize> = way[seen[at]..].iter().rev().copied().collect();
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn paths_are_the_longest_ways_to_the_end() {
-        // 0 and 1 before 2, 2 before 3.
+        // Coflows 0 and 1 precede 2, which precedes 3.
         let job = job(&[&[], &[], &[0, 1], &[2]]).unwrap();
         assert_eq!(job.paths(), [8.0, 9.0, 7.0, 4.0]);
         assert_eq!(job.followers(0), [2]);
@@ -274,7 +274,7 @@ mod tests {
         let text = |waits_for: &[&[usize]]| job(waits_for).unwrap_err().to_string();
         assert_eq!(text(&[&[0]]), "coflows wait for each other: 0 -> 0");
         assert_eq!(text(&[&[], &[0, 3], &[1], &[2]]), "coflows wait for each other: 2 -> 3 -> 1 -> 2");
-        assert_eq!(text(&[&[4]]), "coflow that is waited for is 4, expected 0 to 0");
+        assert_eq!(text(&[&[4]]), "dependency of a coflow is 4, expected 0 to 0");
     }
 
     #[test]

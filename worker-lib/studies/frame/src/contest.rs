@@ -21,13 +21,13 @@ use crate::{Saved, Study};
 /// Arguments of the commands that run policies.
 #[derive(Args)]
 pub struct ResultArgs {
-    /// Write the results as CSV, a line for each policy and condition.
+    /// CSV file for the results, with one line for each policy and condition
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Print one JSON object instead of text.
+    /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
-    /// Show no progress.
+    /// Do not show progress
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -66,7 +66,9 @@ pub fn plain<P: FromStr>(text: &str, expected: &str) -> anyhow::Result<P> {
     match text.parse() {
         Ok(policy) => Ok(policy),
         Err(_) if Path::new(text).is_dir() => {
-            bail!("policy is {text}, which holds no {MODEL_FILE}: train into it first")
+            bail!(
+                "policy is {text}, a directory without {MODEL_FILE}; expected a run directory of a training"
+            )
         }
         Err(_) => bail!("policy is {text}, expected {expected}"),
     }
@@ -93,7 +95,7 @@ pub struct Turn<'a, P, C, W> {
     pub draw: u64,
     /// Whether this is the first draw.
     pub is_first: bool,
-    /// The draw.
+    /// World of the draw, as `prepare` created it.
     pub world: &'a W,
 }
 
@@ -307,15 +309,14 @@ mod tests {
     fn policies_that_cannot_be_compared_are_named() {
         let text = |policies: &[&str]| contest(policies).err().unwrap().to_string();
         assert_eq!(text(&["1", "one"]), "policy is one, expected a number");
-        assert_eq!(
-            text(&["2", "2"]),
-            "two policies are called times-2: their results could not be told apart"
-        );
+        assert_eq!(text(&["2", "2"]), "two policies are called times-2, expected a different name for each");
         let directory = tempfile::tempdir().unwrap();
         let name = directory.path().display().to_string();
         assert_eq!(
             text(&[&name]),
-            format!("policy is {name}, which holds no model.safetensors: train into it first")
+            format!(
+                "policy is {name}, a directory without model.safetensors; expected a run directory of a training"
+            )
         );
         let contest = contest(&["1", "2"]).unwrap();
         assert_eq!(contest.baseline(None, "times-2").unwrap(), 1);

@@ -81,7 +81,7 @@ impl<'a> Records<'a> {
                 Ok(false) => return Ok(None),
                 // Quotation marks inside a field are doubled.
                 Ok(true) if content.matches('"').count() % 2 == 1 => {
-                    let reason = "a quotation mark is not closed; write one inside of a field as two";
+                    let reason = "a quotation mark is not closed; double a quotation mark inside a field";
                     return Err((line, reason.to_owned()));
                 }
                 Ok(true) => {}
@@ -211,7 +211,7 @@ impl Output {
     /// Creates a table with these columns, separated by commas.
     pub fn new(columns: &str) -> Self {
         let mut table = Self::without_columns();
-        table.0.write_record(columns.split(',')).expect("memory is written");
+        table.0.write_record(columns.split(',')).expect("writing to memory succeeds");
         table
     }
 
@@ -222,7 +222,7 @@ impl Output {
 
     /// Appends a row. A field with a comma, a quotation mark or a line end is quoted.
     pub fn row(&mut self, fields: &[&dyn Display]) {
-        self.0.write_record(fields.iter().map(ToString::to_string)).expect("memory is written");
+        self.0.write_record(fields.iter().map(ToString::to_string)).expect("writing to memory succeeds");
     }
 
     /// Returns the table as text.
@@ -230,7 +230,7 @@ impl Output {
     /// # Panics
     /// Never: all fields are UTF-8.
     pub fn into_text(self) -> String {
-        let bytes = self.0.into_inner().expect("memory is written");
+        let bytes = self.0.into_inner().expect("writing to memory succeeds");
         String::from_utf8(bytes).expect("all fields are UTF-8")
     }
 }
@@ -275,7 +275,7 @@ mod tests {
         ];
         assert_eq!(texts(text), want);
         assert_eq!(texts(&format!("\u{feff}{text}")), want);
-        // Without a final line end, and with Windows line ends.
+        // The text has no final line end, and its lines end with CRLF.
         assert_eq!(texts("a,b\r\n\r\n1,2"), [(1, fields("a", "b")), (3, fields("1", "2"))]);
     }
 
@@ -294,7 +294,7 @@ mod tests {
             text("a,b\n1,2,3\n"),
             "t.csv, line 2: number of fields is 3, expected 2, as in the first line"
         );
-        let open = "a quotation mark is not closed; write one inside of a field as two";
+        let open = "a quotation mark is not closed; double a quotation mark inside a field";
         assert_eq!(text("a,b\n1,2\n\"1,2\n3,4\n"), format!("t.csv, line 3: {open}"));
         assert_eq!(text("a,b\n1,5\"\n"), format!("t.csv, line 2: {open}"));
         assert_eq!(text("a,\"b\n1,2\n"), format!("t.csv, line 1: {open}"));

@@ -22,7 +22,7 @@ where
 {
     for policy in policies {
         let parsed = policy.to_string().parse::<P>();
-        assert_eq!(parsed.expect("the name is known"), policy);
+        assert_eq!(parsed.expect("the name is parsed"), policy);
     }
 }
 
@@ -83,7 +83,7 @@ where
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..workers).map(|rank| scope.spawn(move || train(rank))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("the worker ends")).collect()
+        threads.into_iter().map(|thread| thread.join().expect("the worker does not panic")).collect()
     })
 }
 
@@ -148,7 +148,7 @@ where
     assert!(stopped.advance().expect("the iteration succeeds").is_some());
     let before = stopped.digest();
     stopped.stop_handle().store(true, Ordering::Relaxed);
-    assert!(stopped.advance().expect("the iteration is left").is_none());
+    assert!(stopped.advance().expect("the iteration ends early").is_none());
     assert_eq!(stopped.digest(), before);
     stopped.stop_handle().store(false, Ordering::Relaxed);
     run_to_the_end(&mut stopped);

@@ -21,16 +21,22 @@ use crate::{Common, Hyperparameters, Record, Saved, Stage, Study, Training};
 /// Arguments that the command has in every study.
 #[derive(Args)]
 pub struct TrainingArgs {
-    /// Iterations [default: those of the preset; with --resume: those of the run].
+    /// Total number of iterations
+    ///
+    /// The default is that of the preset; with --resume, that of the resumed run.
     #[arg(long, value_name = "N")]
     iterations: Option<u64>,
-    /// Seed of everything random in the training [default: 1].
+    /// Seed of all random choices in the training [default: 1]
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     seed: Option<u64>,
-    /// Any hyper-parameter, by the name that --list-parameters shows: --set iterations=100. Can be repeated.
+    /// Value of a hyper-parameter, such as iterations=100; repeatable
+    ///
+    /// --list-parameters prints the names of all hyper-parameters.
     #[arg(long = "set", value_name = "NAME=VALUE", conflicts_with = "resume")]
     settings: Vec<String>,
-    /// Print all hyper-parameters with the values that this command would train with, as JSON, and train nothing.
+    /// Print the hyper-parameters of this command as JSON, without training
+    ///
+    /// The printed values are those with which this command would train.
     #[arg(long)]
     list_parameters: bool,
     #[command(flatten)]
@@ -181,7 +187,7 @@ impl<C: Command> Job<C> {
         if let Some(saved) = &saved {
             saved.restore(&mut training)?;
         }
-        run.stop_when_told(&training.stop_handle())?;
+        run.stop_on_request(&training.stop_handle())?;
         let begin = Instant::now();
         let is_first = place.rank == 0;
         train::<C>(&mut training, is_first.then_some(&out), run.quiet)?;
@@ -192,7 +198,10 @@ impl<C: Command> Job<C> {
             C::draw(&training, &out)?;
             if !training.is_finished() {
                 let (name, with) = (C::NAME, C::RESUMED_WITH);
-                eprintln!("stopped; go on with: iswitch {name} train --resume --out {}{with}", out.display());
+                eprintln!(
+                    "stopped; to resume, run: iswitch {name} train --resume --out {}{with}",
+                    out.display()
+                );
             }
         }
         Ok(())
@@ -248,7 +257,7 @@ fn print<O: Outcome>(outcome: &O, sums: &Aggregation, is_json: bool) -> anyhow::
     } else if let Some(text) = outcome.text(sums.seconds()) {
         print_line!("{text}\n{}", sums.line())?;
     } else {
-        print_line!("no iteration is complete")?;
+        print_line!("stopped before the first iteration was complete")?;
     }
     Ok(())
 }

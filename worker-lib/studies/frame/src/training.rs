@@ -180,7 +180,7 @@ impl<S: Study> Training<S> {
     }
 
     fn config_json(&self) -> String {
-        serde_json::to_string(&self.config).expect("hyper-parameters are plain data")
+        serde_json::to_string(&self.config).expect("hyper-parameters can be written as JSON")
     }
 
     /// Saves the state after the last iteration, which is identical on all workers.
@@ -195,7 +195,7 @@ impl<S: Study> Training<S> {
     }
 
     fn write(&self, writer: &mut Writer) {
-        writer.text("history", serde_json::to_string(&self.history).expect("records are plain data"));
+        writer.text("history", serde_json::to_string(&self.history).expect("records can be written as JSON"));
         self.study.write(&self.config, writer);
         if let Some(best) = &self.best {
             S::write_best(&self.config, &best.parameters, writer);
@@ -213,7 +213,7 @@ impl<S: Study> Training<S> {
             let iteration = reader.number("best_iteration")?;
             let mut marks = self.history.iter().map(Record::mark);
             if !marks.any(|mark| mark.iteration == iteration && mark.is_tested) {
-                return Err(reader.refuse("its best iteration has no test".to_owned()).into());
+                return Err(reader.refuse("its best iteration was not tested".to_owned()).into());
             }
             self.best = Some(Best { iteration, parameters: S::read_best(&self.config, reader)? });
         }

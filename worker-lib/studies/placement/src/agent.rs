@@ -1,4 +1,4 @@
-//! Where a job is placed, as a service that a scheduler calls: JSON lines.
+//! Placement as a service: a scheduler asks over JSON lines which GPUs a job should get.
 //!
 //! | request | answer |
 //! |---|---|
@@ -11,15 +11,16 @@
 //! | field | content |
 //! |---|---|
 //! | `state` | `free`, `busy` or `failed` |
-//! | `id` | 0 to the number of GPUs less 1; its place in the list if it is left out |
-//! | `rate` | failures a year that are expected of it, if others than the agent was given |
-//! | `age` | years since it was new, the same |
-//! | `node` | the node that the scheduler takes it to be in; another one than the agent's is an error |
-//! | `left` | seconds until it is free or repaired, as far as anybody knows |
+//! | `id` | 0 to the number of GPUs less 1; by default the index in the list |
+//! | `rate` | expected failures a year; by default the agent's own value |
+//! | `age` | age in years; by default the agent's own value |
+//! | `node` | node of the GPU according to the scheduler; an error if it differs from the agent's |
+//! | `left` | seconds until the GPU is free or repaired; unknown by default |
 //!
-//! An empty list of GPUs says that the job is better not started now: too few are free, or the policy waits for others.
-//! `id` of the request may be left out; it comes back as it is. The agent keeps nothing of a request but what a policy
-//! draws: who gives a job its GPUs tells so in the next one.
+//! An empty list of GPUs means that the job should not start now: too few GPUs are free, or the policy waits for
+//! others. The `id` of a request is optional and is returned unchanged. The agent keeps no state between requests
+//! except the policy's random generator: when the scheduler gives a job its GPUs, its next request must report them as
+//! busy.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -32,8 +33,9 @@ use super::{Cluster, Failures, Job, Options};
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero};
 
-/// Room for an entry of a request, and for the rest of it.
+/// Maximum length of a request's entry for a GPU.
 const ENTRY_LEN_BYTES: usize = 192;
+/// Maximum length of the rest of a request.
 const REST_LEN_BYTES: usize = 4096;
 
 #[derive(Deserialize)]
@@ -46,7 +48,7 @@ struct Request {
     id: Option<Json>,
 }
 
-/// Numbers are wider than what they may be, so that what is wrong is named with its field.
+/// The number types are wider than the allowed ranges, so that an error for a value out of range can name its field.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GpuEntry {
@@ -86,19 +88,19 @@ enum Use {
     Failed,
 }
 
-/// A GPU of a request, by its id.
+/// State of a GPU as a request gives it.
 #[derive(Clone, Copy, Debug)]
 struct Given {
     used: Use,
-    /// Failures a year.
+    /// Failure rate, in failures a year.
     rate: f64,
-    /// In years.
+    /// Age in years.
     age: f64,
-    /// In seconds; infinite if nobody knows.
+    /// Time until the GPU is free or repaired, in seconds; infinite if unknown.
     left: f64,
 }
 
-/// Answers the requests of one scheduler.
+/// Agent that answers the requests of one scheduler.
 pub struct Agent {
     name: String,
     placer: Box<dyn Placer>,
@@ -108,11 +110,11 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Of a policy with a name. Of `failures` it takes rates and ages where a request has none, of `options` what a
-    /// restart and checkpoints cost.
+    /// Creates an agent for the policy `placer` with the name `name`. `failures` supplies the rates and ages that a
+    /// request omits, and `options` the costs of restarts and checkpoints.
     ///
     /// # Errors
-    /// If the failures are of another number of GPUs than the cluster has, or an option is out of range.
+    /// If the failures and the cluster have different numbers of GPUs, or an option is out of range.
     pub fn new(
         name: String,
         placer: Box<dyn Placer>,
@@ -124,19 +126,19 @@ impl Agent {
         Ok(Self { name, placer, cluster, failures, options })
     }
 
-    /// Bytes of a request for so many GPUs, at most.
+    /// Returns the maximum length in bytes of a request for a cluster with `gpus` GPUs.
     pub fn request_len_max_bytes(gpus: usize) -> usize {
         gpus * ENTRY_LEN_BYTES + REST_LEN_BYTES
     }
 
-    /// The answer to one line, without its end.
+    /// Answers one line; neither the request nor the answer includes the line end.
     pub fn answer(&mut self, line: &str) -> String {
         let answer = self.try_answer(line);
         answer.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())
     }
 
     fn try_answer(&mut self, line: &str) -> Result<String, StudyError> {
-        let expected = "one with gpus and job, or {\"describe\": true}";
+        let expected = "an object with gpus and job, or {\"describe\": true}";
         let request: Request =
             serde_json::from_str(line).map_err(|error| StudyError::field("request", error, expected))?;
         match (request.gpus, request.job) {
@@ -145,12 +147,12 @@ impl Agent {
                 let job = self.check_job(&job)?;
                 let gpus = self.place(&given, job)?;
                 let answer = Answer { gpus, id: request.id };
-                Ok(serde_json::to_string(&answer).expect("numbers are plain data"))
+                Ok(serde_json::to_string(&answer).expect("numbers must be serializable"))
             }
             (None, None) if request.describe => {
                 let (gpus, nodes) = (self.cluster.gpus(), self.cluster.nodes().len());
                 let description = Description { policy: &self.name, gpus, nodes };
-                Ok(serde_json::to_string(&description).expect("a name and numbers are plain data"))
+                Ok(serde_json::to_string(&description).expect("a name and numbers must be serializable"))
             }
             (None, None) => Err(StudyError::field("request", line.trim(), expected)),
             (None, Some(_)) => Err(StudyError::field("gpus", "missing", "one entry for each GPU")),
@@ -168,7 +170,7 @@ impl Agent {
         Job::new(0.0, gpus, above_zero("job.duration", job.duration, "seconds")?)
     }
 
-    /// Entries by id.
+    /// Checks the entries of a request and returns them in order of GPU ids.
     fn check_gpus(&self, entries: &[GpuEntry]) -> Result<Vec<Given>, StudyError> {
         let gpus = self.cluster.gpus();
         if entries.len() != gpus {
@@ -185,11 +187,11 @@ impl Agent {
             })?;
             let node = self.cluster.node_of(id);
             if let Some(other) = entry.node.filter(|other| usize::try_from(*other) != Ok(node)) {
-                let expected = format!("{node}, that of GPU {id}");
+                let expected = format!("{node}, the node of GPU {id}");
                 return Err(StudyError::field(name("node"), other, expected));
             }
             if by_id[id].replace(self.given(id, entry, name)?).is_some() {
-                return Err(StudyError::field(name("id"), id, "one that is not there twice"));
+                return Err(StudyError::field(name("id"), id, "a different id for each GPU"));
             }
         }
         Ok(by_id.into_iter().flatten().collect())
@@ -215,7 +217,7 @@ impl Agent {
         Ok(Given { used, rate, age, left })
     }
 
-    /// GPUs for a job; none if it is to wait.
+    /// Returns the GPUs for a job; empty if it should wait.
     fn place(&mut self, given: &[Given], job: Job) -> Result<Vec<usize>, StudyError> {
         let scenario = self.scenario(given, job)?;
         let mut state = State::new(&scenario);
@@ -243,7 +245,8 @@ impl Agent {
         Ok(picks)
     }
 
-    /// The job that is asked for, one for each GPU that will be free at a known time, and one that keeps all others.
+    /// Returns a scenario with the requested job, one job for each busy GPU that becomes free at a known time, and one
+    /// job that holds all other busy GPUs.
     fn scenario(&self, given: &[Given], job: Job) -> Result<Scenario, StudyError> {
         let mut jobs = vec![job];
         let mut kept = 0;
@@ -263,10 +266,10 @@ impl Agent {
     }
 }
 
-/// Number of the job that is asked for.
+/// Number of the requested job in the scenario.
 const ASKED: usize = 0;
 
-/// Gives GPUs that are not free to the jobs that `scenario` has made for them.
+/// Gives the GPUs that are not free to the jobs that [`Agent::scenario`] has created for them.
 fn occupy(state: &mut State<'_>, given: &[Given]) {
     state.queue.push(ASKED);
     state.progress[ASKED].phase = Phase::Waiting;
@@ -299,7 +302,7 @@ fn occupy(state: &mut State<'_>, given: &[Given]) {
         kept.iter().for_each(|gpu| state.gpus[*gpu].owner = Some(next));
         state.active.push(next);
         state.progress[next].runs = 1;
-        // It has them, and nobody knows until when.
+        // A stopped job holds its GPUs for an unknown time.
         state.progress[next].phase = Phase::Stopped(kept);
     }
 }
@@ -309,7 +312,7 @@ mod tests {
     use super::super::policy::PolicySpec;
     use super::*;
 
-    /// Two nodes of two GPUs.
+    /// Returns an agent for two nodes with two GPUs each.
     fn agent(policy: PolicySpec) -> Agent {
         let cluster = Cluster::uniform(2, 2).unwrap();
         let failures = Failures::poisson(vec![4.0, 3.0, 2.0, 1.0]).unwrap();
@@ -353,7 +356,7 @@ mod tests {
         let busy = r#"{"state": "busy"}"#;
         let few = request([busy, busy, busy, FREE], JOB);
         assert_eq!(agent(PolicySpec::Reliable).answer(&few), r#"{"gpus":[]}"#);
-        // A day on a GPU that fails every hour, or in a second on one that does not fail.
+        // The job takes a day; the free GPU fails every hour, and one that never fails becomes free in a second.
         let often = r#"{"state": "free", "rate": 8766}"#;
         let job = r#"{"gpus": 1, "duration": 86400}"#;
         let better = |left: &str| {
@@ -372,9 +375,9 @@ mod tests {
         for (line, error) in [
             (with(r#"{"state": "free", "id": 4}"#), "gpus[3].id is 4, expected 0 to 3"),
             (with(r#"{"state": "free", "id": -1}"#), "gpus[3].id is -1, expected 0 to 3"),
-            (with(r#"{"state": "free", "id": 2}"#), "gpus[3].id is 2, expected one that is not there twice"),
+            (with(r#"{"state": "free", "id": 2}"#), "gpus[3].id is 2, expected a different id for each GPU"),
             (with(r#"{"state": "down"}"#), "gpus[3].state is down, expected free, busy or failed"),
-            (with(r#"{"state": "free", "node": 0}"#), "gpus[3].node is 0, expected 1, that of GPU 3"),
+            (with(r#"{"state": "free", "node": 0}"#), "gpus[3].node is 0, expected 1, the node of GPU 3"),
             (
                 with(r#"{"state": "free", "rate": -1}"#),
                 "gpus[3].rate is -1, expected 0 to 1000000 failures a year",
@@ -405,7 +408,10 @@ mod tests {
             ),
             (format!(r#"{{"job": {JOB}}}"#), "gpus is missing, expected one entry for each GPU"),
             (r#"{"gpus": []}"#.to_owned(), r#"job is missing, expected {"gpus": n, "duration": s}"#),
-            ("{}".to_owned(), r#"request is {}, expected one with gpus and job, or {"describe": true}"#),
+            (
+                "{}".to_owned(),
+                r#"request is {}, expected an object with gpus and job, or {"describe": true}"#,
+            ),
         ] {
             let answer: Json = serde_json::from_str(&agent.answer(&line)).unwrap();
             assert_eq!(answer["error"], error, "{line}");

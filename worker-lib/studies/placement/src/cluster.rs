@@ -4,36 +4,36 @@ use std::ops::Range;
 
 use iswitch_study::StudyError;
 
-/// GPUs that a cluster may have; a file cannot ask for all memory.
+/// Maximum number of GPUs in a cluster, so that a file cannot exhaust memory.
 pub const GPUS_MAX: usize = 1 << 20;
-/// Cages of Titan's cabinets, from the coolest to the hottest.
+/// Number of cages in a cabinet of Titan; they are numbered from the coolest to the hottest.
 pub const CAGES: usize = 3;
 
-/// A machine.
+/// Node of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Its GPUs, by id.
+    /// Ids of its GPUs.
     pub gpus: Range<usize>,
-    /// Where it stands: GPUs of different cages fail at different rates (on Titan a cabinet has cages 0 to 2 from the
-    /// bottom to the top, and the air that cools the upper ones has passed the lower ones).
+    /// Cage that holds the node. GPUs in different cages fail at different rates. (A cabinet of Titan has cages 0 to 2
+    /// from the bottom to the top, and the cooling air passes the lower cages before the upper ones.)
     pub cage: usize,
 }
 
-/// All machines. GPU ids are 0 to [`gpus`](Self::gpus) - 1, node by node.
+/// All nodes of a cluster. GPU ids are 0 to [`gpus`](Self::gpus) - 1, node by node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
     nodes: Vec<Node>,
-    /// Of each GPU.
+    /// Node of each GPU.
     node_of: Vec<usize>,
-    /// GPUs of the largest node.
+    /// Number of GPUs of the largest node.
     widest: usize,
 }
 
 impl Cluster {
-    /// Of nodes with so many GPUs and in such a cage each: `(gpus, cage)`.
+    /// Creates a cluster from the `(gpus, cage)` of each node.
     ///
     /// # Errors
-    /// If there are no nodes, one has no GPUs, or all have more than [`GPUS_MAX`].
+    /// If there are no nodes, a node has no GPUs, or all nodes together have more than [`GPUS_MAX`].
     pub fn new(nodes: impl IntoIterator<Item = (usize, usize)>) -> Result<Self, StudyError> {
         let mut cluster = Self { nodes: Vec::new(), node_of: Vec::new(), widest: 0 };
         for (gpus, cage) in nodes {
@@ -52,7 +52,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Equal nodes, in the [`CAGES`] cages in turn.
+    /// Creates a cluster of equal nodes, in the [`CAGES`] cages in turn.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -60,35 +60,35 @@ impl Cluster {
         Self::new((0..nodes).map(|node| (gpus_per_node, node % CAGES)))
     }
 
-    /// GPUs of all nodes.
+    /// Returns the number of GPUs of all nodes.
     pub fn gpus(&self) -> usize {
         self.node_of.len()
     }
 
-    /// All nodes.
+    /// Returns all nodes.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// Number of the node that a GPU is in.
+    /// Returns the number of a GPU's node.
     pub fn node_of(&self, gpu: usize) -> usize {
         self.node_of[gpu]
     }
 
-    /// Cage of the node that a GPU is in.
+    /// Returns the cage of a GPU's node.
     pub fn cage_of(&self, gpu: usize) -> usize {
         self.nodes[self.node_of[gpu]].cage
     }
 
-    /// Nodes that so many GPUs are on at least.
+    /// Returns the minimum number of nodes that hold `gpus` GPUs.
     pub fn nodes_needed(&self, gpus: usize) -> usize {
         gpus.div_ceil(self.widest)
     }
 
-    /// Refuses an id that no GPU has.
+    /// Checks that a GPU id exists.
     ///
     /// # Errors
-    /// With the id.
+    /// If no GPU has the id.
     pub fn check_gpu(&self, gpu: usize) -> Result<(), StudyError> {
         if gpu < self.gpus() {
             return Ok(());

@@ -1,22 +1,24 @@
-//! What a job takes on average on GPUs that fail.
+//! Expected time of a job on GPUs that fail.
 
 use super::options::Checkpoint;
 
-/// Expected seconds until `work` seconds are done without a break, where failures come at `rate` (1/s) and each costs
-/// `restart` seconds before the work begins anew: `(e^(rate work) - 1) (1/rate + restart)`. Nothing fails during a
-/// restart. May be infinite.
+/// Returns the expected time in seconds until `work` seconds of work are done without interruption, if failures occur
+/// at
+/// `rate` (1/s) and each costs `restart` seconds before the work begins anew: `(e^(rate work) - 1) (1/rate + restart)`.
+/// Nothing fails during a restart. The result may be infinite.
 pub fn expected_time(rate: f64, work: f64, restart: f64) -> f64 {
     let failures = (rate * work).exp_m1();
     if failures == 0.0 { work } else { failures * (1.0 / rate + restart) }
 }
 
-/// The same for a job with checkpoints: its segments are independent. `rate` may be an estimate.
+/// Returns the expected time in seconds of a job with checkpoints, whose segments of work are independent. `rate` may
+/// be an estimate.
 pub fn expected_time_with_checkpoints(rate: f64, work: f64, restart: f64, checkpoint: Checkpoint) -> f64 {
     let (interval, cost) = checkpoint.interval(rate);
     if interval >= work {
         return expected_time(rate, work, restart);
     }
-    // No checkpoint is written at the end.
+    // A job writes no checkpoint at its end.
     let segments = (work / interval).ceil() - 1.0;
     let last = work - segments * interval;
     segments * expected_time(rate, interval + cost, restart) + expected_time(rate, last, restart)
@@ -28,7 +30,7 @@ mod tests {
 
     #[test]
     fn known_values() {
-        // e - 1 attempts fail on average, and all together take as many mean times between failures.
+        // On average, e - 1 attempts fail, and all attempts together take e - 1 mean times between failures.
         let e = std::f64::consts::E;
         assert!((expected_time(0.01, 100.0, 0.0) - 100.0 * (e - 1.0)).abs() < 1e-9);
         assert!((expected_time(0.01, 100.0, 7.0) - 107.0 * (e - 1.0)).abs() < 1e-9);
@@ -37,7 +39,7 @@ mod tests {
         let checkpoint = Checkpoint::Periodic { interval: 40.0, cost: 2.0 };
         let parts = 2.0 * expected_time(0.01, 42.0, 7.0) + expected_time(0.01, 20.0, 7.0);
         assert!((expected_time_with_checkpoints(0.01, 100.0, 7.0, checkpoint) - parts).abs() < 1e-9);
-        // None after the last piece of work.
+        // No checkpoint follows the last segment of work.
         assert_eq!(expected_time_with_checkpoints(0.0, 80.0, 7.0, checkpoint), 82.0);
     }
 

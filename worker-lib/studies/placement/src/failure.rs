@@ -1,4 +1,4 @@
-//! When GPUs fail: at random with a rate of their own, or at times that are known.
+//! Failures of GPUs: at random, each GPU with its own rate, or at known times.
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp1};
@@ -8,33 +8,33 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero};
 
-/// Seconds of a year of 365.25 days.
+/// Length of a year of 365.25 days, in seconds.
 pub const YEAR: f64 = 365.25 * 86_400.0;
-/// Failures a year of a GPU, times the factor, at most: one in 32 s.
+/// Maximum failure rate of a GPU after scaling, in failures a year: one failure every 32 s.
 pub const RATE_MAX: f64 = 1e6;
 
-/// A time in which a GPU does not work.
+/// Time in which a GPU does not work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outage {
     /// Id of the GPU.
     pub gpu: usize,
-    /// When it fails, in seconds.
+    /// Time of the failure, in seconds.
     pub begin: f64,
-    /// When it is repaired, in seconds; after `begin`.
+    /// Time of the repair, in seconds; after `begin`.
     pub end: f64,
 }
 
-/// What is known about a GPU before the simulation: its estimated rate is `events / years`.
+/// Knowledge about a GPU before the simulation: its estimated rate is `events / years`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Belief {
-    /// Failures seen, the prior's share included.
+    /// Observed failures, including the prior's share.
     pub events: f64,
-    /// Years watched, the prior's share included.
+    /// Years of observation, including the prior's share.
     pub years: f64,
 }
 
 impl Belief {
-    /// That a GPU fails so often a year, whatever is seen later.
+    /// Returns the belief that a GPU has exactly this rate, for [`Failures`] that do not learn.
     fn certain(per_year: f64) -> Self {
         Self { events: per_year, years: 1.0 }
     }
@@ -42,26 +42,28 @@ impl Belief {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Source {
-    /// Poisson processes with these rates a year.
+    /// Poisson processes with these rates, in failures a year.
     Poisson(Vec<f64>),
-    /// `(begin, end)` of each GPU's outages, by time.
+    /// `(begin, end)` of each GPU's outages, in order of time.
     Trace(Vec<Vec<(f64, f64)>>),
 }
 
-/// How the GPUs of a cluster fail, and what a placer is told about that.
+/// Failures of the GPUs of a cluster, and what a placer knows about them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failures {
     source: Source,
     beliefs: Vec<Belief>,
-    /// Whether failures that are seen change the estimates.
+    /// Whether observed failures change the estimates.
     learns: bool,
-    /// Of each GPU at the begin, in years.
+    /// Age of each GPU at the start of the simulation, in years.
     ages: Vec<f64>,
+    /// Factor of all failure rates.
     factor: f64,
 }
 
 impl Failures {
-    /// Poisson processes; a GPU does not fail while it is repaired. Placers know the rates.
+    /// Creates failures that are Poisson processes; a GPU does not fail while it is being repaired. Placers know the
+    /// rates.
     ///
     /// # Errors
     /// If a rate (failures a year) is negative or above [`RATE_MAX`].
@@ -76,11 +78,11 @@ impl Failures {
         Ok(Self::of(Source::Poisson(per_year), beliefs))
     }
 
-    /// Known times, such as those of a file. Placers know nothing: to estimate rates from what is to come would be
-    /// hindsight; see [`Self::with_beliefs`].
+    /// Creates failures at known times, such as those of a file. Placers know nothing about them, because rates
+    /// estimated from future failures would be hindsight; [`Self::with_beliefs`] adds knowledge.
     ///
     /// # Errors
-    /// If an outage is of an unknown GPU, does not end after it begins, or overlaps another one of its GPU.
+    /// If an outage belongs to an unknown GPU, does not end after it begins, or overlaps another outage of its GPU.
     pub fn trace(cluster: &Cluster, outages: &[Outage]) -> Result<Self, StudyError> {
         let mut of_gpu = vec![Vec::new(); cluster.gpus()];
         for outage in outages {
@@ -98,7 +100,7 @@ impl Failures {
         Ok(Self::of(Source::Trace(of_gpu), vec![Belief::certain(0.0); cluster.gpus()]))
     }
 
-    /// GPUs that never fail.
+    /// Returns failures for a cluster whose GPUs never fail.
     pub fn none(cluster: &Cluster) -> Self {
         Self::of(Source::Poisson(vec![0.0; cluster.gpus()]), vec![Belief::certain(0.0); cluster.gpus()])
     }
@@ -107,11 +109,11 @@ impl Failures {
         Self { source, ages: vec![0.0; beliefs.len()], beliefs, learns: false, factor: 1.0 }
     }
 
-    /// The same, but placers know only this about each GPU, and what they see: the estimated rate is the mean of a
-    /// gamma distribution, (events + failures seen) / (years + years passed).
+    /// Replaces the placers' knowledge: they know only these beliefs and the failures that they observe. The estimated
+    /// rate is the mean of a gamma distribution, (events + observed failures) / (years + elapsed years).
     ///
     /// # Errors
-    /// If there is not one for each GPU, or one is negative or has no years.
+    /// If there is not one belief for each GPU, or a belief has negative events or no years.
     pub fn with_beliefs(self, beliefs: Vec<Belief>) -> Result<Self, StudyError> {
         self.check_count("beliefs about GPUs", beliefs.len())?;
         for (gpu, belief) in beliefs.iter().enumerate() {
@@ -121,10 +123,10 @@ impl Failures {
         Ok(Self { beliefs, learns: true, ..self })
     }
 
-    /// The same with GPUs that are so many years old at the begin. Their age changes nothing but what placers see.
+    /// Sets the ages of the GPUs at the start, in years. The ages affect only what placers see.
     ///
     /// # Errors
-    /// If there is not one for each GPU, or one is negative.
+    /// If there is not one age for each GPU, or an age is negative.
     pub fn with_ages(self, ages: Vec<f64>) -> Result<Self, StudyError> {
         self.check_count("ages of GPUs", ages.len())?;
         for (gpu, age) in ages.iter().enumerate() {
@@ -133,11 +135,11 @@ impl Failures {
         Ok(Self { ages, ..self })
     }
 
-    /// The same, failing so many times as often: rates are multiplied, times between outages of a file divided.
-    /// Estimates go with it.
+    /// Makes failures more frequent by `factor`: rates are multiplied by it, and times between known outages are
+    /// divided by it. Estimates change accordingly.
     ///
     /// # Errors
-    /// If the factor is not above 0, or a rate is then above [`RATE_MAX`].
+    /// If the factor is not above 0, or a scaled rate is above [`RATE_MAX`].
     pub fn scaled(self, factor: f64) -> Result<Self, StudyError> {
         above_zero("failure factor", factor, "times")?;
         let factor = self.factor * factor;
@@ -152,21 +154,22 @@ impl Failures {
         Ok(Self { factor, ..self })
     }
 
-    /// GPUs that it is about.
+    /// Returns the number of GPUs.
     pub fn gpus(&self) -> usize {
         self.beliefs.len()
     }
 
-    /// Ages at the begin, in years.
+    /// Returns the ages of the GPUs at the start, in years.
     pub fn ages(&self) -> &[f64] {
         &self.ages
     }
 
-    /// What a placer thinks of a GPU after so many seconds in which it has seen so many failures: failures a second.
+    /// Returns a placer's estimate of a GPU's failure rate, in failures a second, after `time` seconds with `seen`
+    /// observed failures.
     pub fn estimate(&self, gpu: usize, time: f64, seen: u32) -> f64 {
         let Belief { mut events, mut years } = self.beliefs[gpu];
         if self.learns {
-            // Years of a cluster whose GPUs fail `factor` times as often are so many of the one that was watched.
+            // A year of a cluster whose GPUs fail `factor` times as often counts as `factor` years of observation.
             events += f64::from(seen);
             years += time / YEAR * self.factor;
         }
@@ -181,10 +184,10 @@ impl Failures {
     }
 }
 
-/// Refuses what is no outage of this cluster, by itself.
+/// Checks a single outage of a cluster, without regard to other outages.
 ///
 /// # Errors
-/// If the GPU is unknown, a time is negative, or it does not end after it begins.
+/// If the GPU is unknown, the begin is negative, or the outage does not end after it begins.
 pub fn check_outage(cluster: &Cluster, outage: Outage) -> Result<(), StudyError> {
     cluster.check_gpu(outage.gpu)?;
     at_least_zero(format!("begin of an outage of GPU {}", outage.gpu), outage.begin, "seconds")?;
@@ -199,19 +202,19 @@ pub fn check_outage(cluster: &Cluster, outage: Outage) -> Result<(), StudyError>
     ))
 }
 
-/// One course of failures: that of a seed and of a number. Each GPU has a random stream of its own, so that the times
-/// for which GPUs work do not depend on how jobs are placed.
+/// One random sequence of failures, determined by a seed, a purpose and a number. Each GPU has its own random stream,
+/// so that the times between its failures do not depend on the placement of jobs.
 #[derive(Clone, Debug)]
 pub struct FailureDraw<'a> {
     failures: &'a Failures,
-    /// Of each GPU that fails at random.
+    /// Random number generator of each GPU; empty for known times.
     rngs: Vec<ChaCha8Rng>,
-    /// Outages of each GPU that have begun.
+    /// Number of known outages of each GPU that [`Self::next`] has returned.
     seen: Vec<u32>,
 }
 
 impl<'a> FailureDraw<'a> {
-    /// Number `draw` of a seed and a purpose; different ones are independent.
+    /// Returns the sequence with number `draw` of a seed and a purpose; different sequences are independent.
     pub fn new(failures: &'a Failures, seed: u64, purpose: Purpose, draw: usize) -> Self {
         let gpus = failures.gpus();
         let rngs = match &failures.source {
@@ -221,7 +224,8 @@ impl<'a> FailureDraw<'a> {
         Self { failures, rngs, seen: vec![0; gpus] }
     }
 
-    /// The next outage of a GPU that works since `since`: begin and end. `repair` is what one takes that is drawn.
+    /// Returns begin and end of the next outage of a GPU that has worked since `since`, in seconds. `repair` is the
+    /// repair time of a random failure.
     pub fn next(&mut self, gpu: usize, since: f64, repair: f64) -> Option<(f64, f64)> {
         let factor = self.failures.factor;
         match &self.failures.source {
@@ -336,7 +340,7 @@ mod tests {
         assert!((known.estimate(0, 5.0 * YEAR, 3) * YEAR - 40.0).abs() < 1e-9);
         let believed = known.with_beliefs(vec![Belief { events: 1.0, years: 2.0 }]).unwrap();
         assert!((believed.estimate(0, 0.0, 0) * YEAR - 5.0).abs() < 1e-9);
-        // Three more in a year that is worth ten: 4 / 12, ten times as often.
+        // Three more failures in a year that counts as ten: 4 / 12, and ten times that with the factor.
         assert!((believed.estimate(0, YEAR, 3) * YEAR - 40.0 / 12.0).abs() < 1e-9);
     }
 }

@@ -1,4 +1,4 @@
-//! Jobs and lives of GPUs where there are no files, in the kind of those that there are.
+//! Synthetic jobs and GPU lives that resemble the real ones of Philly and Titan.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -10,19 +10,19 @@ use super::job::JobPool;
 use super::rates::{Batch, GpuLife};
 use iswitch_study::StudyError;
 
-/// Share of jobs with so many GPUs; of the seconds beyond an hour that they take, the median and the deviation of the
-/// logarithm, before those beyond a week are left out. Fitted to Philly's jobs from an hour to a week (31,804 of those
-/// that come with Gavel).
+/// Kinds of jobs: number of GPUs, share of all jobs, and a lognormal distribution of the duration beyond an hour, given
+/// by its median in seconds and the standard deviation of the logarithm. Durations beyond a week are drawn again.
+/// Fitted to Philly's jobs from an hour to a week (31,804 of the jobs that come with Gavel).
 const KINDS: [(usize, f64, f64, f64); 4] = [
     (1, 0.771, 7330.0, 1.8),
     (2, 0.019, 400_000.0, 2.7),
     (4, 0.091, 73_100.0, 2.2),
     (8, 0.119, 98_700.0, 2.4),
 ];
-/// The shortest and the longest of these, in seconds.
+/// Shortest and longest duration, in seconds.
 const DURATIONS: (f64, f64) = (3600.0, 7.0 * 86_400.0);
 
-/// So many jobs with heavy-tailed durations from an hour to a week, on 1, 2, 4 or 8 GPUs.
+/// Draws `count` jobs with heavy-tailed durations from an hour to a week, on 1, 2, 4 or 8 GPUs.
 ///
 /// # Errors
 /// If `count` is 0.
@@ -34,7 +34,7 @@ pub fn synthetic_jobs(count: usize, rng: &mut ChaCha8Rng) -> Result<JobPool, Stu
             share < 0.0
         });
         let (gpus, _, median, deviation) = *kind.unwrap_or(&KINDS[0]);
-        let durations = LogNormal::new(f64::ln(median), deviation).expect("the deviation is above 0");
+        let durations = LogNormal::new(f64::ln(median), deviation).expect("the deviation must be above 0");
         let duration = loop {
             let duration: f64 = DURATIONS.0 + durations.sample(rng);
             if duration < DURATIONS.1 {
@@ -46,21 +46,21 @@ pub fn synthetic_jobs(count: usize, rng: &mut ChaCha8Rng) -> Result<JobPool, Stu
     JobPool::new((0..count).map(one).collect::<Result<_, _>>()?)
 }
 
-/// Failures a year in each cage of Titan, of GPUs of the old batch.
+/// Mean failures a year of a GPU of Titan's old batch, by cage.
 const CAGE_RATES: [f64; CAGES] = [0.038, 0.085, 0.153];
-/// Shape of the gamma distribution of the rates within a cage: few GPUs have most failures.
+/// Shape of the gamma distribution of the rates within a cage. It is below 1: a few GPUs have most of the failures.
 const RATE_SHAPE: f64 = 0.5;
-/// Years for which GPUs are watched.
+/// Shortest and longest time for which a GPU is observed, in years.
 const YEARS: (f64, f64) = (1.0, 6.0);
 
-/// Lives of so many GPUs, in the cages in turn, with the rates of Titan's old batch: upper cages fail more often, and
-/// within a cage rates differ much.
+/// Draws the lives of `count` GPUs, in the cages in turn, with the failure rates of Titan's old batch: GPUs in upper
+/// cages fail more often, and rates differ widely within a cage.
 pub fn synthetic_lives(count: usize, rng: &mut ChaCha8Rng) -> Vec<GpuLife> {
     let one = |number: usize| {
         let cage = number % CAGES;
-        let rates = Gamma::new(RATE_SHAPE, CAGE_RATES[cage] / RATE_SHAPE).expect("both are above 0");
+        let rates = Gamma::new(RATE_SHAPE, CAGE_RATES[cage] / RATE_SHAPE).expect("both must be above 0");
         let (rate, years): (f64, f64) = (rates.sample(rng), rng.random_range(YEARS.0..YEARS.1));
-        // A mean of 0 has no distribution: a rate may be as small as that.
+        // The rate may be so small that the mean is 0, for which there is no Poisson distribution.
         let events = Poisson::new(rate * years).map_or(0.0, |events| events.sample(rng));
         GpuLife { events: events as u32, years, cage, batch: Batch::Old }
     };
@@ -78,7 +78,7 @@ mod tests {
         let pool = synthetic_jobs(5000, &mut stream(1, Purpose::Arrivals, 0)).unwrap();
         let mut durations: Vec<_> = pool.jobs().iter().map(Job::duration).collect();
         durations.sort_by(f64::total_cmp);
-        // Those of Philly: median 13,253 s, 95 % at 284,874 s, 2.13 GPUs.
+        // Philly's jobs have a median of 13,253 s, a 95th percentile of 284,874 s and 2.13 GPUs on average.
         assert!((9000.0..20_000.0).contains(&durations[2500]), "{}", durations[2500]);
         assert!((2e5..4e5).contains(&durations[4750]), "{}", durations[4750]);
         let gpus = pool.jobs().iter().map(Job::gpus).sum::<usize>() as f64 / 5000.0;

@@ -8,31 +8,31 @@ use super::failure::YEAR;
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero, check_range};
 
-/// Latest arrival of a job, in seconds: 100 years. GPUs fail until the last job has arrived, so a simulation of more
-/// would not end in a useful time, and times beyond 2^53 seconds no longer advance.
+/// Latest arrival of a job, in seconds: 100 years. GPUs fail until the last job has arrived, so a longer simulation
+/// would take too long, and beyond 2^53 seconds the floating-point clock would no longer advance.
 pub const ARRIVAL_MAX_S: f64 = 100.0 * YEAR;
 
-/// How fast a job is on another number of GPUs than it asks for. With the same global batch a step on k GPUs takes
-/// 1/k of the computation of a step on one, and for k > 1 a synchronisation.
+/// Speed of a job on other numbers of GPUs than it asks for. With the same global batch, a step on k GPUs takes 1/k of
+/// the computation of a step on one GPU, plus a synchronisation if k > 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scaling {
     /// Seconds of synchronisation for each second of a step's computation on one GPU.
     pub synchronisation: f64,
-    /// GPUs that the job may have at least.
+    /// Minimum number of GPUs of the job.
     pub least: usize,
-    /// GPUs that it may have at most.
+    /// Maximum number of GPUs of the job.
     pub most: usize,
 }
 
 impl Scaling {
-    /// Steps on so many GPUs in the time of one on a single GPU.
+    /// Returns the speed-up on `gpus` GPUs relative to one GPU.
     pub fn speedup(self, gpus: usize) -> f64 {
         let synchronisation = if gpus > 1 { self.synchronisation } else { 0.0 };
         1.0 / (1.0 / gpus as f64 + synchronisation)
     }
 }
 
-/// A gang-scheduled job: it runs on all of its GPUs at once, and owns them whole.
+/// Gang-scheduled job: it runs on all of its GPUs at once and owns them exclusively.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job {
     arrival: f64,
@@ -42,10 +42,11 @@ pub struct Job {
 }
 
 impl Job {
-    /// Arrives at `arrival` seconds, needs `gpus` GPUs, and runs for `duration` seconds if none of them fails.
+    /// Creates a job that arrives at `arrival` seconds, needs `gpus` GPUs, and runs for `duration` seconds if none of
+    /// them fails.
     ///
     /// # Errors
-    /// If the arrival is negative or after [`ARRIVAL_MAX_S`], it needs no GPU, or the duration is not above 0.
+    /// If the arrival is negative or after [`ARRIVAL_MAX_S`], `gpus` is 0, or the duration is not above 0.
     pub fn new(arrival: f64, gpus: usize, duration: f64) -> Result<Self, StudyError> {
         check_range("arrival of a job", arrival, 0.0..=ARRIVAL_MAX_S, "seconds")?;
         above_zero("duration of a job", duration, "seconds")?;
@@ -55,78 +56,79 @@ impl Job {
         Ok(Self { arrival, gpus, duration, scaling: None })
     }
 
-    /// The same, which may run on another number of GPUs.
+    /// Allows the job to run on other numbers of GPUs.
     ///
     /// # Errors
-    /// If the synchronisation is negative, or what it asks for is not from `least` to `most`.
+    /// If the synchronisation is negative, `least` is 0, or the number of GPUs that the job asks for is not from
+    /// `least` to `most`.
     pub fn with_scaling(self, scaling: Scaling) -> Result<Self, StudyError> {
         at_least_zero("synchronisation of a job", scaling.synchronisation, "seconds")?;
         let Scaling { least, most, .. } = scaling;
         if !(1..=self.gpus).contains(&least) || most < self.gpus {
-            let expected = format!("{least} to {most}, what it may have, and these at least 1");
+            let expected = format!("{least} to {most}, the range of its scaling, which starts at 1 or above");
             return Err(StudyError::field("GPUs of a job", self.gpus, expected));
         }
         Ok(Self { scaling: Some(scaling), ..self })
     }
 
-    /// The same, arriving at another time.
+    /// Returns the job with another arrival, in seconds.
     ///
     /// # Errors
-    /// If it is negative or after [`ARRIVAL_MAX_S`].
+    /// If the arrival is negative or after [`ARRIVAL_MAX_S`].
     pub fn arriving(self, arrival: f64) -> Result<Self, StudyError> {
         check_range("arrival of a job", arrival, 0.0..=ARRIVAL_MAX_S, "seconds")?;
         Ok(Self { arrival, ..self })
     }
 
-    /// In seconds.
+    /// Returns the arrival in seconds.
     pub fn arrival(&self) -> f64 {
         self.arrival
     }
 
-    /// GPUs that it asks for.
+    /// Returns the number of GPUs that the job asks for.
     pub fn gpus(&self) -> usize {
         self.gpus
     }
 
-    /// Seconds on the GPUs that it asks for, if none fails.
+    /// Returns the duration in seconds on the number of GPUs that the job asks for, if none fails.
     pub fn duration(&self) -> f64 {
         self.duration
     }
 
-    /// Seconds of all its GPUs.
+    /// Returns the duration times the number of GPUs, in GPU-seconds.
     pub fn gpu_seconds(&self) -> f64 {
         self.duration * self.gpus as f64
     }
 
-    /// How it runs on another number; none if it does not.
+    /// Returns the scaling to other numbers of GPUs; None if the job runs only on the number that it asks for.
     pub fn scaling(&self) -> Option<Scaling> {
         self.scaling
     }
 
-    /// Whether it can run on so many.
+    /// Returns whether the job can run on `gpus` GPUs.
     pub fn can_have(&self, gpus: usize) -> bool {
         self.scaling.map_or(gpus == self.gpus, |scaling| (scaling.least..=scaling.most).contains(&gpus))
     }
 
-    /// Its speed on so many GPUs, where 1 is that on as many as it asks for.
+    /// Returns the speed on `gpus` GPUs, relative to the speed on the number that the job asks for.
     pub fn speed(&self, gpus: usize) -> f64 {
         self.scaling.map_or(1.0, |scaling| scaling.speedup(gpus) / scaling.speedup(self.gpus))
     }
 }
 
-/// Puts jobs in the order of their arrival, as a simulation wants them.
+/// Sorts jobs by arrival, the order that a simulation requires.
 pub fn sort_by_arrival(jobs: &mut [Job]) {
     jobs.sort_by(|a, b| a.arrival.total_cmp(&b.arrival));
 }
 
-/// Jobs that are all equally likely, without arrivals.
+/// Pool of jobs from which jobs are drawn with equal probability; their arrivals are ignored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobPool {
     jobs: Vec<Job>,
 }
 
 impl JobPool {
-    /// Of these.
+    /// Creates a pool of these jobs.
     ///
     /// # Errors
     /// If there are none.
@@ -137,7 +139,7 @@ impl JobPool {
         Ok(Self { jobs })
     }
 
-    /// Only those that run for more than `shortest` and less than `longest` seconds on at most `gpus` GPUs.
+    /// Returns the jobs that run for more than `shortest` and less than `longest` seconds on at most `gpus` GPUs.
     ///
     /// # Errors
     /// If there are none.
@@ -146,13 +148,13 @@ impl JobPool {
         Self::new(self.jobs.iter().filter(fits).copied().collect())
     }
 
-    /// All of them.
+    /// Returns all jobs of the pool.
     pub fn jobs(&self) -> &[Job] {
         &self.jobs
     }
 
-    /// So many, independently, whose arrivals are a Poisson process; `interarrival` is its mean distance in seconds,
-    /// and 0 means that all arrive at once: a batch.
+    /// Draws `count` independent jobs whose arrivals are a Poisson process. `interarrival` is the mean time between
+    /// arrivals in seconds; with 0, all jobs arrive at once, as a batch.
     ///
     /// # Errors
     /// If `interarrival` is negative, or a job would arrive after [`ARRIVAL_MAX_S`].
@@ -190,13 +192,16 @@ mod tests {
         assert_eq!(text(0.0, 1, f64::NAN), "duration of a job is NaN, expected a number of seconds above 0");
         let scaling = Scaling { synchronisation: 0.1, least: 1, most: 2 };
         let error = Job::new(0.0, 4, 1.0).unwrap().with_scaling(scaling).unwrap_err().to_string();
-        assert_eq!(error, "GPUs of a job is 4, expected 1 to 2, what it may have, and these at least 1");
+        assert_eq!(
+            error,
+            "GPUs of a job is 4, expected 1 to 2, the range of its scaling, which starts at 1 or above"
+        );
     }
 
     #[test]
     fn speed_is_relative_to_what_is_asked_for() {
         let scaling = Scaling { synchronisation: 0.25, least: 1, most: 8 };
-        // One GPU: a step takes 1; two: 1/2 + 1/4; four: 1/4 + 1/4.
+        // A step takes 1 on one GPU, 1/2 + 1/4 on two and 1/4 + 1/4 on four.
         assert_eq!([1, 2, 4].map(|gpus| scaling.speedup(gpus)), [1.0, 4.0 / 3.0, 2.0]);
         let job = Job::new(0.0, 4, 10.0).unwrap();
         assert!(job.can_have(4) && !job.can_have(2) && job.speed(4) == 1.0);

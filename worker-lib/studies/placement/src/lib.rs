@@ -3,27 +3,28 @@
 //! policies that an operator would compare a learned one with.
 //!
 //! # The model
-//! A cluster of nodes with GPUs. A job asks for a number of GPUs, owns them whole and runs on all of them at once. Each
-//! GPU fails at a rate of its own, whether a job has it or not, and is then repaired; a failure of one stops the whole
-//! job, which loses the work since its last checkpoint and pays for a restart. Where its GPUs are changes how often a
-//! job is stopped, and nothing else unless the options say so.
+//! A cluster consists of nodes with GPUs. A job asks for a number of GPUs, owns them exclusively and runs on all of
+//! them at once. Each GPU fails at its own rate, whether a job has it or not, and is then repaired. A failure of one
+//! GPU stops the whole job, which loses the work since its last checkpoint and pays for a restart. Placement changes
+//! how often a job is stopped and nothing else, unless [`Options::spread_slowdown`] makes jobs slower on more nodes
+//! than they need.
 //!
 //! | module | content |
 //! |---|---|
 //! | [`cluster`] | nodes, GPUs, cages |
 //! | [`job`] | gang-scheduled jobs, pools to draw them from |
-//! | [`failure`] | when GPUs fail: random or known times, what is known of rates |
-//! | [`rates`] | rates that are estimated from the lives of other GPUs |
-//! | [`generate`] | jobs and lives where there are no files |
-//! | [`reader`] | files: Philly, Alibaba GPU 2023, Titan, Pollux, Tiresias, and tables of our own |
+//! | [`failure`] | failures of GPUs at random or known times, and what placers know of the rates |
+//! | [`rates`] | failure rates estimated from the lives of other GPUs |
+//! | [`generate`] | synthetic jobs and GPU lives |
+//! | [`reader`] | readers of Philly, Gavel, Alibaba GPU 2023, Titan, Pollux, Tiresias and the project's own tables |
 //! | [`options`] | restarts, repairs, checkpoints, queueing |
-//! | [`expected`] | what a job takes on average |
-//! | [`state`] | what a placer sees |
-//! | [`simulation`] | a cluster over time |
+//! | [`expected`] | expected time of a job |
+//! | [`state`] | state of the cluster that a placer sees |
+//! | [`simulation`] | discrete-event simulation of a cluster |
 //! | [`policy`] | placers that need no training |
-//! | [`learned`] | placers that are trained, and their training |
-//! | [`workload`] | scenarios of any draw |
-//! | [`agent`] | where a job is placed, in JSON lines |
+//! | [`learned`] | learned placers and their training |
+//! | [`workload`] | scenarios of all draws |
+//! | [`agent`] | placement as a service, over JSON lines |
 
 pub mod agent;
 pub mod cluster;

@@ -1,4 +1,4 @@
-//! What failures cost, and who may go first.
+//! Options of a simulation: the cost of failures and the rules of the queue.
 
 use super::failure::YEAR;
 use iswitch_study::StudyError;
@@ -9,28 +9,30 @@ const DAY: f64 = 24.0 * HOUR;
 /// Longest horizon, in seconds: 100 years.
 pub const HORIZON_MAX_S: f64 = 100.0 * YEAR;
 
-/// When jobs save their state. Times in seconds.
+/// Checkpoint setting of jobs. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Checkpoint {
-    /// Never: a failure loses all work since the job's first start.
+    /// No checkpoints: a failure loses all work since the job's first start.
     None,
-    /// After each `interval` of work, which then stands still for `cost`.
+    /// A checkpoint after each `interval` of work; the job then stops for `cost`.
     Periodic {
         /// Work between two checkpoints.
         interval: f64,
-        /// What writing one takes.
+        /// Time to write a checkpoint.
         cost: f64,
     },
-    /// The same with the interval that is best to first order: sqrt(2 cost / rate), where `rate` is the sum of the
-    /// estimated failure rates of the GPUs that the job runs on (Young, CACM 17(9), 1974; Daly, FGCS 22(3), 2006).
+    /// Periodic checkpoints with the interval that is optimal to first order: sqrt(2 cost / rate), where `rate` is the
+    /// sum of the estimated failure rates of the GPUs that the job runs on (Young, CACM 17(9), 1974; Daly, FGCS 22(3),
+    /// 2006).
     YoungDaly {
-        /// What writing one takes; above 0.
+        /// Time to write a checkpoint; above 0.
         cost: f64,
     },
 }
 
 impl Checkpoint {
-    /// `(interval, cost)` of a job on GPUs with such a sum of failure rates (1/s). The interval may be infinite.
+    /// Returns `(interval, cost)` of a job on GPUs whose failure rates have the sum `rate` (1/s). The interval may be
+    /// infinite.
     pub fn interval(self, rate: f64) -> (f64, f64) {
         match self {
             Self::None => (f64::INFINITY, 0.0),
@@ -40,50 +42,51 @@ impl Checkpoint {
     }
 }
 
-/// What waits while a job of the queue finds no GPUs.
+/// Rule that decides which jobs wait while too few GPUs are free for a job of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
-    /// All after it: the head of the line blocks.
+    /// All jobs behind it wait (head-of-line blocking).
     Strict,
-    /// Nothing: any job that fits starts. A large one may wait for ever.
+    /// No other job waits: any job that fits starts. A wide job may wait forever.
     FirstFit,
-    /// EASY (Lifka 1995; Mu'alem and Feitelson 2001): the first job that does not fit is promised the earliest time
-    /// at which enough GPUs will be free if nothing else fails; others start only if they do not delay it.
+    /// EASY backfilling (Lifka 1995; Mu'alem and Feitelson 2001): the first job that does not fit is promised the
+    /// earliest time at which enough GPUs will be free if nothing else fails. Other jobs start only if they do not
+    /// delay it.
     Easy,
 }
 
-/// Where a job goes on after a failure.
+/// Placement of a job after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterFailure {
-    /// In the queue: it lets go of its GPUs and is placed again.
+    /// The job releases its GPUs, returns to the queue and is placed again.
     PlaceAgain,
-    /// On the same GPUs, which it keeps until the failed one is repaired.
+    /// The job keeps its GPUs and resumes on them when the failed one is repaired.
     WaitForRepair,
 }
 
-/// The rules of a simulation. Times in seconds.
+/// Options of a simulation. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// What a job takes to start at every time but its first: it is loaded before it works. A failure in this time
-    /// stops it again.
+    /// Time of every start of a job except its first, before the job works. A failure in this time stops the job again.
     pub restart: f64,
-    /// What a GPU takes to be repaired; not of failures that are read from a file, which say when they end.
+    /// Time to repair a GPU. Not used for failures at known times, which have their own ends.
     pub repair: f64,
-    /// When jobs save their state.
+    /// Checkpoint setting of jobs.
     pub checkpoint: Checkpoint,
-    /// What waits while a job finds no GPUs.
+    /// Rule that decides which jobs wait while too few GPUs are free for a job of the queue.
     pub queueing: Queueing,
-    /// Where a job goes on after a failure.
+    /// Placement of a job after a failure.
     pub after_failure: AfterFailure,
-    /// How many times as long a job takes on more nodes than it needs to be on; 1 for no difference.
+    /// Factor by which a job takes longer if it runs on more nodes than it needs; 1 for no slowdown.
     pub spread_slowdown: f64,
-    /// How long after the last arrival the simulation ends, whatever still runs: with frequent failures and no
-    /// checkpoints some jobs would not end in a lifetime.
+    /// Time after the last arrival at which the simulation ends, even if jobs still run. Without such a limit, a long
+    /// job without checkpoints on GPUs that fail often would practically never end.
     pub horizon: f64,
 }
 
 impl Default for Options {
-    /// Ten minutes to restart, an hour to repair, no checkpoints, strict order, 400 days.
+    /// Returns options with a restart of ten minutes, a repair time of an hour, no checkpoints, a strict queue and a
+    /// horizon of 400 days.
     fn default() -> Self {
         Self {
             restart: HOUR / 6.0,
@@ -98,10 +101,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Refuses what cannot be.
+    /// Checks that all options are in range.
     ///
     /// # Errors
-    /// The first option that is out of range.
+    /// If an option is out of range; the error names the first such option.
     pub fn check(&self) -> Result<(), StudyError> {
         at_least_zero("restart", self.restart, "seconds")?;
         at_least_zero("repair", self.repair, "seconds")?;
@@ -160,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_best_interval_is_that_of_young() {
-        // A failure every 5,000 s, 100 s to write: 1,000 s.
+        // A failure every 5,000 s and 100 s to write a checkpoint give an interval of 1,000 s.
         assert_eq!(Checkpoint::YoungDaly { cost: 100.0 }.interval(1.0 / 5000.0), (1000.0, 100.0));
         assert_eq!(Checkpoint::YoungDaly { cost: 100.0 }.interval(0.0).0, f64::INFINITY);
     }

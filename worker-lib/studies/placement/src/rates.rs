@@ -1,4 +1,4 @@
-//! How often GPUs fail, estimated from the lives of others.
+//! Failure rates of GPUs, estimated from the lives of other GPUs.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -9,45 +9,46 @@ use super::{Cluster, Failures};
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero};
 
-/// When a GPU came: on Titan those that were replaced from 2016 on fail far less often than those before them.
+/// Batch of a GPU, by its date of installation. Titan's GPUs installed from 2016 on fail far less often than the older
+/// ones that they replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Batch {
-    /// Before 2016.
+    /// Installed before 2016.
     Old,
-    /// From 2016 on.
+    /// Installed from 2016 on.
     New,
 }
 
-/// What is known of a GPU that has lived elsewhere.
+/// Observed life of a GPU of another cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GpuLife {
-    /// Failures.
+    /// Number of failures.
     pub events: u32,
-    /// In which it was watched.
+    /// Years of observation.
     pub years: f64,
-    /// The cage in which it was longest at a time.
+    /// Cage of the GPU's longest uninterrupted stay.
     pub cage: usize,
-    /// When it came.
+    /// Batch, by the date of installation.
     pub batch: Batch,
 }
 
-/// Failures and years of all GPUs of a cage.
+/// Failures and years of observation, summed over all GPUs of a cage.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CageLife {
-    /// Failures.
+    /// Number of failures.
     pub events: f64,
-    /// In which its GPUs were watched.
+    /// Years of observation.
     pub years: f64,
 }
 
 impl CageLife {
-    /// Failures a year.
+    /// Returns the failure rate of a GPU of the cage, in failures a year.
     pub fn rate(&self) -> f64 {
         self.events / self.years
     }
 }
 
-/// Sums over the GPUs of each cage: the gradient of the rate from the coolest to the hottest.
+/// Sums the lives by cage, from the coolest to the hottest.
 pub fn by_cage(lives: &[GpuLife]) -> Vec<CageLife> {
     let cages = lives.iter().map(|life| life.cage + 1).max().unwrap_or(0);
     let mut sums = vec![CageLife::default(); cages];
@@ -58,35 +59,36 @@ pub fn by_cage(lives: &[GpuLife]) -> Vec<CageLife> {
     sums
 }
 
-/// How lives become rates.
+/// Parameters of the estimation of rates from lives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shrinkage {
-    /// Shape of the gamma prior whose mean is the rate of all: so many failures count as much as the GPU's own.
-    /// Below 1 for GPUs that differ much.
+    /// Shape of the gamma prior, whose mean is the rate of all GPUs. The prior counts as much as this number of
+    /// observed failures. Below 1 for GPUs whose rates differ widely.
     pub shape: f64,
-    /// Shrink to the rate of the GPU's cage, not of all.
+    /// Whether rates are shrunk to the mean of the GPU's cage instead of the mean of all GPUs.
     pub by_cage: bool,
-    /// Lives that were watched for less are left out.
+    /// Years of observation that a life must exceed to be used.
     pub years_min: f64,
 }
 
 impl Default for Shrinkage {
-    /// Half a failure, all cages together, a year.
+    /// Returns a prior of half a failure, the mean of all cages, and a minimum of one year.
     fn default() -> Self {
         Self { shape: 0.5, by_cage: false, years_min: 1.0 }
     }
 }
 
-/// Whether placers know the rates by which GPUs fail.
+/// Knowledge that placers have of the failure rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knowledge {
-    /// A GPU fails as its life says on average, and placers know that.
+    /// A GPU fails at the mean rate estimated from its life, and placers know this rate.
     Rates,
-    /// A GPU fails at a rate that is drawn from what its life leaves open; placers know the life, and what they see.
+    /// A GPU fails at a rate drawn from the posterior distribution given its life; placers know only the life and the
+    /// failures that they observe.
     Lives,
 }
 
-/// A GPU of a [`RatePool`].
+/// GPU of a [`RatePool`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Entry {
     belief: Belief,
@@ -94,20 +96,21 @@ struct Entry {
     age: f64,
 }
 
-/// GPUs to draw clusters from.
+/// Pool of GPUs to draw clusters from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RatePool {
     entries: Vec<Entry>,
-    /// Numbers of the entries of each cage.
+    /// Indices of the entries of each cage.
     of_cage: Vec<Vec<usize>>,
 }
 
 impl RatePool {
-    /// Rates by empirical Bayes: the number of failures in y years is Poisson with a rate that is gamma-distributed
-    /// with this shape and the mean m of all; given e failures its mean is (e + shape) / (y + shape / m).
+    /// Estimates rates by empirical Bayes. The number of failures in y years has a Poisson distribution whose rate is
+    /// gamma-distributed with this shape and the mean m of all GPUs; given e failures, the mean of the rate is
+    /// (e + shape) / (y + shape / m).
     ///
     /// # Errors
-    /// If the shape is not above 0, no life is long enough, or none has a failure.
+    /// If the shape is not above 0, no life is long enough, or no life has a failure.
     pub fn new(lives: &[GpuLife], shrinkage: Shrinkage) -> Result<Self, StudyError> {
         above_zero("shape", shrinkage.shape, "failures")?;
         at_least_zero("least years", shrinkage.years_min, "years")?;
@@ -119,7 +122,7 @@ impl RatePool {
             all.years += cage.years;
         });
         if all.events == 0.0 {
-            let expected = format!("at least 1 in lives of more than {} years", shrinkage.years_min);
+            let expected = format!("at least 1, in lives longer than {} years", shrinkage.years_min);
             return Err(StudyError::field("failures to estimate rates from", 0, expected));
         }
         let mut pool =
@@ -137,15 +140,16 @@ impl RatePool {
         Ok(pool)
     }
 
-    /// Estimated failures a year of all GPUs.
+    /// Returns the estimated failure rate of each GPU, in failures a year.
     pub fn rates(&self) -> impl Iterator<Item = f64> {
         self.entries.iter().map(|entry| entry.belief.events / entry.belief.years)
     }
 
-    /// A cluster's failures: each of its GPUs is one of these, independently; with `same_cage` one of its own cage.
+    /// Draws the failures of a cluster: each of its GPUs is drawn independently from the pool; with `same_cage`, from
+    /// the GPUs of its own cage.
     ///
     /// # Errors
-    /// If there is none of a cage.
+    /// If `same_cage` is set and the pool has no GPU for a cage of the cluster.
     pub fn draw(
         &self,
         cluster: &Cluster,
@@ -158,7 +162,7 @@ impl RatePool {
             let cage = cluster.cage_of(gpu);
             let entry = if same_cage {
                 let some = self.of_cage.get(cage).filter(|some| !some.is_empty()).ok_or_else(|| {
-                    StudyError::field(format!("cage of GPU {gpu}"), cage, "one of which GPUs are known")
+                    StudyError::field(format!("cage of GPU {gpu}"), cage, "a cage with known GPU lives")
                 })?;
                 some[rng.random_range(0..some.len())]
             } else {
@@ -178,9 +182,9 @@ impl RatePool {
     }
 }
 
-/// A rate that a GPU may have of which this is known.
+/// Draws a failure rate from the posterior distribution of a belief, in failures a year.
 fn sample(belief: Belief, rng: &mut ChaCha8Rng) -> f64 {
-    let gamma = Gamma::new(belief.events, 1.0 / belief.years).expect("both are above 0");
+    let gamma = Gamma::new(belief.events, 1.0 / belief.years).expect("both must be above 0");
     gamma.sample(rng).min(RATE_MAX)
 }
 
@@ -196,11 +200,11 @@ mod tests {
 
     #[test]
     fn rates_are_shrunk_to_the_mean() {
-        // 6 failures in 12 years: 0.5 a year; the prior counts as half a failure in a year.
+        // 6 failures in 12 years are 0.5 a year; the prior counts as half a failure in one year.
         let lives = [life(0, 4.0, 0), life(1, 4.0, 0), life(5, 4.0, 1), life(9, 0.5, 1)];
         let rates: Vec<_> = RatePool::new(&lives, Shrinkage::default()).unwrap().rates().collect();
         assert_eq!(rates, [0.5 / 5.0, 1.5 / 5.0, 5.5 / 5.0]);
-        // Cage 0: 1 in 8 years; cage 1: 5 in 4 years.
+        // Cage 0 has 1 failure in 8 years, cage 1 has 5 in 4 years.
         let shrinkage = Shrinkage { by_cage: true, ..Shrinkage::default() };
         let rates: Vec<_> = RatePool::new(&lives, shrinkage).unwrap().rates().collect();
         assert_eq!(rates, [0.5 / 8.0, 1.5 / 8.0, 5.5 / 4.4]);
@@ -213,7 +217,7 @@ mod tests {
         let error = RatePool::new(&[life(0, 2.0, 0), life(3, 0.5, 0)], Shrinkage::default()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "failures to estimate rates from is 0, expected at least 1 in lives of more than 1 years"
+            "failures to estimate rates from is 0, expected at least 1, in lives longer than 1 years"
         );
     }
 
@@ -232,7 +236,7 @@ mod tests {
         }
         let hot = Cluster::new([(1, 2)]).unwrap();
         let error = pool.draw(&hot, true, Knowledge::Rates, &mut rng).unwrap_err().to_string();
-        assert_eq!(error, "cage of GPU 0 is 2, expected one of which GPUs are known");
+        assert_eq!(error, "cage of GPU 0 is 2, expected a cage with known GPU lives");
     }
 
     #[test]

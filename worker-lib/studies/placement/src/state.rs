@@ -1,98 +1,98 @@
-//! What a placer sees.
+//! State of the cluster that a placer sees.
 
 use super::failure::Failures;
 use super::simulation::{Scenario, unsaved};
 use super::{Cluster, Job, Options};
 
-/// A GPU at a moment.
+/// State of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gpu {
-    /// The job that has it; it may be failed at the same time, if its job waits for the repair.
+    /// Job that has the GPU. The GPU may also be failed, if its job waits for the repair.
     pub owner: Option<usize>,
-    /// When it will be repaired, if it is failed. In seconds.
+    /// Time of the repair in seconds, if the GPU is failed.
     pub failed_until: Option<f64>,
-    /// Failures since the begin.
+    /// Number of failures since the start of the simulation.
     pub failures: u32,
-    /// When the last of them ended, in seconds; 0 before the first.
+    /// Time of the last repair, in seconds; 0 before the first failure.
     pub up_since: f64,
 }
 
 impl Gpu {
-    /// Whether a job can be placed on it.
+    /// Returns whether a job can be placed on the GPU.
     pub fn is_free(&self) -> bool {
         self.owner.is_none() && self.failed_until.is_none()
     }
 }
 
-/// A time in which a job has its GPUs, from a start to a failure, a suspension or its end.
+/// Run of a job: the time in which it has its GPUs, from a start to a failure, a suspension or its completion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Its GPUs, in the order in which they were picked.
+    /// GPUs of the job, in the order in which they were picked.
     pub gpus: Vec<usize>,
-    /// In seconds.
+    /// Start of the run, in seconds.
     pub begin: f64,
-    /// Seconds after the begin at which work begins.
+    /// Time from the start of the run to the start of work, in seconds.
     pub overhead: f64,
     /// Work a second.
     pub speed: f64,
-    /// Seconds of work between two checkpoints; may be infinite.
+    /// Work between two checkpoints, in seconds; may be infinite.
     pub interval: f64,
-    /// Seconds that a checkpoint takes.
+    /// Time to write a checkpoint, in seconds.
     pub cost: f64,
-    /// When the job is complete if nothing fails, in seconds.
+    /// Time at which the job completes if nothing fails, in seconds.
     pub end: f64,
 }
 
-/// What a job does.
+/// Phase of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phase {
-    /// It has not arrived. Placers must not look at it.
+    /// The job has not arrived. Placers must not use it.
     Ahead,
-    /// It is in the queue.
+    /// The job is in the queue.
     Waiting,
-    /// It has its GPUs.
+    /// The job runs on its GPUs.
     Running(Run),
-    /// It has its GPUs, and waits until they are all repaired.
+    /// The job keeps its GPUs and waits until they are all repaired.
     Stopped(Vec<usize>),
-    /// It is done.
+    /// The job is complete.
     Complete,
 }
 
-/// A job at a moment.
+/// Progress of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// What it does.
+    /// Current phase.
     pub phase: Phase,
-    /// Seconds of work that were left of it at the begin of its present run, or are if it does not run; on as many GPUs
-    /// as it asks for.
+    /// Remaining work at the start of the current run, or now if the job does not run; in seconds on the number of GPUs
+    /// that the job asks for.
     pub left: f64,
-    /// GPU-seconds that it has had, its present run not included.
+    /// GPU-seconds that the job has had, without its current run.
     pub service: f64,
-    /// Times that it was started.
+    /// Number of starts.
     pub runs: u32,
-    /// Failures that have stopped it.
+    /// Number of failures that have stopped the job.
     pub failures: u32,
-    /// When it first started, in seconds.
+    /// Time of the first start, in seconds.
     pub started: Option<f64>,
-    /// When it was complete, in seconds.
+    /// Time of completion, in seconds.
     pub completed: Option<f64>,
 }
 
-/// A cluster, its jobs and its queue at a moment. All that a placer may use, hand-written or learned; what is to come
-/// (failures, jobs that are [`Phase::Ahead`]) is not in it, or not to be looked at.
+/// State of a cluster, its jobs and its queue: everything that a placer may use, whether hand-written or learned.
+/// Future failures are not in it, and placers must not use future jobs ([`Phase::Ahead`]).
 #[derive(Clone, Debug)]
 pub struct State<'a> {
-    /// Seconds since the begin.
+    /// Time since the start of the simulation, in seconds.
     pub time: f64,
-    /// By id.
+    /// State of each GPU, by id.
     pub gpus: Vec<Gpu>,
-    /// By job.
+    /// Progress of each job, by number.
     pub progress: Vec<Progress>,
-    /// Jobs that have arrived and have no GPUs, in the order in which they are looked at.
+    /// Jobs that have arrived and have no GPUs, in the order in which they are considered.
     pub queue: Vec<usize>,
-    /// Jobs that have their GPUs, running or stopped, in no order.
+    /// Jobs that have their GPUs, running or stopped, in no particular order.
     pub active: Vec<usize>,
-    /// GPUs for which [`Gpu::is_free`].
+    /// Number of free GPUs; see [`Gpu::is_free`].
     pub free: usize,
     scenario: &'a Scenario,
 }
@@ -121,17 +121,17 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Nodes, and which GPU is where.
+    /// Returns the cluster.
     pub fn cluster(&self) -> &'a Cluster {
         self.scenario.cluster()
     }
 
-    /// A job that has arrived.
+    /// Returns a job that has arrived.
     pub fn job(&self, job: usize) -> &'a Job {
         &self.scenario.jobs()[job]
     }
 
-    /// The rules.
+    /// Returns the options of the simulation.
     pub fn options(&self) -> &'a Options {
         self.scenario.options()
     }
@@ -140,27 +140,27 @@ impl<'a> State<'a> {
         self.scenario.failures()
     }
 
-    /// Ids of the free GPUs, ascending.
+    /// Returns the ids of the free GPUs in ascending order.
     pub fn free_gpus(&self) -> impl Iterator<Item = usize> {
         self.gpus.iter().enumerate().filter(|(_, gpu)| gpu.is_free()).map(|(id, _)| id)
     }
 
-    /// Estimated failures a second of a GPU, by all that has been seen so far.
+    /// Returns the estimated failure rate of a GPU, in failures a second, given all failures observed so far.
     pub fn rate(&self, gpu: usize) -> f64 {
         self.failures().estimate(gpu, self.time, self.gpus[gpu].failures)
     }
 
-    /// Years since a GPU was new.
+    /// Returns the age of a GPU, in years.
     pub fn age(&self, gpu: usize) -> f64 {
         self.failures().ages()[gpu] + self.time / super::failure::YEAR
     }
 
-    /// For each GPU whether it can not be picked: the patent's vector S.
+    /// Returns for each GPU whether it cannot be picked: the patent's vector S.
     pub fn unavailable(&self) -> impl Iterator<Item = bool> {
         self.gpus.iter().map(|gpu| !gpu.is_free())
     }
 
-    /// GPUs that a job has; none if it is in the queue.
+    /// Returns the GPUs of a job; empty if it is in the queue.
     pub fn gpus_of(&self, job: usize) -> &[usize] {
         match &self.progress[job].phase {
             Phase::Running(Run { gpus, .. }) | Phase::Stopped(gpus) => gpus,
@@ -168,12 +168,12 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Whether a job has its GPUs and is not stopped.
+    /// Returns whether a job has its GPUs and is not stopped.
     pub fn is_running(&self, job: usize) -> bool {
         matches!(self.progress[job].phase, Phase::Running(_))
     }
 
-    /// GPU-seconds that a job has had until now: its attained service.
+    /// Returns the GPU-seconds that a job has had until now: its attained service.
     pub fn service(&self, job: usize) -> f64 {
         let progress = &self.progress[job];
         let running = match &progress.phase {
@@ -183,8 +183,8 @@ impl<'a> State<'a> {
         progress.service + running
     }
 
-    /// Seconds from now until a job is complete if nothing fails; on `gpus` GPUs, if it is in the queue, without what
-    /// checkpoints take.
+    /// Returns the seconds from now until a job completes if nothing fails. For a job in the queue, this is the time if
+    /// it starts now on `gpus` GPUs, without the time for checkpoints.
     pub fn seconds_left(&self, job: usize, gpus: usize) -> f64 {
         let progress = &self.progress[job];
         match &progress.phase {
@@ -193,7 +193,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Seconds of work that a job would lose if one of its GPUs failed now; 0 if it does not run.
+    /// Returns the work that a job would lose if one of its GPUs failed now, in seconds; 0 if the job does not run.
     pub fn unsaved(&self, job: usize) -> f64 {
         let progress = &self.progress[job];
         match &progress.phase {
@@ -202,12 +202,13 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Seconds until a job works if it is started now.
+    /// Returns the seconds until a job works if it is started now.
     pub fn overhead(&self, job: usize) -> f64 {
         if self.progress[job].runs == 0 { 0.0 } else { self.options().restart }
     }
 
-    /// How fast a job would be on these GPUs, where 1 is as fast as it is on what it asks for.
+    /// Returns the speed of a job on these GPUs, relative to its speed on the number of GPUs that it asks for, without
+    /// a slowdown from spreading.
     pub fn speed(&self, job: usize, gpus: &[usize]) -> f64 {
         let speed = self.job(job).speed(gpus.len());
         let slowdown = self.options().spread_slowdown;
@@ -219,7 +220,7 @@ impl<'a> State<'a> {
     }
 }
 
-/// Nodes that hold one of these GPUs.
+/// Returns the number of nodes that hold at least one of these GPUs.
 fn nodes_of(cluster: &Cluster, gpus: &[usize]) -> usize {
     let mut nodes: Vec<_> = gpus.iter().map(|gpu| cluster.node_of(*gpu)).collect();
     nodes.sort_unstable();

@@ -1,4 +1,4 @@
-//! Which jobs on which GPUs: scenarios of any draw, for comparisons and for trainings.
+//! Workloads: sources of jobs and failures that give the scenario of each draw, for comparisons and for training.
 
 use sha2::{Digest as _, Sha256};
 
@@ -12,53 +12,53 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_learn::algorithms::trainer::first_bytes;
 use iswitch_study::StudyError;
 
-/// The stream of a draw.
+/// Random stream of a draw's jobs and GPUs.
 const DRAW_STREAM: usize = 0;
 
-/// Where jobs come from.
+/// Source of jobs.
 #[derive(Clone, Debug)]
 pub enum JobSource {
-    /// These, at their times, in each draw.
+    /// The same jobs with the same arrivals in each draw.
     Trace(Vec<Job>),
-    /// So many of a pool, at mean distances of `interarrival` seconds; see [`JobPool::draw`].
+    /// Jobs drawn from a pool; see [`JobPool::draw`].
     Drawn {
-        /// All that there may be.
+        /// Pool to draw from.
         pool: JobPool,
-        /// Jobs of a draw.
+        /// Number of jobs in a draw.
         count: usize,
-        /// In seconds; 0: all at once.
+        /// Mean time between arrivals, in seconds; 0: all jobs arrive at once.
         interarrival: f64,
     },
 }
 
-/// Where failures come from.
+/// Source of failures.
 #[derive(Clone, Debug)]
 pub enum FailureSource {
     /// The same GPUs in each draw.
     Fixed {
-        /// How they fail.
+        /// Failures of the GPUs.
         failures: Failures,
-        /// When they fail is known, and the same in each draw.
+        /// Whether the failure times are known and the same in each draw.
         is_trace: bool,
-        /// Whether placers have rates.
+        /// Whether placers know failure rates.
         has_rates: bool,
     },
-    /// GPUs are drawn; see [`RatePool::draw`].
+    /// GPUs drawn from a pool; see [`RatePool::draw`].
     Pool {
-        /// All that there may be.
+        /// Pool to draw from.
         pool: RatePool,
-        /// Whether each is one of its own cage.
+        /// Whether each GPU is drawn from those of its own cage.
         same_cage: bool,
-        /// What placers know.
+        /// Knowledge of the placers.
         knowledge: Knowledge,
     },
 }
 
 impl JobSource {
-    /// The jobs of a draw, by arrival.
+    /// Returns the jobs of a draw, sorted by arrival.
     ///
     /// # Errors
-    /// If the distance of arrivals is negative.
+    /// If the mean time between arrivals is negative, or a job would arrive too late; see [`JobPool::draw`].
     pub fn draw(&self, draw: u64) -> Result<Vec<Job>, StudyError> {
         match self {
             Self::Trace(jobs) => Ok(jobs.clone()),
@@ -68,27 +68,27 @@ impl JobSource {
         }
     }
 
-    /// In words.
+    /// Describes the jobs in words.
     pub fn describe(&self) -> String {
         match self {
             Self::Trace(jobs) => format!("{} jobs of a file", jobs.len()),
             Self::Drawn { pool, count, interarrival } => {
                 let when = if *interarrival > 0.0 {
-                    format!("every {interarrival} s")
+                    format!("arriving every {interarrival} s on average")
                 } else {
-                    "at once".to_owned()
+                    "arriving at once".to_owned()
                 };
-                format!("{count} jobs out of {}, {when}", pool.jobs().len())
+                format!("{count} jobs drawn from {}, {when}", pool.jobs().len())
             }
         }
     }
 }
 
 impl FailureSource {
-    /// Those of a draw.
+    /// Returns the failures of a draw.
     ///
     /// # Errors
-    /// If no GPU is known of a cage that the cluster has.
+    /// If the pool has no GPU for a cage of the cluster.
     pub fn draw(&self, cluster: &Cluster, draw: u64) -> Result<Failures, StudyError> {
         match self {
             Self::Fixed { failures, .. } => Ok(failures.clone()),
@@ -99,7 +99,7 @@ impl FailureSource {
         }
     }
 
-    /// The GPUs of a draw in all draws.
+    /// Returns a source that has the GPUs of this draw in all draws.
     ///
     /// # Errors
     /// As [`Self::draw`].
@@ -112,51 +112,51 @@ impl FailureSource {
         }
     }
 
-    /// Whether placers have rates to estimate anything by.
+    /// Returns whether placers know failure rates.
     pub fn has_rates(&self) -> bool {
         matches!(self, Self::Pool { .. } | Self::Fixed { has_rates: true, .. })
     }
 
-    /// Whether they are the same in each draw.
+    /// Returns whether the failure times are known and the same in each draw.
     pub fn is_trace(&self) -> bool {
         matches!(self, Self::Fixed { is_trace: true, .. })
     }
 
-    /// In words.
+    /// Describes the failures in words.
     pub fn describe(&self) -> String {
         match self {
             Self::Fixed { is_trace: true, .. } => "failures of a file".to_owned(),
             Self::Fixed { failures, .. } => {
                 let gpus = failures.gpus();
                 let sum: f64 = (0..gpus).map(|gpu| failures.estimate(gpu, 0.0, 0) * YEAR).sum();
-                format!("{:.3} failures a GPU and year", sum / gpus as f64)
+                format!("{:.3} failures per GPU and year", sum / gpus as f64)
             }
             Self::Pool { pool, .. } => {
                 let (count, sum) = pool.rates().fold((0, 0.0), |(count, sum), rate| (count + 1, sum + rate));
-                format!("{:.3} failures a GPU and year, from {count} lives", sum / f64::from(count))
+                format!("{:.3} failures per GPU and year, from {count} GPU lives", sum / f64::from(count))
             }
         }
     }
 }
 
-/// Scenarios of any draw.
+/// Source of the scenarios of all draws.
 #[derive(Clone, Debug)]
 pub struct Workload {
     /// Nodes and GPUs.
     pub cluster: Cluster,
-    /// Which jobs arrive when.
+    /// Source of the jobs.
     pub jobs: JobSource,
-    /// How GPUs fail, before any factor.
+    /// Source of the failures, before any factor is applied.
     pub failures: FailureSource,
-    /// The rules.
+    /// Options of the simulation.
     pub options: Options,
 }
 
 impl Workload {
-    /// The scenario of a draw. With all factors and checkpoints a draw has the same jobs and GPUs.
+    /// Returns the scenario of a draw. A draw has the same jobs and GPUs for all rate factors and checkpoint settings.
     ///
     /// # Errors
-    /// If jobs, failures and cluster do not fit each other; see [`Scenario::new`].
+    /// If the jobs, the failures and the cluster do not match; see [`Scenario::new`].
     pub fn scenario(
         &self,
         draw: u64,
@@ -168,9 +168,9 @@ impl Workload {
         Scenario::new(self.cluster.clone(), self.jobs.draw(draw)?, failures, options)
     }
 
-    /// Equal for workloads that are equal.
+    /// Returns a digest that is equal for equal workloads.
     pub fn digest(&self) -> u64 {
-        // All fields, to the last bit: floats are written so that they can be read back.
+        // The debug format contains all fields exactly: it prints floats so that they can be read back bit for bit.
         first_bytes(Sha256::new().chain_update(format!("{self:?}")))
     }
 }

@@ -1,4 +1,4 @@
-//! One slot's routing as a service, as the paper's routing agent serves its test network: JSON lines.
+//! Routing agent: routes one slot for each request, in JSON lines, like the agent of the paper's test network.
 //!
 //! | request | answer |
 //! |---|---|
@@ -6,9 +6,9 @@
 //! | `{"describe": true}` | `{"policy": "jsq", "stages": 3, "switches": 16}` |
 //! | anything else | `{"error": "..."}` |
 //!
-//! `queues[stage][switch][class]` are lengths after the arrivals of a slot; `links[stage][switch][link]` is the class
-//! whose head packet goes over the link to switch `link` of the next stage, or null. `slot` may be left out; it comes
-//! back as it is.
+//! `queues[stage][switch][class]` is the length of a queue after the arrivals of a slot. `links[stage][switch][link]`
+//! is the class whose head packet takes the link to switch `link` of the next stage, or null if the link is idle.
+//! `slot` is optional; it is returned unchanged.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -17,10 +17,10 @@ use super::network::{Queues, Routing, Shape};
 use super::policy::Policy;
 use iswitch_study::StudyError;
 
-/// Packets in a queue of a request, at most.
+/// Maximum number of packets in a queue of a request.
 pub const QUEUE_LEN_MAX: u32 = 1 << 30;
 
-/// Digits, comma and some room, for each number of a request.
+/// Maximum length of a number in a request, with its comma and some spare room.
 const NUMBER_LEN_BYTES: usize = 16;
 const REST_LEN_BYTES: usize = 4096;
 
@@ -47,7 +47,7 @@ struct Answer {
     slot: Option<Json>,
 }
 
-/// Answers the requests of one network.
+/// Routing agent of one network.
 pub struct Agent {
     name: String,
     policy: Box<dyn Policy>,
@@ -56,17 +56,17 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Of a policy with a name, for networks of a size.
+    /// Creates an agent that routes a network of this size by a policy with this name.
     pub fn new(name: String, policy: Box<dyn Policy>, shape: Shape) -> Self {
         Self { name, policy, queues: Queues::empty(shape), routing: Routing::idle(shape) }
     }
 
-    /// Bytes of a request, at most.
+    /// Returns the maximum length of a request, in bytes.
     pub fn request_len_max_bytes(shape: Shape) -> usize {
         shape.queues() * NUMBER_LEN_BYTES + REST_LEN_BYTES
     }
 
-    /// The answer to one line, without its end.
+    /// Returns the answer to one line, without a line end.
     pub fn answer(&mut self, line: &str) -> String {
         let answer = self.try_answer(line);
         answer.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())
@@ -82,16 +82,18 @@ impl Agent {
                 self.routing.clear();
                 self.policy.route(&self.queues, &mut self.routing);
                 let answer = Answer { links: self.links(), slot: request.slot };
-                Ok(serde_json::to_string(&answer).expect("numbers are plain data"))
+                Ok(serde_json::to_string(&answer).expect("the links can be written as JSON"))
             }
             None if request.describe => {
                 let (stages, switches) = (shape.stages(), shape.switches());
                 let description = Description { policy: &self.name, stages, switches };
-                Ok(serde_json::to_string(&description).expect("a name and numbers are plain data"))
+                Ok(serde_json::to_string(&description).expect("the description can be written as JSON"))
             }
-            None => {
-                Err(StudyError::field("request", line.trim(), "one with queues, or {\"describe\": true}"))
-            }
+            None => Err(StudyError::field(
+                "request",
+                line.trim(),
+                "a request with queues, or {\"describe\": true}",
+            )),
         }
     }
 
@@ -153,7 +155,7 @@ mod tests {
         let mut agent = agent();
         let stage = "[[0,0],[0,0]]";
         for (line, error) in [
-            ("{}".to_owned(), r#"request is {}, expected one with queues, or {"describe": true}"#),
+            ("{}".to_owned(), r#"request is {}, expected a request with queues, or {"describe": true}"#),
             (format!(r#"{{"queues":[{stage}]}}"#), "length of queues is 1, expected 2 stages"),
             (format!(r#"{{"queues":[{stage},[[0,0]]]}}"#), "length of queues[1] is 1, expected 2 switches"),
             (

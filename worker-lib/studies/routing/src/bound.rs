@@ -1,36 +1,41 @@
-//! What no policy can fall below.
+//! Lower bound on the number of queued packets under any policy.
 //!
-//! A switch of a later stage gets at most N packets a slot, one over each link, and sends them all on in the next. So
-//! all stages but the last hold as many packets under every policy that leaves no link idle for which there is a
-//! packet, and of the same classes if switches send in the order of the MDP ([`MaxWeight`](super::policy::MaxWeight)
-//! chooses another one where more than N packets wait). At the last stage the N queues of a class have N exits. Pooled
-//! into one queue that loses up to N packets a slot, they lose at least as many as they do in any division; so the
-//! pooled queues hold no more. Spreading a class evenly over the switches attains it, and a bipartite edge colouring
-//! ([`Colouring`](super::policy::Colouring)) does so but for what is left from slots before.
+//! A switch of a later stage receives at most N packets per slot, one over each link, and sends all of them in the next
+//! slot. Therefore, all stages except the last hold the same number of packets under every policy that leaves no link
+//! idle while a packet waits for it. They also hold packets of the same classes if the switches send in the order of
+//! the MDP. ([`MaxWeight`](super::policy::MaxWeight) chooses another order if more than N packets wait.)
+//!
+//! At the last stage, the N queues of a class have N exits. If these queues are pooled into one queue that releases up
+//! to N packets per slot, at least as many packets leave as with any division among the queues. So the pooled queue
+//! never holds more packets than the N queues together. A policy that spreads each class evenly over the switches
+//! attains the bound. A bipartite edge colouring ([`Colouring`](super::policy::Colouring)) does so, except for packets
+//! left over from earlier slots.
 
 use super::network::{Queues, Routing, Shape};
 
-/// Pooled queues of the last stage, driven by what a policy sends there.
+/// Pooled queues of the last stage, which receive the packets that a policy sends to that stage.
 #[derive(Clone, Debug)]
 pub struct PooledBound {
     shape: Shape,
-    /// By class.
+    /// Lengths of the pooled queues, by class.
     pooled: Vec<u64>,
 }
 
 impl PooledBound {
-    /// Of an empty network.
+    /// Creates the bound for an empty network.
     pub fn new(shape: Shape) -> Self {
         Self { shape, pooled: vec![0; shape.switches()] }
     }
 
-    /// Packets that are in the network under any policy at least, when `queues` are so under one policy.
+    /// Returns the minimum number of packets in the network under any policy, if `queues` are the queues under one
+    /// policy.
     pub fn total(&self, queues: &Queues) -> u64 {
         let before_last: u64 = (0..self.shape.boundaries()).map(|stage| queues.stage_total(stage)).sum();
         before_last + self.pooled.iter().sum::<u64>()
     }
 
-    /// Ends a slot with the packets that go to the last stage.
+    /// Ends a slot: releases packets from the pooled queues, then adds the packets that `routing` sends to the last
+    /// stage.
     pub fn end_slot(&mut self, routing: &Routing) {
         let exits = self.shape.switches() as u64;
         self.pooled.iter_mut().for_each(|len| *len = len.saturating_sub(exits));

@@ -7,85 +7,88 @@ use super::trajectory::Memory;
 use super::value::ConvolutionalOptions;
 use iswitch_study::{Hyperparameters, StudyError, common_hyperparameters};
 
-/// How the value of a policy is estimated.
+/// Method that estimates the value of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum Learner {
-    /// Maximum likelihood: from simulated slots, with arrival rates that were estimated in few observed ones.
+    /// Maximum-likelihood policy iteration: costs are simulated with arrival rates that are estimated from a few
+    /// observed slots.
     Mlpi,
-    /// Monte Carlo: from the discounted costs that follow in the network itself.
+    /// Monte Carlo: discounted costs of the slots that follow in the network itself.
     Mc,
-    /// Temporal difference: from the costs of `td_slots` slots in the network itself, and the value then.
+    /// Temporal difference: costs of `td_slots` slots in the network itself, plus the value of the state reached then.
     Td,
 }
 
-/// What a value is a function of.
+/// Kind of value function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ValueKind {
-    /// Numbers of queues of each length: [`LinearValue`](super::value::LinearValue).
+    /// Linear function of the numbers of queues of each length: [`LinearValue`](super::value::LinearValue).
     Linear,
-    /// All lengths, through the paper's network: [`ConvolutionalValue`](super::value::ConvolutionalValue).
+    /// The paper's network over all queue lengths: [`ConvolutionalValue`](super::value::ConvolutionalValue).
     Cnn,
 }
 
-/// Hyper-parameters of a training. Numbers of slots and the batch size are over all environments.
+/// Hyper-parameters of a training. `observed_slots`, `slots` and `batch_size` are totals over all environments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoutingConfig {
-    /// How the value of a policy is estimated.
+    /// Method that estimates the value of a policy.
     pub learner: Learner,
-    /// What it is a function of.
+    /// Kind of value function.
     pub value: ValueKind,
-    /// Stages of the network.
+    /// Number of stages of the network (S).
     pub stages: usize,
-    /// Switches of a stage (N).
+    /// Number of switches per stage (N).
     pub switches: usize,
-    /// Seed of all random streams but the rates'.
+    /// Seed of all random streams except that of the arrival rates.
     pub seed: u64,
-    /// Policy iterations.
+    /// Number of policy iterations.
     pub iterations: u64,
-    /// Networks that are simulated side by side; the workers divide them. Each iteration begins with empty ones.
+    /// Number of networks that are simulated side by side and divided among the workers. Each iteration begins with
+    /// empty networks.
     pub environments: usize,
-    /// Slots in which arrivals at the network are counted in an iteration (T). Only of MLPI.
+    /// Number of slots per iteration in which arrivals at the network are counted (T). Used only by MLPI.
     pub observed_slots: u64,
-    /// Slots whose states are learnt from in an iteration (K): simulated ones of MLPI, the network's own of others.
+    /// Number of slots per iteration whose states are training data (K): simulated slots with MLPI, slots of the
+    /// network itself with the other learners.
     pub slots: u64,
-    /// Slots after a state whose costs count (W).
+    /// Number of slots after a state whose costs count (W).
     pub window: usize,
-    /// Weight of the next slot's cost.
+    /// Discount factor per slot.
     pub discount: f64,
-    /// Probability of a random link, but for tests.
+    /// Probability of a random link, except in tests.
     pub epsilon: f64,
-    /// Values see the last stage without the packets that leave in the slot.
+    /// Whether the value function sees the last stage without the packets that leave in the current slot.
     pub exits_first: bool,
-    /// Costs are what the network holds beyond what it would under any policy.
+    /// Whether the lower bound for the same arrivals is subtracted from the cost of each slot.
     pub control_variate: bool,
-    /// Fit the data of all iterations so far. Only of the linear value.
+    /// Whether the fit uses the data of all iterations so far. Used only by the linear value function.
     pub pool_data: bool,
-    /// Go on from the policy with the best test so far. Else from the last one, as in the paper; the best one is kept
-    /// in any case.
+    /// Whether an iteration continues from the policy with the best test result so far. Otherwise, it continues from
+    /// the last policy, as in the paper. The best policy is kept in both cases.
     pub continue_best: bool,
-    /// Passes over the states of an iteration. Only of MLPI with a CNN.
+    /// Number of passes over the states of an iteration. Used only by MLPI with the convolutional network.
     pub epochs: u64,
-    /// States of a minibatch. This and what follows: only of a CNN.
+    /// Number of states in a minibatch. Used only with the convolutional network.
     pub batch_size: usize,
-    /// Of Adam.
+    /// Adam learning rate. Used only with the convolutional network.
     pub learning_rate: f32,
-    /// Weight of the squared weights in the loss.
+    /// Coefficient of L2 regularisation. Used only with the convolutional network.
     pub l2: f32,
-    /// Slots before the value takes over. Only of TD.
+    /// Number of slots whose costs precede the value of the state reached then. Used only by temporal difference.
     pub td_slots: usize,
-    /// Sizes of the network.
+    /// Layer sizes of the convolutional network.
     pub network: ConvolutionalOptions,
-    /// Slots of the test after each iteration, from an empty network, in each environment.
+    /// Number of slots of the test after each iteration, in each environment, starting from an empty network.
     pub test_slots: u64,
 }
 
 impl RoutingConfig {
-    /// What is known to work: a linear value that is learnt in seconds, or the paper's network with the paper's
-    /// hyper-parameters (tables 1 and 2, section 4.3).
+    /// Returns hyper-parameters that are known to work: for a linear value function, which is trained in seconds, or
+    /// for the paper's network, with the paper's hyper-parameters (tables 1 and 2, section 4.3).
     pub fn preset(learner: Learner, value: ValueKind, stages: usize, switches: usize) -> Self {
         let is_linear = value == ValueKind::Linear;
         Self {
@@ -115,30 +118,30 @@ impl RoutingConfig {
         }
     }
 
-    /// The network's size.
+    /// Returns the size of the network.
     ///
     /// # Errors
-    /// If there is no such network.
+    /// Fails if the number of stages or switches is out of range.
     pub fn shape(&self) -> Result<Shape, StudyError> {
         Shape::new(self.stages, self.switches)
     }
 
-    /// Slots of each environment in an iteration that states are learnt from.
+    /// Returns the number of slots per environment and iteration whose states are training data.
     pub(super) fn slots_each(&self) -> usize {
         (self.slots as usize).div_ceil(self.environments)
     }
 
-    /// These, and those after them that only complete the costs of others.
+    /// Returns [`Self::slots_each`] plus the slots after them, which serve only to complete the costs of earlier slots.
     pub(super) fn slots_with_window(&self) -> usize {
         self.slots_each() + self.window
     }
 
-    /// How slots are remembered.
+    /// Returns the options for recording slots.
     pub(super) fn memory(&self) -> Memory {
         Memory { exits_first: self.exits_first, control_variate: self.control_variate }
     }
 
-    /// States of each environment in a minibatch.
+    /// Returns the number of states of each environment in a minibatch.
     pub(super) fn batch_each(&self) -> usize {
         (self.batch_size / self.environments).max(1)
     }

@@ -1,4 +1,4 @@
-//! Learns what the states of simulated slots were worth.
+//! Fit of a value function to the discounted costs that followed the states of simulated slots.
 
 use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
@@ -19,7 +19,7 @@ fn targets(config: &RoutingConfig, trajectory: &Trajectory) -> Vec<f64> {
     trajectory.discounted(config.discount, config.window)
 }
 
-/// Least squares over all states, of all workers.
+/// Fits the linear value function by least squares over all states of all workers.
 pub(super) fn fit_linear(
     step: &mut Step<'_>,
     environments: &[Environment],
@@ -29,7 +29,8 @@ pub(super) fn fit_linear(
     let config = step.config;
     let shape = config.shape()?;
     let mut own = LinearFit::new(shape);
-    // Integers, and one data set after the other: who has which environment makes no difference to the last bit.
+    // The sums of each environment are added as integers, so the result is bit-identical for any division of the
+    // environments among workers.
     let mut numbers = vec![0_i128; own.sums_len()];
     for trajectory in environments.iter().map(|environment| &environment.trajectory) {
         let fit = fit_of(trajectory, &targets(config, trajectory), shape);
@@ -47,7 +48,7 @@ pub(super) fn fit_linear(
     Ok(learnt)
 }
 
-/// The sums of one environment.
+/// Returns the least-squares sums of one environment.
 fn fit_of(trajectory: &Trajectory, targets: &[f64], shape: Shape) -> LinearFit {
     let mut fit = LinearFit::new(shape);
     let mut row = vec![0.0; features_len(shape)];
@@ -69,11 +70,11 @@ fn fit_of(trajectory: &Trajectory, targets: &[f64], shape: Shape) -> LinearFit {
     fit
 }
 
-/// States of one environment in random order, again and again.
+/// States of one environment, each pass over them in a new random order.
 struct Samples<'a> {
     trajectory: &'a Trajectory,
     targets: Vec<f64>,
-    /// Slot and state of each.
+    /// Slot and state number of each state, in the order of the current pass.
     order: Vec<(u32, u32)>,
     next: usize,
     rng: ChaCha8Rng,
@@ -87,7 +88,7 @@ impl<'a> Samples<'a> {
         Self { trajectory, targets, next: order.len(), order, rng }
     }
 
-    /// Writes the next state and gives its target.
+    /// Writes the next state and returns its target.
     fn draw(&mut self, state: &mut Queues) -> f64 {
         if self.next == self.order.len() {
             self.order.shuffle(&mut self.rng);
@@ -99,7 +100,7 @@ impl<'a> Samples<'a> {
         self.targets[slot as usize]
     }
 
-    /// States, and sums of their targets and of these squared.
+    /// Returns the number of states, the sum of their targets, and the sum of the squares of the targets.
     fn moments(&self) -> [f64; 3] {
         let of_slot = |(slot, target): (usize, &f64)| {
             let states = self.trajectory.states(slot) as f64;
@@ -110,7 +111,8 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Passes over all states with Adam; nothing if it was stopped before its end.
+/// Fits the convolutional network with Adam, in several passes over all states. Returns `None` if the fit was stopped
+/// early.
 pub(super) fn fit_cnn(
     step: &mut Step<'_>,
     environments: &[Environment],
@@ -152,7 +154,7 @@ pub(super) fn fit_cnn(
             }
         }
         let error = minibatch.finish(value, adam, step.group)?;
-        // Of the last pass.
+        // Only the errors of the last pass are counted.
         squares += if batch >= total - batches { error } else { 0.0 };
     }
     let mut squares = [to_fixed(squares)];
@@ -161,11 +163,11 @@ pub(super) fn fit_cnn(
     Ok(Some(Learnt { states: states as u64, explained: Some(1.0 - from_fixed(squares[0]) / seen) }))
 }
 
-/// One step of Adam on a minibatch of all workers.
+/// Minibatch of all workers, for one step of Adam.
 pub(super) struct Minibatch {
     targets: Vec<f32>,
     gradient: Vec<f32>,
-    /// States of the minibatch over all workers.
+    /// Number of states of the minibatch, over all workers.
     divisor: f32,
     learning_rate: f32,
     l2: f32,
@@ -187,13 +189,13 @@ impl Minibatch {
         self.targets.clear();
     }
 
-    /// Adds a state, whose target is in the network's units.
+    /// Adds a state, whose target is in the units of the value network.
     pub(super) fn push(&mut self, value: &mut ConvolutionalValue, state: &Queues, target: f64) {
         value.push(state);
         self.targets.push(target as f32);
     }
 
-    /// Gives the sum of this worker's squared errors.
+    /// Takes the step of Adam and returns the sum of this worker's squared errors.
     pub(super) fn finish(
         &mut self,
         value: &mut ConvolutionalValue,

@@ -1,31 +1,32 @@
 //! Learned packet routing in multi-stage networks: maximum-likelihood policy iteration (MLPI; Gao, Luo, Sun, "Packet
 //! Routing Method for Multi-Stage Networks Based on Reinforcement Learning", J. UESTC 51(2), 2022), the heuristics
-//! that it is compared with, stronger ones, and an exact lower bound.
+//! with which the paper compares it, stronger heuristics, and an exact lower bound.
 //!
 //! # The network
-//! S stages of N switches, each with a queue for each of N classes (destinations). From each switch a link leads to
-//! each switch of the next stage; it carries one packet a slot. A packet stays in its class: at the last stage the
-//! queue of class j at switch i has an exit of its own, one packet a slot. The load is the sum of all arrival rates
-//! over N^2, the links of a stage. A slot:
+//! The network has S stages of N switches. Each switch has one queue for each of N classes (destinations). One link
+//! leads from each switch to each switch of the next stage and carries one packet per slot. The class of a packet never
+//! changes. At the last stage, the queue of class j at switch i has its own exit, which releases one packet per slot.
+//! The load is the sum of all arrival rates divided by N^2, the number of links between two stages. A slot has four
+//! steps:
 //!
-//! 1. What is queued is counted: the metric of the paper's figures 2, 3, 6 and 7.
-//! 2. Packets arrive at the first stage, Poisson.
-//! 3. All packets for which there is a link are given one, from the queues as they are then: upstream stages first,
-//!    then by switch; the heads of its queues by class, then further packets of each queue, for as long as a link is
-//!    idle. A packet moves one hop in a slot.
-//! 4. Queues of the last stage that were not empty in step 3 lose a packet.
+//! 1. The queued packets are counted. This is the metric of the paper's figures 2, 3, 6 and 7.
+//! 2. Packets arrive at the first stage (Poisson arrivals).
+//! 3. Packets are assigned to links, based on the queue lengths at this moment. The assignment proceeds by stage
+//!    (upstream first), switch and class. At each switch, it serves first the heads of the queues, then further packets
+//!    for as long as a link is idle. A packet moves at most one hop per slot.
+//! 4. Each queue of the last stage that held a packet in step 3 releases one packet.
 //!
 //! | module | content |
 //! |---|---|
-//! | [`network`] | shapes, queues, the order of decisions, what a slot does |
+//! | [`network`] | shapes, queues, the order of decisions, the end of a slot |
 //! | [`rates`] | arrival rates and arrivals |
-//! | [`bound`] | what no policy can fall below |
-//! | [`policy`] | heuristics, edge colouring, greedy policies of values |
-//! | [`measure`] | runs a policy: queues, delays, heat maps |
-//! | [`value`] | what states are worth: a table of lengths, the paper's convolutional network |
-//! | [`trajectory`] | slots that were simulated or used, discounted costs |
-//! | [`config`], [`training`] | MLPI, Monte Carlo and temporal differences, with one or more workers, and their files |
-//! | [`agent`] | one slot's routing as a service, in JSON lines |
+//! | [`bound`] | lower bound on the number of queued packets under any policy |
+//! | [`policy`] | heuristics, edge colouring, policies that are greedy with respect to a value function |
+//! | [`measure`] | runs of a policy: queues, delays, heat maps |
+//! | [`value`] | value functions: linear in counts of queue lengths, and the paper's convolutional network |
+//! | [`trajectory`] | records of slots, discounted costs |
+//! | [`config`], [`training`] | training with MLPI, Monte Carlo or temporal difference; checkpoints |
+//! | [`agent`] | routing agent for one slot at a time, in JSON lines |
 
 pub mod agent;
 pub mod bound;

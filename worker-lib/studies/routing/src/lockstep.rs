@@ -1,4 +1,4 @@
-//! Networks of a learner that go through their slots side by side.
+//! Networks of a learner that are simulated slot by slot, side by side.
 
 use super::config::RoutingConfig;
 use super::measure::Meter;
@@ -9,7 +9,7 @@ use super::trajectory::{Environment, Memory, Trajectory};
 use super::value::Value;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 
-/// Networks under one policy, whose slots are remembered.
+/// Networks under one policy, whose slots are recorded.
 pub(super) struct Lockstep<V> {
     policy: Greedy<V>,
     arrivals: Vec<Arrivals>,
@@ -18,7 +18,7 @@ pub(super) struct Lockstep<V> {
 }
 
 impl<V: Value> Lockstep<V> {
-    /// Empty networks with the random streams of these indices for links and arrivals.
+    /// Creates one empty network for each index, which selects its random streams for links and arrivals.
     pub(super) fn new(
         config: &RoutingConfig,
         (value, rates): (V, &Rates),
@@ -35,7 +35,7 @@ impl<V: Value> Lockstep<V> {
         }
     }
 
-    /// A slot in each.
+    /// Simulates and records one slot in each network.
     pub(super) fn slot(&mut self, epsilon: f64, memory: Memory) {
         for ((environment, arrivals), start) in
             self.environments.iter_mut().zip(&mut self.arrivals).zip(&mut self.starts)
@@ -49,23 +49,23 @@ impl<V: Value> Lockstep<V> {
         }
     }
 
-    /// What links are chosen by.
+    /// Returns the value function by which links are chosen.
     pub(super) fn value_mut(&mut self) -> &mut V {
         self.policy.value_mut()
     }
 
-    /// What one environment remembers, and what links are chosen by.
+    /// Returns the recorded slots of one network, and the value function by which links are chosen.
     pub(super) fn trajectory_and_value(&mut self, environment: usize) -> (&Trajectory, &mut V) {
         (&self.environments[environment].trajectory, self.policy.value_mut())
     }
 
-    /// Ends it.
+    /// Returns the value function and discards the networks.
     pub(super) fn into_value(self) -> V {
         self.policy.into_value()
     }
 }
 
-/// One network of a test.
+/// Network of a test.
 pub(super) struct Test {
     queues: Queues,
     arrivals: Arrivals,
@@ -74,7 +74,7 @@ pub(super) struct Test {
 }
 
 impl Test {
-    /// An empty one.
+    /// Creates an empty network.
     pub(super) fn new(shape: Shape, arrivals: Arrivals) -> Self {
         Self {
             queues: Queues::empty(shape),
@@ -84,7 +84,7 @@ impl Test {
         }
     }
 
-    /// Lets packets arrive and gives the queues then.
+    /// Begins a slot: adds its arrivals and writes the queues after them into `start`.
     pub(super) fn begin_slot(&mut self, start: &mut Queues) {
         self.meter.before_arrivals(&self.queues);
         let drawn = self.arrivals.draw();
@@ -93,7 +93,7 @@ impl Test {
         start.copy_from(&self.queues);
     }
 
-    /// Ends the slot as `lane` has routed it.
+    /// Ends a slot that `lane` has routed.
     pub(super) fn end_slot(&mut self, lane: &Lane) {
         self.routing.replace(lane.hops());
         end_slot(&mut self.queues, &self.routing);

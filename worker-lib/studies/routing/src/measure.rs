@@ -1,4 +1,4 @@
-//! Runs a policy and counts: queues, delays, heat maps.
+//! Runs of a policy, with measurements of queues and delays, and heat maps.
 
 use std::collections::VecDeque;
 
@@ -8,31 +8,32 @@ use super::policy::Policy;
 use super::rates::{Arrivals, Rates};
 use iswitch_study::StudyError;
 
-/// What came out of a run.
+/// Results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// Slots of the run.
+    /// Number of slots of the run.
     pub slots: u64,
-    /// Packets in the network before the arrivals of a slot, mean over slots.
+    /// Number of packets in the network before the arrivals of a slot, averaged over slots.
     pub queued: f64,
-    /// By Little's law, in slots: packets after the arrivals of a slot, mean over slots, over the rate at which packets
-    /// should have arrived.
+    /// Delay by Little's law, in slots: the number of packets after the arrivals of a slot, averaged over slots,
+    /// divided by the nominal arrival rate.
     pub delay: f64,
-    /// Mean over the packets that left, in slots: the slots of arrival and exit count.
+    /// Mean delay of the packets that left, in slots. The slots of arrival and of exit are included.
     pub tracked_delay: f64,
-    /// [`Self::queued`] under any policy at least, for the same arrivals.
+    /// Lower bound of [`Self::queued`] under any policy, for the same arrivals.
     pub bound_queued: f64,
-    /// [`Self::delay`] under any policy at least, for the same arrivals.
+    /// Lower bound of [`Self::delay`] under any policy, for the same arrivals.
     pub bound_delay: f64,
-    /// Packets that arrived.
+    /// Number of packets that arrived.
     pub arrived: u64,
-    /// Packets that left.
+    /// Number of packets that left.
     pub left: u64,
-    /// Packets before the arrivals of a slot, mean over slots, `[stage, switch, class]`: figure 7 of the paper.
+    /// Length of each queue before the arrivals of a slot, averaged over slots, as `[stage, switch, class]` (figure 7
+    /// of the paper).
     pub heat: Vec<f64>,
 }
 
-/// Follows a run slot by slot.
+/// Measurement of a run, slot by slot.
 #[derive(Clone, Debug)]
 pub struct Meter {
     bound: PooledBound,
@@ -46,7 +47,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Of a network that is empty.
+    /// Creates the measurement for an empty network.
     pub fn new(shape: Shape) -> Self {
         Self {
             bound: PooledBound::new(shape),
@@ -60,33 +61,33 @@ impl Meter {
         }
     }
 
-    /// Before a slot's arrivals.
+    /// Records the queues before the arrivals of a slot.
     pub fn before_arrivals(&mut self, queues: &Queues) {
         self.before += queues.total();
         self.bound_before += self.bound.total(queues);
         self.heat.iter_mut().zip(queues.all()).for_each(|(sum, len)| *sum += u64::from(*len));
     }
 
-    /// After them.
+    /// Records the queues after the arrivals of a slot.
     pub fn after_arrivals(&mut self, queues: &Queues, arrivals: &[u32]) {
         self.after += queues.total();
         self.bound_after += self.bound.total(queues);
         self.tracker.arrive(arrivals);
     }
 
-    /// With what the slot's links carry.
+    /// Ends a slot in which the links carry the packets of `routing`.
     pub fn end_slot(&mut self, routing: &Routing) {
         self.bound.end_slot(routing);
         self.tracker.end_slot(routing);
         self.slots += 1;
     }
 
-    /// Sums over slots: packets before and after arrivals, and what they would be under any policy at least.
+    /// Returns sums over slots: the packets before and after arrivals, then the lower bounds of both under any policy.
     pub fn sums(&self) -> [u64; 4] {
         [self.before, self.after, self.bound_before, self.bound_after]
     }
 
-    /// What came out, when `rate` packets arrive a slot.
+    /// Returns the results. `rate` is the nominal arrival rate, in packets per slot.
     pub fn finish(&self, rate: f64) -> Measurement {
         let mean = |sum: u64| sum as f64 / self.slots.max(1) as f64;
         let Tracker { arrived, left, delays, .. } = self.tracker;
@@ -104,7 +105,7 @@ impl Meter {
     }
 }
 
-/// The slots of arrival of all packets in the network: queues are first in, first out.
+/// Slots of arrival of all packets in the network, whose queues are first in, first out.
 #[derive(Clone, Debug)]
 struct Tracker {
     shape: Shape,
@@ -114,7 +115,7 @@ struct Tracker {
     slot: u64,
     arrived: u64,
     left: u64,
-    /// Of the packets that left, in slots.
+    /// Sum of the delays of the packets that left, in slots.
     delays: u64,
 }
 
@@ -150,13 +151,14 @@ impl Tracker {
     }
 }
 
-/// Called in each slot with the packets in the network before and after its arrivals, and these.
+/// Callback for each slot. Its arguments are the numbers of packets in the network before and after the arrivals of the
+/// slot, and the arrivals.
 pub type OnSlot<'a> = &'a mut dyn FnMut(u64, u64, &[u32]);
 
-/// Runs a policy for so many slots from an empty network.
+/// Runs a policy for `slots` slots, starting from an empty network.
 ///
 /// # Errors
-/// If the policy sends what there is not, or leaves links idle for which there are packets.
+/// Fails if the policy sends a packet that is not in its queue, or leaves a link idle while a packet waits for it.
 pub fn measure(
     policy: &mut dyn Policy,
     rates: &Rates,
@@ -220,7 +222,8 @@ mod tests {
         let shape = Shape::new(3, 6).unwrap();
         for policy in PolicySpec::all() {
             let (result, after_total) = run(policy, shape, 0.6, 5, 4000);
-            // A packet counts in each slot of its stay, so but for those still inside the sums are the same.
+            // A packet is counted in each slot of its stay, so the sums differ only by the packets still in the
+            // network.
             let inside = result.arrived - result.left;
             let stays = (result.tracked_delay * result.left as f64).round() as u64;
             assert!(

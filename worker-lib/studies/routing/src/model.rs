@@ -1,4 +1,4 @@
-//! What a learner learns: a value and what its fit needs.
+//! Model that a learner trains: a value function with the state of its fit.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use iswitch_learn::nn::Adam;
 use iswitch_study::StudyError;
 use iswitch_study::weights::ADAM_EPSILON;
 
-/// A value with the state of its fit.
+/// Value function with the state of its fit.
 #[derive(Clone, Debug)]
 pub(super) enum Model {
-    /// The sums of all data so far, or of the last iteration's.
+    /// Linear value function, with the sums over the data of all iterations so far or of the last one.
     Linear {
         value: LinearValue,
         fit: LinearFit,
@@ -23,7 +23,7 @@ pub(super) enum Model {
     Cnn(Box<CnnModel>),
 }
 
-/// A network with its optimiser. Outputs are in units of `deviation` around `mean`.
+/// Convolutional network with its optimiser. Its outputs are offsets from `mean`, in units of `deviation`.
 #[derive(Clone, Debug)]
 pub(super) struct CnnModel {
     pub(super) value: ConvolutionalValue,
@@ -33,7 +33,7 @@ pub(super) struct CnnModel {
 }
 
 impl Model {
-    /// At the start of a run. Matrix products take up to `threads`.
+    /// Creates the model at the start of a run. Matrix products use up to `threads` threads.
     pub(super) fn new(config: &RoutingConfig, threads: usize) -> Result<Self, StudyError> {
         let shape = config.shape()?;
         Ok(match config.value {
@@ -47,7 +47,7 @@ impl Model {
         })
     }
 
-    /// Number of [`Self::parameters`].
+    /// Returns the number of [`Self::parameters`].
     pub(super) fn parameter_count(config: &RoutingConfig) -> Result<usize, StudyError> {
         let shape = config.shape()?;
         match config.value {
@@ -56,7 +56,7 @@ impl Model {
         }
     }
 
-    /// For a policy.
+    /// Returns a copy of the value function for a policy.
     pub(super) fn value(&self) -> Box<dyn Value> {
         match self {
             Self::Linear { value, .. } => Box::new(value.clone()),
@@ -64,7 +64,7 @@ impl Model {
         }
     }
 
-    /// What a policy needs of it.
+    /// Returns the parameters of the value function.
     pub(super) fn parameters(&self) -> &[f32] {
         match self {
             Self::Linear { value, .. } => value.marginals(),
@@ -72,17 +72,17 @@ impl Model {
         }
     }
 
-    /// Replaces what a policy needs of it by what [`Self::parameters`] gave.
+    /// Replaces the parameters of the value function by those that [`Self::parameters`] returned.
     pub(super) fn set_parameters(&mut self, shape: Shape, parameters: &[f32]) {
         match self {
             Self::Linear { value, .. } => {
-                *value = LinearValue::from_marginals(shape, parameters.to_vec()).expect("of the same shape");
+                *value = LinearValue::from_marginals(shape, parameters.to_vec()).expect("the number fits");
             }
             Self::Cnn(model) => model.value.parameters_mut().copy_from_slice(parameters),
         }
     }
 
-    /// The policy with these parameters; ties between links are the draws of `seed`.
+    /// Returns the policy with these parameters. `seed` is the seed of the choices between equal links.
     pub(super) fn into_policy(
         mut self,
         config: &RoutingConfig,
@@ -119,7 +119,7 @@ impl Model {
 }
 
 impl CnnModel {
-    /// Names and places of all tensors, as PyTorch would name them.
+    /// Returns the name, shape and range of each tensor, with the names that PyTorch would use.
     fn tensors(&self) -> impl Iterator<Item = (String, Vec<usize>, Range<usize>)> {
         self.value.layers().iter().enumerate().flat_map(|(i, layer)| {
             let weight = (format!("value.{i}.weight"), layer.weight_shape().to_vec(), layer.weight.clone());

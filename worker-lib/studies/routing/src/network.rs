@@ -1,12 +1,12 @@
-//! Switches, queues and links, and what happens to them in a slot.
+//! Switches, queues and links, and their changes in a slot.
 
 use std::fmt;
 
 use iswitch_study::StudyError;
 
-/// Switches of a stage, at most: a class is written in 16 bits, and a slot's work grows with the cube.
+/// Maximum number of switches per stage. A class has 16 bits, and the work per slot grows with the cube of this number.
 pub const SWITCHES_MAX: usize = 256;
-/// Stages, at most.
+/// Maximum number of stages.
 pub const STAGES_MAX: usize = 16;
 
 /// Size of a network.
@@ -23,10 +23,11 @@ impl fmt::Display for Shape {
 }
 
 impl Shape {
-    /// `stages` of so many `switches`, each with as many queues.
+    /// Creates the size of a network with this number of stages and of switches per stage. Each switch has as many
+    /// queues as a stage has switches.
     ///
     /// # Errors
-    /// With fewer than two stages or no switches, or more than [`STAGES_MAX`] or [`SWITCHES_MAX`].
+    /// Fails if there are fewer than two stages or no switches, or more than [`STAGES_MAX`] or [`SWITCHES_MAX`].
     pub fn new(stages: usize, switches: usize) -> Result<Self, StudyError> {
         if !(2..=STAGES_MAX).contains(&stages) {
             return Err(StudyError::field("stages", stages, format!("2 to {STAGES_MAX}")));
@@ -37,27 +38,27 @@ impl Shape {
         Ok(Self { stages, switches })
     }
 
-    /// Stages.
+    /// Returns the number of stages.
     pub fn stages(self) -> usize {
         self.stages
     }
 
-    /// Switches of a stage, classes, and links that leave a switch.
+    /// Returns N: the number of switches per stage, of classes, and of links that leave a switch.
     pub fn switches(self) -> usize {
         self.switches
     }
 
-    /// Pairs of neighbouring stages, between which packets need routes.
+    /// Returns the number of pairs of neighbouring stages, between which packets need links.
     pub fn boundaries(self) -> usize {
         self.stages - 1
     }
 
-    /// Links between two stages, and queues of a stage: N^2.
+    /// Returns N^2: the number of links between two stages, and of queues per stage.
     pub fn links(self) -> usize {
         self.switches * self.switches
     }
 
-    /// Queues of all stages.
+    /// Returns the number of queues of all stages.
     pub fn queues(self) -> usize {
         self.stages * self.links()
     }
@@ -72,69 +73,69 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// Of an empty network.
+    /// Creates the queues of an empty network.
     pub fn empty(shape: Shape) -> Self {
         Self { shape, lens: vec![0; shape.queues()] }
     }
 
-    /// The network's size.
+    /// Returns the size of the network.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// Lengths at one switch, by class.
+    /// Returns the lengths of the queues of one switch, by class.
     pub fn at(&self, stage: usize, switch: usize) -> &[u32] {
         let start = self.index(stage, switch, 0);
         &self.lens[start..start + self.shape.switches]
     }
 
-    /// Length of one queue.
+    /// Returns the length of one queue.
     pub fn len(&self, stage: usize, switch: usize, class: usize) -> u32 {
         self.lens[self.index(stage, switch, class)]
     }
 
-    /// Whether nothing is queued.
+    /// Returns whether all queues are empty.
     pub fn is_empty(&self) -> bool {
         self.lens.iter().all(|len| *len == 0)
     }
 
-    /// Lengths of a stage, `[switch, class]`.
+    /// Returns the lengths of a stage, as `[switch, class]`.
     pub fn stage(&self, stage: usize) -> &[u32] {
         &self.lens[stage * self.shape.links()..(stage + 1) * self.shape.links()]
     }
 
-    /// All lengths, `[stage, switch, class]`.
+    /// Returns all lengths, as `[stage, switch, class]`.
     pub fn all(&self) -> &[u32] {
         &self.lens
     }
 
-    /// To be set from outside; `[stage, switch, class]`.
+    /// Returns all lengths for modification, as `[stage, switch, class]`.
     pub fn all_mut(&mut self) -> &mut [u32] {
         &mut self.lens
     }
 
-    /// Packets in the network.
+    /// Returns the number of packets in the network.
     pub fn total(&self) -> u64 {
         self.lens.iter().map(|len| u64::from(*len)).sum()
     }
 
-    /// Packets in a stage.
+    /// Returns the number of packets in a stage.
     pub fn stage_total(&self, stage: usize) -> u64 {
         self.stage(stage).iter().map(|len| u64::from(*len)).sum()
     }
 
-    /// Packets that arrive at the first stage, `[switch, class]`.
+    /// Adds packets that arrive at the first stage, given as `[switch, class]`.
     pub fn arrive(&mut self, arrivals: &[u32]) {
         self.lens[..arrivals.len()].iter_mut().zip(arrivals).for_each(|(len, more)| *len += more);
     }
 
-    /// One packet of each queue of the last stage that has one leaves.
+    /// Removes one packet from each queue of the last stage that is not empty.
     pub fn leave(&mut self) {
         let last = self.shape.boundaries() * self.shape.links();
         self.lens[last..].iter_mut().for_each(|len| *len = len.saturating_sub(1));
     }
 
-    /// A packet goes over a link.
+    /// Moves one packet over a link.
     pub fn apply(&mut self, hop: Hop) {
         let (stage, class) = (usize::from(hop.stage), usize::from(hop.class));
         let from = self.index(stage, usize::from(hop.switch), class);
@@ -143,7 +144,7 @@ impl Queues {
         self.lens[to] += 1;
     }
 
-    /// Becomes equal to `other`, of the same shape, without an allocation.
+    /// Copies the lengths of `other`, which must have the same shape, without allocating.
     pub fn copy_from(&mut self, other: &Self) {
         self.lens.copy_from_slice(&other.lens);
     }
@@ -153,37 +154,37 @@ impl Queues {
     }
 }
 
-/// A packet on its way from a stage to the next.
+/// Transmission of a packet over a link, from one stage to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// Stage that it leaves.
+    /// Stage that the packet leaves.
     pub stage: u16,
-    /// Switch that it leaves.
+    /// Switch that the packet leaves.
     pub switch: u16,
-    /// Its class.
+    /// Class of the packet.
     pub class: u16,
-    /// Switch of the next stage, to which the link leads.
+    /// Link that the packet takes, which is the number of the switch of the next stage to which it leads.
     pub link: u16,
 }
 
-/// Marks a link without a packet.
+/// Class number that marks a link without a packet.
 const IDLE: u16 = u16::MAX;
 
-/// Which packets go over which links in a slot: the vector of all actions of the MDP.
+/// Assignment of packets to links in a slot: the vector of all actions of the Markov decision process (MDP).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Routing {
     shape: Shape,
-    /// `[boundary, switch, link]`: the packet's class.
+    /// Class of the packet on each link, as `[boundary, switch, link]`.
     classes: Vec<u16>,
 }
 
 impl Routing {
-    /// All links idle.
+    /// Creates a routing in which all links are idle.
     pub fn idle(shape: Shape) -> Self {
         Self { shape, classes: vec![IDLE; shape.boundaries() * shape.links()] }
     }
 
-    /// The network's size.
+    /// Returns the size of the network.
     pub fn shape(&self) -> Shape {
         self.shape
     }
@@ -193,25 +194,25 @@ impl Routing {
         self.classes.fill(IDLE);
     }
 
-    /// Class of the packet on a link.
+    /// Returns the class of the packet on a link, or `None` if the link is idle.
     pub fn class(&self, stage: usize, switch: usize, link: usize) -> Option<usize> {
         let class = self.classes[(stage * self.shape.switches + switch) * self.shape.switches + link];
         (class != IDLE).then_some(usize::from(class))
     }
 
-    /// Puts a packet on a link.
+    /// Assigns a packet to a link.
     pub fn set(&mut self, hop: Hop) {
         let row = usize::from(hop.stage) * self.shape.switches + usize::from(hop.switch);
         self.classes[row * self.shape.switches + usize::from(hop.link)] = hop.class;
     }
 
-    /// Puts these packets on links, and no others.
+    /// Replaces all assignments by these.
     pub fn replace(&mut self, hops: &[Hop]) {
         self.clear();
         hops.iter().for_each(|hop| self.set(*hop));
     }
 
-    /// All packets on links: by stage, switch, link.
+    /// Returns all packets that are assigned to links, by stage, switch and link.
     pub fn hops(&self) -> impl Iterator<Item = Hop> {
         let switches = self.shape.switches;
         let busy = self.classes.iter().enumerate().filter(|(_, class)| **class != IDLE);
@@ -223,10 +224,10 @@ impl Routing {
         })
     }
 
-    /// Whether these queues can send so, and no packet stays that a link is idle for.
+    /// Checks that each assigned packet is in its queue, and that no packet waits at a switch with an idle link.
     ///
     /// # Errors
-    /// The first switch where it is not so.
+    /// Names the first switch with an invalid assignment.
     pub fn check(&self, queues: &Queues) -> Result<(), StudyError> {
         let mut sent = vec![0_u32; self.shape.switches];
         for stage in 0..self.shape.boundaries() {
@@ -252,45 +253,45 @@ impl Routing {
     }
 }
 
-/// A packet that needs a link.
+/// Packet that needs a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Stage that it leaves.
+    /// Stage that the packet leaves.
     pub stage: usize,
-    /// Switch that it leaves.
+    /// Switch that the packet leaves.
     pub switch: usize,
-    /// Its class.
+    /// Class of the packet.
     pub class: usize,
-    /// Whether it is not the head of its queue, but takes a link that no head needs.
+    /// Whether the packet is not the head of its queue, so it takes a link that no head needs.
     pub is_fill: bool,
 }
 
 impl Decision {
-    /// The packet goes over this link.
+    /// Returns the transmission of the packet over this link.
     pub fn over(self, link: u16) -> Hop {
         Hop { stage: self.stage as u16, switch: self.switch as u16, class: self.class as u16, link }
     }
 }
 
-/// All packets of a slot that need links, in the order of the MDP.
+/// Iterator over the packets of a slot that need links, in the order of the MDP.
 #[derive(Clone, Debug)]
 pub struct Decisions {
     shape: Shape,
     stage: usize,
     switch: usize,
     class: usize,
-    /// Packets of the switch's queues that have no link yet, by class.
+    /// Number of packets in the switch's queues that have no link yet, by class.
     remaining: Vec<u32>,
     idle: Vec<u16>,
-    /// Whether the switch's queues have been read.
+    /// Whether `remaining` and `idle` are those of the current switch.
     is_loaded: bool,
     is_fill: bool,
-    /// Whether a packet was found since class 0.
+    /// Whether the current pass over the classes has found a packet.
     found: bool,
 }
 
 impl Decisions {
-    /// Of a slot's beginning.
+    /// Creates the iterator at the beginning of a slot.
     pub fn new(shape: Shape) -> Self {
         Self {
             shape,
@@ -305,13 +306,13 @@ impl Decisions {
         }
     }
 
-    /// Back to a slot's beginning.
+    /// Returns to the beginning of a slot.
     pub fn restart(&mut self) {
         (self.stage, self.switch, self.is_loaded) = (0, 0, false);
     }
 
-    /// The next packet. `start` are the queues after arrivals, the same at each call of a slot; the packet before must
-    /// have taken its link.
+    /// Returns the next packet. `start` must be the queues after arrivals, the same at each call within a slot. The
+    /// previous packet must have taken its link.
     pub fn next(&mut self, start: &Queues) -> Option<Decision> {
         while self.stage < self.shape.boundaries() {
             if !self.is_loaded {
@@ -336,12 +337,12 @@ impl Decisions {
         None
     }
 
-    /// Links of the present packet's switch that no packet has taken, ascending.
+    /// Returns the idle links of the current packet's switch, in ascending order.
     pub fn idle(&self) -> &[u16] {
         &self.idle
     }
 
-    /// The present packet takes the idle link at that position.
+    /// Assigns to the current packet the idle link at this position, and returns the link.
     pub fn take(&mut self, position: usize) -> u16 {
         self.idle.remove(position)
     }
@@ -363,7 +364,7 @@ impl Decisions {
     }
 }
 
-/// Ends a slot: exits, then hops. Neither sees the other, for a packet moves once.
+/// Ends a slot: applies the exits, then the transmissions. In this order, a packet cannot move twice in a slot.
 pub fn end_slot(queues: &mut Queues, routing: &Routing) {
     queues.leave();
     routing.hops().for_each(|hop| queues.apply(hop));

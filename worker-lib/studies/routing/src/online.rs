@@ -1,8 +1,8 @@
-//! The learners of the paper's comparison that use the network itself: Monte Carlo and n-step temporal difference.
+//! Learners of the paper's comparison that use the network itself: Monte Carlo and n-step temporal difference.
 //!
-//! In each slot in which the discounted costs of an earlier one become known, the value makes as many steps as there
-//! are environments, each on states of that earlier slot. The links of the network are chosen with the present value
-//! all the time, random ones included: what this costs the network is what MLPI avoids.
+//! In each slot in which the discounted costs of an earlier slot become known, the optimiser takes as many steps as
+//! there are environments, each on states of that earlier slot. The network itself is routed by the current value
+//! function throughout, including random links. MLPI avoids the cost of this to the network.
 
 use rand::RngExt as _;
 
@@ -17,7 +17,7 @@ use super::value::ConvolutionalValue;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::StudyError;
 
-/// One iteration; nothing if it was stopped before its end.
+/// Runs one iteration. Returns `None` if the iteration was stopped early.
 pub(super) fn use_network(
     step: &mut Step<'_>,
     rates: &Rates,
@@ -36,7 +36,7 @@ pub(super) fn use_network(
         Learner::Mc | Learner::Mlpi => config.window,
     };
     let weights: Vec<_> = (0..=costs).map(|slot| config.discount.powi(slot as i32)).collect();
-    // Targets of about 1: the network's links in use, all the time.
+    // This scale gives targets of about 1: it is the discounted cost of one packet on each link in every slot.
     *deviation = rates.shape().links() as f64 * weights.iter().sum::<f64>();
     let horizon = costs + usize::from(config.learner == Learner::Td);
     let slots = config.slots_with_window();
@@ -69,7 +69,7 @@ pub(super) fn use_network(
     Ok(Some(Learnt { states, explained: None }))
 }
 
-/// What the states of slot `ready` were worth, for each environment, in the network's units.
+/// Returns the target of each environment for the states of slot `ready`, in the units of the value network.
 fn targets(
     lockstep: &mut Lockstep<ConvolutionalValue>,
     (config, weights): (&RoutingConfig, &[f64]),

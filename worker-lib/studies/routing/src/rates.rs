@@ -1,4 +1,4 @@
-//! How often packets arrive.
+//! Arrival rates, and random arrivals with these rates.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -12,7 +12,7 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::StudyError;
 use iswitch_study::table::{Output, Records, read};
 
-/// Arrival rates, in packets a slot, at each queue of the first stage.
+/// Arrival rates at each queue of the first stage, in packets per slot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
     shape: Shape,
@@ -21,10 +21,10 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Uniform over 0 to 1 and then rescaled to `load` (section 4 of the paper); the draw is `seed`'s.
+    /// Draws rates uniformly from 0 to 1 with `seed` and rescales them to `load` (section 4 of the paper).
     ///
     /// # Errors
-    /// If the load is not above 0 and below 1.
+    /// Fails if the load is not above 0 and below 1.
     pub fn uniform(shape: Shape, load: f64, seed: u64) -> Result<Self, StudyError> {
         if !(load > 0.0 && load < 1.0) {
             return Err(StudyError::field("load", load, "a number above 0 and below 1"));
@@ -36,10 +36,10 @@ impl Rates {
         Ok(Self { shape, rates })
     }
 
-    /// These, `[switch, class]`.
+    /// Creates rates from a list in the order `[switch, class]`.
     ///
     /// # Errors
-    /// If there are not as many as queues of a stage, or one is negative or no number.
+    /// Fails if the number of rates is not the number of queues of a stage, or if a rate is negative or not finite.
     pub fn new(shape: Shape, rates: Vec<f64>) -> Result<Self, StudyError> {
         if rates.len() != shape.links() {
             return Err(StudyError::field("number of rates", rates.len(), shape.links().to_string()));
@@ -51,11 +51,12 @@ impl Rates {
         Ok(Self { shape, rates })
     }
 
-    /// A network of `stages`, with the rates of a CSV file: a line for each switch of the first stage, in it a number
-    /// for each class.
+    /// Reads the rates of a network with `stages` stages from a CSV file. The file has a line for each switch of the
+    /// first stage, with a number for each class.
     ///
     /// # Errors
-    /// If the file cannot be read, is not square, holds something that is no rate, or asks for a load of 1 or more.
+    /// Fails if the file cannot be read, if it is not square, if a field is not a rate, or if the load is not above 0
+    /// and below 1.
     pub fn read(path: &Path, stages: usize) -> Result<Self, StudyError> {
         Self::parse(&read(path)?, path, stages)
     }
@@ -90,7 +91,7 @@ impl Rates {
         }
     }
 
-    /// As [`Self::read`] takes them.
+    /// Returns the rates in the format that [`Self::read`] reads.
     pub fn to_csv(&self) -> String {
         let mut table = Output::without_columns();
         for row in self.rates.chunks_exact(self.shape.switches()) {
@@ -99,28 +100,28 @@ impl Rates {
         table.into_text()
     }
 
-    /// The network's size.
+    /// Returns the size of the network.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// Packets a slot in all.
+    /// Returns the sum of all arrival rates, in packets per slot.
     pub fn total(&self) -> f64 {
         self.rates.iter().sum()
     }
 
-    /// Of the links of a stage, how many packets need.
+    /// Returns the load: the sum of all arrival rates divided by the number of links between two stages.
     pub fn load(&self) -> f64 {
         self.total() / self.shape.links() as f64
     }
 
-    /// All rates, `[switch, class]`.
+    /// Returns all rates, as `[switch, class]`.
     pub fn all(&self) -> &[f64] {
         &self.rates
     }
 
-    /// Switches of the first stage, and classes, that get more packets than their links or exits carry: their queues
-    /// grow for ever, whatever the policy.
+    /// Returns the switches of the first stage, and the classes, that receive more packets than their links or exits
+    /// can carry. Their queues grow without bound under every policy.
     pub fn overloaded(&self) -> (Vec<usize>, Vec<usize>) {
         let size = self.shape.switches();
         let too_much = |rate: f64| rate > size as f64;
@@ -136,7 +137,7 @@ impl Rates {
 /// Poisson arrivals at the queues of the first stage.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    /// None where nothing arrives.
+    /// Distribution of each queue's arrivals; `None` if its rate is 0.
     distributions: Vec<Option<Poisson<f64>>>,
     rng: ChaCha8Rng,
     /// `[switch, class]`
@@ -144,13 +145,13 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// With these rates.
+    /// Creates arrivals with these rates.
     pub fn new(rates: &Rates, rng: ChaCha8Rng) -> Self {
         let distributions = rates.rates.iter().map(|rate| Poisson::new(*rate).ok()).collect();
         Self { distributions, rng, counts: vec![0; rates.rates.len()] }
     }
 
-    /// Packets that arrive in the next slot, `[switch, class]`.
+    /// Draws the numbers of packets that arrive in the next slot, as `[switch, class]`.
     pub fn draw(&mut self) -> &[u32] {
         for (count, distribution) in self.counts.iter_mut().zip(&self.distributions) {
             *count = distribution.map_or(0, |distribution| distribution.sample(&mut self.rng) as u32);

@@ -1,9 +1,10 @@
-//! Policy iteration (algorithm 1 of the paper): simulate or use the network, learn what states are worth, be greedy.
+//! Policy iteration (algorithm 1 of the paper): each iteration simulates or uses the network, fits a value function,
+//! and takes the policy that is greedy with respect to it.
 //!
-//! The environments of a job are numbered and have random streams of their own, as those of
-//! [`algorithms`](iswitch_learn::algorithms) have; the workers divide them. Counts of arrivals, sums of regressions and
-//! of tests are added as integers, so that a linear value is the same to the last bit however many workers there are;
-//! gradients of a network are added as floats.
+//! The environments of a job are numbered, and each has its own random streams, like those of
+//! [`algorithms`](iswitch_learn::algorithms). They are divided among the workers. Counts of arrivals and the sums of
+//! regressions and tests are added as integers, so a linear value function is bit-identical for any number of workers.
+//! Gradients of the convolutional network are added as floats.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -23,34 +24,34 @@ use iswitch_learn::algorithms::exact::LIMBS;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::{Mark, Record, Study, StudyError};
 
-/// What one iteration came to. The keys are an interface.
+/// Record of one iteration. The JSON keys are a public interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
-    /// From 0, which is the policy before any learning.
+    /// Number of the iteration; 0 is the policy before any learning.
     pub iteration: u64,
-    /// Slots of the network itself that were needed so far, without tests.
+    /// Number of slots of the network itself that were used so far, without tests.
     pub network_slots: u64,
-    /// Slots that were simulated so far.
+    /// Number of slots that were simulated so far.
     pub simulated_slots: u64,
-    /// States that were learnt from in this iteration.
+    /// Number of states that were training data in this iteration.
     pub states: u64,
-    /// Share of the variance of discounted costs that the value explains; none where it was not fitted.
+    /// Share of the variance of discounted costs that the value function explains; `None` if this was not computed.
     pub explained: Option<f64>,
-    /// Of the test: packets in the network before arrivals, mean over slots and environments.
+    /// Packets in the network before arrivals in the test, averaged over slots and environments.
     pub queued: f64,
-    /// Of the test: mean delay in slots, by Little's law.
+    /// Mean delay in the test, in slots, by Little's law.
     pub delay: f64,
-    /// What no policy could fall below in the test.
+    /// Lower bound of [`Self::queued`] under any policy.
     pub bound_queued: f64,
-    /// And in delay.
+    /// Lower bound of [`Self::delay`] under any policy.
     pub bound_delay: f64,
-    /// How long the iteration took, in seconds.
+    /// Duration of the iteration, in seconds.
     pub seconds: f64,
 }
 
 impl Record for Iteration {
     fn mark(&self) -> Mark {
-        // Each iteration ends with a test.
+        // Every iteration ends with a test.
         Mark { iteration: self.iteration, is_tested: true, result: Some(self.queued) }
     }
 
@@ -59,33 +60,33 @@ impl Record for Iteration {
     }
 }
 
-/// The iteration that goes on.
+/// Context of the current iteration.
 pub(super) type Step<'a> = iswitch_study::Step<'a, RoutingConfig>;
 
-/// A training of one worker.
+/// Training of one worker.
 pub type Training = iswitch_study::Training<RoutingStudy>;
-/// A training as it was saved.
+/// Checkpoint of a training.
 pub type Saved = iswitch_study::Saved<RoutingStudy>;
 
-/// What is trained for.
+/// Network for which a policy is trained.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// The network's arrival rates.
+    /// Arrival rates of the network.
     pub rates: Rates,
-    /// Threads for the matrix products of a worker.
+    /// Number of threads for the matrix products of a worker.
     pub threads: usize,
 }
 
-/// What an iteration changes.
+/// State that an iteration changes.
 #[derive(Clone, Debug)]
 pub struct State {
     model: Model,
-    /// Packets that arrived in the observed slots, `[switch, class]`.
+    /// Number of packets that arrived in the observed slots, as `[switch, class]`.
     arrived: Vec<u64>,
     observed_slots: u64,
 }
 
-/// What is trained.
+/// Study of packet routing: a network and the policy that is trained for it.
 #[derive(Debug)]
 pub struct RoutingStudy {
     rates: Rates,
@@ -93,30 +94,31 @@ pub struct RoutingStudy {
 }
 
 impl RoutingStudy {
-    /// The network's arrival rates.
+    /// Returns the arrival rates of the network.
     pub fn rates(&self) -> &Rates {
         &self.rates
     }
 
-    /// The policy with the best test of a training; ties between links are the draws of `seed`.
+    /// Returns the policy of a training with the best test result, or `None` before the first test. `seed` is the seed
+    /// of the choices between equal links.
     pub fn best_policy(training: &Training, seed: u64) -> Option<Greedy<Box<dyn Value>>> {
         let (best, Self { rates, state }) = (training.best_parameters()?, training.study());
         Some(state.model.clone().into_policy(training.config(), rates.shape(), best, seed))
     }
 
-    /// The arrival rates of the network that a saved training is of.
+    /// Returns the arrival rates of the network in a checkpoint.
     ///
     /// # Errors
-    /// If the file is damaged.
+    /// Fails if the file is damaged.
     pub fn saved_rates(saved: &Saved) -> Result<Rates, StudyError> {
         read_rates(saved.config(), &saved.reader()?)
     }
 
-    /// The policy with the best test of a saved training, for a network of this size. Ties between links are the draws
-    /// of `seed`; matrix products take up to `threads`.
+    /// Returns the policy with the best test result in a checkpoint, for a network of this size. `seed` is the seed of
+    /// the choices between equal links. Matrix products use up to `threads` threads.
     ///
     /// # Errors
-    /// If it is of another size, or nothing was tested yet.
+    /// Fails if the policy was trained for a network of another size, or if no policy has been tested.
     pub fn saved_policy(
         saved: &Saved,
         shape: Shape,
@@ -125,12 +127,12 @@ impl RoutingStudy {
     ) -> Result<Greedy<Box<dyn Value>>, StudyError> {
         let (config, own) = (saved.config(), saved.config().shape()?);
         if shape != own {
-            return Err(saved.reader()?.refuse(format!("it is of {own}, not {shape}")).into());
+            return Err(saved.reader()?.refuse(format!("it was trained for {own}, not {shape}")).into());
         }
         Ok(Model::new(config, threads)?.into_policy(config, shape, &saved.best_parameters()?, seed))
     }
 
-    /// Slots of an iteration in all environments.
+    /// Returns the number of slots of an iteration, over all environments.
     fn slots_of_iteration(config: &RoutingConfig) -> u64 {
         (config.slots_with_window() * config.environments) as u64
     }
@@ -154,14 +156,14 @@ impl RoutingStudy {
             Learner::Mc | Learner::Td => {
                 self.state.observed_slots += Self::slots_of_iteration(step.config);
                 let Model::Cnn(model) = &mut self.state.model else {
-                    unreachable!("the hyper-parameters were checked")
+                    unreachable!("the hyper-parameters require a convolutional network with this learner")
                 };
                 use_network(step, &self.rates, model)
             }
         }
     }
 
-    /// Counts arrivals at the network itself and estimates its rates (equation 4 of the paper).
+    /// Counts arrivals at the network itself and estimates its arrival rates (equation 4 of the paper).
     fn observe(&mut self, step: &mut Step<'_>) -> Result<Rates, StudyError> {
         let (config, environments) = (step.config, step.config.environments);
         let State { arrived, observed_slots, .. } = &mut self.state;
@@ -173,7 +175,7 @@ impl RoutingStudy {
             for _ in 0..each {
                 numbers.iter_mut().zip(arrivals.draw()).for_each(|(sum, count)| *sum += i128::from(*count));
             }
-            *numbers.last_mut().expect("there is one more") += each as i128;
+            *numbers.last_mut().expect("the last number counts slots") += each as i128;
         }
         step.group.sum(&mut numbers)?;
         arrived.iter_mut().zip(&numbers).for_each(|(sum, count)| *sum += *count as u64);
@@ -183,7 +185,7 @@ impl RoutingStudy {
         Rates::new(self.rates.shape(), estimate)
     }
 
-    /// Simulated slots under the present policy and the estimated rates.
+    /// Simulates slots under the current policy with the estimated rates. Returns `None` if it was stopped early.
     fn simulate(&self, step: &mut Step<'_>, estimate: &Rates) -> Option<Vec<Environment>> {
         let config = step.config;
         let slots = config.slots_with_window();
@@ -203,12 +205,13 @@ impl RoutingStudy {
         Some(lockstep.environments)
     }
 
-    /// Uses the network without random links: packets before and after arrivals and what they would be under any policy
-    /// at least, means over slots and environments. Nothing if it was stopped.
+    /// Tests the current policy on the network itself, without random links. Returns the numbers of packets before and
+    /// after arrivals and the lower bounds of both under any policy, averaged over slots and environments; or `None` if
+    /// the test was stopped early.
     fn test(&self, step: &mut Step<'_>) -> Result<Option<[f64; 4]>, StudyError> {
         let (config, shape) = (step.config, self.rates.shape());
         let own = step.group.own(config.environments);
-        // The same arrivals in each iteration, so that policies and not arrivals are compared.
+        // All iterations have the same arrivals, so differences between test results are due to the policies.
         let arrivals =
             |environment| Arrivals::new(&self.rates, stream(config.seed, Purpose::Evaluation, environment));
         let ties = |environment| stream(config.seed, Purpose::Evaluation, config.environments + environment);
@@ -346,25 +349,25 @@ impl Study for RoutingStudy {
     }
 }
 
-/// The arrival rates in a checkpoint.
+/// Reads the arrival rates from a checkpoint.
 fn read_rates(config: &RoutingConfig, reader: &Reader<'_>) -> Result<Rates, StudyError> {
     let shape = config.shape()?;
     let rates = Rates::new(shape, reader.doubles("rates", shape.links())?);
     rates.map_err(|error| reader.refuse(error.to_string()).into())
 }
 
-/// Numbers of the random streams of this worker's environments.
+/// Returns the numbers of the random streams of this worker's environments.
 fn own_indices(step: &Step<'_>) -> Vec<usize> {
     let own = step.group.own(step.config.environments);
     own.map(|environment| index(step.config, step.iteration, environment)).collect()
 }
 
-/// The number of an environment's random stream in an iteration.
+/// Returns the number of an environment's random stream in an iteration.
 pub(super) fn index(config: &RoutingConfig, iteration: u64, environment: usize) -> usize {
     iteration as usize * config.environments + environment
 }
 
-/// What a fit came to.
+/// Result of a fit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Learnt {
     pub(super) states: u64,

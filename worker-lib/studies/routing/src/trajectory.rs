@@ -1,23 +1,23 @@
-//! What a learner remembers of slots, and what their states were worth.
+//! Recorded slots of a learner, and the discounted costs that followed their states.
 
 use super::bound::PooledBound;
 use super::network::{Hop, Queues, Routing, Shape, end_slot};
 use super::policy::Lane;
 
-/// Slots of one network, with all their intermediate states.
+/// Recorded slots of one network, with all their intermediate states.
 #[derive(Clone, Debug)]
 pub struct Trajectory {
-    /// What values see at the beginning of each slot.
+    /// Queues at the beginning of each slot, as a value function sees them.
     starts: Vec<Queues>,
     hops: Vec<Hop>,
-    /// Where the hops of each slot end.
+    /// End of each slot's hops in `hops`.
     ends: Vec<usize>,
-    /// Of each slot.
+    /// Cost of each slot.
     costs: Vec<f64>,
 }
 
 impl Trajectory {
-    /// Of no slots.
+    /// Creates a trajectory without slots.
     pub fn new() -> Self {
         Self { starts: Vec::new(), hops: Vec::new(), ends: Vec::new(), costs: Vec::new() }
     }
@@ -33,41 +33,41 @@ impl Trajectory {
         self.costs.push(cost);
     }
 
-    /// Slots.
+    /// Returns the number of slots.
     pub fn slots(&self) -> usize {
         self.starts.len()
     }
 
-    /// The state at the beginning of a slot, as values see it.
+    /// Returns the state at the beginning of a slot, as a value function sees it.
     pub fn start(&self, slot: usize) -> &Queues {
         &self.starts[slot]
     }
 
-    /// Packets that got a link in a slot, in order.
+    /// Returns the packets that were assigned a link in a slot, in order.
     pub fn hops(&self, slot: usize) -> &[Hop] {
         let begin = if slot == 0 { 0 } else { self.ends[slot - 1] };
         &self.hops[begin..self.ends[slot]]
     }
 
-    /// States of a slot: its beginning, and one after each packet's choice.
+    /// Returns the number of states of a slot: the one at its beginning, and one after each packet's assignment.
     pub fn states(&self, slot: usize) -> usize {
         self.hops(slot).len() + 1
     }
 
-    /// Writes one of them.
+    /// Writes state number `at` of a slot into `into`.
     pub fn state(&self, slot: usize, at: usize, into: &mut Queues) {
         into.copy_from(&self.starts[slot]);
         self.hops(slot)[..at].iter().for_each(|hop| into.apply(*hop));
     }
 
-    /// Costs of a slot and of those that follow, `count` in all.
+    /// Returns the costs of `count` slots, beginning with `slot`.
     pub fn costs(&self, slot: usize, count: usize) -> &[f64] {
         &self.costs[slot..slot + count]
     }
 
-    /// The discounted costs of each slot that has `window` more after it: the sum of the costs of slots t to t +
-    /// window, each slot weighted with `discount` times the one before. Intermediate states have no costs of their own
-    /// and take no time; each is worth as much as its slot.
+    /// Returns the discounted cost of each slot that is followed by at least `window` slots: the sum of the costs of
+    /// slots t to t + window (inclusive), in which the weight of each slot is `discount` times that of the slot before.
+    /// Intermediate states have no cost and take no time: each has the same value as its slot.
     pub fn discounted(&self, discount: f64, window: usize) -> Vec<f64> {
         let complete = self.slots().saturating_sub(window);
         let beyond = discount.powi(window as i32 + 1);
@@ -87,7 +87,7 @@ impl Default for Trajectory {
     }
 }
 
-/// One network that a learner simulates or uses.
+/// Network that a learner simulates or uses.
 #[derive(Clone, Debug)]
 pub(super) struct Environment {
     pub(super) queues: Queues,
@@ -96,17 +96,18 @@ pub(super) struct Environment {
     pub(super) trajectory: Trajectory,
 }
 
-/// How a slot is remembered.
+/// Options for recording a slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Memory {
     pub(super) exits_first: bool,
-    /// Costs are what the network holds beyond the bound for the same arrivals. Under every policy that is the same
-    /// number of packets less, so policies rank alike; what is left of the noise of arrivals is little.
+    /// Whether the bound for the same arrivals is subtracted from the cost of each slot. The bound is the same number
+    /// under every policy, so the ranking of policies does not change, and little of the noise caused by random
+    /// arrivals remains.
     pub(super) control_variate: bool,
 }
 
 impl Environment {
-    /// Empty.
+    /// Creates an empty network without recorded slots.
     pub(super) fn new(shape: Shape) -> Self {
         Self {
             queues: Queues::empty(shape),
@@ -116,7 +117,7 @@ impl Environment {
         }
     }
 
-    /// Ends a slot as `lane` has routed it.
+    /// Ends and records a slot that `lane` has routed.
     pub(super) fn end_slot(&mut self, lane: &Lane, memory: Memory) {
         let Memory { exits_first, control_variate } = memory;
         let unavoidable = if control_variate { self.bound.total(&self.queues) } else { 0 };

@@ -1,4 +1,4 @@
-/* Sums a vector over all workers of a job, ten times, and checks the result.
+/* Sums a vector over all workers of a job ten times, and checks each result.
  *
  *   cc all_reduce.c -I../../include -L../../../target/release -liswitch -o all_reduce
  *   ./all_reduce 127.0.0.1:7711 2 0 &   ./all_reduce 127.0.0.1:7711 2 1

@@ -1,5 +1,5 @@
-/* Workers that do not wait for each other: one thread submits vectors, another takes the sums of as many as there are
- * workers, whoever they are of.
+/* Asynchronous workers, which do not wait for each other: one thread submits vectors, another one receives the sums.
+ * Each sum contains as many vectors as there are workers, but these need not come from different workers.
  *
  *   cc asynchronous.c -I../../include -L../../../target/release -liswitch -pthread -o asynchronous
  *   ./asynchronous 127.0.0.1:7711 2 0 &   ./asynchronous 127.0.0.1:7711 2 1
@@ -18,7 +18,7 @@ static void fail(const char *what)
     exit(EXIT_FAILURE);
 }
 
-/* What takes the sums, and would apply them. */
+/* State of the thread that receives the sums; a training program would apply them to its model. */
 struct taker {
     iswitch_async_worker *worker;
     double total;
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
             fail("submit");
     pthread_join(thread, NULL);
 
-    /* Each vector is in one aggregate, whichever. */
+    /* Each vector is part of exactly one aggregate. */
     const double expected = (double)VECTORS * workers * (workers + 1) / 2;
     printf("%d sums of %u gradients\n", VECTORS, taker.contributions);
     if (taker.total != expected || taker.contributions != (unsigned)(VECTORS * workers)) {

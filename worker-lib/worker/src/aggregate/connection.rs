@@ -118,10 +118,10 @@ impl fmt::Display for ConnectError {
                 "{address} closed the connection while the ring was forming; its log may say why{refused}"
             ),
             Self::Foreign { address } => {
-                write!(f, "{address} is no member of a ring and no parameter server")
+                write!(f, "{address} is neither a member of a ring nor a parameter server")
             }
             Self::Mismatch { field, address, theirs, own } => {
-                write!(f, "{field} is {theirs} at {address}, and {own} here")
+                write!(f, "{field} is {theirs} at {address}, but {own} here")
             }
             Self::BadOption { field, value, expected } => {
                 write!(f, "{field} is {value}, expected {expected}")
@@ -166,7 +166,7 @@ impl fmt::Display for RefusedMeanwhile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.last, self.count) {
             (_, 0) => Ok(()),
-            (None, count) => write!(f, "; refused meanwhile: {count} connections of strangers"),
+            (None, count) => write!(f, "; refused meanwhile: {count} connections of non-members"),
             (Some(last), count) => {
                 write!(f, "; refused meanwhile: {count} connections, the last one: {last}")
             }

@@ -81,7 +81,7 @@ impl GroupState {
     fn close_round(&mut self) {
         self.sum.fill(0.0);
         for contribution in &mut self.contributions {
-            let vector = contribution.take().expect("a round closes when all have contributed");
+            let vector = contribution.take().expect("a round closes only after all workers have contributed");
             self.sum.iter_mut().zip(&vector).for_each(|(sum, x)| *sum += x);
         }
         self.unread = self.contributions.len();

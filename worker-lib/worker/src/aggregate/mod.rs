@@ -148,7 +148,10 @@ impl fmt::Display for AggregateError {
                 write!(f, "the switch no longer counts this worker as a member ({reason})")
             }
             Self::MissedRounds { next } => {
-                write!(f, "the others went on without this worker, which is a member again from round {next}")
+                write!(
+                    f,
+                    "the other workers continued without this one, which is a member again from round {next}"
+                )
             }
             Self::Halted => f.write_str("the job is halted"),
             Self::StaleRound { round, current } => {

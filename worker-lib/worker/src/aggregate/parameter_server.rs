@@ -152,7 +152,7 @@ impl ParameterServer {
         let place = place.ok_or(ConnectError::BadOption {
             field: "rank",
             value: usize::from(hello.rank),
-            expected: "less than the number of workers, and another one for each",
+            expected: "less than the number of workers, and different for each worker",
         })?;
         connection.begin()?;
         let staging = vec![0; READ_LEN_BYTES];
@@ -166,7 +166,7 @@ fn free_places_of_the_gone(places: &mut [Option<Client>]) {
     for (rank, place) in places.iter_mut().enumerate() {
         if let Some(client) = place.take_if(|client| client.connection.is_closed()) {
             let peer = client.connection.peer();
-            tracing::warn!(%peer, rank, "a worker left while the group was forming; its place is free again");
+            tracing::warn!(%peer, rank, "a worker left while the group was forming; its rank is free again");
         }
     }
 }

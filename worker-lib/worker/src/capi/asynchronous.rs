@@ -1,23 +1,23 @@
-//! Workers that do not wait for each other, for C.
+//! C interface of asynchronous workers, which do not wait for each other.
 
 use super::{IswitchJoinOptions, IswitchStatus, aggregate_status, fail, guarded, join_as};
 use crate::worker::asynchronous::AsyncWorker;
 
-/// A worker of an asynchronous job. Several threads may use it: one submits vectors, another takes sums.
+/// Worker of an asynchronous job. Several threads may use it: one submits vectors, another one receives sums.
 pub struct IswitchAsyncWorker(AsyncWorker);
 
-/// What one sum of an asynchronous job is.
+/// Description of one sum of an asynchronous job.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IswitchAggregate {
-    /// Its number; they come in order and without a gap.
+    /// Number of the sum; sums are delivered in order and without gaps.
     pub number: u32,
-    /// Worker gradients inside it.
+    /// Number of worker gradients in the sum.
     pub contributions: u16,
 }
 
-/// Joins a job in asynchronous mode and waits until all its workers have; `round_timeout_ms` means nothing there. On
-/// success `*worker` must be given to `iswitch_async_leave`.
+/// Joins a job in asynchronous mode and waits until all its workers have joined; `round_timeout_ms` is ignored. After
+/// success, pass `*worker` to `iswitch_async_leave`.
 ///
 /// # Safety
 /// As for `iswitch_join`.
@@ -31,8 +31,8 @@ pub unsafe extern "C" fn iswitch_async_join(
     unsafe { join_as(options, worker, join) }
 }
 
-/// Hands a vector over to be sent. Waits until the one before is part of an aggregate and the sums are taken as they
-/// come, but not until this one is sent.
+/// Submits a vector to be sent. Waits until the previous vector is part of an aggregate and the received sums have been
+/// taken, but not until this vector has been sent.
 ///
 /// # Safety
 /// `worker` is null or comes from `iswitch_async_join`; `vector` is null or points to `len` floats.
@@ -59,8 +59,8 @@ pub unsafe extern "C" fn iswitch_async_submit(
     })
 }
 
-/// Takes the next sum; waits until there is one. `aggregate` may be null. After `ISWITCH_STATUS_MISSED_ROUNDS` sums are
-/// missing, and the state of another worker is needed before the next one.
+/// Waits for the next sum and copies it to `sum`. `aggregate` may be null. `ISWITCH_STATUS_MISSED_ROUNDS` means that
+/// sums are missing: before the next call, the state of another worker must be obtained.
 ///
 /// # Safety
 /// `worker` is null or comes from `iswitch_async_join`; `sum` is null or points to `len` floats; `aggregate` is null or
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn iswitch_async_recv_sum(
     })
 }
 
-/// Ends all calls that wait, and those to come, with `ISWITCH_STATUS_CLOSED`. A null pointer is ignored.
+/// Makes all waiting and all later calls return `ISWITCH_STATUS_CLOSED`. A null pointer is ignored.
 ///
 /// # Safety
 /// `worker` is null or comes from `iswitch_async_join`.
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn iswitch_async_close(worker: *const IswitchAsyncWorker) 
     }
 }
 
-/// Leaves the job and frees the worker, which no other thread may use any more. A null pointer is ignored.
+/// Leaves the job and frees the worker, which no other thread may use any longer. A null pointer is ignored.
 ///
 /// # Safety
 /// `worker` is null or comes from `iswitch_async_join` and is not used again.
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn iswitch_async_leave(worker: *mut IswitchAsyncWorker) {
     if worker.is_null() {
         return;
     }
-    // SAFETY: not null, made by `Box::into_raw` in `iswitch_async_join`, and given back once.
+    // SAFETY: not null, created by `Box::into_raw` in `iswitch_async_join`, and returned only once.
     let worker = unsafe { Box::from_raw(worker) };
     guarded(|| {
         drop(worker);

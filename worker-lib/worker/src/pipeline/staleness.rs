@@ -189,7 +189,7 @@ mod tests {
         staleness.committed(1, 2);
         staleness.applied(12);
         staleness.admitted(1, Some(12));
-        assert_eq!(staleness.at_inclusion().counts()[..3], [1, 1, 0], "the sum came before the news");
+        assert_eq!(staleness.at_inclusion().counts()[..3], [1, 1, 0], "the sum arrived before the admission");
         assert_eq!((staleness.at_inclusion().max(), staleness.at_inclusion().mean()), (Some(1), 0.5));
     }
 

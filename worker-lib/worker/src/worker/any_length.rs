@@ -59,11 +59,11 @@ impl fmt::Display for AnyLengthError {
             Self::Aggregate(error) => error.fmt(f),
             Self::Unfinished { actual, expected } => write!(
                 f,
-                "vector has {actual} floats, expected the one of {expected} floats again that was not summed \
-                 completely"
+                "vector has {actual} floats, expected {expected}: the previous vector was not summed completely and \
+                 must be passed again"
             ),
             Self::Failed { reason } => {
-                write!(f, "the worker has failed and has to join anew: {reason}")
+                write!(f, "the worker has failed and must rejoin: {reason}")
             }
         }
     }
@@ -270,7 +270,7 @@ impl AnyLengthWorker {
             None => self.join_job(floats, keep_waiting)?,
         };
         self.members.push(member);
-        Ok(self.members.last_mut().expect("it was pushed just now"))
+        Ok(self.members.last_mut().expect("the worker was just pushed"))
     }
 
     fn join_job(

@@ -140,11 +140,11 @@ impl JoinOptions {
             Status::ModeMismatch => differs(mode as u32),
             Status::WorkersMismatch => differs(u32::from(self.workers)),
             Status::WrongVersion => differs(u32::from(PROTOCOL_VERSION)),
-            Status::JobFull => format!("job {} has all its {expected} members", self.job),
+            Status::JobFull => format!("job {} already has all its {expected} members", self.job),
             Status::TagMismatch => format!("{name}: {}, expected {}", self.tag_data, expected != 0),
             Status::NotAuthentic => format!("job {} has a key, and this worker was given none", self.job),
             Status::ForeignJob => format!("{} is a member of job {expected}", self.local),
-            Status::NoCapacity if expected == 0 => "the switch has no room for another job".to_owned(),
+            Status::NoCapacity if expected == 0 => "the switch has no capacity for another job".to_owned(),
             Status::NoCapacity => {
                 let vectors = match mode {
                     Mode::Synchronous => 2,
@@ -227,17 +227,17 @@ impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Layout(error) => error.fmt(f),
-            Self::NoSwitch => f.write_str("no switch is named, expected at least one"),
+            Self::NoSwitch => f.write_str("no switch address was given, expected at least one"),
             Self::NoAnswer { switch, waited, detail } => write!(
                 f,
                 "no answer from the switch {switch} within {waited:?} (is iswitchd running there?){detail}"
             ),
             Self::Refused { reason, .. } => write!(f, "the switch refused: {reason}"),
-            Self::TagsWithoutKey => f.write_str("tag_data is true without a key, expected a key"),
+            Self::TagsWithoutKey => f.write_str("tag_data is true without a key, which it requires"),
             Self::KeyRefused { switch, job, waited, has_key } => {
                 let which = match has_key {
-                    true => "another one",
-                    false => "none (give iswitchd the same --key-file)",
+                    true => "a different key",
+                    false => "no key (give iswitchd the same --key-file)",
                 };
                 write!(
                     f,

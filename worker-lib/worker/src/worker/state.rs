@@ -199,7 +199,7 @@ fn receive(
             Ok(Some(guest)) => admit(&reception, guest, job, shared),
             Ok(None) => {}
             Err(error) => {
-                tracing::warn!(%error, "newcomers are no longer given the state of this worker");
+                tracing::warn!(%error, "this worker no longer serves its state to newcomers");
                 return;
             }
         }
@@ -219,12 +219,12 @@ fn admit(
         return reception.refuse(Refusal::OtherGroup, peer, &format!("its job is {theirs}, expected {job}"));
     }
     let Some(newcomer) = Newcomer::new(shared) else {
-        let problem = format!("{MAX_NEWCOMERS} newcomers are being served; it can ask another worker");
+        let problem = format!("already serving {MAX_NEWCOMERS} newcomers; ask another worker");
         return reception.refuse(Refusal::Full, peer, &problem);
     };
     let serving = move || {
         if let Err(error) = serve(&newcomer.0, stream) {
-            tracing::debug!(%peer, %error, "a newcomer was not served");
+            tracing::debug!(%peer, %error, "serving a newcomer failed");
         }
     };
     if let Err(error) = std::thread::Builder::new().name("iswitch-newcomer".into()).spawn(serving) {
@@ -378,14 +378,14 @@ mod tests {
 
     fn server() -> (StateServer, SocketAddrV4) {
         let server = StateServer::start("127.0.0.1:0".parse().unwrap(), JOB).unwrap();
-        let SocketAddr::V4(address) = server.address else { panic!("an IPv4 address was asked for") };
+        let SocketAddr::V4(address) = server.address else { panic!("expected an IPv4 address") };
         (server, address)
     }
 
     #[test]
     fn nothing_is_copied_without_a_newcomer() {
         let (server, _) = server();
-        server.publish(1, || unreachable!("nobody has asked"));
+        server.publish(1, || unreachable!("no newcomer has requested the state"));
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Worker {
         // A separate thread sends the heartbeats, because the caller may compute for a long time between rounds.
         let (session, send_buffer) =
             join::<Session>(&mut link, &options, Mode::Synchronous, false, keep_waiting)?;
-        let membership = session.membership().copied().expect("who has joined is a member");
+        let membership = session.membership().copied().expect("a worker that has joined is a member");
         tracing::debug!(member = membership.member, window = membership.window, "joined");
         let heartbeat = Heartbeat::start(&link, options.job, membership.lease)?;
         let spin = Spin::new(options.spin);
@@ -136,7 +136,7 @@ impl Worker {
 
     /// Returns the membership that the switch granted when it last admitted the worker.
     pub fn membership(&self) -> &Membership {
-        self.session.membership().expect("a worker is made when it has joined")
+        self.session.membership().expect("a worker is created only after it has joined")
     }
 
     /// Returns the protocol's counters.

@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(
             window_after(850_000.0, Duration::from_millis(2), 1000),
             1000,
-            "never more than is granted"
+            "the window never exceeds the one that the switch granted"
         );
     }
 

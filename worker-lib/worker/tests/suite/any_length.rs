@@ -1,4 +1,4 @@
-//! Vectors of many lengths through one worker.
+//! Tests of one worker that sums vectors of many lengths.
 
 use std::net::SocketAddrV4;
 use std::sync::{Arc, Barrier};
@@ -15,7 +15,7 @@ fn switch() -> EmbeddedSwitch {
     EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &EmbeddedOptions::default()).unwrap()
 }
 
-/// Lets so many workers do the same.
+/// Runs the same function on each of several workers.
 fn on_each<T: Send + 'static>(
     address: SocketAddrV4,
     workers: u16,
@@ -52,7 +52,7 @@ fn lengths_may_change_from_call_to_call() {
             assert_eq!(summed, Summed { contributors: 3, uniform: true });
             assert!(own == sum(3, floats), "{floats} floats");
         }
-        assert_eq!(worker.stats().rounds, 10, "one for each piece");
+        assert_eq!(worker.stats().rounds, 10, "expected one round for each piece");
     });
 }
 
@@ -85,7 +85,7 @@ fn more_lengths_than_are_kept_displace_each_other() {
 fn a_switch_that_is_started_again_is_found_again() {
     let mut before = Some(switch());
     let address = before.as_ref().unwrap().address();
-    // When the workers have got that far, and when the switch is there again.
+    // The barrier is passed when the workers have finished round 10, and again when the switch has restarted.
     let barrier = Arc::new(Barrier::new(3));
     let meeting = Arc::clone(&barrier);
     let workers = thread::spawn(move || {
@@ -117,7 +117,7 @@ fn a_vector_that_failed_half_way_is_finished_by_the_next_call() {
     let floats = MAX_PIECE_FLOATS + 5000;
     on_each(switch.address(), 2, move |rank, mut worker| {
         let mut own = vector(rank, floats);
-        // Both know both lengths, so that the call that is given up waits in a round.
+        // Both workers have joined the jobs of both lengths, so that the interrupted call is waiting in a round.
         worker.all_reduce_while(&mut own, &mut || true).unwrap();
         own = vector(rank, floats);
         if rank == 0 {

@@ -1,4 +1,4 @@
-//! Workers with a key: they join, sum and come back, and believe nobody who has not got it.
+//! Workers with a key join, sum and rejoin, and ignore packets from senders without the key.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::thread;
@@ -31,7 +31,7 @@ fn keys() -> Keys {
     keys
 }
 
-/// A switch and one worker on a wire without faults.
+/// Switch and one worker, connected by a simulated link without faults.
 struct Pair {
     switch: Switch,
     worker: Session,
@@ -56,7 +56,7 @@ impl Pair {
         pair
     }
 
-    /// Carries packets to and fro until nobody has anything to say.
+    /// Delivers packets in both directions until neither side has any left to send.
     fn run(&mut self) {
         let peer = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 5000);
         let from = Endpoint { port: PortId(0), peer, local: peer, peer_mac: [0; 6], local_mac: [0; 6] };
@@ -71,7 +71,7 @@ impl Pair {
         }
     }
 
-    /// Lets the worker ask for what it misses.
+    /// Advances the clock so that the worker requests its missing results.
     fn let_time_pass(&mut self) {
         self.now = self.worker.poll_timeout().unwrap_or(self.now).max(self.now);
         self.worker.handle_timeout(self.now);
@@ -102,7 +102,7 @@ fn forged_ack(status: Status, action: Action, boot: u64) -> ControlBody<'static>
     })
 }
 
-/// What somebody without the key can say: bare, or signed with another key, in any session.
+/// Returns the packets that a sender without the key can forge: unsigned, or signed with another key, in any session.
 fn forgeries() -> Vec<(Class, Vec<u8>)> {
     let mut bodies = vec![ControlBody::Halt];
     for action in [Action::Join, Action::Help, Action::Ack, Action::Leave] {
@@ -143,8 +143,8 @@ fn what_is_forged_or_recorded_is_ignored() {
     let first = pair.sum_a_round();
     pair.let_time_pass();
     let recorded = pair.to_worker.clone();
-    assert!(recorded.len() >= 5, "a challenge, a grant, three results");
-    // In the middle of a round: it has begun, and nothing was sent.
+    assert!(recorded.len() >= 5, "expected a challenge, a grant and three results");
+    // The attack happens in the middle of a round, which has begun without any packet having been sent.
     pair.worker.begin_round(pair.now);
     let ignored = pair.worker.counters().ignored;
     let attacks = [forgeries(), recorded].concat();
@@ -163,7 +163,7 @@ fn what_is_forged_or_recorded_is_ignored() {
 fn forgeries_do_not_keep_a_worker_from_joining() {
     let mut pair = Pair::new();
     let recorded = pair.to_worker.clone();
-    // The switch is restarted: the worker learns it from an answer to its Help, and begins to join.
+    // The switch restarts; the worker learns of it from an answer to its Help and begins to rejoin.
     pair.switch = switch(BOOT + 1);
     pair.worker.begin_round(pair.now);
     while pair.worker.join_progress() == JoinProgress::Joined && pair.worker.rejoins() == 0 {
@@ -240,7 +240,7 @@ fn a_key_that_does_not_fit_is_named() {
     let error = |options: JoinOptions| Worker::join(options).unwrap_err();
     let wrong = error(options(keyed.address(), 1).with_key(key(2), false));
     assert!(matches!(wrong, JoinError::KeyRefused { job: JOB, has_key: true, .. }), "{wrong}");
-    assert!(wrong.to_string().ends_with("it says that the job has another one"), "{wrong}");
+    assert!(wrong.to_string().ends_with("it says that the job has a different key"), "{wrong}");
     let late = Worker::join_with_state(options(keyed.address(), 1).with_key(key(2), false)).unwrap_err();
     assert_eq!(late.to_string().split("within").count(), 2);
     assert!(matches!(late, JoinError::KeyRefused { has_key: true, .. }), "{late}");
@@ -252,7 +252,7 @@ fn a_key_that_does_not_fit_is_named() {
     assert_eq!(missing.to_string(), expected);
     let tags = error(JoinOptions { tag_data: true, ..options(keyed.address(), 1) });
     assert!(matches!(tags, JoinError::TagsWithoutKey));
-    // A path that is too narrow, or nobody at all, is no question of keys.
+    // A path whose MTU is too small, or the lack of a switch, must not be reported as a wrong key.
     drop(open);
     assert_eq!(keyed.snapshot().unwrap().jobs.len(), 0);
     assert!(keyed.snapshot().unwrap().drops.get("not_authentic") > 1);
@@ -263,7 +263,7 @@ fn a_worker_with_the_key_asks_about_the_job() {
     let switch = start(keys());
     let alone = options(switch.address(), 1).with_key(key(1), false);
     let (_worker, state) = Worker::join_with_state(alone).unwrap();
-    assert_eq!(state, None, "there is no job yet");
+    assert_eq!(state, None, "no job should exist yet");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The C interface: the header is the one that cbindgen makes, and the example compiles, links and runs.
+//! Tests of the C interface: the header is the one that cbindgen generates, and the examples compile, link and run.
 
 #![cfg(feature = "capi")]
 
@@ -29,10 +29,13 @@ fn the_header_is_up_to_date() {
         return std::fs::write(path, header).unwrap();
     }
     let present = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(present == header, "include/iswitch.h is out of date: ISWITCH_BLESS=1 cargo test writes it anew");
+    assert!(
+        present == header,
+        "include/iswitch.h is out of date; regenerate it with ISWITCH_BLESS=1 cargo test"
+    );
 }
 
-/// The shared library lies beside the test binary, or one directory up.
+/// Returns the directory of the shared library: that of the test binary, or its parent.
 fn library_dir() -> PathBuf {
     let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let candidates = [deps.clone(), deps.parent().unwrap().to_owned()];
@@ -40,23 +43,23 @@ fn library_dir() -> PathBuf {
     found.expect("cargo builds the cdylib together with the tests")
 }
 
-/// Whether a program is there. Otherwise says on stderr what is not tested without it.
+/// Returns whether a program is installed. If it is not, prints to standard error which test is skipped.
 ///
 /// # Panics
-/// If it is missing, and all tests are required.
+/// If the program is missing and all tests are required.
 fn has(program: &str, skipped: &str) -> bool {
     if Command::new(program).arg("--version").output().is_ok() {
         return true;
     }
     let line = format!("SKIPPED {skipped}: {program} is not installed\n");
     assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{line}");
-    // Past the capture of the test harness, so that it shows.
+    // Written directly, because the test harness captures the output of the print macros.
     std::io::stderr().write_all(line.as_bytes()).unwrap();
     false
 }
 
-/// A command that runs a program under Memcheck, which finds accesses beyond what was allocated, also in the library.
-/// Without valgrind the program runs alone.
+/// Returns a command that runs a program under Memcheck, which finds invalid memory accesses of the program and of the
+/// library. Without valgrind, the command runs the program directly.
 fn checked(program: &Path) -> Command {
     if !has("valgrind", "Memcheck of the C interface") {
         return Command::new(program);
@@ -66,7 +69,7 @@ fn checked(program: &Path) -> Command {
     command
 }
 
-/// Compiles an example and runs it as two workers. Returns what each prints, and nothing without a C compiler.
+/// Compiles an example and runs it as two workers. Returns the output of each worker, or nothing without a C compiler.
 fn run_example(name: &str) -> Vec<String> {
     if !has("cc", &format!("the C example {name}")) {
         return Vec::new();
@@ -85,7 +88,7 @@ fn run_example(name: &str) -> Vec<String> {
         .arg(&program)
         .status()
         .unwrap();
-    assert!(status.success(), "{name} compiles without a warning");
+    assert!(status.success(), "{name} should compile without warnings");
 
     let any_port = "127.0.0.1:0".parse().unwrap();
     let switch = EmbeddedSwitch::start(any_port, &EmbeddedOptions::default()).unwrap();

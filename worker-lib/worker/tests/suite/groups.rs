@@ -1,4 +1,5 @@
-//! Ring and parameter server over real sockets: exact sums, the same bits everywhere, errors that name what is wrong.
+//! Ring and parameter server over real sockets: sums are exact, all workers get the same bits, and errors name the
+//! problem.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
@@ -13,7 +14,7 @@ use iswitch::aggregate::{
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const STYLES: [Style; 2] = [Style::Paper, Style::Pipelined];
-/// Of one float, of fewer floats than workers, of uneven chunks, of more than is read at once.
+/// Vector lengths: one float, fewer floats than workers, uneven chunks, and more floats than one read returns.
 const LENGTHS: [u32; 5] = [1, 3, 7, 1_000, 200_003];
 
 fn local(listener: &TcpListener) -> SocketAddrV4 {
@@ -27,7 +28,7 @@ fn free_port() -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)
 }
 
-/// Runs each member in a thread of its own and returns what they have made of it, by rank.
+/// Runs each member in a separate thread and returns their results, by rank.
 fn together<T: Send>(
     members: Vec<Box<dyn FnOnce() -> Box<dyn GradientAggregator> + Send>>,
     work: impl Fn(usize, &mut dyn GradientAggregator) -> T + Sync,
@@ -81,7 +82,7 @@ fn served(
     (0..workers).map(join).collect()
 }
 
-/// Whole numbers, whose sums are exact in any order, and that differ in each round.
+/// Returns whole numbers that differ in each round; their sums are exact in any order.
 fn exact(rank: usize, round: usize, at: usize) -> f32 {
     ((rank + 1) * (at % 1000 + 1) + round) as f32
 }
@@ -135,7 +136,7 @@ fn a_worker_that_goes_ends_the_group() {
         let outcomes = together(members, |rank, member| {
             let contribution = vec![1.0; 1_000];
             member.reduce(&contribution).unwrap();
-            // The first one drops its connections here.
+            // Worker 0 drops its connections here.
             (rank > 0).then(|| member.reduce(&contribution).map(|_| ()))
         });
         for outcome in outcomes.into_iter().flatten() {
@@ -146,7 +147,7 @@ fn a_worker_that_goes_ends_the_group() {
 
 #[test]
 fn a_slow_worker_gets_the_last_sum_of_one_that_has_left() {
-    // More than the buffers of a connection hold.
+    // The vector is larger than the buffers of a connection.
     let gradient_len = 4_000_000;
     let (server, style) = (free_port(), Style::Pipelined);
     let options = ParameterServerOptions { server, workers: 2, gradient_len, style, timeout: TIMEOUT };
@@ -158,7 +159,7 @@ fn a_slow_worker_gets_the_last_sum_of_one_that_has_left() {
         let mut fast = ParameterServerClient::join(&options, 0).unwrap();
         fast.reduce(&vec![1.0; gradient_len as usize]).map(|_| ()).unwrap();
     });
-    // A worker of rank 1 that does not read before it has sent all, and then takes its time.
+    // The worker of rank 1 does not read until it has sent its whole vector, and then reads slowly.
     let mut slow = TcpStream::connect(address).unwrap();
     let mut hello = *b"iSW1\x01\0\x02\0\0\0\0\0\0\0\0\0";
     hello[8..12].copy_from_slice(&gradient_len.to_le_bytes());
@@ -176,8 +177,8 @@ fn a_slow_worker_gets_the_last_sum_of_one_that_has_left() {
     assert_eq!(serving.join().unwrap().unwrap(), 1);
 }
 
-/// What a port scanner does to a port: it connects and closes, connects and is silent, connects and sends something
-/// else, or the beginning of the right thing. The connections that stay open are returned.
+/// Treats a port as a port scanner does: connects and closes; connects and stays silent; connects and sends other data,
+/// or the beginning of a valid greeting. Returns the connections that stay open.
 fn scan(address: SocketAddrV4) -> Vec<TcpStream> {
     drop(TcpStream::connect(address).unwrap());
     ["", "GET / HTTP/1.0\r\n\r\n", "iSW", "iSW1\x09\x00"]
@@ -204,7 +205,7 @@ fn strangers_neither_end_nor_delay_a_parameter_server() {
     let strangers = scan(address);
     let serving = thread::spawn(move || server.run(&AtomicBool::new(false)));
     let options = ParameterServerOptions { server: address, ..options };
-    // A worker of another group, and one that takes a place and leaves it.
+    // A worker of another group connects, and one that takes a rank and then leaves.
     let other = ParameterServerOptions { gradient_len: 11, ..options.clone() };
     assert!(matches!(ParameterServerClient::join(&other, 0), Err(ConnectError::Mismatch { .. })));
     drop(ParameterServerClient::join(&options, 1).unwrap());
@@ -252,7 +253,7 @@ fn groups_that_differ_are_refused_by_name() {
     let present = ParameterServerClient::join(&options, 1).unwrap();
     let other = ParameterServerOptions { gradient_len: 11, ..options.clone() };
     let error = ParameterServerClient::join(&other, 0).unwrap_err();
-    let expected = format!("gradient length is 10 at {address}, and 11 here");
+    let expected = format!("gradient length is 10 at {address}, but 11 here");
     assert_eq!(error.to_string(), expected);
     let error = serving.join().unwrap().unwrap_err().to_string();
     let begin = format!("no connection at {address} from ranks 0, 2 within 300ms; refused meanwhile: ");
@@ -287,13 +288,13 @@ fn rings_that_differ_fail_at_each_member() {
         thread::spawn(move || Ring::join_at(&options, &listener).map(|_| ()).unwrap_err().to_string())
     });
     let errors: Vec<_> = joining.collect::<Vec<_>>().into_iter().map(|it| it.join().unwrap()).collect();
-    // The first one to refuse names the difference; the other may learn no more than that it was refused.
+    // The first member to refuse names the difference; the other one may only report that it was refused.
     let named = errors.iter().filter(|error| error.contains("gradient length is 1"));
     assert!(named.count() >= 1, "{errors:?}");
 }
 
 #[test]
-fn nobody_at_the_other_end_is_told_in_time() {
+fn nobody_at_the_other_end_is_reported_in_time() {
     let listener = TcpListener::bind(free_port()).unwrap();
     let nobody = local(&TcpListener::bind(free_port()).unwrap());
     let members = vec![local(&listener), nobody];

@@ -1,5 +1,5 @@
-//! Workers that join a job under way: they fetch the state of the learner from another worker, and from then on all
-//! replicas are the same, bit for bit.
+//! Workers that join a running job: they fetch the learner's state from another worker, and from then on all replicas
+//! are bit-identical.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -14,7 +14,7 @@ use iswitch_switch::Config;
 
 const LEN: usize = 3000;
 
-/// What all workers of a job look at: when to end, and the weights before each round as each of them had them.
+/// Log shared by all workers of a job: when to end, and the weights of each worker before each round.
 #[derive(Default)]
 struct Log {
     last_round: AtomicU32,
@@ -22,10 +22,10 @@ struct Log {
     weights: Mutex<BTreeMap<u32, Vec<Replica>>>,
 }
 
-/// The rank of a worker, and the bits of its weights.
+/// Rank of a worker, and the bits of its weights.
 type Replica = (u16, Vec<u32>);
 
-/// A learner whose weights depend on every sum that there ever was.
+/// Learner whose weights depend on all previous sums.
 struct Learner {
     rank: u16,
     weights: Vec<f32>,
@@ -68,7 +68,7 @@ fn start(rank: u16, address: SocketAddrV4, workers: u16, log: &Arc<Log>) -> Join
             worker.publish_state(|| learner.state());
             log.weights.lock().unwrap().entry(next).or_default().push((rank, learner.bits()));
             let mut vector = learner.gradient();
-            // The last element tells the others to end after this round.
+            // A last element above 0 makes all workers end after this round.
             vector[LEN - 1] = f32::from(u8::from(log.is_over.load(Ordering::Relaxed)));
             let round = worker.all_reduce(&mut vector).unwrap();
             for (w, x) in learner.weights.iter_mut().zip(&vector) {
@@ -86,12 +86,12 @@ fn start(rank: u16, address: SocketAddrV4, workers: u16, log: &Arc<Log>) -> Join
 fn wait_for(log: &Log, round: u32) {
     let begin = Instant::now();
     while log.last_round.load(Ordering::Relaxed) < round {
-        assert!(begin.elapsed() < Duration::from_secs(120), "round {round} does not come");
+        assert!(begin.elapsed() < Duration::from_secs(120), "round {round} has not completed within 120 s");
         thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// All who took part in a round had the same weights before it.
+/// Checks that all workers that took part in a round had the same weights before it.
 fn check(log: &Log, newcomer: u16) {
     let weights = log.weights.lock().unwrap();
     for (round, replicas) in weights.iter() {
@@ -105,7 +105,7 @@ fn check(log: &Log, newcomer: u16) {
     assert!(rounds > 10, "the newcomer took part in {rounds} rounds");
 }
 
-/// A switch whose first round is round 0.
+/// Starts a switch whose first round is round 0.
 fn switch(config: Config) -> EmbeddedSwitch {
     let options = EmbeddedOptions { config: Config { boot: 1, ..config }, ..EmbeddedOptions::default() };
     EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &options).unwrap()
@@ -115,7 +115,7 @@ fn switch(config: Config) -> EmbeddedSwitch {
 fn one_that_joins_late_has_the_weights_of_the_others() {
     let switch = switch(Config::default());
     let log = Arc::new(Log::default());
-    // Workers may come and go at any time.
+    // Workers may join and leave at any time.
     let mut workers: Vec<_> = vec![start(0, switch.address(), 0, &log)];
     wait_for(&log, 20);
     workers.push(start(1, switch.address(), 0, &log));
@@ -137,7 +137,7 @@ fn one_that_takes_the_place_of_a_dead_worker_has_the_weights_of_the_others() {
     let mut dying = Worker::join(JoinOptions::new(address, 3, LEN as u32)).unwrap();
     dying.all_reduce(&mut [0.0; LEN]).unwrap();
     dying.abandon();
-    // Its lease ends and the others go on.
+    // Its lease expires, and the other workers continue.
     wait_for(&log, 20);
     let replacement = start(2, address, 3, &log);
     let joined = log.last_round.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Tests of the worker library, one program so that they are linked once.
+//! Tests of the worker library, in a single program so that they are linked only once.
 
 mod any_length;
 mod authentication;

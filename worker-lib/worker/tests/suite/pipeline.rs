@@ -1,4 +1,4 @@
-//! The pipeline with real threads and sockets over the embedded switch.
+//! Tests of the pipeline with real threads and sockets and the embedded switch.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::ControlFlow;
@@ -30,7 +30,7 @@ fn options(switch: &EmbeddedSwitch, workers: u16) -> JoinOptions {
     }
 }
 
-/// The gradient of half the squared distance to a target that only this worker knows.
+/// Gradient of half the squared distance to a target that only this worker knows.
 struct Quadratic {
     target: f32,
     pause: Duration,
@@ -46,11 +46,11 @@ impl LocalGradient for Quadratic {
     }
 }
 
-/// Gradient descent with momentum: state that is not in the model, and yet the same on all workers.
+/// Gradient descent with momentum. Its state is not part of the model, but is the same on all workers.
 struct Descent {
     velocity: Vec<f32>,
     updates_left: u64,
-    /// Added to each update: not zero on a worker that is broken.
+    /// Offset added to each update; not zero on a faulty worker.
     flaw: f32,
 }
 
@@ -83,7 +83,7 @@ fn learner(target: f32, updates: u64) -> Learner {
     }
 }
 
-/// Trains all learners at once, each as a worker of its own.
+/// Trains all learners concurrently, each as a separate worker.
 fn train(
     switch: &EmbeddedSwitch,
     learners: Vec<Learner>,
@@ -112,12 +112,12 @@ fn workers_converge_to_the_same_model() {
     let reports: Vec<_> = train(&switch, learners, config).into_iter().map(Result::unwrap).collect();
     for report in &reports {
         assert_eq!(report.staleness.updates(), 400);
-        assert_eq!(digest(&report.model), digest(&reports[0].model), "the same bits after the same sums");
+        assert_eq!(digest(&report.model), digest(&reports[0].model), "replicas should be bit-identical");
         assert!(report.model.iter().all(|x| (x - 3.0).abs() < 1e-3), "{}", report.model[0]);
         assert!(report.staleness.at_commit().max().is_none_or(|max| max <= 3));
         assert!(report.updates_per_second() > 0.0);
     }
-    // The last vectors of each worker may be in no aggregate that it has applied.
+    // The last vectors of a worker may not be part of any aggregate that it has applied.
     let included: u64 = reports.iter().map(|report| report.staleness.at_inclusion().total()).sum();
     assert!(included > 4 * 390, "{included} of about 1600 vectors are accounted for");
 }
@@ -160,7 +160,7 @@ fn the_failure_of_a_learner_ends_its_pipeline_and_no_other() {
     learners[1].gradient.calls_left = 5;
     let outcomes = train(&switch, learners, PipelineConfig::default());
     let report = outcomes[0].as_ref().unwrap();
-    assert_eq!(report.staleness.updates(), 300, "H follows the worker that is left");
+    assert_eq!(report.staleness.updates(), 300, "H should fall to the one remaining worker");
     let error = outcomes[1].as_ref().unwrap_err();
     assert_eq!(error.to_string(), "out of experience");
 }
@@ -212,11 +212,11 @@ fn a_worker_can_be_used_without_the_pipeline() {
     while let Some(value) = left.pop() {
         worker.submit(&[value; LEN]).unwrap();
         worker.wait_ready().unwrap();
-        // The members join again after a Reset, and a vector that is under way meanwhile is lost.
+        // After a Reset the members rejoin, and a vector that is in flight meanwhile is lost.
         let admission = worker.poll_admission().unwrap();
         left.extend(admission.aggregate.is_none().then_some(value));
     }
-    // A repeated Halt may have arrived before the Reset.
+    // A retransmitted Halt may have arrived before the Reset.
     let received = match worker.recv_sum(&mut sum) {
         Err(AggregateError::Halted) => worker.recv_sum(&mut sum),
         received => received,
@@ -274,7 +274,7 @@ fn a_restarted_switch_goes_on_with_the_same_models() {
     drop(first.take());
     let _second = restart_at(address);
     let outcomes = threads.map(|thread| thread.join().unwrap());
-    // A worker that had fewer sums than the other needs its state, and is told so.
+    // A worker with fewer sums than the other one needs its state, and fails with MissedRounds.
     let is_missed = |outcome: &Result<_, _>| {
         matches!(outcome, Err(PipelineError::Aggregate(AggregateError::MissedRounds { .. })))
     };

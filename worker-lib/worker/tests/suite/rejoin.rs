@@ -1,4 +1,4 @@
-//! Workers whose switch is restarted under them: they join again, and every sum is exact.
+//! Workers rejoin after their switch has been restarted, and every sum is exact.
 
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,7 +27,7 @@ fn join(address: SocketAddrV4) -> Worker {
     Worker::join(options).unwrap()
 }
 
-/// One worker: each of its sums must hold each contribution of that round once.
+/// Runs one worker and checks that each of its sums contains each contribution of that round once.
 fn run(rank: u16, address: SocketAddrV4, rounds: u32, done: &AtomicU32) -> Worker {
     let mut worker = join(address);
     for round in 0..rounds {
@@ -57,7 +57,7 @@ fn restarts_in_the_middle_of_rounds_change_no_sum() {
         })
         .collect();
     for restart in 1..=restarts {
-        // The workers are never idle, so this is in the middle of a round.
+        // The workers are never idle, so the switch restarts in the middle of a round.
         let enough = u32::from(WORKERS) * rounds * restart / (restarts + 1);
         while done.load(Ordering::Relaxed) < enough {
             thread::sleep(Duration::from_millis(1));

@@ -1,4 +1,4 @@
-//! One vector over several switches.
+//! Tests of one vector that is divided among several switches.
 
 use std::net::SocketAddrV4;
 use std::sync::Barrier;
@@ -18,7 +18,7 @@ fn start(count: usize) -> (Vec<EmbeddedSwitch>, Vec<SocketAddrV4>) {
     (switches, addresses)
 }
 
-/// Runs the workers in threads of their own.
+/// Runs each worker in a separate thread.
 fn together(
     workers: u16,
     options: &JoinOptions,
@@ -36,7 +36,7 @@ fn together(
 #[test]
 fn each_switch_sums_its_part() {
     let (_running, switches) = start(3);
-    // A third each; unequal parts; fewer segments than switches.
+    // Three equal parts; unequal parts; fewer segments than switches.
     for len in [366 * 300, 366 * 7 + 5, 100] {
         let options = JoinOptions { workers_timeout: SOON, ..JoinOptions::new(switches[0], 3, len) };
         together(3, &options, &switches, |rank, mut worker| {

@@ -1,4 +1,4 @@
-//! Embedded switches that tests start at an address of their choice.
+//! Embedded switches that tests start at a given address.
 
 use std::io::ErrorKind;
 use std::net::SocketAddrV4;
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
-/// A switch at the address of one that was dropped.
+/// Starts a switch at the address of one that was dropped.
 ///
-/// A program that another test of this process starts inherits the dropped switch's socket until its `exec`, so the
-/// address can stay in use for a moment.
+/// A program that another test of this process starts inherits the socket of the dropped switch until its `exec`, so
+/// the address may stay in use for a moment.
 pub(crate) fn restart_at(address: SocketAddrV4) -> EmbeddedSwitch {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Blocking workers over UDP through a real switch on loopback.
+//! Blocking workers over UDP with a real switch on the loop-back interface.
 
 use std::net::SocketAddrV4;
 use std::thread;
@@ -19,7 +19,7 @@ fn options(address: SocketAddrV4, workers: u16) -> JoinOptions {
     JoinOptions { workers_timeout: Some(Duration::from_secs(30)), ..JoinOptions::new(address, workers, LEN) }
 }
 
-/// Joins `workers` members at the same time, as they would from their own machines.
+/// Joins `workers` members concurrently, as if from different machines.
 fn join_all(address: SocketAddrV4, workers: u16, change: fn(&mut JoinOptions)) -> Vec<Worker> {
     let joining: Vec<_> = (0..workers)
         .map(|_| {
@@ -35,7 +35,7 @@ fn contribution(rank: usize, round: u32, element: usize) -> f32 {
     ((rank * 1000 + round as usize * 10 + element) % 5000) as f32
 }
 
-/// Lets every worker run `rounds` rounds and check each element of each sum.
+/// Runs `rounds` rounds on every worker and checks each element of each sum.
 fn run_rounds(workers: Vec<Worker>, rounds: u32) -> Vec<Worker> {
     let count = workers.len();
     let running: Vec<_> = workers
@@ -121,7 +121,7 @@ fn a_worker_that_dies_is_expelled_by_its_lease() {
     let options = EmbeddedOptions { config, ..EmbeddedOptions::default() };
     let switch = EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &options).unwrap();
     let mut workers = join_all(switch.address(), 2, |_| {});
-    // Neither a Leave nor a heartbeat comes from it any more, as after a SIGKILL.
+    // The worker sends neither a Leave nor further heartbeats, as after a SIGKILL.
     workers.pop().unwrap().abandon();
     run_rounds(workers, 2);
     assert_eq!(switch.snapshot().unwrap().traffic.get("expelled"), 1);
@@ -188,7 +188,7 @@ fn a_stalled_round_can_be_repeated() {
     let mut vector = vec![0.0; LEN as usize];
     let error = workers[0].all_reduce(&mut vector).unwrap_err();
     assert!(matches!(error, AggregateError::Stalled { round, .. } if round == first), "{error}");
-    // Its contribution is in the open sum: the same one again is a duplicate and does no harm.
+    // Its contribution is part of the open sum, so the repeated one is a harmless duplicate.
     let mut workers = workers.into_iter();
     let (mut first, mut second) = (workers.next().unwrap(), workers.next().unwrap());
     let other = thread::spawn(move || {
@@ -216,7 +216,7 @@ fn halt_stops_all_and_reset_lets_them_go_on() {
         .map(|mut worker| {
             thread::spawn(move || {
                 let mut vector = vec![1.0; LEN as usize];
-                // What was sent before the Reset may be refused as halted still.
+                // Packets sent before the Reset may still be refused because the job is halted.
                 while let Err(error) = worker.all_reduce(&mut vector) {
                     assert!(matches!(error, AggregateError::Halted), "{error}");
                     vector.fill(1.0);

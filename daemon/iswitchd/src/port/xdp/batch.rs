@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn senders_that_take_turns_are_told_apart() {
+    fn senders_that_take_turns_are_distinguished() {
         let waiting = (0..6).map(|frame| datagram(frame, (frame % 2) as u8, Class::Data, 100)).collect();
         assert_eq!(runs(waiting), [(vec![0, 2, 4], 100), (vec![1, 3, 5], 100)]);
     }

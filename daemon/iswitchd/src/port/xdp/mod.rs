@@ -211,7 +211,7 @@ impl XdpPort {
                 self.drops_before += self.served.drops();
                 self.served = served;
                 self.unserved = None;
-                tracing::info!(port = self.interface.name, "serving the new interface of that name");
+                tracing::info!(port = self.interface.name, "serving the recreated interface");
             }
             Err(error) => {
                 // Retried at each maintenance, because the interface may still be under construction; logged only if
@@ -219,7 +219,11 @@ impl XdpPort {
                 let error = Some(error.to_string());
                 if self.unserved != error {
                     let error = error.as_deref();
-                    tracing::error!(port = self.interface.name, error, "cannot serve the new interface");
+                    tracing::error!(
+                        port = self.interface.name,
+                        error,
+                        "cannot serve the recreated interface"
+                    );
                 }
                 self.unserved = error;
             }
@@ -230,7 +234,7 @@ impl XdpPort {
         let name = &self.interface.name;
         check_mtu(&self.interface)?;
         let prepared = match &self.keeper {
-            Some(keeper) => keeper.ask().map_err(system(name, "have the monitor prepare it"))?,
+            Some(keeper) => keeper.ask().map_err(system(name, "get it prepared by the monitor"))?,
             None => self.script.prepare(&self.interface, self.query.as_fd())?,
         };
         Served::new(&self.interface, prepared, self.script.modes, self.recv_buffer_bytes)
@@ -264,7 +268,8 @@ impl Served {
         for (number, socket) in sockets.into_iter().enumerate() {
             let mut queue = Queue::new(socket, size).map_err(|error| cannot_share(name, error))?;
             let index = facts.index as u32;
-            let mode = queue.bind(index, number as u32, &copy_modes).map_err(system(name, "bind to it"))?;
+            let mode =
+                queue.bind(index, number as u32, &copy_modes).map_err(system(name, "bind a socket to it"))?;
             // All queues use the same copy mode.
             copy_modes = vec![mode];
             queues.push(queue);
@@ -274,8 +279,8 @@ impl Served {
         if facts.is_software && facts.attach == AttachMode::Generic {
             tracing::warn!(
                 port = name,
-                "generic mode sees super-frames of this machine's senders as one frame and drops them: \
-                 `ethtool -K ... tx-udp-segmentation off` at the other end of the cable"
+                "in generic mode, super-frames from senders on this machine arrive unsegmented and are dropped; run \
+                 `ethtool -K IFACE tx-udp-segmentation off` on the interface at the other end of the link"
             );
         }
         let (index, is_software) = (facts.index, facts.is_software);
@@ -293,7 +298,7 @@ impl Served {
 fn lift_memory_limit() {
     let any = Rlimit { current: None, maximum: None };
     if let Err(error) = setrlimit(Resource::Memlock, any) {
-        tracing::debug!(%error, "the limit of locked memory stays");
+        tracing::debug!(%error, "cannot raise the limit on locked memory");
     }
 }
 
@@ -302,7 +307,7 @@ fn lift_memory_limit() {
 fn cannot_share(name: &str, error: io::Error) -> PortError {
     let call = match error.raw_os_error() {
         Some(libc::ENOBUFS) => {
-            "lock memory for frames: raise the limit (ulimit -l, LimitMEMLOCK), or lower --recv-buffer-bytes"
+            "lock memory for frames; raise the limit (ulimit -l, LimitMEMLOCK), or lower --recv-buffer-bytes"
         }
         _ => "share memory with an AF_XDP socket",
     };

@@ -86,10 +86,10 @@ impl XdpScript {
             return Err(PortError::Queues { name: name.clone(), queues, most: MAX_QUEUES });
         }
         let map = bpf::create_socket_map(queues)
-            .map_err(system(name, "make a map of sockets, which needs CAP_BPF"))?;
+            .map_err(system(name, "create a BPF map of sockets (this needs CAP_BPF)"))?;
         let (link, attach) = self.attach(interface, map.as_fd())?;
         let sockets = self.open_sockets(queues, map.as_fd()).map_err(system(name, "open AF_XDP sockets"))?;
-        let epoll = watch(&sockets).map_err(system(name, "watch its sockets"))?;
+        let epoll = watch(&sockets).map_err(system(name, "add its sockets to an epoll instance"))?;
         let is_software = device::is_software(interface, query);
         Ok(Prepared { link, epoll, sockets, facts: Facts { index: interface.index, attach, is_software } })
     }
@@ -99,7 +99,7 @@ impl XdpScript {
         let (control_tos, data_tos, udp_port) = self.tags;
         let classifier = Classifier { control_tos, data_tos, udp_port };
         let program = bpf::load(&program(&classifier, map.as_raw_fd()))
-            .map_err(system(name, "load an XDP program, which needs CAP_BPF and CAP_NET_ADMIN"))?;
+            .map_err(system(name, "load the XDP program (this needs CAP_BPF and CAP_NET_ADMIN)"))?;
         let mut refusal = io::Error::from(io::ErrorKind::Unsupported);
         for mode in self.modes.attach_modes() {
             match bpf::attach(program.as_fd(), interface.index, mode) {
@@ -108,12 +108,12 @@ impl XdpScript {
                     return Err(PortError::ProgramAttached(name.clone()));
                 }
                 Err(error) => {
-                    tracing::info!(port = name, mode = mode.name(), %error, "no XDP program in this mode");
+                    tracing::info!(port = name, mode = mode.name(), %error, "cannot attach in this mode");
                     refusal = error;
                 }
             }
         }
-        Err(system(name, "attach an XDP program")(refusal))
+        Err(system(name, "attach the XDP program")(refusal))
     }
 
     fn open_sockets(&self, queues: usize, map: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {

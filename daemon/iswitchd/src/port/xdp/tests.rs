@@ -18,20 +18,23 @@ fn load() -> Option<OwnedFd> {
     let map = match bpf::create_socket_map(1) {
         Ok(map) => map,
         Err(error) => {
-            let line = format!("SKIPPED a test of the XDP program: needs root and bpf(2) ({error})\n");
+            let line = format!("SKIPPED a test of the XDP program, which needs root and bpf(2) ({error})\n");
             assert!(std::env::var_os("ISWITCH_REQUIRE_ALL_TESTS").is_none(), "{line}");
             let _ = std::io::stderr().write_all(line.as_bytes());
             return None;
         }
     };
-    Some(bpf::load(&program(&Classifier::default(), map.as_raw_fd())).expect("the kernel takes the program"))
+    Some(
+        bpf::load(&program(&Classifier::default(), map.as_raw_fd()))
+            .expect("the kernel should accept the program"),
+    )
 }
 
 fn takes(program: &OwnedFd, frame: &[u8]) -> bool {
-    match bpf::test_run(program.as_fd(), frame).expect("the kernel runs the program") {
+    match bpf::test_run(program.as_fd(), frame).expect("the kernel should run the program") {
         XDP_DROP => true,
         XDP_PASS => false,
-        other => panic!("the program returns {other}"),
+        other => panic!("unexpected return value of the program: {other}"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A tree of switches without time on its wires: one root, two racks, two workers in each.
+//! A tree of switches connected by links without delay: one root, two racks, two workers per rack.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -16,10 +16,10 @@ pub(super) const JOB: u32 = crate::common::JOB;
 pub(super) const ROOT: usize = 0;
 pub(super) const RACKS: [usize; 2] = [1, 2];
 pub(super) const LEASE_MS: u32 = 1000;
-/// Of the first job of the root.
+/// Epoch of the first job of the root.
 pub(super) const EPOCH: u64 = 0x2ab8_4167_bfe2_1364;
 
-/// What a worker got: a result (index, round, contributions, first float) or an Ack.
+/// Packet that a worker received: a result, an Ack or a notice.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Got {
     Result {
@@ -48,25 +48,25 @@ pub(super) struct Packet {
     pub(super) stride: usize,
 }
 
-/// A tree of switches, joined by wires on which nothing takes time.
+/// A tree of switches connected by links without delay.
 pub(super) struct Tree {
     pub(super) switches: Vec<Switch>,
     pub(super) now_ms: u64,
     pub(super) wire: VecDeque<Packet>,
-    /// What arrived at each worker since it was last looked at.
+    /// Packets that have arrived at workers since the last call of `take`.
     pub(super) got: Vec<(SocketAddrV4, Got)>,
-    /// The last Join of each worker, which it sends again if it is challenged.
+    /// Last Join of each worker, which the worker repeats if it is challenged.
     pub(super) joins: BTreeMap<SocketAddrV4, Vec<u8>>,
-    /// Datagrams from or to these addresses are lost.
+    /// Addresses from and to which all datagrams are lost.
     pub(super) cut: Vec<Ipv4Addr>,
 }
 
-/// Address of a switch, as its members know it.
+/// Returns the address of a switch that its members use.
 pub(super) fn service(at: usize) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(10, 0, at as u8, 254), 7711)
 }
 
-/// Address from which a rack's switch talks to the root.
+/// Returns the address from which the switch of a rack sends to the root.
 pub(super) fn uplink(rack: usize) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, rack as u8), 7721)
 }
@@ -99,7 +99,7 @@ impl Tree {
         }
     }
 
-    /// All four workers have joined.
+    /// Returns a tree in which all four workers have joined.
     pub(super) fn formed() -> Self {
         let mut tree = Self::new();
         for rack in RACKS {
@@ -138,7 +138,7 @@ impl Tree {
         self.run();
     }
 
-    /// Delivers until nothing moves.
+    /// Delivers packets until none is in flight.
     pub(super) fn run(&mut self) {
         for at in 0..self.switches.len() {
             self.drain(at);
@@ -197,7 +197,7 @@ impl Tree {
         }
     }
 
-    /// Lets time pass while the workers give signs of life.
+    /// Advances the time while the workers send heartbeats.
     pub(super) fn live(&mut self, ms: u64) {
         for _ in 0..ms.div_ceil(100) {
             self.sleep(100);
@@ -230,7 +230,7 @@ impl Tree {
         std::mem::take(&mut self.got)
     }
 
-    /// What all four workers got, which must be the same.
+    /// Returns what all four workers received, which must be the same.
     pub(super) fn result_for_all(&mut self) -> Got {
         let mut results: Vec<_> =
             self.take().into_iter().filter(|(_, got)| matches!(got, Got::Result { .. })).collect();
@@ -250,9 +250,9 @@ impl Tree {
         self.switches[at] = Switch::new(config(at, boot));
     }
 
-    /// Standing and round that each worker was told when the job was complete.
+    /// Returns the standing and the round in the Ack that each worker got when the job was complete.
     pub(super) fn standings(&mut self) -> Vec<(SocketAddrV4, Standing, u32)> {
-        let mut told: Vec<_> = self
+        let mut reported: Vec<_> = self
             .take()
             .into_iter()
             .filter_map(|(to, got)| match got {
@@ -262,9 +262,9 @@ impl Tree {
                 _ => None,
             })
             .collect();
-        told.sort_by_key(|(to, ..)| *to);
-        told.dedup();
-        told
+        reported.sort_by_key(|(to, ..)| *to);
+        reported.dedup();
+        reported
     }
 }
 
@@ -288,7 +288,7 @@ pub(super) fn describe(class: Class, bytes: &[u8]) -> Got {
     }
 }
 
-/// Sum of all four contributions.
+/// Returns the result with the contributions of all four workers.
 pub(super) const ALL: f32 = 11.0 + 12.0 + 21.0 + 22.0;
 
 pub(super) fn sum_of_all(round: u32) -> Got {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use iswitch_models::cli::Command;
 
-/// Distributes versioned models from a learner to its actors.
+/// Distribute versioned models from a learner to its actors
 #[derive(Debug, Parser)]
 #[command(name = "iswitch-models", version)]
 struct Cli {

@@ -93,7 +93,7 @@ impl Objects {
                 Err(error) => break error,
             }
         };
-        tracing::warn!(model = %key.0, version = key.1, %error, "an object did not come to its end");
+        tracing::warn!(model = %key.0, version = key.1, %error, "the download of an object failed");
         Counters::add(&self.counters.fetches_failed, 1);
         // Invalidate the entry first, so that a reader that is asked to retry does not find it.
         self.cache.invalidate(&key).await;

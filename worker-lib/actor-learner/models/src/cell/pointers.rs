@@ -160,11 +160,11 @@ impl Pointers {
         }
         match (state.as_of, state.failure) {
             (Some(as_of), error) if !matches!(error, Some(ModelError::NotFound { .. })) => {
-                let reason = error.map_or_else(|| "no answer yet".to_owned(), |error| error.to_string());
+                let reason = error.map_or_else(|| "no response yet".to_owned(), |error| error.to_string());
                 Err(Refusal::too_old(&pointer.name, as_of.elapsed(), limit, &reason))
             }
             (_, Some(error)) => Err(refusal_of(&error, &pointer.name)),
-            (_, None) => Err(Refusal::SourceFailed("no answer yet".to_owned())),
+            (_, None) => Err(Refusal::SourceFailed("no response yet".to_owned())),
         }
     }
 

@@ -96,7 +96,7 @@ impl Confinement {
             let _ = name.to_socket_addrs();
         }
         ServerSandbox::enter("iswitch-models", &self.files)
-            .context("cannot enter the sandbox: --no-sandbox runs without it")
+            .context("cannot enter the sandbox; pass --no-sandbox to run without it")
     }
 
     /// Installs the system-call filter, and prints the protections in force.

@@ -86,8 +86,8 @@ impl Download {
                     }
                     return Ok(Some(bytes));
                 }
-                Ok(Some(_)) => self.interrupted("more bytes than it announced")?,
-                Ok(None) => self.interrupted("fewer bytes than it announced")?,
+                Ok(Some(_)) => self.interrupted("the source sent more bytes than it announced")?,
+                Ok(None) => self.interrupted("the source sent fewer bytes than it announced")?,
                 Err(error) => self.interrupted(&error.to_string())?,
             }
         }
@@ -136,7 +136,7 @@ impl Download {
                     return Ok(());
                 }
                 Ok(answer) => {
-                    let what = format!("{} instead of the rest of an object", answer.status);
+                    let what = format!("status {}, expected the rest of an object", answer.status);
                     ModelError::BadAnswer { source_name: self.sources.name(at), what }
                 }
                 Err(error) => error,
@@ -175,14 +175,14 @@ async fn begin_at(
     let answer = sources.ask(at, &path(name, version), &fields, Duration::ZERO).await?;
     let bad = |what: String| ModelError::BadAnswer { source_name: sources.name(at), what };
     if answer.status != StatusCode::OK {
-        return Err(bad(format!("{} instead of an object", answer.status)));
+        return Err(bad(format!("status {}, expected an object", answer.status)));
     }
     let len_bytes =
-        content_length(&answer.headers).ok_or_else(|| bad("an object without a length".to_owned()))?;
+        content_length(&answer.headers).ok_or_else(|| bad("the response has no valid length".to_owned()))?;
     let found = object::manifest(&answer.headers, len_bytes)
-        .map_err(|field| bad(format!("an object without {field}, or with one that means nothing")))?;
+        .map_err(|field| bad(format!("header {field} of the object is missing or invalid")))?;
     if found.version != version || wanted.is_some_and(|wanted| !wanted.is_of_same_bytes(&found)) {
-        return Err(bad(format!("{found:?} instead of version {version}, {wanted:?}")));
+        return Err(bad(format!("received {found:?}, expected version {version}, {wanted:?}")));
     }
     Ok((answer, found))
 }

@@ -13,7 +13,7 @@ pub enum ModelError {
     #[error("no sources: expected at least one cell or learner")]
     NoSources,
     /// An endpoint needs TLS, but the client has no certificates to verify it with.
-    #[error("{source_name} needs TLS: expected the certificates of an authority (--ca FILE)")]
+    #[error("{source_name} requires TLS: expected the certificates of its CA (--ca FILE)")]
     NoTls {
         /// Cell or learner.
         source_name: String,
@@ -27,7 +27,7 @@ pub enum ModelError {
         reason: String,
     },
     /// The source did not send a response, or the rest of it, in time.
-    #[error("{source_name}: nothing came for {waited:?}")]
+    #[error("{source_name}: received nothing for {waited:?}")]
     Stalled {
         /// Cell or learner.
         source_name: String,
@@ -35,7 +35,9 @@ pub enum ModelError {
         waited: Duration,
     },
     /// A response was interrupted.
-    #[error("{source_name}: the answer broke off after {received_bytes} of {len_bytes} bytes: {reason}")]
+    #[error(
+        "{source_name}: the response was interrupted after {received_bytes} of {len_bytes} bytes: {reason}"
+    )]
     Interrupted {
         /// Cell or learner.
         source_name: String,
@@ -73,7 +75,9 @@ pub enum ModelError {
         what: String,
     },
     /// The bytes differ from those that were published.
-    #[error("{source_name}: version {version} of model {name} came with other bytes than were published")]
+    #[error(
+        "{source_name}: the bytes received as version {version} of model {name} differ from those published"
+    )]
     WrongBytes {
         /// Cell or learner that sent the last of the bytes.
         source_name: String,
@@ -83,7 +87,7 @@ pub enum ModelError {
         version: u64,
     },
     /// The model is larger than the client allows.
-    #[error("{source_name}: the model has {len_bytes} bytes, at most {limit_bytes} are taken")]
+    #[error("{source_name}: the model is {len_bytes} bytes long, expected at most {limit_bytes}")]
     TooLarge {
         /// Cell or learner.
         source_name: String,

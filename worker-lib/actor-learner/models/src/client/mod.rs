@@ -156,7 +156,7 @@ impl ModelClient {
         self.note(&pointer);
         pointer.manifest.ok_or_else(|| ModelError::BadAnswer {
             source_name: self.name.to_string(),
-            what: "no version, although we did not wait".to_owned(),
+            what: "the response has no version, expected the latest".to_owned(),
         })
     }
 
@@ -262,7 +262,7 @@ pub async fn publish(
     let answer = sources.put(0, &format!("/models/{name}/{version}"), bytes).await?;
     serde_json::from_slice(&answer).map_err(|error| ModelError::BadAnswer {
         source_name: learner.to_string(),
-        what: format!("no manifest: {error}"),
+        what: format!("invalid manifest: {error}"),
     })
 }
 

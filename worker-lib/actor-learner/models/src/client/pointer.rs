@@ -55,9 +55,9 @@ impl Sources {
         // The age counts from before the request, because the response may have been in flight for a long time.
         let asked = Instant::now();
         let answer = self.ask(at, &path, &[], wanted.wait.unwrap_or_default()).await?;
-        let told =
+        let reported =
             (asked + held_for(&answer.headers).min(wanted.wait.unwrap_or_default())).min(Instant::now());
-        let as_of = told.checked_sub(age(&answer.headers)).unwrap_or(asked);
+        let as_of = reported.checked_sub(age(&answer.headers)).unwrap_or(asked);
         let status = answer.status;
         let text = self.read_small(answer).await?;
         if status == StatusCode::NO_CONTENT {
@@ -65,7 +65,7 @@ impl Sources {
         }
         let manifest = serde_json::from_slice(&text).map_err(|error| ModelError::BadAnswer {
             source_name: self.name(at),
-            what: format!("no pointer: {error}"),
+            what: format!("invalid pointer: {error}"),
         })?;
         Ok(Pointer { manifest: Some(manifest), as_of })
     }

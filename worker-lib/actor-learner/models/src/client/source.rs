@@ -180,7 +180,7 @@ impl Source {
         };
         let connected = timeout(connect_timeout, connecting).await;
         let connected =
-            connected.map_err(|_| self.unreachable(&format!("no connection in {connect_timeout:?}")))?;
+            connected.map_err(|_| self.unreachable(&format!("no connection within {connect_timeout:?}")))?;
         connected.map_err(|error| self.unreachable(&error.to_string()))
     }
 
@@ -194,7 +194,7 @@ impl Source {
     }
 
     #[cfg(not(feature = "tls"))]
-    #[expect(clippy::unused_async, reason = "the same call as with TLS")]
+    #[expect(clippy::unused_async, reason = "has the same signature as with TLS")]
     async fn connect_tls(&self, _: &str) -> io::Result<Connection> {
         Err(io::ErrorKind::Unsupported.into())
     }

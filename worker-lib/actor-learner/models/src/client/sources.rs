@@ -80,7 +80,7 @@ impl Sources {
         let source_name = self.name(at);
         let mut request = self.request(at, Method::GET, path, Bytes::new())?;
         for (name, value) in fields {
-            let what = || format!("{name} cannot be {value:?}");
+            let what = || format!("header {name} cannot have the value {value:?}");
             let value = HeaderValue::from_str(value)
                 .map_err(|_| ModelError::BadAnswer { source_name: source_name.clone(), what: what() })?;
             request.headers_mut().insert(name, value);
@@ -172,7 +172,7 @@ impl Sources {
         let mut text = BytesMut::new();
         while let Some(bytes) = self.next(&mut answer).await? {
             if text.len() + bytes.len() > SMALL_ANSWER_LEN_MAX_BYTES {
-                let what = format!("an answer of more than {SMALL_ANSWER_LEN_MAX_BYTES} bytes");
+                let what = format!("the response is longer than {SMALL_ANSWER_LEN_MAX_BYTES} bytes");
                 return Err(ModelError::BadAnswer { source_name: self.name(answer.at), what });
             }
             text.extend_from_slice(&bytes);

@@ -88,7 +88,7 @@ fn describe(headers: &mut HeaderMap, manifest: &Manifest) {
 }
 
 fn insert(headers: &mut HeaderMap, name: HeaderName, text: &str) {
-    headers.insert(name, HeaderValue::from_str(text).expect("digits and ASCII signs are a header"));
+    headers.insert(name, HeaderValue::from_str(text).expect("digits and ASCII signs are valid in a header"));
 }
 
 /// Returns the manifest of a whole object from the headers that [`answer`] sets.

@@ -30,7 +30,7 @@ impl Freshness {
         }
         let (fresh, stale) = (self.fresh.as_secs(), self.stale.as_secs());
         let text = format!("max-age={fresh}, stale-while-revalidate={stale}, stale-if-error={stale}");
-        HeaderValue::from_str(&text).expect("digits and ASCII signs are a header")
+        HeaderValue::from_str(&text).expect("digits and ASCII signs are valid in a header")
     }
 }
 
@@ -45,13 +45,13 @@ pub(crate) fn answer(
     let etag = format!("\"{}-{:08x}\"", manifest.version, manifest.crc32c);
     let mut response = Response::new(Body::empty());
     describe(response.headers_mut(), age, freshness.cache_control(query));
-    let value = HeaderValue::from_str(&etag).expect("digits are a header");
+    let value = HeaderValue::from_str(&etag).expect("digits are valid in a header");
     response.headers_mut().insert(ETAG, value);
     match conditional::judge(headers, &etag) {
         Verdict::PreconditionFailed => return Err(Refusal::PreconditionFailed { etag }),
         Verdict::NotModified => *response.status_mut() = StatusCode::NOT_MODIFIED,
         Verdict::Send => {
-            let json = serde_json::to_vec(manifest).expect("strings and numbers are JSON");
+            let json = serde_json::to_vec(manifest).expect("strings and numbers can be serialized as JSON");
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(json.len()));
             if *method == Method::GET {

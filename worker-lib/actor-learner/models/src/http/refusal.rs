@@ -21,34 +21,35 @@ pub(crate) enum Refusal {
     UnknownPath,
     #[error("there is no model {0}")]
     UnknownModel(ModelName),
-    #[error("model {name} has no version {version}; kept are {kept:?}")]
+    #[error("model {name} has no version {version}, expected one of {kept:?}")]
     UnknownVersion { name: ModelName, version: u64, kept: Vec<u64> },
     #[error("{field} is {value:?}: expected {expected}")]
     BadRequest { field: &'static str, value: String, expected: String },
     #[error("method {method}: expected {allowed}")]
     MethodNotAllowed { method: String, allowed: &'static str },
-    #[error("this listener takes no models")]
+    #[error("this listener accepts no models, expected one that permits publishing")]
     PublishForbidden,
-    #[error("{what} needs a token that the request does not show: expected Authorization: Bearer TOKEN")]
+    #[error("{what} requires a token that the request does not carry: expected Authorization: Bearer TOKEN")]
     Unauthorized { what: &'static str },
     #[error("{0}")]
     NotPublished(#[from] PublishError),
-    #[error("the body came too slowly, or stopped for {0:?}")]
+    #[error("the request body was too slow, or nothing was received for {0:?}")]
     UploadStalled(Duration),
-    #[error("the body broke off: {0}")]
+    #[error("the request body was interrupted: {0}")]
     UploadBroken(String),
-    #[error("the range begins behind the object's {len_bytes} bytes")]
+    #[error("the range begins after the end of the object, which is {len_bytes} bytes long")]
     RangeNotSatisfiable { len_bytes: u64 },
-    #[error("the object's ETag is another: {etag}")]
+    #[error("the object's ETag is {etag}, expected one in If-Match")]
     PreconditionFailed { etag: String },
-    #[error("{what}: at most {limit} at a time")]
+    #[error("too many {what}, expected at most {limit} at a time")]
     Busy { what: &'static str, limit: usize },
-    #[error("upstream's model has {len_bytes} bytes: this cell takes at most {limit_bytes}")]
+    #[error("upstream's model is {len_bytes} bytes long, this cell accepts at most {limit_bytes}")]
     SourceTooLarge { len_bytes: u64, limit_bytes: u64 },
     #[error("upstream: {0}")]
     SourceFailed(String),
     #[error(
-        "the latest model {name} is known from {age_ms} ms ago, at most {limit_ms} ms are allowed; upstream: {reason}"
+        "the latest known version of model {name} was current {age_ms} ms ago, expected at most {limit_ms} ms; \
+         upstream: {reason}"
     )]
     ModelTooOld { name: ModelName, age_ms: u64, limit_ms: u64, reason: String },
 }
@@ -116,7 +117,7 @@ impl Refusal {
     pub(crate) fn answer(&self) -> Response<Body> {
         let kept = if let Self::UnknownVersion { kept, .. } = self { Some(kept.clone()) } else { None };
         let answer = ErrorAnswer { error: self.code().to_owned(), message: self.to_string(), kept };
-        let json = serde_json::to_vec(&answer).expect("strings and numbers are JSON");
+        let json = serde_json::to_vec(&answer).expect("strings and numbers can be serialized as JSON");
         let mut response = Response::new(Body::Ready(Bytes::from(json)));
         *response.status_mut() = self.status();
         let headers = response.headers_mut();
@@ -128,7 +129,10 @@ impl Refusal {
             }
             Self::RangeNotSatisfiable { len_bytes } => {
                 let range = format!("bytes */{len_bytes}");
-                headers.insert(CONTENT_RANGE, HeaderValue::from_str(&range).expect("digits are a header"));
+                headers.insert(
+                    CONTENT_RANGE,
+                    HeaderValue::from_str(&range).expect("digits are valid in a header"),
+                );
             }
             Self::Unauthorized { .. } => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"iswitch-models\""));

@@ -39,7 +39,7 @@ impl Route {
                 Ok(Self::Latest { name: model_name(name)?, query: PointerQuery::parse(uri.query())? })
             }
             ((Some(""), Some("models")), Some(name), Some(version), None) => {
-                let expected = "a number of a version, or latest";
+                let expected = "a version number, or latest";
                 Ok(Self::Object { name: model_name(name)?, version: number("version", version, expected)? })
             }
             _ => Err(Refusal::UnknownPath),
@@ -76,7 +76,7 @@ pub(crate) fn check_method(method: &Method, allowed: &'static str) -> Result<(),
 }
 
 fn model_name(text: &str) -> Result<ModelName, Refusal> {
-    let expected = "1 to 64 letters, digits, '.', '_' and '-', the first no '.'";
+    let expected = "1 to 64 letters, digits, '.', '_' and '-', not starting with '.'";
     text.parse().map_err(|_| bad("name", text, expected))
 }
 

@@ -176,7 +176,7 @@ impl Learner {
         // The digests of a large model would delay the readers that this thread serves.
         let published = tokio::task::spawn_blocking(move || store.publish(&name, version, bytes)).await;
         let manifest = published.map_err(|error| Refusal::UploadBroken(error.to_string()))??;
-        let json = serde_json::to_vec(&manifest).expect("strings and numbers are JSON");
+        let json = serde_json::to_vec(&manifest).expect("strings and numbers can be serialized as JSON");
         let mut response = Response::new(Body::Ready(Bytes::from(json)));
         *response.status_mut() = StatusCode::CREATED;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

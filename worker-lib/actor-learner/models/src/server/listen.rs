@@ -90,7 +90,7 @@ impl Reserved {
 }
 
 fn named(listen: &Listen, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("listening at {listen}: {error}"))
+    io::Error::new(error.kind(), format!("cannot listen at {listen}: {error}"))
 }
 
 /// Listening socket. Its file is removed when it is dropped.
@@ -123,7 +123,7 @@ impl Listener {
 /// Removes a socket on which no process listens. Other kinds of files are left alone.
 async fn remove_leftover(path: &Path) -> io::Result<()> {
     if UnixStream::connect(path).await.is_ok() {
-        return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process listens there"));
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process is listening there"));
     }
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     if is_socket { std::fs::remove_file(path) } else { Ok(()) }

@@ -178,7 +178,7 @@ async fn accept<H: Handler>(listener: Listener, shared: Arc<Shared<H>>) {
             }),
         };
         if let Err(error) = accepted {
-            tracing::warn!(%error, "accepting a connection");
+            tracing::warn!(%error, "cannot accept a connection");
             tokio::time::sleep(ACCEPT_PAUSE).await;
         }
     }

@@ -1,5 +1,5 @@
-//! Learners and cells on ports of their own, models to tell apart, and HTTP without a client library.
-#![allow(dead_code, reason = "each test program uses a part of it")]
+//! Learners and cells on unused ports, distinguishable models, and an HTTP client without a library.
+#![allow(dead_code, reason = "each test program uses only a part of this module")]
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use iswitch_models::{
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// Longer than anything takes on a busy machine.
+/// Timeout that no operation reaches, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Who is alive is waited for; what is dead refuses at once.
+/// Timeouts of clients. A running process has enough time to respond; a dead one refuses connections immediately.
 const PATIENT: Times = Times { connect: PATIENCE, stall: PATIENCE };
 
 pub(crate) fn name() -> ModelName {
     "ppo".parse().unwrap()
 }
 
-/// Bytes that differ between versions, and between places.
+/// Returns bytes that differ between versions and between positions.
 pub(crate) fn model(version: u64, len: usize) -> Bytes {
     (0..len as u64).map(|at| (at.wrapping_mul(2_654_435_761).wrapping_add(version * 97) >> 7) as u8).collect()
 }
@@ -52,7 +52,7 @@ pub(crate) fn client(endpoints: &[Endpoint]) -> ModelClient {
     ModelClient::new(name(), endpoints, options).unwrap()
 }
 
-/// An answer, read to the end of its body.
+/// Complete response, including its body.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -70,7 +70,7 @@ impl Answer {
     }
 }
 
-/// Sends `METHOD PATH` with these fields on a connection of its own.
+/// Sends `METHOD PATH` with these header fields on a new connection.
 pub(crate) async fn ask(endpoint: &Endpoint, request: &str, fields: &[(&str, &str)]) -> Answer {
     let mut text = format!("{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n");
     fields.iter().for_each(|(name, value)| text.extend([*name, ": ", *value, "\r\n"]));
@@ -97,12 +97,12 @@ pub(crate) async fn send(endpoint: &Endpoint, request: &[u8], is_head: bool) -> 
     Answer { status, headers, body }
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
     let waiting = async {
         while !holds().await {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.expect("it holds in time");
+    tokio::time::timeout(PATIENCE, waiting).await.expect("the condition holds before the timeout");
 }

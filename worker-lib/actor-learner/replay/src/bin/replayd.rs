@@ -15,17 +15,24 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 /// Exit status for unusable options; the same as for an invalid command line.
 const BAD_OPTIONS: u8 = 2;
 
-/// Serves one shard of experience replay until SIGTERM or SIGINT.
+/// Serve one shard of experience replay until SIGTERM or SIGINT
 #[derive(Parser)]
 #[command(name = "replayd", version, about)]
 struct Cli {
-    /// Options in TOML, with the names below; the command line goes before it
+    /// TOML file with options
+    ///
+    /// The keys are the names of the options below, with underscores instead of hyphens. Options on the command line
+    /// override those in the file.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// name=NAME,capacity=ITEMS and more words of docs/replay.md, with commas between them; any number
+    /// Table of the shard: name=NAME,capacity=ITEMS[,KEY=VALUE...]
+    ///
+    /// Repeatable. docs/replay.md lists the other keys.
     #[arg(long = "table", value_name = "WORDS")]
     tables: Vec<String>,
-    /// Keep all privileges, and install no filter of system calls
+    /// Run without the sandbox
+    ///
+    /// The process keeps all its privileges and installs no system-call filter.
     #[arg(long)]
     no_sandbox: bool,
     #[command(flatten)]

@@ -29,7 +29,8 @@ pub(super) fn runtime() -> Builder {
 pub(super) fn enter(data_dir: Option<&Path>, addresses: &[Address]) -> anyhow::Result<ServerSandbox> {
     let mut files = FileRules::default();
     if let Some(directory) = data_dir {
-        std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("cannot create {}", directory.display()))?;
         files = files.write_directory(directory);
     }
     for address in addresses {
@@ -37,7 +38,8 @@ pub(super) fn enter(data_dir: Option<&Path>, addresses: &[Address]) -> anyhow::R
             files = files.socket(path);
         }
     }
-    ServerSandbox::enter("replayd", &files).context("cannot enter the sandbox: --no-sandbox runs without it")
+    ServerSandbox::enter("replayd", &files)
+        .context("cannot enter the sandbox; pass --no-sandbox to run without it")
 }
 
 /// Installs the system-call filter, and logs the protections in force.

@@ -16,7 +16,7 @@ pub enum ClientError {
         text: String,
     },
     /// No shard answered within the client's timeout.
-    #[error("no shard has answered within {patience_ms} ms; the last failure was of {shard}: {text}")]
+    #[error("no shard responded within {patience_ms} ms; the last failure was that of {shard}: {text}")]
     Unreachable {
         /// Time for which the client retried, in milliseconds.
         patience_ms: u64,
@@ -55,7 +55,7 @@ pub enum ClientError {
         expected: &'static str,
     },
     /// A shard sent an invalid response.
-    #[error("shard {shard} has answered {found}, expected {expected}")]
+    #[error("shard {shard} responded with {found}, expected {expected}")]
     Answer {
         /// Address of the shard.
         shard: String,
@@ -64,8 +64,8 @@ pub enum ClientError {
         /// Response expected.
         expected: String,
     },
-    /// The runtime of the blocking client could not be started.
-    #[error("cannot start the client's runtime: {0}")]
+    /// The runtime of the client could not be started, or has ended.
+    #[error("the client's runtime failed: {0}")]
     Runtime(String),
 }
 

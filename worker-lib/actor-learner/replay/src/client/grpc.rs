@@ -96,7 +96,7 @@ pub(super) async fn only<M>(mut answers: Streaming<M>) -> Result<M, Status> {
     let message = answers.message().await?;
     // The status follows the message.
     answers.trailers().await?;
-    message.ok_or_else(|| Status::internal("the answer is empty, expected a message"))
+    message.ok_or_else(|| Status::internal("the response is empty, expected a message"))
 }
 
 #[cfg(test)]

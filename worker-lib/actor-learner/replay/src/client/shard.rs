@@ -1,4 +1,4 @@
-//! One shard as a client sees it.
+//! Client's connection to one shard, and its knowledge about the shard.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -21,12 +21,12 @@ use crate::proto::{
 const INSERT_PATH: &str = "/iswitch.replay.v1.Replay/Insert";
 const HTTPS: &str = "https://";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// A connection on which nothing comes back for so long is given up.
+/// Keep-alive interval, and the timeout after which an unresponsive connection is closed.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 
-/// The endpoint with what an `https` address needs.
+/// Returns the endpoint, with the TLS configuration that an `https` address needs.
 #[cfg(feature = "tls")]
 fn encrypted(endpoint: Endpoint, address: &str, config: &ClientConfig) -> Result<Endpoint, ClientError> {
     if !address.starts_with(HTTPS) {
@@ -44,13 +44,13 @@ fn encrypted(endpoint: Endpoint, address: &str, config: &ClientConfig) -> Result
 #[cfg(not(feature = "tls"))]
 fn encrypted(endpoint: Endpoint, address: &str, _: &ClientConfig) -> Result<Endpoint, ClientError> {
     if address.starts_with(HTTPS) {
-        let reason = "this build has not the feature tls".to_owned();
+        let reason = "this build lacks the feature tls".to_owned();
         return Err(ClientError::Tls { address: address.to_owned(), reason });
     }
     Ok(endpoint)
 }
 
-/// A connection that is made when it is needed and again when it has broken, and what is known of its other end.
+/// Connection to a shard, with the last known state of the shard. It is opened on demand and reopened after a failure.
 pub(super) struct Shard {
     pub(super) address: String,
     pub(super) hash: u64,
@@ -58,9 +58,9 @@ pub(super) struct Shard {
     state: Mutex<State>,
 }
 
-/// What the other end is.
+/// Connection by kind of server.
 enum Link {
-    /// A `replayd`.
+    /// Connection to a `replayd`.
     Own {
         channel: Bearer,
         stub: Stub<Bearer>,
@@ -68,10 +68,10 @@ enum Link {
     Reverb(reverb::Server),
 }
 
-/// An answer to a sample request, part by part.
+/// Response to a sample request, which is received in parts.
 pub(super) enum Parts {
     Own(Streaming<SampleResponse>),
-    /// All at once.
+    /// The whole response, as a single part.
     Reverb(Option<SampleResponse>),
 }
 
@@ -86,12 +86,12 @@ impl Parts {
 
 #[derive(Default)]
 struct State {
-    /// Until when it is not worth trying.
+    /// Time until which no attempt is made.
     down_until: Option<Instant>,
     failures: u32,
-    /// By table: what it had, and when it said so.
+    /// Last known extent of each table, and the time at which the shard reported it.
     extents: std::collections::HashMap<String, (Extent, Instant)>,
-    /// By table whose rate limiter has held draws back: until when it is not worth waiting for it.
+    /// For each table whose rate limiter has held back draws, the time until which the shard is skipped.
     held_until: std::collections::HashMap<String, Instant>,
 }
 
@@ -112,7 +112,7 @@ impl Shard {
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
         let link = if is_reverb {
-            // gRPC's servers take pings every few seconds for an attack.
+            // Reverb's gRPC server treats HTTP/2 pings every few seconds as an attack, so use TCP keep-alive.
             let channel = channel.tcp_keepalive(Some(KEEP_ALIVE)).connect_lazy();
             Link::Reverb(reverb::Server::new(channel))
         } else {
@@ -185,7 +185,7 @@ impl Shard {
         }
     }
 
-    /// Whether the last attempt has failed and the next one is not due.
+    /// Returns whether the last attempt has failed and the next one is not yet due.
     pub(super) fn is_down(&self) -> bool {
         lock(&self.state).down_until.is_some_and(|until| Instant::now() < until)
     }
@@ -199,7 +199,7 @@ impl Shard {
         let mut state = lock(&self.state);
         state.down_until = Some(Instant::now() + backoff(state.failures));
         state.failures = state.failures.saturating_add(1);
-        // Nobody knows what it has when it comes back.
+        // The shard's contents are unknown when it returns.
         state.extents.clear();
     }
 
@@ -208,17 +208,17 @@ impl Shard {
         lock(&self.state).extents.insert(table.to_owned(), (extent, Instant::now()));
     }
 
-    /// Its rate limiter has held draws from a table back.
+    /// Records that the shard's rate limiter has held back draws from a table, which skips the shard for `pause`.
     pub(super) fn held_back(&self, table: &str, pause: Duration) {
         lock(&self.state).held_until.insert(table.to_owned(), Instant::now() + pause);
     }
 
-    /// Whether it lately held draws from a table back.
+    /// Returns whether the shard is skipped because it has recently held back draws from a table.
     pub(super) fn holds_back(&self, table: &str) -> bool {
         lock(&self.state).held_until.get(table).is_some_and(|until| Instant::now() < *until)
     }
 
-    /// What it has of a table, if it said so not longer ago than `age`.
+    /// Returns the extent of a table if the shard has reported it within the last `age`.
     pub(super) fn extent(&self, table: &str, age: Duration) -> Option<Extent> {
         let state = lock(&self.state);
         let (extent, heard) = state.extents.get(table)?;

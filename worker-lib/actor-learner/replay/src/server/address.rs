@@ -145,7 +145,7 @@ async fn make_room(path: &Path) -> io::Result<()> {
     let Ok(metadata) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !metadata.file_type().is_socket() {
         let text = format!(
-            "{} exists and is no socket, expected a free path: choose another one or remove it",
+            "{} exists and is not a socket, expected an unused path: choose another path or remove the file",
             path.display()
         );
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));

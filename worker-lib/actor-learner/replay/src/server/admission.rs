@@ -99,7 +99,7 @@ impl<B> Admitted<B> {
                 let len = u64::from(u32::from_be_bytes([a, b, c, d]));
                 if len > self.admission.message_max_bytes {
                     return Err(Status::invalid_argument(format!(
-                        "a request is {len} bytes long, expected at most {} (--item-max and a MiB)",
+                        "a request is {len} bytes long, expected at most {} (--item-max plus 1 MiB)",
                         self.admission.message_max_bytes
                     )));
                 }

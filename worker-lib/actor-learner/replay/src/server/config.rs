@@ -161,8 +161,8 @@ impl ShardConfig {
         let least = self.item_max_bytes + ITEM_OVERHEAD_BYTES;
         if given > plan.tables || share < least {
             let expected = format!(
-                "{} bytes for requests, {} for answers, {} for the journal, and for tables {given} and room for an \
-                 item of {least} in each of {open} others",
+                "{} bytes for requests, {} for responses, {} for the journal, {given} for tables with a capacity, and \
+                 {least} for an item in each of the {open} other tables",
                 plan.receiving, plan.sending, plan.backlog
             );
             let value = self.memory_max_bytes.to_string();

@@ -181,7 +181,7 @@ impl Connections {
                         if Instant::now() < activity.deadline() {
                             continue;
                         }
-                        tracing::debug!("a connection is closed: it had no request for too long");
+                        tracing::debug!("closing a connection that had no request for too long");
                         if !activity.has_begun() {
                             break;
                         }
@@ -206,7 +206,7 @@ impl Requests {
             && !token.is_in(request.headers())
         {
             let status =
-                Status::unauthenticated("the request has no valid token, expected that of --token-file");
+                Status::unauthenticated("the request carries no valid token, expected that of --token-file");
             return Ok(status.into_http());
         }
         activity.note();

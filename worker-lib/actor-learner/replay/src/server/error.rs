@@ -58,7 +58,7 @@ pub enum ShardError {
     },
     /// Another process uses this actor's number, or the actor was restarted.
     #[error(
-        "session of actor {actor} is {session}, expected at least {latest}: a later one has inserted already"
+        "session of actor {actor} is {session}, expected at least {latest}: a later session has inserted items"
     )]
     Fenced {
         /// Number of the actor.
@@ -79,7 +79,7 @@ pub enum ShardError {
         oldest: u64,
     },
     /// The client's deadline has expired.
-    #[error("table {table:?} had no room for it within {wait_ms} ms: {source}")]
+    #[error("table {table:?} could not serve the request within {wait_ms} ms: {source}")]
     Held {
         /// Name of the table.
         table: String,
@@ -89,7 +89,7 @@ pub enum ShardError {
         source: Held,
     },
     /// Other requests were ahead of this one until the deadline.
-    #[error("table {table:?} did not get to it within {wait_ms} ms: {waiting} requests waited")]
+    #[error("table {table:?} did not start the request within {wait_ms} ms: {waiting} requests are waiting")]
     Queued {
         /// Name of the table.
         table: String,
@@ -100,8 +100,8 @@ pub enum ShardError {
     },
     /// Readers receive their responses too slowly, so no memory is left for another one.
     #[error(
-        "answers on their way take {sending} of {most} bytes, expected room for {asked} within {wait_ms} ms: readers \
-         are slow"
+        "responses being sent take {sending} of {most} bytes, expected room for {asked} within {wait_ms} ms: the \
+         readers are too slow"
     )]
     Sending {
         /// Memory of responses being sent, in bytes.
@@ -130,10 +130,10 @@ pub enum ShardError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// There is no directory for snapshots.
-    #[error("this shard has no data directory, expected --data-dir for snapshots")]
+    #[error("this shard has no data directory, expected --data-dir to write snapshots")]
     NoDirectory,
     /// The shard is shutting down.
-    #[error("this shard is stopping")]
+    #[error("this shard is shutting down")]
     Stopping,
 }
 

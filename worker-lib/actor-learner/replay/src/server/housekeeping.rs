@@ -26,12 +26,16 @@ pub(super) async fn write_snapshots(shard: Arc<Shard>) {
         }
         match shard.snapshot().await {
             Ok(snapshot) => {
-                tracing::debug!("{} items in {}", snapshot.items, snapshot.path.display());
+                tracing::debug!(
+                    "wrote a snapshot of {} items to {}",
+                    snapshot.items,
+                    snapshot.path.display()
+                );
                 last = Instant::now();
                 retry = Retry { next: last, pause: Duration::from_millis(SNAPSHOT_RETRY_MS) };
             }
             Err(error) => {
-                tracing::error!("no snapshot: {error}; the next attempt is in {:?}", retry.pause);
+                tracing::error!("cannot write a snapshot: {error}; next attempt in {:?}", retry.pause);
                 retry = retry.later();
             }
         }

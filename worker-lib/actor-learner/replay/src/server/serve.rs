@@ -38,7 +38,7 @@ pub async fn serve(
     }
     if shard.store.is_some() {
         let snapshot = shard.snapshot().await?;
-        tracing::info!("{} items in {}", snapshot.items, snapshot.path.display());
+        tracing::info!("wrote a snapshot of {} items to {}", snapshot.items, snapshot.path.display());
     }
     Ok(())
 }
@@ -50,7 +50,7 @@ async fn accept(listener: Listener, connections: Arc<Connections>) {
         let accepted = match &listener {
             Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
                 if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!("no TCP_NODELAY: {error}");
+                    tracing::debug!("cannot set TCP_NODELAY: {error}");
                 }
                 connections.start_tcp(stream, place);
             }),
@@ -60,7 +60,7 @@ async fn accept(listener: Listener, connections: Arc<Connections>) {
         };
         if let Err(error) = accepted {
             // Descriptors are reserved at startup, so the cause is usually the system-wide limit.
-            tracing::warn!("no connection accepted: {error}");
+            tracing::warn!("cannot accept a connection: {error}");
             tokio::time::sleep(ACCEPT_PAUSE).await;
         }
     }

@@ -29,8 +29,8 @@ async fn a_batch_that_does_not_fit_says_how_much_of_it_did() {
     let error = shard.insert(batch(3, 2, SOON)).await.unwrap_err().to_string();
     assert_eq!(
         error,
-        "table \"t\" had no room for it within 20 ms: the rate limiter waits for samples: an insert would make the \
-         difference 4, expected at most 3 (inserts 3, samples 0, items 3)"
+        "table \"t\" could not serve the request within 20 ms: the rate limiter waits for samples: an insert would \
+         make the difference 4, expected at most 3 (inserts 3, samples 0, items 3)"
     );
     // Retransmit the whole batch: the items that exist must not be stored twice.
     assert_eq!(shard.sample("t", 10, SOON).await.unwrap().items.len(), 3);
@@ -128,7 +128,7 @@ async fn answers_that_nobody_reads_hold_others_back() {
     let part = shard.sample("t", 1, SOON).await.unwrap();
     let error = shard.sample("t", 1, SOON).await.unwrap_err();
     assert_eq!(error.code(), tonic::Code::ResourceExhausted);
-    assert!(error.to_string().starts_with("answers on their way take 1048576 of 1310720 bytes"), "{error}");
+    assert!(error.to_string().starts_with("responses being sent take 1048576 of 1310720 bytes"), "{error}");
     drop(part);
     shard.sample("t", 1, SOON).await.unwrap();
 }

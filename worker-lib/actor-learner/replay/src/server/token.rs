@@ -30,7 +30,7 @@ pub enum TokenError {
     /// The text is not a valid token.
     #[error(
         "the token is {len} bytes long, expected one line of {TOKEN_BYTES_MIN} to {TOKEN_BYTES_MAX} printable ASCII \
-         characters without spaces: make one with `openssl rand -hex 32`"
+         characters without spaces: create one with `openssl rand -hex 32`"
     )]
     Text {
         /// Length of the text without the end of the line.

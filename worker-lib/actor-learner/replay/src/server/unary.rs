@@ -27,7 +27,7 @@ where
     let answered = async {
         let message = receive(request.into_body()).await?;
         let request = InsertRequest::decode(message)
-            .map_err(|error| Status::internal(format!("the request is no InsertRequest: {error}")))?;
+            .map_err(|error| Status::internal(format!("the request is not an InsertRequest: {error}")))?;
         service.insert_items(request).await
     };
     match answered.await {
@@ -48,7 +48,7 @@ async fn receive(mut body: impl Body<Data = Bytes, Error = Status> + Unpin) -> R
         }
         if let Some((received, len)) = &mut message {
             if data.len() > *len - received.len() {
-                let text = format!("a request of {len} bytes is followed by others, expected one");
+                let text = format!("a request of {len} bytes is followed by more data, expected one request");
                 return Err(Status::invalid_argument(text));
             }
             received.put(data);
@@ -59,7 +59,7 @@ async fn receive(mut body: impl Body<Data = Bytes, Error = Status> + Unpin) -> R
         Some((received, len)) => {
             Err(Status::invalid_argument(format!("a request ends after {} of {len} bytes", received.len())))
         }
-        None => Err(Status::invalid_argument("a request without a message, expected one")),
+        None => Err(Status::invalid_argument("the request has no message, expected one")),
     }
 }
 
@@ -115,10 +115,13 @@ mod tests {
     #[test]
     fn what_is_not_one_message_is_refused_by_name() {
         let text = |frames: &[&[u8]]| received(frames).unwrap_err().message().to_owned();
-        assert_eq!(text(&[]), "a request without a message, expected one");
-        assert_eq!(text(&[b"\0\0\0"]), "a request without a message, expected one");
+        assert_eq!(text(&[]), "the request has no message, expected one");
+        assert_eq!(text(&[b"\0\0\0"]), "the request has no message, expected one");
         assert_eq!(text(&[b"\0\0\0\0\x05he", b"ll"]), "a request ends after 4 of 5 bytes");
-        assert_eq!(text(&[b"\0\0\0\0\x02hello"]), "a request of 2 bytes is followed by others, expected one");
+        assert_eq!(
+            text(&[b"\0\0\0\0\x02hello"]),
+            "a request of 2 bytes is followed by more data, expected one request"
+        );
         assert_eq!(text(&[b"\x01\0\0\0\x02he"]), "compression flag is 1, expected 0: no compression");
     }
 

@@ -19,7 +19,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// Another process uses the directory.
-    #[error("{} is in use by another process, expected a directory of this shard's own", path.display())]
+    #[error("{} is in use by another process, expected a directory that no other shard uses", path.display())]
     InUse {
         /// Path of the directory.
         path: PathBuf,

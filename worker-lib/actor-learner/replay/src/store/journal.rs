@@ -21,8 +21,8 @@ pub(crate) type Lsn = u64;
 /// snapshot has been written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the journal cannot be written, and writes are refused: {reason}; the shard tries again by itself, and goes on \
-     when the disk takes a snapshot"
+    "the journal cannot be written, and writes are refused: {reason}; the shard retries automatically, and accepts \
+     writes again when it has written a snapshot"
 )]
 pub struct JournalFailed {
     reason: Arc<str>,
@@ -164,14 +164,14 @@ impl Journal {
     /// that the journal lost. Returns whether the journal works.
     pub(crate) fn mend(&self, mendable: Mendable) -> bool {
         let mend = |progress: &mut Progress| {
-            let is_mended = progress.failure.is_some() && progress.failures == mendable.0;
-            if is_mended {
+            let is_repaired = progress.failure.is_some() && progress.failures == mendable.0;
+            if is_repaired {
                 progress.failure = None;
             }
-            is_mended
+            is_repaired
         };
         if self.shared.progress.send_if_modified(mend) {
-            tracing::warn!("the journal is written again: a snapshot has what it lacked");
+            tracing::warn!("the journal is written again: a snapshot contains the missing records");
         }
         self.failure().is_none()
     }
@@ -280,7 +280,7 @@ impl Shared {
             (mem::take(&mut queue.parts), queue.appended)
         };
         let failure = writer.write(&parts).err().map(|error| {
-            tracing::error!("{error}: writes are refused until the disk takes them again");
+            tracing::error!("{error}: writes are refused until the disk accepts them again");
             JournalFailed { reason: error.to_string().into() }
         });
         self.progress.send_modify(|progress| {

@@ -188,7 +188,7 @@ impl Directory {
         for (kind, name_of) in [("snapshot", Self::snapshot as fn(u64) -> String), ("journal", Self::journal)]
         {
             let numbers = self.numbers(kind).unwrap_or_else(|error| {
-                tracing::warn!("superseded files are not removed: {error}");
+                tracing::warn!("cannot remove superseded files: {error}");
                 Vec::new()
             });
             for old in numbers.into_iter().filter(|old| *old < number) {

@@ -86,7 +86,7 @@ pub(crate) fn restore(
         table.writers = saved.writers;
         let removed = table.restore(saved.items.into_values(), saved.counts);
         if removed > 0 {
-            tracing::warn!("table {:?} has no room for {removed} items that were saved", table.config().name);
+            tracing::warn!("table {:?} has no room for {removed} of the saved items", table.config().name);
         }
         restored.items += table.len() as u64;
     }
@@ -106,7 +106,7 @@ fn inspect(directory: &Directory, name: &str) {
         Ok(scanned) if scanned.damaged_bytes == 0 && !scanned.is_doubtful && is_complete => {}
         Ok(_) => directory.keep(name),
         Err(error) => {
-            tracing::warn!("a superseded file is left: {error}");
+            tracing::warn!("cannot check a superseded file, which is kept: {error}");
             directory.leave(name);
         }
     }
@@ -126,7 +126,7 @@ impl Restored {
             );
         } else if torn_bytes > 0 {
             tracing::info!(
-                "{}: the last {torn_bytes} bytes were not written whole, nor acknowledged",
+                "{}: the last {torn_bytes} bytes were not written completely, and never acknowledged",
                 path.display()
             );
         }
@@ -138,10 +138,10 @@ impl Restored {
         }
         self.damaged_files += 1;
         directory.keep(name);
-        let end = if is_complete { "" } else { ", its end is missing" };
+        let end = if is_complete { "" } else { " and its end is missing" };
         tracing::error!(
-            "{}: {damaged_bytes} of {len} bytes are damaged{end}; their items are lost, {records} records are whole \
-             and restored. Check the disk. The file is kept: the next snapshot renames it to {name}.damaged",
+            "{}: {damaged_bytes} of {len} bytes are damaged{end}; their items are lost, {records} intact records are \
+             restored. Check the disk. The file is kept: the next snapshot renames it to {name}.damaged",
             path.display()
         );
     }

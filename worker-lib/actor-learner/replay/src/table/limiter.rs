@@ -74,7 +74,7 @@ impl RateLimiter {
         if min_diff > offset {
             let value = format!("{min_diff} to {max_diff}");
             let expected =
-                format!("no more than samples_per_insert x min_size_to_sample, {offset}, at its lower end");
+                format!("at most samples_per_insert x min_size_to_sample ({offset}) at its lower end");
             return Err(LimiterError { field: "error_buffer", value, expected });
         }
         Self { samples_per_insert, min_size_to_sample, min_diff, max_diff }.checked()

@@ -1,4 +1,4 @@
-//! The program in its sandbox.
+//! Tests of the program in its sandbox.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -50,7 +50,7 @@ fn the_sandbox_is_logged_and_can_be_left_out() {
     assert!(free.contains("listening on") && !free.contains("sandbox"), "{free}");
 }
 
-/// The log of a shard that is ended once it is ready.
+/// Starts a shard, ends it when it is ready, and returns its log.
 fn log_of(socket: &Path, arguments: &[&str]) -> String {
     let script =
         "\"$0\" \"$@\" & until test -S \"$SOCKET\"; do sleep 0.05; done; sleep 0.5; kill -TERM $!; wait $!";

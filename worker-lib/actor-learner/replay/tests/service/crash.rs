@@ -1,4 +1,4 @@
-//! Shards that are killed.
+//! Tests with shards that are killed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use iswitch_replay::client::{ClientConfig, ReplayClient};
 
 use crate::support::{ONCE, Process, client, config, drain, item, payload};
 
-/// Inserts of several actors until they are told to stop; which of each were acknowledged.
+/// Inserts items from several actors until the test stops them, and returns the acknowledged items of each actor.
 fn actors(
     client: &ReplayClient,
     count: u64,
@@ -41,8 +41,8 @@ async fn reached(counter: &AtomicUsize, count: usize) {
     }
 }
 
-/// Kills and starts a shard again and again while actors write to it. Whatever was acknowledged is there once, and
-/// whole.
+/// Kills and restarts a shard repeatedly while actors write to it. Each acknowledged item must be present exactly once
+/// and intact.
 async fn kill_and_restart(durability: &str) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
@@ -84,7 +84,7 @@ async fn kill_and_restart(durability: &str) {
     for (actor, seqs) in expected {
         let stored = &found[&actor];
         let unique: BTreeSet<u64> = stored.iter().copied().collect();
-        assert_eq!(unique.len(), stored.len(), "actor {actor}: an item is there twice");
+        assert_eq!(unique.len(), stored.len(), "actor {actor}: an item is present twice");
         let missing: Vec<u64> = seqs.into_iter().filter(|seq| !unique.contains(seq)).collect();
         assert!(missing.is_empty(), "actor {actor}: {missing:?} of the acknowledged items are missing");
     }
@@ -105,7 +105,7 @@ async fn acknowledged_items_survive_kill_with_sync() {
 async fn a_shard_that_is_terminated_says_what_it_had_and_has_it_again() {
     let folder = tempfile::tempdir().unwrap();
     let (socket, data) = (folder.path().join("socket"), folder.path().join("data"));
-    // Without a journal: the snapshot at the end is all there is.
+    // There is no journal: only the snapshot written on shutdown can be restored.
     let arguments = ["--table", ONCE, "--data-dir", data.to_str().unwrap(), "--durability", "none"];
     let shard = Process::start(&socket, &arguments);
     let client = client(std::slice::from_ref(&socket));
@@ -141,7 +141,7 @@ async fn a_flipped_bit_costs_one_item_and_the_file_is_kept() {
     shard.kill();
     let journal = data.join("journal-0000000000000000");
     let mut bytes = std::fs::read(&journal).unwrap();
-    // Behind the header: in the first record.
+    // This byte is after the header, in the first record.
     bytes[4130] ^= 1;
     std::fs::write(&journal, &bytes).unwrap();
     let shard = Process::start(&socket, &arguments);
@@ -178,11 +178,11 @@ async fn inserts_go_on_at_the_other_shards() {
     reached(&acknowledged, at_kill + 240).await;
     let after = sizes(client.describe().await);
     assert!(after[1] > before[1] && after[2] > before[2], "{before:?} {after:?}");
-    // Its own actors, too.
+    // Wait until the actors that prefer the killed shard have also changed to the other one.
     while client.stats().failovers == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    // It comes back empty, and its own actors come back to it.
+    // The shard restarts empty, and the actors that prefer it return to it.
     let _again = Process::start(&sockets[0], &["--table", ONCE]);
     while sizes(client.describe().await)[0] == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;

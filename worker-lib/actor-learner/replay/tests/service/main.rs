@@ -1,4 +1,4 @@
-//! Whole shards: processes that are killed, clients over sockets.
+//! Tests of whole shards: processes that are killed, and clients over sockets.
 
 mod confinement;
 mod crash;

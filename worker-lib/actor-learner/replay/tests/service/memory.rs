@@ -1,4 +1,4 @@
-//! Memory stays bounded, whatever clients do.
+//! Tests that memory stays bounded, regardless of what clients do.
 
 use bytes::Bytes;
 use iswitch_replay::proto::replay_client::ReplayClient as Stub;
@@ -10,7 +10,7 @@ use crate::support::{Process, address, stub};
 
 const MIB: u64 = 1 << 20;
 const MEMORY: u64 = 64 * MIB;
-/// The program itself, its threads, what the allocator keeps, and the windows of the connections.
+/// Additional memory for the program, its threads, the allocator's free lists, and the windows of the connections.
 const BESIDE: u64 = 96 * MIB;
 
 async fn insert(stub: &Stub<Channel>, actor: u64, seq: u64) -> Result<Vec<u64>, tonic::Status> {
@@ -29,7 +29,7 @@ async fn insert(stub: &Stub<Channel>, actor: u64, seq: u64) -> Result<Vec<u64>, 
 async fn sample_one(stub: &Stub<Channel>) -> Result<Bytes, tonic::Status> {
     let request = SampleRequest { table: "t".to_owned(), count: 1, wait_ms: 300 };
     let mut parts = stub.clone().sample(request).await?.into_inner();
-    let part = parts.message().await?.ok_or_else(|| tonic::Status::unknown("an answer without a part"))?;
+    let part = parts.message().await?.ok_or_else(|| tonic::Status::unknown("a response without a part"))?;
     Ok(part.items[0].payload.clone())
 }
 
@@ -42,7 +42,7 @@ async fn fills_and_slow_readers_are_refused_by_name_and_memory_is_bounded() {
     let shard = Process::start(&socket, &arguments);
     let first = stub(address(&socket));
 
-    // Many actors that write more than there is room for.
+    // Many actors write more than the shard can hold.
     let mut writers = tokio::task::JoinSet::new();
     for actor in 0..120 {
         let stub = stub(address(&socket));
@@ -71,18 +71,18 @@ async fn fills_and_slow_readers_are_refused_by_name_and_memory_is_bounded() {
     assert!(described.memory.unwrap().used_bytes <= MEMORY);
     assert!(shard.resident_bytes() < MEMORY + BESIDE, "{} bytes", shard.resident_bytes());
 
-    // Readers that ask for gigabytes and read nothing.
+    // Readers request gigabytes and read nothing.
     let mut readers = Vec::new();
     for _ in 0..60 {
         let mut stub = stub(address(&socket));
         let request = SampleRequest { table: "t".to_owned(), count: 100_000, wait_ms: 300 };
         readers.push(stub.sample(request).await.unwrap().into_inner());
     }
-    // Who waits behind others of them is told that; the first one why.
+    // The error of the first waiting request names the slow readers; those of later requests name the queue.
     loop {
         let status = sample_one(&first).await.unwrap_err();
         assert!(matches!(status.code(), Code::ResourceExhausted | Code::DeadlineExceeded), "{status:?}");
-        if status.message().contains("readers are slow") {
+        if status.message().contains("readers are too slow") {
             break;
         }
     }
@@ -91,7 +91,7 @@ async fn fills_and_slow_readers_are_refused_by_name_and_memory_is_bounded() {
     assert!(memory.used_bytes <= MEMORY && memory.sending_bytes <= memory.sending_max_bytes, "{memory:?}");
     assert!(shard.resident_bytes() < MEMORY + BESIDE, "{} bytes", shard.resident_bytes());
 
-    // When they are gone, others get what they ask for.
+    // When the slow readers have disconnected, other requests succeed.
     drop(readers);
     let payload = loop {
         if let Ok(payload) = sample_one(&first).await {

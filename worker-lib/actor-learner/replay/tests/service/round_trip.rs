@@ -1,4 +1,4 @@
-//! Every call over a socket, and every refusal.
+//! Tests of every call over a socket, and of every refusal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tonic::Code;
 
 use crate::support::stub;
 
-/// A shard of this process on a free port.
+/// Shard in this process on an unused port.
 struct Served {
     url: String,
     _stop: oneshot::Sender<()>,
@@ -27,7 +27,7 @@ async fn served(tables: Vec<TableConfig>) -> Served {
     let url = format!("http://{}", listener.address().unwrap());
     let (stop, stopped) = oneshot::channel::<()>();
     tokio::spawn(serve(shard, vec![listener], async move {
-        // Ends with the sender.
+        // The receiver completes when the sender is dropped.
         let _ = stopped.await;
     }));
     Served { url, _stop: stop }
@@ -69,7 +69,10 @@ async fn all_calls() {
     let (code, text) = refusal(client.snapshot().await.remove(0));
     assert_eq!(
         (code, &text[..]),
-        (Code::FailedPrecondition, "this shard has no data directory, expected --data-dir for snapshots")
+        (
+            Code::FailedPrecondition,
+            "this shard has no data directory, expected --data-dir to write snapshots"
+        )
     );
 }
 
@@ -82,7 +85,7 @@ fn plain_threads() {
         for actor in 0..3 {
             let writer = client.writer("q", actor);
             scope.spawn(move || {
-                // More than the queue holds: the actors wait for the learner.
+                // The queue holds fewer items, so the actors wait for the learner.
                 let tickets: Vec<_> = (0..20).map(|_| writer.submit(vec![new(1.0, "rollout")])).collect();
                 tickets.into_iter().for_each(|ticket| assert_eq!(ticket.stored().unwrap().len(), 1));
             });
@@ -110,7 +113,9 @@ async fn refusals_have_names() {
     let (code, text) = refusal(writer.insert(new(1.0, "x")).await);
     assert_eq!(code, Code::ResourceExhausted);
     assert!(
-        text.starts_with("table \"full\" had no room for it within 50 ms: the table is full with 1 items"),
+        text.starts_with(
+            "table \"full\" could not serve the request within 50 ms: the table is full with 1 items"
+        ),
         "{text}"
     );
 
@@ -124,7 +129,7 @@ async fn refusals_have_names() {
     assert_eq!(text, "items[0].payload is 1048577 bytes long, expected at most 1048576 (--item-max)");
     let (code, text) = refusal(writer.insert(long(5 << 20)).await);
     assert_eq!(code, Code::InvalidArgument, "{text}");
-    assert!(text.contains("expected at most 2097152 (--item-max and a MiB)"), "{text}");
+    assert!(text.contains("expected at most 2097152 (--item-max plus 1 MiB)"), "{text}");
 
     let (code, text) = refusal(client.writer("q", 1).insert(NewItem { priority: f64::NAN, ..long(1) }).await);
     assert_eq!(

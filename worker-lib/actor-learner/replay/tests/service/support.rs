@@ -1,4 +1,4 @@
-//! Shards as processes, and payloads that can be told from any other.
+//! Shards as processes, and unique payloads.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -11,21 +11,21 @@ use iswitch_replay::proto::replay_client::ReplayClient as Stub;
 use iswitch_replay::table::NewItem;
 use tonic::transport::{Channel, Endpoint};
 
-/// A `replayd`; killed when dropped.
+/// Process of `replayd`, which is killed when it is dropped.
 pub(crate) struct Process {
     child: Child,
     output: BufReader<ChildStdout>,
-    /// The line of JSON that says that it is ready.
+    /// Line of JSON that the shard prints when it is ready.
     pub(crate) ready: serde_json::Value,
 }
 
 impl Process {
-    /// Starts one that listens on `socket`, with further arguments.
+    /// Starts a shard that listens on `socket`, with further arguments.
     pub(crate) fn start(socket: &Path, arguments: &[&str]) -> Self {
         Self::spawn(Command::new(env!("CARGO_BIN_EXE_replayd")), socket, arguments)
     }
 
-    /// As [`Self::start`], by a shell that runs `setup` before.
+    /// Starts a shard like [`Self::start`], but from a shell that first runs `setup`.
     pub(crate) fn start_after(setup: &str, socket: &Path, arguments: &[&str]) -> Self {
         let mut shell = Command::new("bash");
         shell.args(["-c", &format!("{setup}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_replayd")]);
@@ -46,13 +46,13 @@ impl Process {
         Self { child, output, ready }
     }
 
-    /// As `kill -9`.
+    /// Kills the process with SIGKILL.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// As `kill`; what it prints at its end.
+    /// Ends the process with SIGTERM, and returns the JSON that it prints before it ends.
     pub(crate) fn terminate(mut self) -> serde_json::Value {
         let kill = format!("kill -TERM {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
@@ -62,12 +62,12 @@ impl Process {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// The number of the process.
+    /// Returns the process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Resident memory, in bytes.
+    /// Returns the size of the resident memory, in bytes.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
@@ -77,13 +77,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The service without the client.
+/// Returns the plain gRPC client, without retries and other logic of [`ReplayClient`].
 pub(crate) fn stub(address: String) -> Stub<Channel> {
     Stub::new(Endpoint::from_shared(address).unwrap().connect_lazy())
         .max_encoding_message_size(usize::MAX)
@@ -94,7 +94,7 @@ pub(crate) fn address(socket: &Path) -> String {
     format!("unix:{}", socket.display())
 }
 
-/// A client with little patience with limiters, and much with processes that start on a busy machine.
+/// Returns a client with a short timeout for rate limiters, and a long one for processes that start on a busy machine.
 pub(crate) fn client(sockets: &[PathBuf]) -> ReplayClient {
     ReplayClient::new(config(sockets)).unwrap()
 }
@@ -108,7 +108,7 @@ pub(crate) fn config(sockets: &[PathBuf]) -> ClientConfig {
     }
 }
 
-/// Bytes that only this item of this actor has, some of them more than fit into one write.
+/// Returns bytes that are unique to this item of this actor. Some payloads do not fit into one write.
 pub(crate) fn payload(actor: u64, seq: u64) -> Bytes {
     let len = if seq.is_multiple_of(7) { 9000 } else { 40 + seq % 300 };
     let mut state = actor.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seq.wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -123,10 +123,10 @@ pub(crate) fn item(actor: u64, seq: u64) -> NewItem {
     NewItem { priority: 1.0, version: seq / 100, payload: payload(actor, seq) }
 }
 
-/// A table from which each item is drawn once, in order.
+/// Table from which each item is drawn once, in order.
 pub(crate) const ONCE: &str = "name=t,capacity=1000000,sampler=fifo,max_times_sampled=1,min_size_to_sample=1";
 
-/// Draws all items of such a table.
+/// Draws all items of a table [`ONCE`].
 pub(crate) async fn drain(client: &ReplayClient) -> Vec<Drawn> {
     let described = client.describe().await;
     let sizes = described.iter().map(|shard| shard.as_ref().unwrap().tables[0].extent.unwrap().size);

@@ -1,4 +1,4 @@
-//! Encrypted connections, and clients with certificates.
+//! Tests of encrypted connections, and of clients with certificates.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ fn authority() -> Authority {
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// Certificate and key of a name.
+/// Issues a certificate for a name, and returns it with its key.
 fn identity(authority: &Authority, name: &str) -> (Vec<u8>, Vec<u8>) {
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec![name.to_owned()]).unwrap();

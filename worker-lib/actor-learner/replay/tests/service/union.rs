@@ -1,4 +1,4 @@
-//! Several shards are drawn from as one table.
+//! Tests of draws from several shards as if they were one table.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use iswitch_replay::table::NewItem;
 
 use crate::support::{Process, address, client};
 
-/// Pearson's statistic of the draws against the chances of each item.
+/// Returns Pearson's chi-squared statistic of the draws and the expected probability of each item.
 fn chi_square(drawn: &BTreeMap<u64, u32>, chances: &BTreeMap<u64, f64>) -> f64 {
     let total: u32 = drawn.values().sum();
     let term = |(item, chance): (&u64, &f64)| {
@@ -29,7 +29,7 @@ async fn chances_are_those_of_one_table() {
     };
     let _shards: Vec<_> = sockets.iter().enumerate().map(start).collect();
     let mut priorities = BTreeMap::new();
-    // Unequal shards, with unequal items, each written to by clients that know no other.
+    // The shards have different sizes and priorities. Each is written to by a client that knows only this shard.
     for (shard, count) in [(0, 4), (1, 8), (2, 18)] {
         let client = client(&sockets[shard..=shard]);
         let writer = client.writer("t", shard as u64);
@@ -59,8 +59,8 @@ async fn chances_are_those_of_one_table() {
             *drawn.entry(id).or_default() += 1;
         }
     }
-    // 29 degrees of freedom: 66.2 is exceeded once in ten thousand times. Seeds are fixed, but not which answer comes
-    // first, and with it not which draw of a shard.
+    // With 29 degrees of freedom, the statistic exceeds 66.2 with a probability of 1e-4. Seeds are fixed, but the order
+    // of responses is not, so the draws are not deterministic.
     let statistic = chi_square(&drawn, &chances);
     assert!(statistic < 66.2, "{statistic}");
 }
@@ -74,7 +74,7 @@ async fn a_shard_that_holds_draws_back_delays_no_draw_from_others() {
         Process::start(socket, &["--table", &table])
     };
     let _shards: Vec<_> = sockets.iter().zip([100, 1]).map(start).collect();
-    // The first has nearly all of the priorities, and nobody writes to it any more.
+    // The first shard holds nearly all of the total priority, and no actor writes to it any more.
     for (shard, count, priority) in [(0, 5, 1e6), (1, 10, 1.0)] {
         let client = client(&sockets[shard..=shard]);
         let writer = client.writer("t", shard as u64);
@@ -86,7 +86,7 @@ async fn a_shard_that_holds_draws_back_delays_no_draw_from_others() {
         }
     }
     let client = ReplayClient::new(ClientConfig::new(sockets.iter().map(|path| address(path)))).unwrap();
-    // It is found to hold draws back, and then draws are from what is left.
+    // The client detects that the first shard holds draws back, and then draws from the other one.
     assert_eq!(client.sample("t", 60).await.unwrap().len(), 60);
     for item in client.sample("t", 60).await.unwrap() {
         assert_eq!((item.key.shard, item.table_size), (1, 10));

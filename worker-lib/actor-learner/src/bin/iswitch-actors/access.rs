@@ -15,16 +15,18 @@ use iswitch_replay::server::Token;
 #[command(next_help_heading = "Access to replay shards")]
 #[expect(clippy::struct_field_names, reason = "clap names the options after the fields")]
 pub(super) struct ReplayAccess {
-    /// File with the token of the shards (their --token-file): one line.
+    /// File with the bearer token of the replay shards
+    ///
+    /// The file contains one line: the same token as the --token-file of the shards.
     #[arg(long, value_name = "FILE")]
     replay_token_file: Option<PathBuf>,
-    /// Certificates of the authorities of https:// shards, in PEM.
+    /// File with the CA certificates of https:// shards, in PEM
     #[arg(long, value_name = "FILE")]
     replay_ca: Option<PathBuf>,
-    /// Client certificate for shards that demand one, in PEM.
+    /// File with the client certificate for shards that require one, in PEM
     #[arg(long, value_name = "FILE", requires_all = ["replay_key", "replay_ca"])]
     replay_cert: Option<PathBuf>,
-    /// Private key of --replay-cert, in PEM.
+    /// File with the private key of --replay-cert, in PEM
     #[arg(long, value_name = "FILE", requires = "replay_cert")]
     replay_key: Option<PathBuf>,
 }
@@ -34,16 +36,20 @@ pub(super) struct ReplayAccess {
 #[command(next_help_heading = "Access to the learner and its cells")]
 #[expect(clippy::struct_field_names, reason = "clap names the options after the fields")]
 pub(super) struct ModelAccess {
-    /// File with the token of --models (--model-read-token-file of a learner): one line.
+    /// File with the bearer token of the learner and cells in --models
+    ///
+    /// The file contains one line: the same token as the --model-read-token-file of the learner.
     #[arg(long, value_name = "FILE")]
     model_token_file: Option<PathBuf>,
-    /// Certificates of the authorities of https:// addresses in --models, in PEM.
+    /// File with the CA certificates of https:// addresses in --models, in PEM
     #[arg(long, value_name = "FILE")]
     model_ca: Option<PathBuf>,
-    /// Client certificate for learners and cells that demand one, in PEM.
+    /// File with the client certificate for learners and cells, in PEM
+    ///
+    /// Presented to learners and cells that require a client certificate.
     #[arg(long, value_name = "FILE", requires_all = ["model_key", "model_ca"])]
     model_cert: Option<PathBuf>,
-    /// Private key of --model-cert, in PEM.
+    /// File with the private key of --model-cert, in PEM
     #[arg(long, value_name = "FILE", requires = "model_cert")]
     model_key: Option<PathBuf>,
 }
@@ -53,16 +59,22 @@ pub(super) struct ModelAccess {
 #[command(next_help_heading = "Access to policies at --publish")]
 #[expect(clippy::struct_field_names, reason = "clap names the options after the fields")]
 pub(super) struct PublishAccess {
-    /// File with a token that readers of policies must show: one line.
+    /// File with the bearer token that readers of policies must send
+    ///
+    /// The file contains one line. Without this option, clients need no token to read policies.
     #[arg(long, value_name = "FILE")]
     model_read_token_file: Option<PathBuf>,
-    /// Certificate chain for TLS 1.3 at all TCP addresses of --publish, in PEM.
+    /// File with the certificate chain for TLS at --publish, in PEM
+    ///
+    /// With this option, all TCP addresses of --publish require TLS 1.3.
     #[arg(long, value_name = "FILE", requires = "model_tls_key")]
     model_tls_cert: Option<PathBuf>,
-    /// Private key of --model-tls-cert, in PEM.
+    /// File with the private key of --model-tls-cert, in PEM
     #[arg(long, value_name = "FILE", requires = "model_tls_cert")]
     model_tls_key: Option<PathBuf>,
-    /// Serve only clients with a certificate of these authorities, in PEM.
+    /// File with the CA certificates of clients, in PEM
+    ///
+    /// With this option, the learner serves only clients that present a certificate issued by one of these CAs.
     #[arg(long, value_name = "FILE", requires = "model_tls_cert")]
     model_client_ca: Option<PathBuf>,
 }
@@ -161,9 +173,7 @@ fn check_tls<A: std::fmt::Display>(
 ) -> anyhow::Result<()> {
     match (has_authority, tls, plain) {
         (false, Some(address), _) => {
-            bail!(
-                "{address} needs TLS, expected the certificates of its authority: pass them with {option} FILE"
-            )
+            bail!("{address} requires TLS, expected the certificates of its CA: pass them with {option} FILE")
         }
         (true, _, Some(address)) => bail!(
             "{address} is not encrypted, expected an https:// address because {option} is given; only unix: and \
@@ -174,7 +184,9 @@ fn check_tls<A: std::fmt::Display>(
 }
 
 fn warn_of(option: &str, remedy: &str) {
-    eprintln!("iswitch: {option}: the token can be read on the network; use {remedy}");
+    eprintln!(
+        "iswitch: {option}: the token is sent unencrypted and can be read on the network; use {remedy}"
+    );
 }
 
 /// Returns whether an address, with or without a scheme, may belong to another machine.

@@ -22,27 +22,35 @@ use iswitch_cli::launch;
 /// Arguments of `iswitch actors`.
 #[derive(Args)]
 pub(crate) struct ActorsArgs {
-    /// Addresses of cells, the nearest first, and of the first learner: HOST:PORT, https://HOST:PORT or unix:PATH.
-    /// Policies and the description of the run come from them; waits until that is published.
+    /// Addresses of cells, nearest first, and of the first learner
+    ///
+    /// Each address is HOST:PORT, https://HOST:PORT or unix:PATH. The actors read policies and the description of the
+    /// run from these addresses. They start when the description has been published.
     #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',', required = true)]
     models: Vec<Endpoint>,
-    /// Actors of this process, each in a thread.
+    /// Number of actors in this process, each in its own thread
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     actors: u32,
-    /// Number of the first of them among all actors of the run [default: --actors times this process's rank, which
-    /// RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID or JOB_COMPLETION_INDEX tells; 0 without].
+    /// Number of this process's first actor among all actors of the run
+    ///
+    /// Default: --actors times the rank of this process, which is read from RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID or
+    /// JOB_COMPLETION_INDEX. Without any of these variables, the default is 0.
     #[arg(long, value_name = "N")]
     first: Option<u32>,
-    /// Environments of each actor, which it steps together.
+    /// Number of environments per actor
+    ///
+    /// An actor steps its environments together.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     environments_per_actor: u32,
-    /// Let each environment take so many steps a second, as machines in the world do, and no more.
+    /// Maximum rate of each environment, in steps per second
+    ///
+    /// From 0.001 to 1000000. Use it to simulate a physical machine, which runs at a fixed rate. Default: unlimited.
     #[arg(long, value_name = "HZ", value_parser = rate)]
     steps_per_second: Option<f64>,
-    /// Print what they did as one JSON object when the run is over.
+    /// Print the results as one JSON object at the end of the run
     #[arg(long)]
     json: bool,
-    /// Show no progress.
+    /// Print no progress
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -145,7 +153,9 @@ impl ActorsArgs {
             return Ok(first);
         }
         let rank = launch::rank(|name| std::env::var(name).ok())?.unwrap_or(0);
-        u32::try_from(rank).ok().and_then(|rank| rank.checked_mul(self.actors)).context("too many actors")
+        u32::try_from(rank).ok().and_then(|rank| rank.checked_mul(self.actors)).context(
+            "rank times --actors is too large, expected at most 4294967295: pass --first or fewer --actors",
+        )
     }
 
     fn print(&self, shared: &Shared, first: u32, elapsed: Duration) -> anyhow::Result<()> {
@@ -177,7 +187,7 @@ impl ActorsArgs {
 
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate| (1e-3..=1e6).contains(rate));
-    rate.ok_or_else(|| "expected 0.001 to 1000000".to_owned())
+    rate.ok_or_else(|| "expected a number from 0.001 to 1000000".to_owned())
 }
 
 /// Runs one actor until the run is over.
@@ -218,7 +228,7 @@ impl Shared {
     fn show(&self, elapsed: Duration) {
         let (counts, policies) = (self.counts(), self.policies.stats());
         eprintln!(
-            "{} steps ({:.0} a second), {} episodes, {} items; {} policies, at most {} ms old",
+            "{} steps ({:.0} per second), {} episodes, {} items; {} policies, maximum age {} ms",
             counts.steps,
             counts.steps as f64 / elapsed.as_secs_f64(),
             counts.episodes,

@@ -1,4 +1,4 @@
-//! `iswitch cell`: a cache of policies between a learner and the actors near it.
+//! `iswitch cell`: caches the policies of a learner for nearby actors.
 
 use std::sync::Arc;
 

@@ -47,20 +47,29 @@ pub(crate) struct LearnerArgs<H: Args> {
     child: ChildArgs,
 }
 
-/// What a learner gives and takes.
+/// Arguments for the replay shards and the policy server of a learner.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Actors and replay")]
 pub(crate) struct ServiceArgs {
-    /// Shards of the replay, as actors and learners reach them: http://HOST:PORT, https://HOST:PORT or unix:PATH.
+    /// Addresses of the replay shards
+    ///
+    /// Each address is http://HOST:PORT, https://HOST:PORT or unix:PATH. Actors and learners connect to the same
+    /// addresses.
     #[arg(long = "replay", value_name = "ADDRESS,...", value_delimiter = ',', required = true)]
     shards: Vec<String>,
-    /// Where the first learner serves policies and the description of the run: ADDRESS:PORT or unix:PATH; repeatable.
+    /// Listening address of the policy server: ADDRESS:PORT or unix:PATH
+    ///
+    /// The first learner serves the policies and the description of the run at this address. Repeatable.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7720")]
     publish: Vec<Listen>,
-    /// Policies are at least so many milliseconds apart [default: 100; of ppo and a2c 0, each update makes one].
+    /// Minimum interval between published policies, in milliseconds
+    ///
+    /// Default: 100; for ppo and a2c 0, so that each update publishes a policy.
     #[arg(long, value_name = "MS")]
     publish_every_ms: Option<u64>,
-    /// The first learner serves for so many seconds more when the run is over, so that all actors hear of it.
+    /// Time that the first learner serves policies after the run, in seconds
+    ///
+    /// During this time, all actors can learn that the run is over.
     #[arg(long, value_name = "S", default_value_t = 3.0)]
     linger_s: f64,
     #[command(flatten)]
@@ -93,7 +102,10 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LearnerArgs<H>) -> anyh
         return Ok(ExitCode::SUCCESS);
     }
     if args.train.asynchronous.is_async {
-        bail!("--async: learners wait for each other; only actors do not");
+        bail!(
+            "--async is not supported here, expected synchronous learners: only the actors run asynchronously; \
+             remove --async"
+        );
     }
     // Reports an unusable file before any process starts.
     let access = args.service.access()?;
@@ -141,7 +153,7 @@ impl<H: OwnParameters> LearnerArgs<H> {
         let (spec, is_first) = (spec(job)?, place.rank == 0);
         let len = vector_len(&job.config, &spec)?;
         let stop: Arc<AtomicBool> = Arc::default();
-        train.run.stop_when_told(&stop)?;
+        train.run.stop_on_request(&stop)?;
         let halves = job.config.clone().remote_learner(place, &spec)?;
         let acting = halves.acting.clone();
         let publisher = if is_first { Some(self.publisher(&job.env, &halves, access)?) } else { None };
@@ -161,7 +173,7 @@ impl<H: OwnParameters> LearnerArgs<H> {
         if !at.finished {
             let out = job.out.display();
             session.note(&format!(
-                "stopped after {} of {} steps; go on with --resume --out {out}",
+                "stopped after {} of {} steps; continue with --resume --out {out}",
                 at.steps, at.total_steps
             ));
             return Ok(());
@@ -219,7 +231,7 @@ impl<H: OwnParameters> LearnerArgs<H> {
             stats = Some(source.stats());
             anyhow::Ok(Box::new(source) as _)
         })?;
-        Ok((halves, stats.expect("the source has just been made")))
+        Ok((halves, stats.expect("with_source has just created the source")))
     }
 
     fn print(&self, outcome: &Outcome, replay: SourceStats) -> anyhow::Result<()> {
@@ -229,7 +241,7 @@ impl<H: OwnParameters> LearnerArgs<H> {
         }
         outcome.print(false)?;
         print_line!(
-            "replay: {} items, mean age {:.1} updates, {} too old, {} malformed; {:.1} s of waiting",
+            "replay: {} items, mean age {:.1} updates, {} too old, {} malformed; waited {:.1} s",
             replay.items,
             replay.age_mean,
             replay.stale,

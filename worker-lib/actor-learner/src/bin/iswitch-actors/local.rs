@@ -34,35 +34,48 @@ pub(crate) struct LocalArgs<H: Args> {
     site: SiteArgs,
 }
 
-/// What is started beside the learners.
+/// Arguments for the actors, cells and replay shards that are started in addition to the learners.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Actors and replay (--workers are the learners, by default 1)")]
+#[command(next_help_heading = "Actors and replay (--workers sets the number of learners, default 1)")]
 struct SiteArgs {
-    /// Actors.
+    /// Number of actors
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     actors: u32,
-    /// Actors of one process.
+    /// Maximum number of actors per process
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
     actors_per_process: u32,
-    /// Environments of each actor, which it steps together.
+    /// Number of environments per actor
+    ///
+    /// An actor steps its environments together.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     environments_per_actor: u32,
-    /// Caches of policies between the learner and the actors' processes, which are divided over them; 0 for none.
+    /// Number of cells, which cache policies between learner and actors
+    ///
+    /// The actor processes are divided among the cells. With 0, actors read policies from the learner directly.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..=256))]
     cells: u32,
-    /// Shards of the replay.
+    /// Number of replay shards
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     shards: u32,
-    /// What acknowledged items survive: none, write (the end of a shard, in the run directory), sync (of the machine).
+    /// Durability of acknowledged items: none, write or sync
+    ///
+    /// With none, items are lost when a shard ends. With write, they survive the end of a shard. With sync, they also
+    /// survive a crash of the machine. With write and sync, shards store their items in the run directory.
     #[arg(long, value_name = "WHAT", default_value = "none", value_parser = ["none", "write", "sync"])]
     replay_durability: String,
-    /// Most memory of one shard, such as 4GiB [default: 1GiB].
+    /// Maximum memory of each shard, such as 4GiB
+    ///
+    /// Default: 1GiB.
     #[arg(long, value_name = "SIZE")]
     replay_memory_max: Option<String>,
-    /// File with a token that every request to a shard must carry: one line.
+    /// File with the bearer token that every request to a shard must carry
+    ///
+    /// The file contains one line.
     #[arg(long, value_name = "FILE")]
     replay_token_file: Option<PathBuf>,
-    /// File with a token that readers of policies must show, at the learner and at cells: one line.
+    /// File with the bearer token that readers of policies must send
+    ///
+    /// The file contains one line. The learner and the cells require this token.
     #[arg(long, value_name = "FILE")]
     model_token_file: Option<PathBuf>,
 }
@@ -93,9 +106,10 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LocalArgs<H>) -> anyhow
     if args.train.lists_parameters(&job)? {
         return Ok(ExitCode::SUCCESS);
     }
-    if args.train.group.is_told() {
+    if args.train.group.is_configured() {
         bail!(
-            "--switch, --server, --members: give them to `iswitch learner`; here all learners are children"
+            "--switch, --server and --members are not supported here, because all learners are child processes: pass \
+             them to `iswitch learner`"
         );
     }
     args.site.check_tokens()?;
@@ -112,7 +126,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LocalArgs<H>) -> anyhow
     let ended = look_after(&mut learner, &mut others, &stop);
     learner.ask_to_end();
     if !learner.wait(LEARNER_GRACE) {
-        eprintln!("iswitch: the learner did not end for {LEARNER_GRACE:?} and was killed");
+        eprintln!("iswitch: the learner did not end within {LEARNER_GRACE:?} and was killed");
     }
     end_all(&mut others);
     ended.map(|()| ExitCode::SUCCESS)
@@ -136,7 +150,7 @@ impl Addresses {
     fn choose(site: &SiteArgs) -> anyhow::Result<Self> {
         let (cells, shards) = (site.cells as usize, site.shards as usize);
         let mut free = free_addresses(1 + cells + shards)?.into_iter().map(|address| address.to_string());
-        let learner = free.next().expect("there is one at least");
+        let learner = free.next().expect("at least one free address was requested");
         let cells = free.by_ref().take(cells).collect();
         Ok(Self { learner, cells, shards: free.collect() })
     }
@@ -257,7 +271,7 @@ impl SiteArgs {
             .map(OsString::from);
             let mut arguments = arguments.to_vec();
             arguments.extend(self.tokens("--replay-token-file", "--model-token-file"));
-            let name = format!("the process of actors {first} to {}", first + actors - 1);
+            let name = format!("the process with actors {first} to {}", first + actors - 1);
             processes.push(Supervised::start(name, Kind::Helper, move |_| arguments.clone())?);
         }
         Ok(processes)

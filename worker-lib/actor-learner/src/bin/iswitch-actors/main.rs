@@ -27,7 +27,7 @@ use learner::LearnerArgs;
 use local::LocalArgs;
 use replay::ReplayArgs;
 
-/// Trains with actors, replay, cells and learners in processes of their own.
+/// Train with actors, replay shards, cells and learners in separate processes
 #[derive(Parser)]
 #[command(name = "iswitch-actors", bin_name = "iswitch", version, about)]
 struct Cli {
@@ -37,18 +37,21 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Trains with actors, replay, cells and learners in processes of their own: starts and supervises all of them on
-    /// this machine.
+    /// Train with separate actor and learner processes on this machine
+    ///
+    /// Starts and supervises all processes of the run: actors, replay shards, cells and learners.
     #[command(subcommand)]
     ActorLearner(ActorLearner),
-    /// One of the learners, which learn from what actors elsewhere insert into the replay; or all of them.
+    /// Run one learner, or all learners, of a run with remote actors
+    ///
+    /// The learners learn from the experience that actors in other processes insert into the replay shards.
     #[command(subcommand)]
     Learner(Learner),
-    /// Actors, which act for learners elsewhere.
+    /// Run actors for learners in other processes
     Actors(ActorsArgs),
-    /// A shard of the replay between actors and learners.
+    /// Run a replay shard between actors and learners
     Replay(ReplayArgs),
-    /// A cache of policies between a learner and the actors near it.
+    /// Run a cell, which caches the policies of a learner for nearby actors
     Cell(CellCommandArgs),
 }
 
@@ -64,16 +67,18 @@ impl Command {
     }
 }
 
-/// What learns.
+/// Algorithm of a learner.
 #[derive(Subcommand)]
 enum Learner {
-    /// Deep Q-learning, off replay.
+    /// Deep Q-learning with experience replay
     Dqn(Box<LearnerArgs<NoneOwn>>),
-    /// Advantage actor-critic, from rollouts.
+    /// Advantage actor-critic with on-policy rollouts
     A2c(Box<LearnerArgs<NoneOwn>>),
-    /// Proximal policy optimisation, from rollouts.
+    /// Proximal policy optimisation with on-policy rollouts
     Ppo(Box<LearnerArgs<PpoParameters>>),
-    /// Deep deterministic policy gradient, off replay, with the options of TD3.
+    /// Deep deterministic policy gradient with experience replay
+    ///
+    /// Options enable the extensions of TD3.
     Ddpg(Box<LearnerArgs<NoneOwn>>),
 }
 
@@ -88,16 +93,18 @@ impl Learner {
     }
 }
 
-/// What learns, with everything that it needs.
+/// Algorithm of a run whose processes are all on this machine.
 #[derive(Subcommand)]
 enum ActorLearner {
-    /// Deep Q-learning, off replay.
+    /// Deep Q-learning with experience replay
     Dqn(Box<LocalArgs<NoneOwn>>),
-    /// Advantage actor-critic, from rollouts.
+    /// Advantage actor-critic with on-policy rollouts
     A2c(Box<LocalArgs<NoneOwn>>),
-    /// Proximal policy optimisation, from rollouts.
+    /// Proximal policy optimisation with on-policy rollouts
     Ppo(Box<LocalArgs<PpoParameters>>),
-    /// Deep deterministic policy gradient, off replay, with the options of TD3.
+    /// Deep deterministic policy gradient with experience replay
+    ///
+    /// Options enable the extensions of TD3.
     Ddpg(Box<LocalArgs<NoneOwn>>),
 }
 
@@ -112,10 +119,12 @@ impl ActorLearner {
     }
 }
 
-/// A process that another one has started and looks after.
+/// Arguments of a process that a parent process has started and supervises.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct ChildArgs {
-    /// Given by the parent process, whose end this one then follows.
+    /// End when the parent process ends
+    ///
+    /// The parent process passes this option.
     #[arg(long, hide = true)]
     child: bool,
 }

@@ -15,8 +15,10 @@ use super::access::ModelAccess;
 /// Arguments of `iswitch replay`.
 #[derive(Args)]
 pub(crate) struct ReplayArgs {
-    /// Addresses of the first learner or of cells: HOST:PORT, https://HOST:PORT or unix:PATH. Waits until the
-    /// description of the run is published there.
+    /// Addresses of the first learner or of cells
+    ///
+    /// Each address is HOST:PORT, https://HOST:PORT or unix:PATH. The shard starts when the description of the run has
+    /// been published there.
     #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',', required = true)]
     models: Vec<Endpoint>,
     #[command(flatten)]

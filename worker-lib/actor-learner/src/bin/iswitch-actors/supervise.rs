@@ -71,7 +71,7 @@ impl Supervised {
             // A Ctrl-C reaches the child only through the parent.
             .process_group(0)
             .spawn()
-            .with_context(|| format!("starting {}", self.name))?;
+            .with_context(|| format!("cannot start {}", self.name))?;
         self.child = Some(child);
         self.started_at = Instant::now();
         self.starts += 1;
@@ -102,7 +102,7 @@ impl Supervised {
         if self.short_lives > SHORT_LIVES_MAX {
             bail!("{} has failed {} times in a row: {status}", self.name, self.short_lives);
         }
-        eprintln!("iswitch: {} has ended ({status}); starting it again", self.name);
+        eprintln!("iswitch: {} has ended ({status}); restarting it", self.name);
         if self.short_lives == 1 {
             self.spawn()?;
         }

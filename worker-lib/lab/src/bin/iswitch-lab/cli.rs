@@ -6,44 +6,51 @@ use clap::{Parser, value_parser};
 use iswitch_lab::links::{Delay, Links, Rate};
 use iswitch_protocol::limits::MAX_MEMBERS;
 
-/// Runs a command in each worker of a network inside this machine, with a switch between them.
+/// Run a command in each worker of an emulated network with a switch, without root
 ///
-/// The network is a bridge with a port for each worker; iswitchd sums what passes its ports. No root is needed: the
-/// network is made in a user namespace, and disappears with this command. The command finds its place in RANK,
-/// WORLD_SIZE, MASTER_ADDR, MASTER_PORT, LOCAL_RANK and LOCAL_WORLD_SIZE, as from torchrun, and the switch in
-/// ISWITCH_SWITCH. Each line that it prints begins with its rank. If a command fails, the others are ended; the exit
-/// status is that of the first that failed.
+/// The network is a bridge with a port for each worker; iswitchd sums the gradients that pass through these ports. The
+/// network is created in a user namespace, so that root is not required, and disappears when this command ends. Each
+/// worker's command receives its rank in the variables that torchrun sets (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
+/// LOCAL_RANK and LOCAL_WORLD_SIZE), and the address of the switch in ISWITCH_SWITCH. Each line that a command prints
+/// is prefixed with its rank. If one command fails, the others are terminated; the exit status is that of the first
+/// command that failed.
 #[derive(Debug, Parser)]
 #[command(name = "iswitch-lab", bin_name = "iswitch lab", version, about)]
 pub(crate) struct Cli {
-    /// Number of workers.
+    /// Number of workers
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = value_parser!(u16).range(1..=MAX_MEMBERS as i64))]
     pub(crate) workers: u16,
-    /// Rate of each link in each direction, such as 1gbit or 100mbit [default: as fast as the machine].
+    /// Rate of each link in each direction, such as 1gbit [default: unlimited]
     #[arg(long)]
     pub(crate) rate: Option<Rate>,
-    /// Delay of each link in each direction, such as 100us or 5ms; needs a kernel with netem.
+    /// Delay of each link in each direction, such as 100us or 5ms
+    ///
+    /// This option requires a kernel with netem.
     #[arg(long)]
     pub(crate) delay: Option<Delay>,
-    /// MTU of each link, in bytes.
+    /// MTU of each link, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = value_parser!(u32).range(576..=9000))]
     pub(crate) mtu: u32,
-    /// Let the switch receive on a UDP port instead of the ports of the bridge.
+    /// Receive on a UDP port of the switch instead of the ports of the bridge
     #[arg(long)]
     pub(crate) udp: bool,
-    /// Further argument of iswitchd, such as --ordered; may be repeated.
+    /// Additional argument of iswitchd, such as --ordered
+    ///
+    /// The option is repeatable.
     #[arg(long = "iswitchd-arg", value_name = "ARGUMENT", allow_hyphen_values = true)]
     pub(crate) iswitchd_arguments: Vec<OsString>,
-    /// Worker whose shell is opened if there is no command.
+    /// Rank of the worker in which a shell is opened if no command is given
     #[arg(long, value_name = "RANK", default_value_t = 0, conflicts_with = "command")]
     pub(crate) shell: u16,
-    /// Print the network as one line of JSON once the commands run: namespaces, addresses, process ids.
+    /// Print a description of the network as one line of JSON
+    ///
+    /// The line contains namespaces, addresses and process ids. It is printed once the commands run.
     #[arg(long)]
     pub(crate) json: bool,
-    /// This process is the first of its namespaces.
+    /// Run as the first process inside the new namespaces
     #[arg(long = "inside", hide = true)]
     pub(crate) is_inside: bool,
-    /// Command to run in each worker, with its arguments [default: a shell in one worker].
+    /// Command and arguments to run in each worker [default: a shell in one worker]
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

@@ -32,8 +32,8 @@ pub(crate) fn iswitchd() -> anyhow::Result<PathBuf> {
     }
     find_program("iswitchd").with_context(|| {
         format!(
-            "the program iswitchd is neither in {} nor in PATH; `cargo build --release` in the sources of iswitch \
-             builds it",
+            "the program iswitchd is neither in {} nor in PATH; build it with `cargo build --release` in the iSwitch \
+             source tree",
             directory.display()
         )
     })
@@ -44,7 +44,7 @@ pub(crate) fn iswitchd() -> anyhow::Result<PathBuf> {
 fn path() -> anyhow::Result<OsString> {
     let path = search_path();
     let directories = env::split_paths(&path).chain([own_directory()?]);
-    env::join_paths(directories).context("PATH of the commands")
+    env::join_paths(directories).context("composing the PATH of the commands")
 }
 
 /// Checks that a command exists.
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_is_told_its_rank_and_the_switch() {
+    fn a_worker_is_given_its_rank_and_the_switch() {
         let variables = variables(2, 4).unwrap();
         let value = |name| variables.iter().find(|(key, _)| *key == name).unwrap().1.to_str().unwrap();
         assert_eq!((value("RANK"), value("WORLD_SIZE"), value("LOCAL_RANK")), ("2", "4", "0"));

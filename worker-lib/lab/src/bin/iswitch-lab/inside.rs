@@ -89,7 +89,7 @@ impl Lab<'_> {
         command.args(&self.cli.iswitchd_arguments).env("XDG_RUNTIME_DIR", RUNTIME_DIRECTORY);
         let (sender, lines) = channel();
         let mut child = self.spawn("switch", &mut command, false)?;
-        let stdout = child.stdout.take().context("the output of iswitchd")?;
+        let stdout = child.stdout.take().context("iswitchd has no standard output, expected a pipe")?;
         self.copiers.add("switch", stdout, Target::Stderr, Some(sender));
         let begin = Instant::now();
         loop {
@@ -107,13 +107,13 @@ impl Lab<'_> {
     }
 
     fn start_command(&mut self, rank: u16) -> anyhow::Result<u32> {
-        let (program, arguments) = self.cli.command.split_first().context("a command")?;
+        let (program, arguments) = self.cli.command.split_first().context("no command, expected one")?;
         let mut command = self.network.workers[usize::from(rank)].command(program);
         command.args(arguments);
         set_environment(&mut command, rank, self.cli.workers)?;
         let name = rank.to_string();
         let mut child = self.spawn(&name, &mut command, true)?;
-        let stdout = child.stdout.take().context("the output of the command")?;
+        let stdout = child.stdout.take().context("the command has no standard output, expected a pipe")?;
         self.copiers.add(&name, stdout, Target::Stdout, None);
         Ok(child.id())
     }
@@ -124,7 +124,7 @@ impl Lab<'_> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().with_context(|| format!("starting {name}"))?;
         self.group.add(&member_name(name, is_worker), child.id(), is_worker);
-        let stderr = child.stderr.take().context("the errors of the command")?;
+        let stderr = child.stderr.take().context("the command has no standard error, expected a pipe")?;
         self.copiers.add(name, stderr, Target::Stderr, None);
         Ok(child)
     }
@@ -135,8 +135,8 @@ impl Lab<'_> {
         let mut command = self.network.workers[usize::from(rank)].command(&shell);
         set_environment(&mut command, rank, workers)?;
         eprintln!(
-            "iswitch-lab: shell of worker {rank}, {}; switch {SWITCH_ADDRESS}:{DEFAULT_PORT}; `ip netns exec worker1 \
-             COMMAND` runs a command in worker 1, `exit` ends the lab",
+            "iswitch-lab: this is the shell of worker {rank} ({}); the switch is at {SWITCH_ADDRESS}:{DEFAULT_PORT}; \
+             `ip netns exec worker1 COMMAND` runs a command in worker 1; `exit` ends the lab",
             worker_address(usize::from(rank))
         );
         let child = command.spawn().with_context(|| format!("starting {}", shell.display()))?;

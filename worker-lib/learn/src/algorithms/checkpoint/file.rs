@@ -102,9 +102,12 @@ impl Writer {
         self.text("format", FORMAT.to_owned());
         self.text(CHECKSUM, NO_CHECKSUM.to_owned());
         let views = self.tensors.iter().map(|(name, dtype, shape, bytes)| {
-            (name, TensorView::new(*dtype, shape.clone(), bytes).expect("shape and bytes agree"))
+            (
+                name,
+                TensorView::new(*dtype, shape.clone(), bytes).expect("the shape matches the number of bytes"),
+            )
         });
-        let mut bytes = serialize(views, Some(self.metadata.clone())).expect("names are unique");
+        let mut bytes = serialize(views, Some(self.metadata.clone())).expect("tensor names are unique");
         let place = checksum_place(&bytes).expect("the checksum was written as text");
         let digits = format!("{:08x}", checksum(&bytes, &place));
         bytes[place].copy_from_slice(digits.as_bytes());
@@ -127,7 +130,7 @@ impl<'a> Reader<'a> {
     /// If the file is not a checkpoint, has another format version, or is damaged.
     pub fn new(path: &'a Path, bytes: &'a [u8]) -> Result<Self, TrainError> {
         let refuse = |reason: String| TrainError::Checkpoint { path: path.to_owned(), reason };
-        let broken = |error| refuse(format!("it is damaged, or no checkpoint ({error})"));
+        let broken = |error| refuse(format!("it is damaged or not a checkpoint ({error})"));
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(broken)?;
         let tensors = SafeTensors::deserialize(bytes).map_err(broken)?;
         let metadata = header.metadata().clone().unwrap_or_default();
@@ -135,12 +138,12 @@ impl<'a> Reader<'a> {
             Some(FORMAT) => {
                 let computed = checksum_place(bytes).map(|place| format!("{:08x}", checksum(bytes, &place)));
                 if computed.is_none() || metadata.get(CHECKSUM) != computed.as_ref() {
-                    return Err(refuse("it is damaged: its checksum is that of other bytes".to_owned()));
+                    return Err(refuse("it is damaged: its checksum does not match its contents".to_owned()));
                 }
                 Ok(Self { path, tensors, metadata, len_bytes: bytes.len() })
             }
-            Some(other) => Err(refuse(format!("format {other}, this version reads {FORMAT}"))),
-            None => Err(refuse("not a checkpoint of iswitch".to_owned())),
+            Some(other) => Err(refuse(format!("its format is {other}, expected {FORMAT}"))),
+            None => Err(refuse("it is not a checkpoint of iSwitch".to_owned())),
         }
     }
 
@@ -169,7 +172,9 @@ impl<'a> Reader<'a> {
     fn tensor(&self, name: &str, dtype: Dtype) -> Result<TensorView<'_>, TrainError> {
         match self.tensors.tensor(name) {
             Ok(view) if view.dtype() == dtype && view.shape().len() <= 2 => Ok(view),
-            Ok(view) => Err(self.refuse(format!("{name} is {:?} {:?}", view.dtype(), view.shape()))),
+            Ok(view) => {
+                Err(self.refuse(format!("{name} has the wrong type: {:?} {:?}", view.dtype(), view.shape())))
+            }
             Err(error) => Err(self.refuse(format!("{name}: {error}"))),
         }
     }
@@ -226,7 +231,7 @@ impl<'a> Reader<'a> {
     pub fn bytes(&self, name: &str, len: usize) -> Result<&[u8], TrainError> {
         let view = self.tensors.tensor(name).map_err(|error| self.refuse(format!("{name}: {error}")))?;
         if view.dtype() != Dtype::U8 {
-            return Err(self.refuse(format!("{name} is {:?}", view.dtype())));
+            return Err(self.refuse(format!("{name} has type {:?}, expected U8", view.dtype())));
         }
         self.check_len(name, view.data().len(), len)?;
         Ok(view.data())
@@ -256,7 +261,7 @@ impl<'a> Reader<'a> {
         if count <= self.len_bytes / size_of::<f32>() {
             return Ok(());
         }
-        Err(self.refuse(format!("{count} parameters cannot be in it")))
+        Err(self.refuse(format!("it is too small to hold {count} parameters")))
     }
 
     /// Restores an optimiser of `parameters` floats to the state that [`Writer::adam`] wrote.
@@ -282,7 +287,7 @@ impl<'a> Reader<'a> {
         if do_fit {
             Ok(())
         } else {
-            Err(self.refuse(format!("hidden is {hidden:?}, but there are {floats} floats")))
+            Err(self.refuse(format!("hidden is {hidden:?}, which does not match its {floats} floats")))
         }
     }
 

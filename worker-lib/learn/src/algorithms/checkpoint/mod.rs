@@ -61,7 +61,7 @@ pub fn save_on(disk: &dyn Disk, trainer: &mut dyn Trainer, directory: &Path) -> 
     let outcomes = all_gather(trainer, &[if own.is_ok() { WRITTEN } else { FAILED }])?;
     own?;
     if let Some(failed) = outcomes.iter().position(|outcome| outcome[0] == FAILED) {
-        let reason = format!("worker {failed} could not write its part");
+        let reason = format!("worker {failed} could not write its file of the checkpoint");
         return Err(TrainError::Checkpoint { path: directory.to_owned(), reason });
     }
     if rank == 0 {
@@ -196,7 +196,7 @@ pub fn check_algorithm(reader: &Reader<'_>, expected: &str) -> Result<(), TrainE
         return Ok(());
     }
     Err(reader.refuse(format!(
-        "it is of algorithm {actual}, not {expected}; go on with {actual}, or name another run"
+        "it holds a run of algorithm {actual}, not {expected}; resume it with {actual}, or name another run"
     )))
 }
 
@@ -210,7 +210,7 @@ pub fn check_kind(reader: &Reader<'_>, algorithm: &str, spec: &EnvSpec) -> Resul
     if *env == *spec.id {
         return Ok(());
     }
-    Err(reader.refuse(format!("it is of environment {env}, not {}", spec.id)))
+    Err(reader.refuse(format!("it holds a run of environment {env}, not {}", spec.id)))
 }
 
 fn worker_file(directory: &Path, rank: usize, advances: u64) -> PathBuf {
@@ -243,7 +243,7 @@ fn remove_others(disk: &dyn Disk, directory: &Path, rank: usize, kept: &[Option<
     let old = own.into_iter().skip(KEPT).filter(|(_, advances, _)| !kept.contains(&Some(*advances)));
     for (_, _, path) in old {
         if let Err(error) = disk.remove(&path) {
-            tracing::warn!(path = %path.display(), %error, "an old checkpoint file stays");
+            tracing::warn!(path = %path.display(), %error, "removing an old checkpoint file failed");
         }
     }
     remove_unfinished(disk, directory, &format!("worker-{rank}."));

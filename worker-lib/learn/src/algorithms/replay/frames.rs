@@ -138,14 +138,16 @@ impl Frames {
     pub(super) fn read(&mut self, name: &str, reader: &Reader<'_>) -> Result<(), TrainError> {
         let len = reader.len_f32(&format!("{name}.rewards"))?;
         if len > self.capacity {
-            return Err(reader.refuse(format!("{name} has {len} entries, room for {}", self.capacity)));
+            return Err(
+                reader.refuse(format!("{name} has {len} entries, expected at most {}", self.capacity))
+            );
         }
         self.bytes = reader.bytes(&format!("{name}.frames"), len * self.pixels)?.to_vec();
         self.flags = reader.bytes(&format!("{name}.flags"), len)?.to_vec();
         self.actions = reader.floats(&format!("{name}.actions"), len)?;
         self.rewards = reader.floats(&format!("{name}.rewards"), len)?;
         self.made = reader.number(&format!("{name}.pushed"))?;
-        if self.is_sound() { Ok(()) } else { Err(reader.refuse(format!("{name} lacks transitions"))) }
+        if self.is_sound() { Ok(()) } else { Err(reader.refuse(format!("{name} misses transitions"))) }
     }
 
     /// Returns whether all drawable entries have their frames and at least one entry is drawable; otherwise, drawing

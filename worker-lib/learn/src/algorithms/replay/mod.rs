@@ -185,7 +185,7 @@ impl Replay {
     /// # Panics
     /// If the buffer is empty.
     pub fn sample(&self, count: usize, rng: &mut impl Rng, batch: &mut Batch) {
-        assert!(!self.is_empty(), "nothing to draw from");
+        assert!(!self.is_empty(), "expected at least one transition to draw");
         batch.clear();
         match &self.priorities {
             None => {
@@ -255,7 +255,9 @@ fn check_capacity(capacity: usize, least: usize) -> Result<(), TrainError> {
     if capacity >= least {
         return Ok(());
     }
-    Err(TrainError::Config(format!("a replay buffer of {capacity} transitions, expected at least {least}")))
+    Err(TrainError::Config(format!(
+        "the replay buffer holds {capacity} transitions, expected at least {least}"
+    )))
 }
 
 #[cfg(test)]

@@ -84,7 +84,9 @@ impl Rows {
     pub(super) fn read(&mut self, name: &str, reader: &Reader<'_>) -> Result<(), TrainError> {
         let len = reader.len_f32(&format!("{name}.rewards"))?;
         if len > self.capacity {
-            return Err(reader.refuse(format!("{name} has {len} transitions, room for {}", self.capacity)));
+            return Err(
+                reader.refuse(format!("{name} has {len} transitions, expected at most {}", self.capacity))
+            );
         }
         let column =
             |column: &str, dim: usize| reader.floats(&format!("{name}.{column}"), len.saturating_mul(dim));
@@ -95,7 +97,7 @@ impl Rows {
         self.goes_on = column("goes_on", 1)?;
         self.pushed = reader.number(&format!("{name}.pushed"))?;
         let is_whole = len == self.capacity || self.pushed == len as u64;
-        if is_whole { Ok(()) } else { Err(reader.refuse(format!("{name} lacks transitions"))) }
+        if is_whole { Ok(()) } else { Err(reader.refuse(format!("{name} misses transitions"))) }
     }
 }
 

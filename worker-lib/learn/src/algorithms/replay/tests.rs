@@ -70,7 +70,7 @@ fn large_errors_are_drawn_more_often_and_weigh_less() {
 #[test]
 fn a_buffer_without_room_is_refused() {
     let error = Replay::new(0, 1, 1, None).unwrap_err().to_string();
-    assert_eq!(error, "a replay buffer of 0 transitions, expected at least 1");
+    assert_eq!(error, "the replay buffer holds 0 transitions, expected at least 1");
 }
 
 const SHAPE: ImageShape = ImageShape { height: 2, width: 1, channels: 3 };

@@ -1,4 +1,4 @@
-"""The side of Gymnasium: makes environments and steps them as the requests on stdin say; message.rs has the format."""
+"""Child process that makes Gymnasium environments and steps them on request. message.rs defines the message format."""
 
 import faulthandler
 import importlib
@@ -18,18 +18,19 @@ TERMINATED, TRUNCATED, LIFE_LOST = 1, 2, 4
 FLOATS, IMAGE = 0, 1
 DISCRETE, CONTINUOUS = 0, 1
 
-# As in Mnih et al. (2015): each action lasts four frames, and the agent sees the last four of those that are left.
+# As in Mnih et al. (2015): each action is repeated for four frames, and the agent sees the last four of the frames that
+# remain after skipping.
 FRAME_SKIP = 4
 FRAME_STACK = 4
 SCREEN_SIZE = 84
 NOOPS_MAX = 30
-# How often the other side is told that a long request is still worked on.
+# Interval between the messages that report that a long request is still being processed, in seconds.
 ALIVE_INTERVAL_S = 1.0
 PACKAGES = "'gymnasium[atari]' ale-py opencv-python-headless"
 
 
 class Refusal(Exception):
-    """No environment can be made; the text says why, and what to install."""
+    """The environments cannot be made; the text contains the reason and what to install."""
 
     def __init__(self, kind, text):
         super().__init__(" ".join(str(text).split()))
@@ -41,13 +42,13 @@ def install(packages=PACKAGES):
 
 
 class Pipe:
-    """Messages to and from the other process: their length, then that many bytes."""
+    """Pipe for messages to and from the parent process. Each message is its length, followed by that many bytes."""
 
     def __init__(self):
         self.requests = os.fdopen(os.dup(0), "rb", 1 << 16)
         self.answers = os.fdopen(os.dup(1), "wb", 1 << 16)
         self.last_sent_s = time.monotonic()
-        # What an environment prints must not end up between the messages.
+        # Output printed by an environment must not mix with the messages.
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(2, 1)
 
@@ -72,7 +73,7 @@ class Pipe:
 
 
 def find(gym, name):
-    """The specification of a registered environment."""
+    """Returns the specification of a registered environment."""
     module, _, name = name.rpartition(":")
     if module:
         try:
@@ -87,8 +88,8 @@ def find(gym, name):
         import ale_py
     except ImportError as error:
         if name.startswith("ALE/") or re.search("(NoFrameskip|Deterministic)-v", name):
-            raise Refusal(MISSING, f"the Atari games need ale-py ({error}); {install()}") from error
-        raise Refusal(MISSING, f"{problem} (Atari games need ale-py; {install()})") from error
+            raise Refusal(MISSING, f"the Atari games require ale-py ({error}); {install()}") from error
+        raise Refusal(MISSING, f"{problem} (Atari games require ale-py; {install()})") from error
     getattr(gym, "register_envs", lambda _: None)(ale_py)
     try:
         return gym.spec(name)
@@ -97,13 +98,13 @@ def find(gym, name):
 
 
 def make_atari(gym, spec):
-    """One frame a step from the game, then the usual preprocessing."""
+    """Makes an Atari environment: the game advances one frame per step, and the usual preprocessing is applied."""
     try:
         import cv2
     except ImportError as error:
-        raise Refusal(MISSING, f"the Atari games need OpenCV ({error}); {install()}") from error
+        raise Refusal(MISSING, f"the Atari games require OpenCV ({error}); {install()}") from error
     cv2.setNumThreads(1)
-    # The wrapper reads the grey screen from the emulator; colours would be computed and thrown away.
+    # The wrapper reads the grey screen from the emulator; computing colours would be wasted work.
     env = gym.make(spec, frameskip=1, obs_type="grayscale", disable_env_checker=True)
     if not spec.kwargs.get("repeat_action_probability", 0.25):
         load_once(env.unwrapped)
@@ -111,20 +112,20 @@ def make_atari(gym, spec):
 
 
 def load_once(game):
-    """Spares the 20 times slower loading of the game's file at every seed.
+    """Replaces the loading of the game's file at every seed with the restoring of a saved state, which is 20x faster.
 
-    The emulator draws no random numbers where actions are not repeated at random, so that its state after loading is
-    always the same.
+    If actions are not repeated at random, the emulator draws no random numbers, so its state after loading is always
+    the same.
     """
     loaded = game.ale.cloneSystemState()
     game.load_game = lambda: game.ale.restoreSystemState(loaded)
 
 
 class Environment:
-    """One environment, and what the other side has to know of it."""
+    """One environment, with the description that the parent process needs."""
 
     def __init__(self, gym, spec):
-        # Not at the top: whoever lacks Gymnasium may lack this, and is told what to install.
+        # Imported here because NumPy may be missing together with Gymnasium, which is then reported with its remedy.
         import numpy
 
         self.numpy = numpy
@@ -146,7 +147,7 @@ class Environment:
         space = self.env.observation_space
         kind = getattr(getattr(space, "dtype", None), "kind", "")
         if not isinstance(space, gym.spaces.Box) or kind not in "fiub":
-            raise Refusal(UNSUPPORTED, f"observation space {space}: only a Box of numbers is understood")
+            raise Refusal(UNSUPPORTED, f"observation space {space} is not supported, expected a Box of numbers")
         self.is_image = space.dtype == "uint8" and len(space.shape) in (2, 3)
         if self.is_image:
             self.shape = (*space.shape, 1)[:3]
@@ -165,10 +166,10 @@ class Environment:
             self.low, self.high = (bound.astype("<f4").ravel() for bound in (space.low, space.high))
             self.action_bytes = 4 * len(self.low)
         else:
-            raise Refusal(UNSUPPORTED, f"action space {space}: only Discrete and a Box of floats are understood")
+            raise Refusal(UNSUPPORTED, f"action space {space} is not supported, expected Discrete or a Box of floats")
 
     def find_fire(self):
-        """The action that some games wait for."""
+        """Returns the FIRE action, which some games require to start, or None."""
         if not self.is_atari:
             return None
         meanings = self.env.unwrapped.get_action_meanings()
@@ -204,7 +205,7 @@ class Environment:
         return flat.astype(space.dtype).reshape(space.shape)
 
     def step(self, data, offset):
-        """Reward, flags and observation after the action that `data` holds at `offset`."""
+        """Steps with the action at `offset` in `data`; returns the reward, the flags and the observation."""
         observation, reward, terminated, truncated, _ = self.env.step(self.action(data, offset))
         flags = TERMINATED * bool(terminated) | TRUNCATED * bool(truncated)
         if self.is_atari:
@@ -215,14 +216,14 @@ class Environment:
 
 
 def make(request):
-    """The environments that the first request asks for."""
+    """Makes the environments that the first request describes."""
     version, count = struct.unpack_from("<II", request, 1)
     if version != VERSION:
-        raise Refusal(UNSUPPORTED, f"protocol version {version}, expected {VERSION}")
+        raise Refusal(UNSUPPORTED, f"protocol version is {version}, expected {VERSION}")
     try:
         import gymnasium as gym
     except ImportError as error:
-        text = f"{sys.executable} cannot import gymnasium ({error}); {install()}, or name another in ISWITCH_PYTHON"
+        text = f"{sys.executable} cannot import gymnasium ({error}); {install()}, or set ISWITCH_PYTHON to another"
         raise Refusal(MISSING, text) from error
     spec = find(gym, request[9:].decode())
     try:
@@ -244,7 +245,7 @@ def step(pipe, envs, request):
 
 
 def replay(pipe, envs, request):
-    """Starts an episode and repeats actions; answers with as many of the last observations as are stacked."""
+    """Starts an episode and repeats its actions; answers with the last observations, as many as are stacked."""
     index, seed, count = struct.unpack_from("<3I", request, 1)
     env, ended = envs[index], False
     frames = [env.reset(seed)]

@@ -45,7 +45,7 @@ impl Child {
             command.spawn().map_err(|error| ChildError::Start { python: options.python.clone(), error })?;
         let pipes = (process.stdin.take(), process.stdout.take(), process.stderr.take());
         let (Some(requests), Some(answers), Some(stderr)) = pipes else {
-            return Err(ChildError::Protocol("a process without pipes".to_owned()));
+            return Err(ChildError::Protocol("it has no standard streams, expected pipes".to_owned()));
         };
         let lines = Arc::default();
         let stderr_reader = Some(keep_last_lines(stderr, Arc::clone(&lines)));
@@ -94,7 +94,9 @@ impl Child {
         read_all(&mut self.answers, &mut len, deadline)?;
         let len = u32::from_le_bytes(len) as usize;
         if len > message::MESSAGE_BYTES_MAX {
-            return Err(ChildError::Protocol(format!("something else than an answer, of {len} bytes")));
+            return Err(ChildError::Protocol(format!(
+                "it sent something other than an answer, of {len} bytes"
+            )));
         }
         self.answer.resize(len, 0);
         read_all(&mut self.answers, &mut self.answer, deadline)

@@ -155,14 +155,14 @@ impl<'a> Reader<'a> {
                 text: String::from_utf8_lossy(text).into_owned(),
             }),
             other => Err(ChildError::Protocol(format!(
-                "an answer of kind {:?} instead of {kind}",
+                "its answer is of kind {:?}, expected {kind}",
                 other.map(|(kind, _)| *kind)
             ))),
         }
     }
 
     fn bytes(&mut self, len: usize) -> Result<&'a [u8], ChildError> {
-        let short = || ChildError::Protocol("an answer that is too short".to_owned());
+        let short = || ChildError::Protocol("its answer is too short".to_owned());
         let (bytes, rest) = self.0.split_at_checked(len).ok_or_else(short)?;
         self.0 = rest;
         Ok(bytes)
@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
         if self.0.is_empty() {
             Ok(())
         } else {
-            Err(ChildError::Protocol("an answer that is too long".to_owned()))
+            Err(ChildError::Protocol("its answer is too long".to_owned()))
         }
     }
 }
@@ -203,7 +203,7 @@ pub(super) fn made(answer: &[u8]) -> Result<Description, ChildError> {
     let mut reader = Reader::new(answer, MADE)?;
     let version = reader.number()?;
     if version != VERSION {
-        return Err(ChildError::Protocol(format!("protocol version {version} instead of {VERSION}")));
+        return Err(ChildError::Protocol(format!("its protocol version is {version}, expected {VERSION}")));
     }
     let observations = observations(&mut reader)?;
     let actions = match (reader.byte()?, reader.number()? as usize) {
@@ -212,7 +212,9 @@ pub(super) fn made(answer: &[u8]) -> Result<Description, ChildError> {
             let (low, high) = (reader.floats(dim)?, reader.floats(dim)?);
             Actions::Continuous(low.into_iter().zip(high).map(|(low, high)| [low, high]).collect())
         }
-        (kind, size) => return Err(ChildError::Protocol(format!("actions of kind {kind} and size {size}"))),
+        (kind, size) => {
+            return Err(ChildError::Protocol(format!("unknown actions of kind {kind} and size {size}")));
+        }
     };
     let steps = reader.number()?;
     let solved = reader.double()?;
@@ -231,7 +233,7 @@ fn observations(reader: &mut Reader<'_>) -> Result<Observations, ChildError> {
         (1, Some(4..=MESSAGE_BYTES_MAX)) => {
             Ok(Observations::Images { frame: Image { height, width, channels }, stack })
         }
-        _ => Err(ChildError::Protocol(format!("observations of kind {kind} and size {sizes:?}"))),
+        _ => Err(ChildError::Protocol(format!("unknown observations of kind {kind} and size {sizes:?}"))),
     }
 }
 
@@ -244,7 +246,7 @@ pub(super) fn observed(
     let mut reader = Reader::new(answer, OBSERVED)?;
     let actual = reader.number()? as usize;
     if actual != count {
-        return Err(ChildError::Protocol(format!("answers of {actual} environments instead of {count}")));
+        return Err(ChildError::Protocol(format!("it answered for {actual} environments, expected {count}")));
     }
     let mut each = || {
         let (reward, flags, observation) = (reader.double()?, reader.byte()?, reader.bytes(len_bytes)?);
@@ -262,7 +264,7 @@ pub(super) fn replayed(answer: &[u8], len_bytes: usize) -> Result<Replayed<'_>, 
     let (ended, count) = (reader.byte()? != 0, reader.number()? as usize);
     let (actual, expected) = (reader.0.len(), count.checked_mul(len_bytes));
     if actual == 0 || Some(actual) != expected {
-        return Err(ChildError::Protocol(format!("a replay of {count} observations in {actual} bytes")));
+        return Err(ChildError::Protocol(format!("its replay has {actual} bytes for {count} observations")));
     }
     Ok(Replayed { ended, observations: reader.0.chunks_exact(len_bytes).collect() })
 }
@@ -304,7 +306,7 @@ mod tests {
     fn a_description_of_another_version_or_length_is_refused() {
         let mut bytes = description();
         bytes[1] = 9;
-        assert_eq!(made(&bytes).unwrap_err().to_string(), "protocol version 9 instead of 1");
+        assert_eq!(made(&bytes).unwrap_err().to_string(), "its protocol version is 9, expected 1");
         for len in 1..description().len() {
             assert!(matches!(made(&description()[..len]), Err(ChildError::Protocol(_))), "{len}");
         }

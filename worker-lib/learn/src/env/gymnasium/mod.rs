@@ -67,7 +67,7 @@ impl Default for GymnasiumOptions {
 #[derive(Debug, thiserror::Error)]
 enum ChildError {
     #[error(
-        "{} cannot be started ({error}); install Python with Gymnasium, or name one in {}",
+        "{} cannot be started ({error}); install Python with Gymnasium, or set {} to an interpreter that has it",
         python.display(), python::VARIABLE
     )]
     Start { python: PathBuf, error: std::io::Error },
@@ -81,7 +81,7 @@ enum ChildError {
     Protocol(String),
     #[error("{text}")]
     Refused { is_missing: bool, text: String },
-    #[error("{error}; the end of its stderr: {stderr}")]
+    #[error("{error}; end of its standard error: {stderr}")]
     Said { error: Box<ChildError>, stderr: String },
 }
 

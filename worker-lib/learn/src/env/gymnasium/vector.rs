@@ -144,7 +144,7 @@ impl Vector {
 
     /// Abandons an episode.
     fn lose(&mut self, index: usize, reason: &str) {
-        tracing::warn!(env = self.id, index, reason, "an episode is cut");
+        tracing::warn!(env = self.id, index, reason, "abandoned an episode");
         self.episodes[index].phase = Phase::Lost;
     }
 
@@ -158,7 +158,7 @@ impl Vector {
             if self.failures >= FAILURES_MAX {
                 return Err(failure.into_env_error(&self.id, self.failures));
             }
-            tracing::warn!(env = self.id, %failure, "the environments' process is started again");
+            tracing::warn!(env = self.id, %failure, "restarting the environments' process");
             outcome = self.start_again();
         }
         Ok(())
@@ -168,7 +168,9 @@ impl Vector {
         let child = self.child.insert(Child::start(&self.options)?);
         let description = message::made(child.ask(&message::make(&self.id, self.episodes.len()))?)?;
         if description != self.description {
-            return Err(ChildError::Protocol(format!("another environment than before: {description:?}")));
+            return Err(ChildError::Protocol(format!(
+                "after a restart, its environment differs: {description:?}"
+            )));
         }
         for index in 0..self.episodes.len() {
             if self.episodes[index].phase == Phase::Running {
@@ -184,8 +186,10 @@ impl Vector {
         let outcome = self.ask_replay(index, digest);
         match &outcome {
             Ok(true) => {}
-            Ok(false) => self.lose(index, "its replay led elsewhere: the environment is not deterministic"),
-            Err(_) => self.lose(index, "the process failed in its replay"),
+            Ok(false) => {
+                self.lose(index, "its replay led to a different state: the environment is not deterministic");
+            }
+            Err(_) => self.lose(index, "the process failed during its replay"),
         }
         outcome.map(|_| ())
     }
@@ -221,7 +225,7 @@ impl Vector {
         episode.clear(*seed as u32);
         episode.actions = self.description.actions.encode_numbers(actions);
         if *seed < 0.0 {
-            self.lose(index, "none was running when it was saved");
+            self.lose(index, "no episode was running when the checkpoint was saved");
             return Ok(());
         }
         match self.replay(index, *digest as u32) {

@@ -80,9 +80,9 @@ impl MujocoLibrary {
             }
         }
         Err(format!(
-            "libmujoco was not found. Looked for libmujoco.so through the dynamic loader, libmujoco.so* in \
-             LD_LIBRARY_PATH, and the mujoco wheel of {} ({} names another Python):\n{}\nInstall it with `pip install \
-             mujoco` (3.2.7 to 4.0.0), or set MUJOCO_LIBRARY to the file libmujoco.so.X.Y.Z.",
+            "libmujoco was not found. The search covered libmujoco.so through the dynamic loader, libmujoco.so* in \
+             LD_LIBRARY_PATH, and the mujoco wheel of {} (set {} to use another Python):\n{}\nInstall it with `pip \
+             install mujoco` (3.2.7 to 4.0.0), or set MUJOCO_LIBRARY to the file libmujoco.so.X.Y.Z.",
             python::program().display(),
             python::VARIABLE,
             tried.join("\n")

@@ -66,7 +66,7 @@ impl Simulation {
         if sizes != [coordinates, coordinates, motors, coordinates] {
             let version = self.library.version();
             return Err(EnvError::Mujoco(format!(
-                "MuJoCo {version}: unknown layout of mjtState, sizes {sizes:?}"
+                "MuJoCo {version} has an unknown layout of mjtState, with sizes {sizes:?}; use 3.2.7 to 4.0.0"
             )));
         }
         self.state_control = control;
@@ -81,14 +81,14 @@ impl Simulation {
     }
 
     fn get(&self, components: c_int, values: &mut [f64]) {
-        assert_eq!(values.len(), self.state_size(components), "state components {components:#x}");
+        assert_eq!(values.len(), self.state_size(components), "size of state components {components:#x}");
         // SAFETY: model and data are valid and belong together; MuJoCo writes exactly mj_stateSize numbers,
         // which is the slice's length.
         unsafe { (self.functions.get_state)(self.model, self.data, values.as_mut_ptr(), components) }
     }
 
     fn set(&mut self, components: c_int, values: &[f64]) {
-        assert_eq!(values.len(), self.state_size(components), "state components {components:#x}");
+        assert_eq!(values.len(), self.state_size(components), "size of state components {components:#x}");
         // SAFETY: as in `get`; MuJoCo reads exactly the slice's length.
         unsafe { (self.functions.set_state)(self.model, self.data, values.as_ptr(), components) }
     }
@@ -200,7 +200,7 @@ fn compile_model(functions: &Functions, mjcf: &str) -> Result<Handle, String> {
     };
     if model.is_null() {
         let text = CStr::from_bytes_until_nul(&error).map(CStr::to_string_lossy).unwrap_or_default();
-        return Err(format!("MuJoCo refused the model: {text}"));
+        return Err(format!("MuJoCo rejected the model: {text}"));
     }
     Ok(model)
 }

@@ -1,7 +1,7 @@
-//! The policy: a network's priorities, anew whenever jobs arrive, with a search behind it if wanted.
+//! Policy with a network, which assigns new priorities whenever jobs arrive, optionally improved by a search.
 //!
-//! Between arrivals the keys of a network on top of JobSEBF follow what jobs still need; those that a search has found
-//! stay as they are.
+//! Between arrivals, the keys of a network on top of JobSEBF follow the remaining need of the jobs; keys from a search
+//! stay fixed.
 
 use std::sync::Arc;
 
@@ -14,53 +14,54 @@ use super::scene::{LEAST, Scene};
 use crate::policy::{Needs, Policy, Sharing, sort};
 use crate::simulation::State;
 
-/// Of a coflow whose job has not arrived.
+/// Priority and key of a coflow whose job has not arrived.
 const UNKNOWN: f64 = f64::NAN;
 
 /// Random priorities around the network's.
 #[derive(Clone, Debug)]
 pub struct Exploration {
-    /// Standard deviation.
+    /// Standard deviation of the priorities.
     pub deviation: f64,
-    /// The draws.
+    /// Random stream.
     pub rng: ChaCha8Rng,
 }
 
-/// A decision, for learning.
+/// Recorded decision, for training.
 #[derive(Clone, Debug)]
 pub struct Decision {
-    /// What was seen.
+    /// Input of the network.
     pub scene: Scene,
-    /// How far each coflow's priority was from the network's, `[nodes]`: the draws, or what the search did.
+    /// Difference between each coflow's priority and the network's, as `[nodes]`, due to exploration or the search.
     pub offsets: Vec<f32>,
-    /// What the search's steps say about where it should look.
+    /// Gradients of the saving of the search's steps with respect to the network's advice.
     pub credits: Advice,
 }
 
-/// A policy with a network. A value is for one run.
+/// Policy with a network. Each value is for one run.
 #[derive(Clone, Debug)]
 pub struct DeepWeave {
     net: Net,
     parameters: Arc<[f32]>,
     lookahead: Option<Lookahead>,
     exploration: Option<Exploration>,
-    /// Decisions so far, if they are to be kept.
+    /// Decisions so far, if they are recorded.
     record: Option<Vec<Decision>>,
-    /// Jobs that had arrived at the last decision.
+    /// Number of jobs that had arrived at the last decision.
     arrived: usize,
-    /// By coflow: what is taken off the logarithm of its job's need, or with a search the key itself.
+    /// Priority of each coflow.
     priorities: Vec<f64>,
+    /// Key of each coflow from the search, if there is one.
     keys: Vec<f64>,
     needs: Needs,
 }
 
 impl DeepWeave {
-    /// With a network and its parameters.
+    /// Creates the policy with a network and its parameters.
     ///
     /// # Panics
-    /// If there are more or fewer of these than the network has.
+    /// Panics if the number of parameters is not that of the network.
     pub fn new(net: Net, parameters: Arc<[f32]>) -> Self {
-        assert_eq!(parameters.len(), net.parameter_count(), "parameters");
+        assert_eq!(parameters.len(), net.parameter_count(), "number of parameters");
         Self {
             net,
             parameters,
@@ -74,35 +75,36 @@ impl DeepWeave {
         }
     }
 
-    /// A network before any learning, whose order is that of JobSEBF: for a search without one.
+    /// Creates the policy with an untrained network, whose order is that of JobSEBF. It serves for a search without a
+    /// trained network.
     pub fn job_sebf() -> Self {
         let net = Net::new(NetKind::Node, 0);
         let parameters = vec![0.0; net.parameter_count()];
         Self::new(net, parameters.into())
     }
 
-    /// Tries orders before it takes one.
+    /// Adds a search, which improves the order at each decision.
     #[must_use]
     pub fn with_lookahead(mut self, lookahead: Lookahead) -> Self {
         self.lookahead = Some(lookahead);
         self
     }
 
-    /// Draws priorities around the network's.
+    /// Adds exploration: priorities are drawn around the network's.
     #[must_use]
     pub fn with_exploration(mut self, exploration: Exploration) -> Self {
         self.exploration = Some(exploration);
         self
     }
 
-    /// Keeps its decisions.
+    /// Records all decisions.
     #[must_use]
     pub fn with_record(mut self) -> Self {
         self.record = Some(Vec::new());
         self
     }
 
-    /// The decisions that were kept.
+    /// Returns the recorded decisions.
     pub fn into_record(self) -> Vec<Decision> {
         self.record.unwrap_or_default()
     }
@@ -126,7 +128,8 @@ impl DeepWeave {
         }
     }
 
-    /// Fixes keys by a search, if there is one, which adds to the offsets of priorities and gives its steps' credits.
+    /// Determines keys by the search, if there is one. Adds its changes to the offsets, and returns the gradients with
+    /// respect to the advice.
     fn search(
         &mut self,
         state: &State<'_>,
@@ -152,7 +155,7 @@ impl DeepWeave {
         Advice { priorities: Vec::new(), moved, aims }
     }
 
-    /// The key of each coflow between decisions; the least comes first.
+    /// Returns the current sort key of a coflow; the lowest is first.
     fn key(&self, state: &State<'_>, stage: usize, need: f64) -> (f64, f64, usize) {
         let path = state.stages[stage].path;
         let key = match (&self.lookahead, self.net.is_residual()) {
@@ -164,7 +167,7 @@ impl DeepWeave {
     }
 }
 
-/// The longest way first, where all else is equal.
+/// Returns a term that breaks ties in favour of the coflow with the longest path.
 fn tie(path: f64) -> f64 {
     1e-6 * path / (1.0 + path)
 }

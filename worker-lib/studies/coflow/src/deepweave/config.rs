@@ -1,4 +1,4 @@
-//! Hyper-parameters.
+//! Hyper-parameters of a training.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,70 +6,72 @@ use super::net::{Net, NetKind};
 use iswitch_study::error::check_counts;
 use iswitch_study::{Hyperparameters, StudyError, common_hyperparameters};
 
-/// What is random while the policy gradient is followed.
+/// Source of randomness in policy-gradient iterations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Explore {
-    /// Priorities, at each decision (algorithm 1 of the paper).
+    /// Random priorities at each decision (algorithm 1 of the paper).
     Actions,
-    /// The steps of a search behind the network's priorities.
+    /// Random steps of a search that starts from the network's priorities.
     Moves,
 }
 
-/// All hyper-parameters of a training. Numbers of agents are over all workers.
+/// All hyper-parameters of a training. The number of agents is the total over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeepWeaveConfig {
-    /// Of everything random.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// Which network.
+    /// Kind of network.
     pub network: NetKind,
-    /// Most coflows of a job, for the paper's network.
+    /// Maximum number of coflows of a job. Used only by the paper's network.
     pub coflows_max: usize,
-    /// Share of the coflows, a random part of them, that training jobs are made of.
+    /// Fraction of the coflows from which training jobs are drawn; the subset is random.
     pub coflow_share: f64,
-    /// Episodes of an iteration: N of algorithm 1.
+    /// Number of agents, with one episode each per iteration (N of algorithm 1).
     pub agents: usize,
-    /// Iterations in which a search is imitated, before others.
+    /// Number of initial iterations that imitate a search.
     pub imitation_iterations: u64,
-    /// Orders that a search tries for each job that arrives, while it is imitated or learns where to look.
+    /// Number of orders that a search tries for each arriving job, in iterations that imitate or train the search.
     pub evaluations: u64,
-    /// Jobs of an episode of an agent that has its own: where a search is imitated or learns.
+    /// Number of jobs of an episode in iterations that imitate or train a search, in which each agent has its own jobs.
     pub own_jobs: usize,
-    /// Steps of the optimiser in an imitated iteration.
+    /// Number of optimiser steps in an iteration that imitates a search.
     pub imitation_steps: usize,
-    /// Beyond this many e-folds the search's changes of keys are not followed.
+    /// Maximum change of a key by the search that the network imitates, in e-folds; larger changes are clipped.
     pub offset_max: f64,
-    /// Iterations in all.
+    /// Total number of iterations.
     pub iterations: u64,
-    /// What is random after imitation.
+    /// Source of randomness in the iterations after imitation.
     pub explore: Explore,
     /// Standard deviation of random priorities.
     pub action_deviation: f64,
-    /// Of Adam.
+    /// Adam learning rate.
     pub learning_rate: f32,
-    /// Mean distances of arrivals in seconds, used in turn; 0: all arrive at once.
+    /// Mean times between arrivals, in seconds, used in turn; with 0, all jobs arrive at once.
     pub interarrivals: Vec<f64>,
-    /// Mean number of jobs of an episode, of an exponential distribution, in the first iteration after imitation.
+    /// Mean number of jobs of an episode in the first iteration after imitation. The number is exponentially
+    /// distributed.
     pub episode_jobs: f64,
-    /// More of them in each iteration.
+    /// Increase of the mean number of jobs per iteration.
     pub episode_growth: f64,
-    /// Jobs of an episode, at most.
+    /// Maximum number of jobs of an episode.
     pub episode_jobs_max: usize,
-    /// Jobs that arrive at once, at most.
+    /// Maximum number of jobs that arrive at once.
     pub batch_jobs: usize,
-    /// Iterations between tests.
+    /// Number of iterations between tests.
     pub test_interval: u64,
-    /// Workloads of a test.
+    /// Number of workloads of a test.
     pub test_workloads: usize,
-    /// Orders that are tried for each job that arrives in a test of a network on top of JobSEBF.
+    /// Number of orders that the search tries for each arriving job in a test of a network on top of JobSEBF.
     pub test_evaluations: u64,
-    /// Jobs of each of them; where all arrive at once `batch_jobs`.
+    /// Number of jobs of each test workload; at most `batch_jobs` if all arrive at once.
     pub test_jobs: usize,
 }
 
 impl DeepWeaveConfig {
-    /// Of a network. The paper gives Adam's rate; the paper's network learns from nothing, as there.
+    /// Returns hyper-parameters for a kind of network. The learning rate for the paper's network is the paper's, and
+    /// this network starts from random parameters, as in the paper.
     pub fn preset(network: NetKind) -> Self {
         let is_node = network == NetKind::Node;
         Self {
@@ -99,7 +101,7 @@ impl DeepWeaveConfig {
         }
     }
 
-    /// The network.
+    /// Creates the network.
     pub fn net(&self) -> Net {
         Net::new(self.network, self.coflows_max)
     }

@@ -1,4 +1,4 @@
-//! Workloads of a training, and what policies come to on them.
+//! Workloads of a training, and the results of policies on them.
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp1};
@@ -11,23 +11,23 @@ use crate::workload::Job;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::StudyError;
 
-/// What is trained for.
+/// Jobs and fabric for which a policy is trained.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// Where jobs come from.
+    /// Source of the jobs.
     pub source: JobSource,
-    /// Where they run.
+    /// Fabric on which the jobs run.
     pub fabric: Fabric,
 }
 
 impl Task {
-    /// Completion times of jobs, in seconds.
+    /// Simulates jobs and returns their completion times, in seconds.
     pub(super) fn job_times(&self, jobs: &[Job], policy: &mut dyn Policy) -> Result<Vec<f64>, StudyError> {
         Ok(simulate(jobs, self.fabric, policy, &mut |_, _| {})?.job_times)
     }
 }
 
-/// The mean distance of arrivals in an iteration.
+/// Returns the mean time between arrivals of workload `number`, in seconds.
 fn interarrival(config: &DeepWeaveConfig, number: usize) -> f64 {
     config.interarrivals[number % config.interarrivals.len()]
 }
@@ -42,7 +42,7 @@ fn draw(
     source.draw(jobs, interarrival, rng)
 }
 
-/// The jobs of an agent that has its own.
+/// Draws the jobs of one agent, in iterations in which each agent has its own jobs.
 pub(super) fn own_jobs(
     config: &DeepWeaveConfig,
     source: &JobSource,
@@ -54,25 +54,26 @@ pub(super) fn own_jobs(
     draw(config, source, (config.own_jobs, interarrival(config, number)), &mut rng)
 }
 
-/// The jobs of all agents in an iteration: the mean number grows (line 15 of algorithm 1).
+/// Draws the jobs that all agents of an iteration share. Their mean number grows over the training (line 15 of
+/// algorithm 1).
 pub(super) fn episode_jobs(config: &DeepWeaveConfig, source: &JobSource, iteration: u64) -> Vec<Job> {
     let mut rng = stream(config.seed, Purpose::Arrivals, iteration as usize);
     let done = iteration.saturating_sub(config.imitation_iterations) as f64;
     let mean = config.episode_jobs + config.episode_growth * done;
     let length: f64 = Exp1.sample(&mut rng);
-    // With one or two jobs there is nothing to be learnt.
+    // An episode with one or two jobs teaches nothing.
     let jobs = ((mean * length) as usize).max(3).min(config.episode_jobs_max);
     draw(config, source, (jobs, interarrival(config, iteration as usize)), &mut rng)
 }
 
-/// The same jobs in each test.
+/// Draws the jobs of a test workload, which are the same in each test.
 pub(super) fn test_jobs(config: &DeepWeaveConfig, source: &JobSource, workload: usize) -> Vec<Job> {
     let mut rng = stream(config.seed, Purpose::Evaluation, workload);
     draw(config, source, (config.test_jobs, interarrival(config, workload)), &mut rng)
 }
 
-/// Seconds that all jobs together spend from each decision, of which there is one at each arrival, to their end: what
-/// the rewards from there on sum to, less the sign.
+/// Returns, for each decision, the total time that all jobs spend in the fabric from then on, in seconds. There is one
+/// decision at each arrival. These costs are the negative sums of the rewards that follow.
 pub(super) fn costs_to_go(jobs: &[Job], job_times: &[f64]) -> Vec<f64> {
     let mut times: Vec<f64> = jobs.iter().map(|job| job.arrival).collect();
     times.dedup();
@@ -83,13 +84,13 @@ pub(super) fn costs_to_go(jobs: &[Job], job_times: &[f64]) -> Vec<f64> {
     times.into_iter().map(spent_from).collect()
 }
 
-/// A policy's mean completion time.
+/// Returns the mean job completion time of a policy, in seconds.
 pub(super) fn mean_time(task: &Task, jobs: &[Job], policy: &mut dyn Policy) -> Result<f64, StudyError> {
     let times = task.job_times(jobs, policy)?;
     Ok(times.iter().sum::<f64>() / times.len().max(1) as f64)
 }
 
-/// An agent's own random numbers in an iteration.
+/// Returns the random stream of an agent in an iteration.
 pub(super) fn agent_rng(config: &DeepWeaveConfig, iteration: u64, agent: usize) -> ChaCha8Rng {
     stream(config.seed, Purpose::Actions, iteration as usize * config.agents + agent)
 }
@@ -105,7 +106,7 @@ mod tests {
         for (job, arrival) in jobs.iter_mut().zip([0.0, 4.0, 4.0]) {
             job.arrival = arrival;
         }
-        // They end at 10, 6 and 9.
+        // The jobs end at 10, 6 and 9.
         assert_eq!(costs_to_go(&jobs, &[10.0, 2.0, 5.0]), [17.0, 6.0 + 2.0 + 5.0]);
     }
 }

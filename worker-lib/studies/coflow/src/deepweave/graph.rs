@@ -1,20 +1,22 @@
-//! Messages along the edges of jobs: a node's attribute is made of its own feature and of those of what waits for it.
+//! Message passing along the edges of jobs: the attribute of a node is computed from its own features and the
+//! attributes of the nodes that depend on it.
 //!
-//! `attr_i = x_i + g(sum of f(attr_u))` over the coflows u that wait for i (section 4.3 of the paper; Decima, section
-//! 5.1): two functions, with a non-linear one after the sum, as with one alone the longest way cannot be computed.
+//! `attr_i = x_i + g(sum of f(attr_u))` over the coflows u that depend on coflow i (section 4.3 of the paper; Decima,
+//! section 5.1). There are two functions, with a non-linear one after the sum, because a single function cannot compute
+//! the longest path.
 
 use super::scene::Scene;
 use iswitch_learn::part::Part;
 
-/// Width of the first and of the second hidden layer of f and g.
+/// Widths of the two hidden layers of f and g.
 const HIDDEN: [usize; 2] = [16, 8];
 
-/// The two functions.
+/// Message passing with the two functions f and g.
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
     message: Part,
     update: Part,
-    /// `[nodes, width]` each, of the last pass.
+    /// Messages of the last pass, as `[nodes, width]`; `sums` and `attributes` have the same shape.
     messages: Vec<f32>,
     sums: Vec<f32>,
     attributes: Vec<f32>,
@@ -22,7 +24,7 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// For attributes of so many numbers, parameters from `start` on.
+    /// Creates message passing for attributes of `width` numbers, with parameters from index `start` on.
     pub(super) fn new(width: usize, start: usize) -> Self {
         let widths = [width, HIDDEN[0], HIDDEN[1], width];
         let message = Part::new("f", &widths, start);
@@ -45,7 +47,7 @@ impl Graph {
         [&self.message, &self.update]
     }
 
-    /// Attributes `[nodes, width]` of nodes whose own features are `own` (`[nodes, width]`).
+    /// Returns the attributes (`[nodes, width]`) of nodes with the features `own` (`[nodes, width]`).
     pub(super) fn forward(&mut self, parameters: &[f32], scene: &Scene, own: &[f32]) -> &[f32] {
         let Self { message, update, messages, sums, attributes, level } = self;
         let width = message.inputs();
@@ -72,8 +74,8 @@ impl Graph {
         attributes
     }
 
-    /// After [`Self::forward`]: adds to `gradient` and turns `deltas`, the loss gradient by the attributes, into that
-    /// by the own features.
+    /// Adds the gradient of the loss with respect to the parameters to `gradient`. Converts `deltas` from the gradient
+    /// with respect to the attributes to that with respect to the features. Must follow [`Self::forward`].
     pub(super) fn backward(
         &mut self,
         parameters: &[f32],
@@ -86,7 +88,7 @@ impl Graph {
         let mut by_message = vec![0.0; deltas.len()];
         for (height, nodes) in scene.levels.iter().enumerate().rev() {
             let span = nodes.start * width..nodes.end * width;
-            // Nobody waits for less than the coflows of the greatest height.
+            // No node uses the messages of the nodes of the greatest height, so they have no gradient.
             if height + 1 < scene.levels.len() {
                 let (input, by_message) = (&attributes[span.clone()], &by_message[span.clone()]);
                 message.backward(parameters, input, by_message, gradient, level);

@@ -1,7 +1,7 @@
-//! The network moves towards what a search finds better than its own priorities.
+//! Imitation: the network is trained towards the orders that a search finds to be better than the network's.
 //!
-//! Agents follow the search, each on its own jobs, so that the states are those of a policy that looks ahead. As the
-//! search begins with the network's order, what is left to be found becomes less (expert iteration; Anthony et al.,
+//! Agents follow the search, each on its own jobs, so the states are those of a policy with the search. As the search
+//! starts from the network's order, less remains to be found as the network improves (expert iteration; Anthony et al.,
 //! 2017).
 
 use super::agent::Decision;
@@ -12,7 +12,8 @@ use super::training::{Model, Step, Totals};
 use iswitch_learn::algorithms::exact::add_fixed;
 use iswitch_study::StudyError;
 
-/// One iteration: an episode of each agent, then steps, each with its share of every agent's decisions.
+/// Runs one iteration: an episode of each agent, then optimiser steps. Each step uses a part of every agent's
+/// decisions.
 pub(super) fn imitate(step: &mut Step<'_>, task: &Task, model: &mut Model) -> Result<[f64; 3], StudyError> {
     let config = step.config;
     let mut totals = Totals::default();
@@ -37,7 +38,7 @@ pub(super) fn imitate(step: &mut Step<'_>, task: &Task, model: &mut Model) -> Re
     totals.sum(step.group)
 }
 
-/// Turns what the search has changed into the priorities that it would have had the network give.
+/// Replaces the offsets of decisions by the priorities that the network should have given according to the search.
 fn targets(mut decisions: Vec<Decision>, model: &mut Model, most: f32) -> Vec<Decision> {
     let mut advice = Advice::default();
     for Decision { scene, offsets, .. } in &mut decisions {
@@ -48,7 +49,7 @@ fn targets(mut decisions: Vec<Decision>, model: &mut Model, most: f32) -> Vec<De
     decisions
 }
 
-/// Of half the mean squared distance from the targets.
+/// Adds the gradient of half the mean squared distance from the targets.
 fn add_gradient(decision: &Decision, model: &mut Model, gradient: &mut [f32]) {
     let Decision { scene, offsets: targets, .. } = decision;
     let mut advice = Advice::default();

@@ -1,8 +1,8 @@
-//! Orders that are tried before one is taken: a priority list is a proposal, and the simulator says what it costs if
-//! nothing more arrives.
+//! Search for a better order at each decision. The network's order is a proposal; the simulator computes the cost of an
+//! order if no more jobs arrive.
 //!
-//! Rollouts improve any policy (Bertsekas, "Rollout Algorithms", 1997). Here a search goes on from the proposal by
-//! steps of [`search`](crate::search): a coflow or a whole job beside another coflow.
+//! Rollouts improve any policy (Bertsekas, "Rollout Algorithms", 1997). Here, a search starts from the proposal and
+//! takes the steps of [`search`](crate::search): each moves a coflow or a whole job next to another coflow.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -12,24 +12,24 @@ use super::remainder::Remainder;
 use super::scene::Scene;
 use crate::simulation::State;
 
-/// How far beside another coflow one is put, as keys are logarithms.
+/// Maximum distance between the keys of a moved coflow and its new neighbour. Keys are logarithms.
 const BESIDE: f64 = 1e-4;
 
-/// Beyond this a probability is as good as 0 or 1.
+/// Maximum absolute value of a logit. Beyond it, a probability is practically 0 or 1.
 const LOGIT_MAX: f64 = 30.0;
 
-/// What a search has found.
+/// Result of a search.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The best keys, `[nodes]`.
+    /// Best keys, as `[nodes]`.
     pub keys: Vec<f64>,
-    /// Slope of what a step saves, in parts of the cost, by the advice on what is moved, `[nodes]`.
+    /// Gradient of the relative saving of a step with respect to [`Advice::moved`], as `[nodes]`.
     pub moved: Vec<f32>,
-    /// And by that on where it is put.
+    /// Gradient of the relative saving of a step with respect to [`Advice::aims`], as `[nodes]`.
     pub aims: Vec<f32>,
 }
 
-/// A search with a budget.
+/// Search with a budget of evaluations.
 #[derive(Clone, Debug)]
 pub struct Lookahead {
     evaluations: u64,
@@ -38,18 +38,19 @@ pub struct Lookahead {
 }
 
 impl Lookahead {
-    /// Orders that are tried for each job that arrives.
+    /// Creates a search that tries `evaluations` orders for each arriving job.
     pub fn new(evaluations: u64, rng: ChaCha8Rng) -> Self {
         Self { evaluations, rng, evaluated: 0 }
     }
 
-    /// Orders that were tried so far.
+    /// Returns the number of orders that were tried so far.
     pub fn evaluated(&self) -> u64 {
         self.evaluated
     }
 
-    /// Searches when `arrived` jobs have just come, from the better one of the proposed keys and those that were
-    /// followed until now, `[nodes]` both, where the network's advice says.
+    /// Searches for better keys after the arrival of `arrived` jobs. The search starts from the better one of the
+    /// proposed keys and the keys followed so far, both `[nodes]`. The network's advice gives the probabilities of
+    /// steps.
     pub fn improve(
         &mut self,
         (state, scene): (&State<'_>, &Scene),
@@ -86,7 +87,7 @@ impl Lookahead {
         Found { keys: best, moved: moved.slopes(), aims: aims.slopes() }
     }
 
-    /// Puts a coflow, or all of its job, just before or behind another.
+    /// Moves a coflow, or its whole job, directly before or after another coflow.
     fn step(&mut self, scene: &Scene, keys: &mut [f64], (moved, aim): (usize, usize)) {
         let rng = &mut self.rng;
         let shift = keys[aim] + rng.random_range(-BESIDE..BESIDE) - keys[moved];
@@ -100,10 +101,10 @@ impl Lookahead {
     }
 }
 
-/// Draws nodes with probabilities in proportion to the exponentials of what a network gives.
+/// Sampler that draws nodes with the probabilities given by a network's logits.
 #[derive(Clone, Debug)]
 struct Chooser {
-    /// Sums of probabilities up to each node.
+    /// Cumulative sums of unnormalised probabilities, up to and including each node.
     sums: Vec<f64>,
     draws: Vec<f64>,
     saved: Vec<f64>,
@@ -111,7 +112,7 @@ struct Chooser {
 
 impl Chooser {
     fn new(logits: &[f32]) -> Self {
-        // A network whose file was tampered with may say anything; probabilities are still such.
+        // A network from a manipulated file may return any value; the probabilities must be valid nevertheless.
         let bounded =
             |logit: f32| if logit.is_nan() { 0.0 } else { f64::from(logit).clamp(-LOGIT_MAX, LOGIT_MAX) };
         let mut sum = 0.0;
@@ -134,8 +135,8 @@ impl Chooser {
         self.saved[node] += saved;
     }
 
-    /// Slope of what a step saves by each logit (REINFORCE; the baseline is the mean of the decision's steps, with
-    /// which the probabilities' own part is 0).
+    /// Returns the gradient of the saving of a step with respect to each logit (REINFORCE). The baseline is the mean
+    /// saving over the steps of the decision; with it, the term that contains the probabilities is 0.
     fn slopes(&self) -> Vec<f32> {
         let draws: f64 = self.draws.iter().sum();
         let mean = self.saved.iter().sum::<f64>() / draws.max(1.0);

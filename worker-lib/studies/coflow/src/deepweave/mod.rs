@@ -1,13 +1,13 @@
-//! Learned priorities: networks over jobs' graphs, a search that goes on from what they propose, and their training.
+//! Learned priorities: networks over the graphs of jobs, a search that starts from their proposals, and their training.
 //!
 //! | module | content |
 //! |---|---|
-//! | [`scene`] | what a network sees |
-//! | [`net`] | the paper's network for jobs of a greatest size; a head for each coflow of jobs of any size |
+//! | [`scene`] | input of a network: the coflows that are present, with their features |
+//! | [`net`] | the paper's network for jobs of limited size; a network with a head per coflow for jobs of any size |
 //! | [`agent`] | the policy |
-//! | [`remainder`], [`lookahead`] | what an order costs if nothing more arrives, and the search for a better one |
+//! | [`remainder`], [`lookahead`] | cost of an order if no more jobs arrive, and the search for a better order |
 //! | [`episodes`] | workloads of a training |
-//! | [`config`], [`training`] | imitation of the search and algorithm 1, with one or more workers, and its files |
+//! | [`config`], [`training`] | imitation of the search and algorithm 1, with one or more workers; checkpoints |
 
 pub mod agent;
 pub mod config;

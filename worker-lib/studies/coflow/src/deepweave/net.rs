@@ -1,4 +1,4 @@
-//! Networks that give coflows priorities.
+//! Networks that assign priorities to coflows.
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -10,39 +10,39 @@ use crate::workload::Job;
 use iswitch_learn::algorithms::actor_critic::NamedTensor;
 use iswitch_study::StudyError;
 
-/// Which network.
+/// Kind of network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum NetKind {
-    /// A head for each coflow, on top of JobSEBF: of any number of coflows.
+    /// Network with one head per coflow, on top of JobSEBF, for jobs with any number of coflows.
     Node,
-    /// The paper's: all coflows of a job at once, up to a greatest number.
+    /// The paper's network: one head for all coflows of a job, up to a maximum number.
     Paper,
 }
 
-/// What a network says of the nodes of a scene, or the loss gradient by that: `[nodes]` each.
+/// Output of a network for the nodes of a scene, or the gradient of the loss with respect to it; `[nodes]` each.
 #[derive(Clone, Debug, Default)]
 pub struct Advice {
-    /// The highest is first.
+    /// Priorities; the highest is first.
     pub priorities: Vec<f32>,
-    /// A search moves a node in proportion to the exponential of this.
+    /// Logits of the probabilities with which a search moves each node.
     pub moved: Vec<f32>,
-    /// And puts what it moves beside a node in proportion to the exponential of this.
+    /// Logits of the probabilities with which a search puts the moved node next to each node.
     pub aims: Vec<f32>,
 }
 
-/// A network; its parameters are the caller's.
+/// Network without its parameters, which the caller holds.
 #[derive(Clone, Debug)]
 pub enum Net {
-    /// A head for each coflow.
+    /// Network with one head per coflow.
     Node(Box<NodeNet>),
-    /// The paper's.
+    /// The paper's network.
     Paper(Box<PaperNet>),
 }
 
 impl Net {
-    /// Of a kind; the paper's for jobs of up to `coflows_max` coflows.
+    /// Creates a network of a kind. The paper's network is for jobs of up to `coflows_max` coflows.
     pub fn new(kind: NetKind, coflows_max: usize) -> Self {
         match kind {
             NetKind::Node => Self::Node(Box::new(NodeNet::new())),
@@ -50,7 +50,7 @@ impl Net {
         }
     }
 
-    /// Floats in its parameters.
+    /// Returns the number of parameters.
     pub fn parameter_count(&self) -> usize {
         match self {
             Self::Node(net) => net.parameter_count(),
@@ -58,7 +58,7 @@ impl Net {
         }
     }
 
-    /// Random ones, with which a [`NetKind::Node`] does as JobSEBF does.
+    /// Returns random parameters. With them, a network of kind [`NetKind::Node`] gives the order of JobSEBF.
     pub fn initial_parameters(&self, rng: &mut ChaCha8Rng) -> Vec<f32> {
         match self {
             Self::Node(net) => net.initial_parameters(rng),
@@ -66,7 +66,7 @@ impl Net {
         }
     }
 
-    /// Names and places of its parameters.
+    /// Returns the names and ranges of the parameters.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         match self {
             Self::Node(net) => net.tensors(),
@@ -74,16 +74,17 @@ impl Net {
         }
     }
 
-    /// Whether priorities are on top of JobSEBF's: then the key of a coflow, of which the least is first, is the
-    /// logarithm of what its job needs, less its priority; otherwise less its priority alone.
+    /// Returns whether priorities are added to those of JobSEBF. If so, the key of a coflow is the logarithm of the
+    /// remaining need of its job minus the priority; otherwise, it is the negative of the priority. The lowest key is
+    /// first.
     pub fn is_residual(&self) -> bool {
         matches!(self, Self::Node(_))
     }
 
-    /// Whether it has room for these jobs.
+    /// Checks that the network supports these jobs.
     ///
     /// # Errors
-    /// If one has more coflows.
+    /// Fails if a job has too many coflows.
     pub fn check(&self, jobs: &[Job]) -> Result<(), StudyError> {
         let Self::Paper(net) = self else { return Ok(()) };
         let most = net.coflows_max();
@@ -91,19 +92,16 @@ impl Net {
             None => Ok(()),
             Some(job) => {
                 let (field, count) = (format!("coflows of job {job}"), jobs[job].coflows().len());
-                Err(StudyError::field(
-                    field,
-                    count,
-                    format!("at most {most}, for which the network was made"),
-                ))
+                Err(StudyError::field(field, count, format!("at most {most}, the maximum of the network")))
             }
         }
     }
 
-    /// Overwrites `advice`. The paper's network says nothing about a search: all is 0.
+    /// Overwrites `advice` with the output of the network. The paper's network has no advice for a search; these
+    /// outputs are 0.
     ///
     /// # Panics
-    /// If it has no room for a job; see [`Self::check`].
+    /// Panics if the network does not support a job; see [`Self::check`].
     pub fn forward(&mut self, parameters: &[f32], scene: &Scene, advice: &mut Advice) {
         match self {
             Self::Node(net) => net.forward(parameters, scene, advice),
@@ -117,8 +115,8 @@ impl Net {
         }
     }
 
-    /// After [`Self::forward`]: adds to `gradient` for the loss gradient `deltas` by the advice; what is empty there is
-    /// 0.
+    /// Adds the gradient of the loss with respect to the parameters to `gradient`. `deltas` is the gradient with
+    /// respect to the output; an empty part of it counts as 0. Must follow [`Self::forward`].
     pub fn backward(&mut self, parameters: &[f32], scene: &Scene, deltas: &Advice, gradient: &mut [f32]) {
         match self {
             Self::Node(net) => net.backward(parameters, scene, deltas, gradient),
@@ -133,7 +131,7 @@ mod tests {
     use crate::deepweave::scene::tests::{jobs, scenes};
     use iswitch_learn::algorithms::streams::{Purpose, stream};
 
-    /// The gradient against differences of a sum of priorities with random weights.
+    /// Compares the gradient with finite differences of a randomly weighted sum of priorities.
     fn check_gradient(kind: NetKind) {
         let mut net = Net::new(kind, 12);
         let mut rng = stream(1, Purpose::Weights, 0);

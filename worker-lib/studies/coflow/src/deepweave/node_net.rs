@@ -1,4 +1,5 @@
-//! A network that looks at coflows one by one, with what their jobs and the fabric are like: of any size.
+//! Network with one head per coflow, for jobs of any size. The input of the head describes the coflow, its job and the
+//! fabric.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -8,17 +9,18 @@ use super::scene::{FEATURES, Scene};
 use iswitch_learn::algorithms::actor_critic::NamedTensor;
 use iswitch_learn::part::{Part, tensors};
 
-/// Numbers in an attribute, and in a job's summary.
+/// Number of elements of an attribute, and of the summary of a job.
 const WIDTH: usize = 8;
-/// Numbers that the head sees.
+/// Number of inputs of the head.
 const SEEN: usize = FEATURES + 2 * WIDTH;
 const HIDDEN: usize = 16;
 const HEAD_HIDDEN: usize = 32;
-/// For each coflow: its priority, and how much a search should move it, and put others beside it.
+/// Number of outputs for each coflow: its priority, and the two logits for a search: of moving the coflow, and of
+/// moving another one next to it.
 const RESULTS: usize = 3;
 
-/// The network. What it says of a coflow is a linear function of its features, and a head's over its features, its
-/// attribute and its job's summary; both are 0 at first.
+/// Network whose output for a coflow is the sum of a linear function of its features and of a head over its features,
+/// its attribute and the summary of its job. Both terms are initially 0.
 #[derive(Clone, Debug)]
 pub struct NodeNet {
     own: Part,
@@ -26,11 +28,13 @@ pub struct NodeNet {
     job: Part,
     head: Part,
     linear: Part,
-    /// Of the last pass: `[nodes, WIDTH]`, `[nodes, FEATURES + WIDTH]`, `[nodes, FEATURES + 2 WIDTH]`.
+    /// Own features of the last pass, as `[nodes, WIDTH]`.
     features: Vec<f32>,
+    /// Inputs of `job` in the last pass, as `[nodes, FEATURES + WIDTH]`.
     described: Vec<f32>,
+    /// Inputs of `head` in the last pass, as `[nodes, FEATURES + 2 WIDTH]`.
     seen: Vec<f32>,
-    /// Coflows of each job.
+    /// Number of coflows of each job.
     counts: Vec<f32>,
 }
 
@@ -104,7 +108,7 @@ impl NodeNet {
         }
     }
 
-    /// Means over the coflows of each job, `[jobs, WIDTH]`: sums would grow with the size of jobs.
+    /// Returns the means over the coflows of each job, as `[jobs, WIDTH]`. Sums would grow with the size of the job.
     fn means(&mut self, scene: &Scene, summaries: &[f32]) -> Vec<f32> {
         self.counts.clear();
         self.counts.resize(scene.jobs.len(), 0.0);

@@ -1,7 +1,8 @@
-//! The paper's network (section 4.3): an attribute, one number, for each coflow of a job; these in order, filled up
-//! with zeros, and the job's summary go into a network of fixed size, which gives as many priorities.
+//! The paper's network (section 4.3). Each coflow of a job has an attribute, which is a single number. The attributes
+//! in descending order, padded with zeros, and the summary of the job are the input of a network of fixed size, which
+//! returns the same number of priorities.
 //!
-//! It looks at one job after the other; all jobs' priorities are then one list. What a coflow costs, `x_i`, is the
+//! Each job is evaluated separately; the priorities of all jobs form one list. The input `x_i` of a coflow is the
 //! logarithm of the seconds that it needs at its busiest port.
 
 use rand_chacha::ChaCha8Rng;
@@ -11,24 +12,26 @@ use super::scene::Scene;
 use iswitch_learn::algorithms::actor_critic::NamedTensor;
 use iswitch_learn::part::{Part, tensors};
 
-/// Numbers in a job's summary.
+/// Number of elements of the summary of a job.
 const SUMMARY: usize = 8;
 const HIDDEN: usize = 16;
-/// Units of the policy network's hidden layer.
+/// Number of units of the policy network's hidden layer.
 const POLICY_HIDDEN: usize = 64;
 
-/// The network.
+/// The paper's network.
 #[derive(Clone, Debug)]
 pub struct PaperNet {
     coflows_max: usize,
     graph: Graph,
     job: Part,
     policy: Part,
-    /// Of the last pass: `[nodes]`, `[nodes, 2]`, `[jobs, inputs of the policy network]`.
+    /// Features of the last pass, as `[nodes]`.
     own: Vec<f32>,
+    /// Inputs of `job` in the last pass, as `[nodes, 2]`.
     described: Vec<f32>,
+    /// Inputs of `policy` in the last pass, as `[jobs, inputs]`.
     input: Vec<f32>,
-    /// Place of each coflow among those of its job, by attribute.
+    /// Position of each coflow among those of its job, in descending order of attributes.
     places: Vec<usize>,
 }
 
@@ -117,7 +120,7 @@ impl PaperNet {
     }
 }
 
-/// The coflows of each job, the greatest attribute first.
+/// Returns the coflows of each job, in descending order of attributes.
 fn by_attribute(scene: &Scene, attributes: &[f32]) -> Vec<Vec<usize>> {
     let mut of_jobs = vec![Vec::new(); scene.jobs.len()];
     scene.job_of.iter().enumerate().for_each(|(node, job)| of_jobs[*job].push(node));

@@ -1,5 +1,5 @@
-//! The policy gradient of algorithm 1: N agents have the same arrivals, and at the same times the mean of what they all
-//! came to is the baseline of each.
+//! Policy gradient of algorithm 1: N agents have the same arrivals, and the baseline of each decision is the mean
+//! result of all agents from that time on.
 
 use super::agent::{Decision, Exploration};
 use super::episodes::{Task, agent_rng, costs_to_go, episode_jobs, own_jobs};
@@ -11,7 +11,7 @@ use iswitch_learn::algorithms::exact::{add_fixed, from_fixed};
 use iswitch_learn::group::Group;
 use iswitch_study::StudyError;
 
-/// One iteration with random priorities.
+/// Runs one iteration with random priorities.
 pub(super) fn explore_actions(
     step: &mut Step<'_>,
     task: &Task,
@@ -34,7 +34,8 @@ pub(super) fn explore_actions(
         let mut gradient = vec![0.0; model.weights.parameters.len()];
         let scale = 1.0 / (config.action_deviation.powi(2) * decisions.len() as f64);
         for (Decision { scene, offsets, .. }, advantage) in decisions.iter().zip(advantages) {
-            // Of the logarithm of a normal density, by its mean; Adam descends.
+            // Gradient of the log-density of a normal distribution with respect to its mean, negated because Adam
+            // minimises.
             let slope = |offset: &f32| (-advantage * f64::from(*offset) * scale) as f32;
             let deltas = Advice { priorities: offsets.iter().map(slope).collect(), ..Advice::default() };
             model.net.forward(&model.weights.parameters, scene, &mut Advice::default());
@@ -46,7 +47,7 @@ pub(super) fn explore_actions(
     Ok(learnt)
 }
 
-/// One iteration in which a search learns where to look; each agent has jobs of its own.
+/// Runs one iteration that trains the network to guide the search. Each agent has its own jobs.
 pub(super) fn explore_moves(
     step: &mut Step<'_>,
     task: &Task,
@@ -73,7 +74,8 @@ pub(super) fn explore_moves(
     totals.sum(step.group)
 }
 
-/// An agent's episode with the search on jobs of its own: its decisions, and the jobs' completion times.
+/// Runs an agent's episode with the search, on the agent's own jobs. Returns the decisions and the completion times of
+/// the jobs.
 pub(super) fn searched_episode(
     step: &Step<'_>,
     task: &Task,
@@ -88,8 +90,9 @@ pub(super) fn searched_episode(
     Ok((policy.into_record(), times))
 }
 
-/// How much less each of this worker's agents has spent from each decision on than the mean of all agents, in parts of
-/// that mean at the first decision.
+/// Returns the advantage of each of this worker's agents at each decision: the mean cost of all agents from that
+/// decision on minus the agent's cost, divided by the mean cost at the first decision. Also returns the totals of the
+/// iteration.
 fn advantages(
     jobs: &[Job],
     costs: &[&[f64]],
@@ -100,18 +103,19 @@ fn advantages(
     for costs in costs {
         add_fixed(&mut sums, costs.iter().copied());
     }
-    // Those of a worker that was lost are not among them.
+    // The number of agents is summed as well, because the agents of a lost worker are missing from the sums.
     sums[decisions] = costs.len() as i128;
     group.sum(&mut sums)?;
     let agents = sums[decisions] as f64;
     let baselines: Vec<f64> = sums[..decisions].iter().map(|sum| from_fixed(*sum) / agents).collect();
-    // Episodes differ in length and load: in parts of what all of it costs they are alike.
+    // Episodes differ in length and load; dividing by the cost of the whole episode makes them comparable.
     let whole = baselines.first().copied().unwrap_or(0.0).max(1e-9);
     let less = |costs: &&[f64]| -> Vec<f64> {
         baselines.iter().zip(*costs).map(|(baseline, cost)| (baseline - cost) / whole).collect()
     };
     let advantages = costs.iter().map(less).collect();
-    // No time has passed before the first decision.
+    // The cost from the first decision on is the completion time of all jobs, because the first decision is at the
+    // first arrival.
     let job_time = baselines.first().map_or(0.0, |mean| mean * agents);
     let learnt = [jobs.len() as f64 * agents, decisions as f64 * agents, job_time];
     Ok((advantages, learnt))

@@ -1,49 +1,51 @@
-//! What is left of the jobs that are there, run to its end in a fixed order: what a decision costs, if nothing more
-//! arrives.
+//! Simulation of the remaining parts of the jobs that are present, in a fixed order: the cost of a decision if no more
+//! jobs arrive.
 
 use super::scene::Scene;
 use crate::simulation::{LEFT_MIN, SHARE_MIN, Stage, State};
 
-/// A coflow that is not complete.
+/// Coflow that is not complete.
 #[derive(Clone, Debug)]
 struct Node {
     job: usize,
-    /// Seconds of full rate at each port, the greatest first: most coflows that cannot be sent are known by their first
-    /// port.
+    /// Seconds at full rate at each port, greatest first. For most coflows that cannot be sent, the first port is
+    /// already busy.
     loads: Vec<(usize, f64)>,
     left: f64,
-    /// Coflows that must be complete before it starts, and before it can be complete.
+    /// Number of incomplete coflows that must be complete before this coflow starts.
     waits: usize,
+    /// Number of incomplete coflows that must be complete before this coflow can be complete.
     held: usize,
 }
 
-/// Coflows by the numbers of their scene's nodes.
+/// Remaining parts of the jobs of a scene. Coflows have the numbers of the scene's nodes.
 #[derive(Clone, Debug)]
 pub struct Remainder {
     nodes: Vec<Node>,
-    /// Nodes that wait for each node before they start, and before they can be complete.
+    /// Nodes that wait for each node before they start.
     starts: Vec<Vec<usize>>,
+    /// Nodes that wait for each node before they can be complete.
     ends: Vec<Vec<usize>>,
-    /// Open coflows of each job.
+    /// Number of incomplete coflows of each job.
     jobs: Vec<usize>,
     run: Run,
     free: Vec<f64>,
 }
 
-/// State of a run.
+/// State of a simulated run.
 #[derive(Clone, Debug, Default)]
 struct Run {
     left: Vec<f64>,
     waits: Vec<usize>,
     held: Vec<usize>,
     jobs: Vec<usize>,
-    /// Ready and not complete, in order.
+    /// Nodes that are ready and not complete, in order.
     active: Vec<usize>,
     rates: Vec<(usize, f64)>,
 }
 
 impl Remainder {
-    /// Of a scene and the state that it was made of.
+    /// Creates the remaining parts from a scene and the state from which the scene was created.
     pub fn of(state: &State<'_>, scene: &Scene) -> Self {
         let mut node_of = vec![usize::MAX; state.stages.len()];
         scene.stages.iter().enumerate().for_each(|(node, stage)| node_of[*stage] = node);
@@ -70,13 +72,13 @@ impl Remainder {
         Self { nodes, starts, ends, jobs, run: Run::default(), free: vec![0.0; state.ports] }
     }
 
-    /// Seconds from now to the completion of each job, summed; the coflow with the least key is first. Nothing as soon
-    /// as it is known to be `limit` or more.
+    /// Returns the sum over all jobs of the time from now to their completion, in seconds. The coflow with the lowest
+    /// key is first. Returns `None` as soon as the sum is known to be at least `limit`.
     ///
     /// # Panics
-    /// If `keys` has not one for each node.
+    /// Panics if the number of keys is not the number of nodes.
     pub fn cost(&mut self, keys: &[f64], limit: f64) -> Option<f64> {
-        assert_eq!(keys.len(), self.nodes.len(), "a key for each coflow");
+        assert_eq!(keys.len(), self.nodes.len(), "the number of keys must be the number of coflows");
         self.start(keys);
         let mut open = self.jobs.len();
         let (mut time, mut sum) = (0.0, 0.0);
@@ -102,7 +104,7 @@ impl Remainder {
         run.active.sort_by(|a, b| keys[*a].total_cmp(&keys[*b]));
     }
 
-    /// Gives rates, sends until the first coflow has nothing left, and gives the seconds that this takes.
+    /// Allocates rates and sends until the first coflow is fully sent. Returns the number of seconds that this takes.
     fn share(&mut self) -> f64 {
         let Self { nodes, run, free, .. } = self;
         free.fill(1.0);
@@ -124,7 +126,7 @@ impl Remainder {
                 step = step.min(run.left[*node] / rate);
             }
         }
-        // Where nothing is left to be sent, something is complete.
+        // If no coflow has bytes left to send, at least one is complete now.
         let step = if step.is_finite() { step } else { 0.0 };
         for (node, rate) in &run.rates {
             let left = &mut run.left[*node];
@@ -136,7 +138,7 @@ impl Remainder {
         step
     }
 
-    /// Takes off what is complete and gives the number of jobs that are.
+    /// Removes the coflows that are complete and returns the number of jobs that are.
     fn complete(&mut self, keys: &[f64]) -> usize {
         let Self { nodes, starts, ends, run, .. } = self;
         let mut done = 0;
@@ -173,7 +175,7 @@ mod tests {
     use crate::simulation::simulate;
     use crate::workload::{Coflow, Dependencies, Flow, Job};
 
-    /// Follows fixed keys and notes what they are said to cost from each moment on.
+    /// Policy that follows fixed keys and records their computed cost at each decision.
     struct Prophet {
         keys: StaticPriorities,
         said: Vec<(f64, usize, f64)>,
@@ -200,7 +202,7 @@ mod tests {
             let mut left: Vec<f64> = times.iter().map(|end| (end - time).max(0.0)).collect();
             left.sort_by(f64::total_cmp);
             let want: f64 = left[left.len() - open..].iter().sum();
-            assert!((cost - want).abs() < 1e-6 * want.max(1.0), "at {time}: {cost}, in truth {want}");
+            assert!((cost - want).abs() < 1e-6 * want.max(1.0), "at {time}: {cost}, expected {want}");
         }
     }
 

@@ -1,43 +1,44 @@
-//! What a network sees: the coflows that are not complete of all jobs that are there.
+//! Input of a network: the incomplete coflows of all jobs that have arrived.
 
 use std::ops::Range;
 
 use crate::policy::job_need;
 use crate::simulation::{Stage, State};
 
-/// Numbers that describe a coflow.
+/// Number of features of a coflow.
 pub const FEATURES: usize = 21;
-/// Added to seconds before their logarithm is taken.
+/// Seconds that are added to a time before its logarithm is taken.
 pub(super) const LEAST: f64 = 1e-3;
-/// Logarithms are divided by this: their deviation is then about 1.
+/// Divisor of logarithms, with which their standard deviation is about 1.
 const SCALE: f64 = 2.0;
 const LOGARITHM_MAX: f64 = 12.0;
 
-/// A moment.
+/// Coflows that are present at one time. Its nodes are the coflows that are not complete.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// Seconds.
+    /// Time, in seconds.
     pub time: f64,
-    /// Numbers of the coflows in the simulation, by height: those for which nothing waits come first.
+    /// Number of each node's coflow in the simulation, in ascending order of height. Coflows on which no other coflow
+    /// depends have height 0 and are first.
     pub stages: Vec<usize>,
-    /// Numbers of the jobs.
+    /// Numbers of the jobs in the simulation.
     pub jobs: Vec<usize>,
-    /// Which of [`Self::jobs`] each coflow is of.
+    /// Index of each node's job in [`Self::jobs`].
     pub job_of: Vec<usize>,
-    /// Nodes that wait for each node.
+    /// Nodes that depend on each node.
     pub children: Vec<Vec<usize>>,
-    /// Nodes of each height.
+    /// Range of the nodes of each height.
     pub levels: Vec<Range<usize>>,
-    /// `[nodes, FEATURES]`
+    /// Features, as `[nodes, FEATURES]`.
     pub features: Vec<f32>,
-    /// Seconds that each coflow needs at least from now on, at its busiest port, `[nodes]`.
+    /// Remaining time of each coflow at its busiest port, in seconds, as `[nodes]`.
     pub lengths: Vec<f64>,
-    /// Seconds that each job needs at least from now on, `[jobs]`.
+    /// Minimum remaining time of each job, in seconds, as `[jobs]`.
     pub needs: Vec<f64>,
 }
 
 impl Scene {
-    /// Of the first so many jobs.
+    /// Creates the scene of the first `arrived` jobs.
     pub fn of(state: &State<'_>, arrived: usize) -> Self {
         let jobs: Vec<usize> =
             (0..arrived).filter(|job| state.of_job(*job).iter().any(|it| it.complete.is_none())).collect();
@@ -71,7 +72,7 @@ impl Scene {
         scene
     }
 
-    /// Coflows.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.stages.len()
     }
@@ -90,7 +91,8 @@ impl Scene {
     }
 }
 
-/// For each coflow of a job that is not complete, how many others wait for it one after the other.
+/// Returns the height of each incomplete coflow of a job: the number of coflows on the longest chain that depends on
+/// it.
 fn heights(state: &State<'_>, job: usize) -> Vec<Option<usize>> {
     let (graph, stages) = (&state.jobs[job], state.of_job(job));
     let mut heights = vec![None; stages.len()];
@@ -101,7 +103,7 @@ fn heights(state: &State<'_>, job: usize) -> Vec<Option<usize>> {
     heights
 }
 
-/// Ranges of equal height of nodes that are sorted by it.
+/// Returns the ranges of equal height among nodes that are sorted by height.
 fn levels(nodes: &[(usize, usize, usize)]) -> Vec<Range<usize>> {
     let mut start = 0;
     let chunks = nodes.chunk_by(|a, b| a.0 == b.0);
@@ -113,14 +115,14 @@ fn levels(nodes: &[(usize, usize, usize)]) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// What all jobs need at each port.
+/// Demand of all jobs at each port.
 struct Ports {
-    /// Seconds, of all coflows.
+    /// Remaining time of all coflows at each port, in seconds.
     total: Vec<f64>,
     sum: f64,
     square_sum: f64,
     most: f64,
-    /// Coflows that are ready.
+    /// Number of ready coflows at each port.
     ready: Vec<f64>,
 }
 
@@ -144,11 +146,13 @@ fn is_ready(stage: &Stage) -> bool {
     stage.ready.is_some() && stage.complete.is_none()
 }
 
-/// A job's numbers, in seconds.
+/// Features of a job.
 struct JobView {
+    /// Minimum remaining time, in seconds.
     need: f64,
-    /// What its coflows alike have, as logarithms over the need.
+    /// Features that all coflows of the job share: logarithms of times relative to `need`.
     common: [f64; 10],
+    /// Number of incomplete coflows.
     open: f64,
 }
 
@@ -171,7 +175,7 @@ impl JobView {
             loads.iter().sum(),
             stages.iter().map(|stage| stage.path).fold(0.0, f64::max),
             used.map(|(_, total)| *total).fold(0.0, f64::max),
-            // What it needs at ports that others need as well.
+            // Demand of the job at ports that other jobs need as well.
             weighted(&|total| total) / ports.sum.max(LEAST),
             weighted(&|total| total * total) / ports.square_sum.max(LEAST),
             loads.iter().zip(&ports.total).map(|(x, total)| x * total).fold(0.0, f64::max)
@@ -236,7 +240,7 @@ pub(super) mod tests {
         source(seed).draw(count, interarrival, &mut stream(seed, Purpose::Arrivals, 1))
     }
 
-    /// Does as another and keeps what there is to be seen.
+    /// Policy that follows another policy and calls a function before each decision.
     struct Witness<F: FnMut(&State<'_>, usize)>(Box<dyn Policy>, F);
 
     impl<F: FnMut(&State<'_>, usize)> Policy for Witness<F> {
@@ -247,7 +251,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Looks at every moment of a run.
+    /// Calls `look` with the state and the number of arrived jobs before each decision of a run.
     pub(in super::super) fn witness(jobs: &[Job], look: impl FnMut(&State<'_>, usize)) {
         let policy = PolicySpec::JobSebf.build(FABRIC.capacity);
         simulate(jobs, FABRIC, &mut Witness(policy, look), &mut |_, _| {}).unwrap();

@@ -1,7 +1,7 @@
 //! Training by imitation of a search, and by the policy gradient of algorithm 1.
 //!
-//! The N agents of an iteration are divided by the workers. Each agent's gradient, what the baselines and the tests
-//! need is summed as integers, so that the network is the same to the last bit however many workers there are.
+//! The N agents of an iteration are divided among the workers. Gradients, baselines and test results are summed as
+//! integers, so the network is bit-identical for any number of workers.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -21,35 +21,35 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_learn::algorithms::trainer::Place;
 use iswitch_study::{Mark, Record, Study, StudyError, Weights};
 
-/// How an iteration learns.
+/// Phase of the training to which an iteration belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Not: the test before any learning.
+    /// Test before any learning.
     Start,
-    /// From a search.
+    /// Imitation of a search.
     Imitation,
-    /// From rewards.
+    /// Policy gradient.
     Gradient,
 }
 
-/// What one iteration came to. The keys are an interface.
+/// Record of one iteration. The JSON keys are a public interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
-    /// From 0, which is the network before any learning.
+    /// Number of the iteration; 0 is the network before any learning.
     pub iteration: u64,
-    /// How it learnt.
+    /// Phase of the training.
     pub phase: Phase,
-    /// Jobs of all its episodes.
+    /// Number of jobs of all episodes.
     pub jobs: u64,
-    /// Decisions of all its episodes.
+    /// Number of decisions in all episodes.
     pub decisions: u64,
-    /// Mean job completion time of its episodes, in seconds.
+    /// Mean job completion time of all episodes, in seconds; `None` without episodes.
     pub job_time: Option<f64>,
-    /// JobSEBF's mean completion time over the network's without a search in the test, geometric mean over workloads;
-    /// none where there was no test.
+    /// Mean job completion time of JobSEBF divided by that of the network in the test, as the geometric mean over
+    /// workloads; `None` if there was no test. A network on top of JobSEBF is tested with the search.
     pub gain: Option<f64>,
-    /// How long it took, in seconds.
+    /// Duration of the iteration, in seconds.
     pub seconds: f64,
 }
 
@@ -63,10 +63,10 @@ impl Record for Iteration {
     }
 }
 
-/// What an iteration's episodes came to, sums over all workers: jobs, decisions, seconds of all jobs.
+/// Totals of an iteration's episodes over all workers: jobs, decisions, and completion times of all jobs in seconds.
 pub(super) type Totals = iswitch_study::Totals<3>;
 
-/// The network that is being trained.
+/// Network in training.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     pub(super) net: Net,
@@ -74,28 +74,28 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// A policy with the network as it is.
+    /// Returns a policy with the current parameters of the network.
     pub(super) fn policy(&self) -> DeepWeave {
         DeepWeave::new(self.net.clone(), self.weights.parameters.as_slice().into())
     }
 }
 
-/// The iteration that goes on.
+/// Context of the current iteration.
 pub(super) type Step<'a> = iswitch_study::Step<'a, DeepWeaveConfig>;
 
-/// A training of one worker.
+/// Training of one worker.
 pub type Training = iswitch_study::Training<DeepWeaveStudy>;
-/// A training as it was saved.
+/// Checkpoint of a training.
 pub type Saved = iswitch_study::Saved<DeepWeaveStudy>;
 
-/// What is trained.
+/// Study of coflow scheduling: jobs, and the network that is trained for them.
 #[derive(Debug)]
 pub struct DeepWeaveStudy {
     task: Task,
-    /// Jobs of training have only some of the coflows.
+    /// Task of training episodes, whose jobs are drawn from a subset of the coflows.
     practice: Task,
     model: Model,
-    /// JobSEBF's mean completion times in the tests, of this worker.
+    /// Mean job completion times of JobSEBF in this worker's tests.
     reference: Vec<f64>,
 }
 
@@ -112,7 +112,8 @@ impl DeepWeaveStudy {
         })
     }
 
-    /// JobSEBF's mean completion times over the network's.
+    /// Tests the network. Returns the mean job completion time of JobSEBF divided by that of the network, as the
+    /// geometric mean over workloads.
     fn test(&mut self, step: &mut Step<'_>) -> Result<f64, StudyError> {
         let config = step.config;
         let Place { rank, workers } = step.group.place();
@@ -131,7 +132,7 @@ impl DeepWeaveStudy {
         Ok((from_fixed(sums[0]) / sums[1] as f64).exp())
     }
 
-    /// A network on top of JobSEBF is tested with a search behind it, as it is used.
+    /// Returns the policy to test. A network on top of JobSEBF is tested with the search, as it is used.
     fn tested_policy(&self, config: &DeepWeaveConfig, workload: usize) -> DeepWeave {
         let policy = self.model.policy();
         if !self.model.net.is_residual() || config.test_evaluations == 0 {
@@ -211,7 +212,7 @@ impl Study for DeepWeaveStudy {
     fn read(&mut self, _: &DeepWeaveConfig, reader: &Reader<'_>) -> Result<(), StudyError> {
         let (saved, own): (u64, u64) = (reader.number("source")?, self.task.source.digest());
         if saved != own {
-            let reason = "it was trained with other coflows or shapes: give the same files".to_owned();
+            let reason = "it was trained with other coflows or shapes; pass the same files".to_owned();
             return Err(reader.refuse(reason).into());
         }
         self.model.weights.read(self.model.net.tensors(), reader)
@@ -231,15 +232,15 @@ impl Study for DeepWeaveStudy {
 }
 
 impl DeepWeave {
-    /// The policy with the best test of a training, if it has been tested.
+    /// Returns the policy with the best test result of a training, or `None` before the first test.
     pub fn of_training(training: &Training) -> Option<Self> {
         Some(Self::new(training.config().net(), training.best_parameters()?.into()))
     }
 
-    /// The policy with the best test of a saved training, for these jobs.
+    /// Returns the policy with the best test result in a checkpoint, for these jobs.
     ///
     /// # Errors
-    /// If nothing was tested, or a job has more coflows than the network has room for.
+    /// Fails if no policy has been tested, or if a job has more coflows than the network supports.
     pub fn of_saved(saved: &Saved, jobs: &[Job]) -> Result<Self, StudyError> {
         let net = saved.config().net();
         net.check(jobs)?;

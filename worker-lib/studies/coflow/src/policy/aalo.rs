@@ -1,24 +1,26 @@
-//! Aalo (Chowdhury and Stoica, 2015): coflows whose sizes nobody knows go to lower queues the more they have sent.
+//! Aalo (Chowdhury and Stoica, 2015): a coflow, whose size is unknown, moves to lower queues as it sends more.
 
 use super::by_key::sort;
 use super::{Policy, Sharing};
 use crate::simulation::{Stage, State};
 
-/// Discretised coflow-aware least-attained service: queues by what has been sent, each first in, first out. Higher
-/// queues come strictly before lower ones, which is D-CLAS with all weight on the highest.
+/// Discretised coflow-aware least-attained service (D-CLAS): priority queues by the bytes that a coflow has sent, each
+/// first in, first out. Higher queues strictly precede lower ones, which is D-CLAS with all weight on the highest
+/// queue.
 #[derive(Clone, Debug)]
 pub struct Aalo {
-    /// What a coflow may send in the first queue, in seconds of full rate.
+    /// Limit of the first queue, in seconds at full rate.
     first: f64,
-    /// Each queue's limit over the one before.
+    /// Ratio of each queue's limit to that of the queue before.
     factor: f64,
 }
 
-/// Queues beyond this one are one.
+/// Number of queues; the last one has no limit.
 const QUEUES: i32 = 10;
 
 impl Aalo {
-    /// With the paper's limits: 10 MB, ten times more in each queue; `capacity` is a port's, bytes a second.
+    /// Creates the policy with the paper's limits: 10 MB for the first queue, growing by a factor of 10 from queue to
+    /// queue. `capacity` is that of a port, in bytes per second.
     pub fn new(capacity: f64) -> Self {
         Self { first: 10e6 / capacity, factor: 10.0 }
     }
@@ -27,7 +29,7 @@ impl Aalo {
         stage.size * (1.0 - stage.left)
     }
 
-    /// The queue of what has sent so much.
+    /// Returns the queue of a coflow that has sent this much, in seconds at full rate.
     fn queue(&self, sent: f64) -> i32 {
         (0..QUEUES - 1).find(|queue| sent < self.limit(*queue)).unwrap_or(QUEUES - 1)
     }
@@ -54,8 +56,8 @@ impl Policy for Aalo {
             let stage = &state.stages[*number];
             let sent = Self::sent(stage);
             let queue = self.queue(sent);
-            // A little beyond it, or rounding would leave the coflow in the queue that it should leave: of the limit,
-            // or where the coflow is so large that this is nothing, of what is left of it.
+            // The margin ensures that the coflow leaves its queue despite rounding. It is relative to the limit, or to
+            // the size of the coflow if that is so large that a margin relative to the limit would be lost.
             let beyond = (1e-9 * self.limit(queue)).max(4.0 * f64::EPSILON * stage.size);
             (queue < QUEUES - 1).then(|| (self.limit(queue) + beyond - sent) / (rate * stage.size))
         };

@@ -1,30 +1,31 @@
-//! Policies that sort by one number, and after it by another.
+//! Policies that sort coflows by a key.
 
 use std::cmp::Ordering;
 
 use super::{Policy, Sharing};
 use crate::simulation::{Stage, State};
 
-/// What decides; the least comes first.
+/// Key by which coflows are sorted; the lowest is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// Equal shares for all: nothing does.
+    /// No key: equal shares for all coflows.
     Fair,
-    /// When the coflow became ready: first in, first out.
+    /// Time at which the coflow became ready: coflows first in, first out.
     Fifo,
-    /// When its job arrived; within the job the longest way to its end.
+    /// Arrival of the job: jobs first in, first out.
     FifoJob,
-    /// What is left of all its flows together: the least coflow first.
+    /// Remaining bytes of all flows: least coflow first.
     Size,
-    /// What is left at its busiest port: the smallest effective bottleneck first (Varys).
+    /// Remaining bytes at the busiest port: smallest effective bottleneck first (Varys).
     Bottleneck,
-    /// What its job still needs on its longest way: shortest remaining processing time by critical path.
+    /// Remaining critical path of the job: shortest remaining processing time first.
     JobPath,
-    /// The same, or what its job still needs at its busiest port, if that is more.
+    /// Remaining critical path of the job, or its remaining time at its busiest port if that is longer.
     JobBottleneck,
 }
 
-/// Sorts by a [`Key`].
+/// Policy that sorts coflows by a [`Key`]. With the key of a job, the coflow with the longest path to the end of the
+/// job is first within the job.
 #[derive(Clone, Debug)]
 pub struct ByKey {
     key: Key,
@@ -32,7 +33,7 @@ pub struct ByKey {
 }
 
 impl ByKey {
-    /// By this one.
+    /// Creates a policy that sorts by this key.
     pub fn new(key: Key) -> Self {
         Self { key, needs: Needs::default() }
     }
@@ -50,7 +51,8 @@ impl ByKey {
     }
 }
 
-/// Seconds that a job needs at least from now on, with the fabric to itself; `loads` become those of ports.
+/// Returns the minimum number of seconds that a job still needs if it has the fabric to itself. `loads` is overwritten
+/// with the seconds that it still needs at each port.
 pub(crate) fn job_need(state: &State<'_>, job: usize, loads: &mut Vec<f64>) -> f64 {
     loads.clear();
     loads.resize(state.ports, 0.0);
@@ -58,7 +60,7 @@ pub(crate) fn job_need(state: &State<'_>, job: usize, loads: &mut Vec<f64>) -> f
     loads.iter().copied().fold(state.path_left(job), f64::max)
 }
 
-/// [`job_need`], computed once for coflows of a job that are asked for one after the other.
+/// Cache of [`job_need`] for the last job, for consecutive calls with the coflows of one job.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Needs {
     last: Option<(usize, f64)>,
@@ -66,7 +68,7 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// Time goes on: what was computed is no longer true.
+    /// Invalidates the cache after time has advanced.
     pub(crate) fn forget(&mut self) {
         self.last = None;
     }
@@ -95,7 +97,7 @@ impl Policy for ByKey {
             .iter()
             .map(|number| {
                 let stage = &state.stages[*number];
-                // Within a job what has most after it; all its coflows have the same first key.
+                // All coflows of a job have the same first key, so the second one orders them by their longest path.
                 (self.of(state, stage), if is_of_jobs { -stage.path } else { 0.0 }, *number)
             })
             .collect();
@@ -106,7 +108,7 @@ impl Policy for ByKey {
     }
 }
 
-/// By the first number, the second, the coflow.
+/// Sorts by the first number, then by the second, then by the number of the coflow.
 pub(crate) fn sort(keyed: &mut [(f64, f64, usize)]) {
     keyed.sort_by(|a, b| {
         let first: Ordering = a.0.total_cmp(&b.0);

@@ -1,4 +1,4 @@
-//! Who is sent first.
+//! Policies that schedule coflows.
 
 mod aalo;
 mod by_key;
@@ -15,21 +15,22 @@ pub use spec::PolicySpec;
 
 use super::simulation::State;
 
-/// How the fabric is shared.
+/// Rule by which coflows share the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Each coflow gets what those before it leave.
+    /// Each coflow gets the bandwidth that the coflows before it leave free.
     InOrder,
-    /// Coflows at a port have equal shares of it.
+    /// All coflows at a port get equal shares of it.
     Equal,
 }
 
-/// Decides about priorities whenever a coflow becomes ready or ends.
+/// Policy that orders coflows whenever a coflow becomes ready or ends.
 pub trait Policy {
-    /// Puts the coflows that are ready and not yet sent in order, the most important first.
+    /// Sorts the coflows that are ready and not fully sent, highest priority first.
     fn prioritise(&mut self, state: &State<'_>, ready: &mut Vec<usize>) -> Sharing;
 
-    /// Seconds from now at which it wants to decide again even if nothing happens until then, with these rates.
+    /// Returns the number of seconds after which the policy must be asked again with these rates, even if no coflow
+    /// becomes ready or ends before.
     fn look_again(&mut self, _state: &State<'_>, _rates: &[(usize, f64)]) -> Option<f64> {
         None
     }

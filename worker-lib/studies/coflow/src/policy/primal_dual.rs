@@ -1,18 +1,21 @@
 //! Orders by bottleneck-select-scale-iterate (BSSI; Sincronia, Agarwal et al., 2018), a primal-dual 4-approximation of
-//! the weighted completion time: the last place goes to the coflow with most at the busiest port, in proportion to its
-//! weight; the weights of the others pay for that port; and so on with the rest.
+//! the weighted completion time. The last position goes to the coflow with the greatest ratio of its load at the
+//! busiest port to its weight. The weights of the others are then reduced in proportion to their load at that port, and
+//! the algorithm repeats with the remaining coflows.
 
 use super::by_key::sort;
 use super::{Policy, Sharing};
 use crate::simulation::State;
 
-/// Numbers of `items`, the first to be sent first. An item is what it needs at each port where it needs anything.
+/// Returns the indices of `items` in the order in which they are to be sent. An item is a list of its loads at all
+/// ports where it has any.
 pub fn bssi_order(items: &[Vec<(usize, f64)>], ports: usize) -> Vec<usize> {
     primal_dual_order(items, ports, |_| 0.0)
 }
 
-/// The same for items that also need some time whatever they share: the last place goes to the one that needs most,
-/// if that is more than all need at the busiest port, and the weights of the others pay nothing for it.
+/// Returns the order for items that also need a minimum time, regardless of the ports. If the greatest minimum time
+/// exceeds the total load of the busiest port, the last position goes to the item with that time, and the weights of
+/// the others are not reduced.
 pub(super) fn primal_dual_order(
     items: &[Vec<(usize, f64)>],
     ports: usize,
@@ -48,7 +51,7 @@ pub(super) fn primal_dual_order(
     order
 }
 
-/// [`bssi_order`] of coflows.
+/// Policy that orders coflows by [`bssi_order`].
 #[derive(Clone, Copy, Debug)]
 pub struct Bssi;
 
@@ -64,7 +67,8 @@ impl Policy for Bssi {
     }
 }
 
-/// [`bssi_order`] of jobs, by all that is left of them; within a job the longest way to its end.
+/// Policy that orders jobs by [`bssi_order`] of their remaining loads. Within a job, the coflow with the longest path
+/// to the end of the job is first.
 #[derive(Clone, Copy, Debug)]
 pub struct JobBssi;
 
@@ -83,7 +87,7 @@ impl Policy for JobBssi {
     }
 }
 
-/// The jobs of coflows, each once.
+/// Returns the jobs of coflows, without duplicates.
 pub(super) fn jobs_of(state: &State<'_>, coflows: &[usize]) -> Vec<usize> {
     let mut jobs: Vec<usize> = coflows.iter().map(|number| state.stages[*number].job).collect();
     jobs.sort_unstable();
@@ -91,7 +95,7 @@ pub(super) fn jobs_of(state: &State<'_>, coflows: &[usize]) -> Vec<usize> {
     jobs
 }
 
-/// Seconds that a job still needs at each port where it needs any.
+/// Returns the number of seconds that a job still needs at each port where it needs any.
 pub(super) fn job_loads(state: &State<'_>, job: usize) -> Vec<(usize, f64)> {
     let mut loads = vec![0.0; state.ports];
     state.add_job_loads(job, &mut loads);
@@ -110,7 +114,7 @@ mod tests {
 
     #[test]
     fn what_blocks_two_ports_goes_last() {
-        // Two small ones at different ports, and one as small that uses both.
+        // Two small items use different ports, and one item of the same size uses both ports.
         let items = vec![vec![(0, 1.0), (1, 1.0)], vec![(0, 1.0)], vec![(1, 1.0)]];
         assert_eq!(bssi_order(&items, 2)[2], 0);
     }

@@ -10,52 +10,55 @@ use super::{Policy, Sharing};
 use crate::simulation::State;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 
-/// Jobs in groups whose sizes grow by factors of two; in a group all coflows by when they begin in schedules that are
-/// delayed at random and merged.
+/// Policy that divides jobs into groups by powers of two. Within a group, coflows are ordered by their start in merged,
+/// randomly delayed schedules of the jobs.
 ///
-/// Theirs, of jobs with equal weights, for the total completion time:
+/// For jobs with equal weights and the total completion time as the objective, the published algorithm works as
+/// follows:
 ///
-/// 1. Jobs are put in an order by a primal-dual algorithm whose constraints are the load of each port and each job's
-///    longest way.
-/// 2. Going through this order, each job's longest way and the greatest load of a port by all jobs so far are added.
-///    Jobs whose sums lie between the same powers of two form a group. Groups come one after the other.
-/// 3. Within a group each job has a schedule for itself: its coflows one after the other, in an order in which nothing
-///    comes before what it waits for, each for as long as its busiest port needs.
-/// 4. Each job's schedule is delayed by a random time, at most the greatest load of a port by the group's jobs over a
-///    constant, so that not many coflows want a port at a time; then all are merged.
+/// 1. It orders jobs by a primal-dual algorithm whose constraints are the load of each port and the critical path of
+///    each job.
+/// 2. For each job in this order, it adds the job's critical path and the greatest load of a port by all jobs so far.
+///    Jobs whose sums lie between the same powers of two form a group. Groups are served one after the other.
+/// 3. Within a group, each job gets its own schedule: its coflows one after the other in a topological order, each for
+///    the time that it needs at its busiest port.
+/// 4. Each job's schedule is delayed by a random time, so that few coflows collide at a port. The maximum delay is the
+///    greatest load of a port by the jobs of the group, divided by a constant. The schedules are then merged.
 ///
-/// Adapted to a fluid fabric, to arrivals that nobody knows beforehand, and to never leaving a port idle that could
-/// send:
+/// This implementation adapts the algorithm to a fluid fabric and to arrivals that are not known in advance, and never
+/// leaves a port idle that could send:
 ///
-/// - Where coflows want a port at a time in the merged schedule, they stretch time by the factor by which it is
-///   overbooked. Here the one that begins earlier goes first, and the other gets what it leaves.
-/// - Times of the merged schedule are places in an order, not times before which nothing is sent. So what a group
-///   leaves idle the next ones use, and no approximation ratio is claimed.
-/// - All is planned again whenever a job arrives, with what is left of the others; release times are then 0.
-/// - Of the orders that step 3 allows it is the one by the longest way to the job's end. The algorithm for rooted
-///   trees, which delays paths of a job, is not here.
+/// - Where coflows collide at a port in the merged schedule, the published algorithm stretches time by the factor by
+///   which the port is overbooked. Here, the coflow that starts earlier is first, and the other gets the bandwidth that
+///   it leaves free.
+/// - Times in the merged schedule are positions in an order; no coflow waits for its planned time. Later groups
+///   therefore use capacity that a group leaves idle, and no approximation ratio is claimed.
+/// - The plan is recomputed whenever a job arrives, from the remaining parts of the other jobs. Release times are then
+///   0.
+/// - Of the orders that step 3 allows, this implementation uses the order by the longest path to the end of the job.
+///   The algorithm for rooted trees, which delays paths of a job, is not implemented.
 ///
-/// Built from the published abstract and the structure of the algorithm; the text of the paper was not at hand, so the
-/// constants (powers of two, the divisor of the longest delay) are not its own.
+/// The implementation is based on the published abstract and the structure of the algorithm. The text of the paper was
+/// not available, so the constants (powers of two, the divisor of the maximum delay) may differ from the paper's.
 ///
-/// A value is for one run.
+/// Each value is for one run.
 #[derive(Clone, Debug)]
 pub struct ShafieeGhaderi {
     rng: ChaCha8Rng,
-    /// Group and begin within it of each coflow of a job that has been planned.
+    /// Group and start within the group of each coflow, if its job has been planned.
     plan: Vec<Option<(f64, f64)>>,
 }
 
-/// The greatest load over this is the longest delay.
+/// Ratio of the greatest load of a port to the maximum delay.
 const DELAY_DIVISOR: f64 = 2.0;
 
 impl ShafieeGhaderi {
-    /// With delays from this seed.
+    /// Creates the policy with random delays from this seed.
     pub fn new(seed: u64) -> Self {
         Self { rng: stream(seed, Purpose::Actions, 0), plan: Vec::new() }
     }
 
-    /// Plans jobs, all of which have arrived and are not complete.
+    /// Plans jobs that have arrived and are not complete.
     fn plan(&mut self, state: &State<'_>, jobs: &[usize]) {
         let loads: Vec<_> = jobs.iter().map(|job| job_loads(state, *job)).collect();
         let paths: Vec<_> = jobs.iter().map(|job| state.path_left(*job)).collect();
@@ -86,7 +89,7 @@ impl Policy for ShafieeGhaderi {
     fn prioritise(&mut self, state: &State<'_>, ready: &mut Vec<usize>) -> Sharing {
         self.plan.resize(state.stages.len(), None);
         if ready.iter().any(|number| self.plan[*number].is_none()) {
-            // Each job that is not complete has something to send now.
+            // Every job that has arrived and is not complete has a ready coflow, so this plans all of them.
             self.plan(state, &jobs_of(state, ready));
         }
         let key = |number: &usize| {
@@ -100,8 +103,9 @@ impl Policy for ShafieeGhaderi {
     }
 }
 
-/// Items of the order in groups: the sum of an item's path and of the greatest load by all items up to it is less than
-/// twice the least sum of all items in the first group, four times in the second, and so on. None is empty.
+/// Divides the items of an order into groups by powers of two. The sum of an item is its path plus the greatest load of
+/// a port by all items up to it. In the first group, sums are less than twice the least sum of all items; in the
+/// second, less than four times; and so on. No group is empty.
 fn groups(order: &[usize], loads: &[Vec<(usize, f64)>], paths: &[f64], ports: usize) -> Vec<Vec<usize>> {
     let mut totals = vec![0.0; ports];
     let mut busiest: f64 = 0.0;
@@ -116,7 +120,7 @@ fn groups(order: &[usize], loads: &[Vec<(usize, f64)>], paths: &[f64], ports: us
         })
         .collect();
     let least = sums.iter().map(|(sum, _)| *sum).fold(f64::INFINITY, f64::min);
-    // Not in order: a job with a short way may stand behind one with a long way.
+    // Sums are not ascending: a job with a short path may follow one with a long path.
     let mut grouped = std::collections::BTreeMap::<i32, Vec<usize>>::new();
     for (sum, item) in sums {
         grouped.entry((sum / least).log2().floor() as i32).or_default().push(item);
@@ -124,7 +128,7 @@ fn groups(order: &[usize], loads: &[Vec<(usize, f64)>], paths: &[f64], ports: us
     grouped.into_values().collect()
 }
 
-/// The greatest load of a port by all of these.
+/// Returns the greatest total load of a port.
 fn greatest<'a>(loads: impl Iterator<Item = &'a Vec<(usize, f64)>>, ports: usize) -> f64 {
     let mut totals = vec![0.0; ports];
     loads.flatten().for_each(|(port, load)| totals[*port] += load);
@@ -137,7 +141,7 @@ mod tests {
 
     #[test]
     fn groups_are_between_powers_of_two() {
-        // Sums: 1 + 1, 1 + 2, 1 + 4, 9 + 4, 2 + 6.
+        // The sums are 1 + 1, 1 + 2, 1 + 4, 9 + 4 and 2 + 6.
         let loads = vec![vec![(0, 1.0)], vec![(0, 1.0)], vec![(0, 2.0)], vec![(1, 1.0)], vec![(0, 2.0)]];
         let paths = [1.0, 1.0, 1.0, 9.0, 2.0];
         assert_eq!(groups(&[0, 1, 2, 3, 4], &loads, &paths, 2), [vec![0, 1], vec![2], vec![3, 4]]);

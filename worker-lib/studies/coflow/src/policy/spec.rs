@@ -1,4 +1,4 @@
-//! Policies by name.
+//! Policies without learning, by name.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use strum::IntoEnumIterator as _;
 use super::{Aalo, Bssi, ByKey, JobBssi, Key, Policy, ShafieeGhaderi};
 use iswitch_study::{StudyError, names};
 
-/// A policy that needs no training.
+/// Policy without learning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 #[strum(serialize_all = "kebab-case")]
 pub enum PolicySpec {
@@ -23,25 +23,25 @@ pub enum PolicySpec {
     Sebf,
     /// Sincronia's order.
     Bssi,
-    /// Aalo: sizes are not known.
+    /// Aalo, which does not know sizes.
     Aalo,
     /// Jobs by the shortest remaining critical path.
     JobSrpt,
-    /// Jobs by what they need alone.
+    /// Jobs by their remaining critical path, or by the remaining time at their busiest port if that is longer.
     JobSebf,
-    /// Jobs by Sincronia's order.
+    /// Jobs in Sincronia's order.
     JobBssi,
-    /// Jobs in groups, their coflows merged with random delays.
+    /// Delay and merge: jobs in groups, with coflows merged after random delays.
     ShafieeGhaderi,
 }
 
 impl PolicySpec {
-    /// All of them.
+    /// Returns all policies.
     pub fn all() -> impl Iterator<Item = Self> + Clone {
         Self::iter()
     }
 
-    /// A fresh policy for ports of so many bytes a second.
+    /// Creates a fresh policy. `capacity` is that of a port, in bytes per second.
     pub fn build(self, capacity: f64) -> Box<dyn Policy> {
         let by_key = |key| Box::new(ByKey::new(key)) as Box<dyn Policy>;
         match self {

@@ -1,4 +1,4 @@
-//! Jobs of Alibaba's cluster-trace-v2018, whose tasks say in their names what they come after.
+//! Jobs of Alibaba's cluster-trace-v2018, in which the name of a task encodes its dependencies.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,23 +8,23 @@ use crate::workload::{Cycle, order};
 use iswitch_study::StudyError;
 use iswitch_study::table::Records;
 
-/// Arrival, job, task, duration, processors, memory, instances.
+/// Number of columns: arrival, job, task, duration, processors, memory, instances.
 const COLUMNS: usize = 7;
 
-/// What a name says of a task.
+/// Task, with the number and the dependencies that its name encodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Task {
     line: usize,
     name: String,
-    /// None of a name without a number.
+    /// Number of the task, if its name has one.
     number: Option<u64>,
-    /// Numbers of tasks that come before it.
+    /// Numbers of the tasks on which it depends.
     after: Vec<u64>,
 }
 
 impl Task {
-    /// `R23_22` has number 23 and comes after 22; what else stands between underscores (`_Stg1`) says nothing about
-    /// the order. `task_NDU5`, `MergeTask`: no numbers.
+    /// Parses a name. `R23_22` has number 23 and depends on task 22; other parts between underscores (`_Stg1`) do not
+    /// affect the order. `task_NDU5` and `MergeTask` have no number and no dependencies.
     fn of(name: &str, line: usize) -> Self {
         let mut words = name.split('_');
         let digits = words.next().unwrap_or_default().trim_start_matches(|c: char| c.is_ascii_alphabetic());
@@ -35,7 +35,7 @@ impl Task {
     }
 }
 
-/// A shape for each job, in the order of their first tasks.
+/// Returns the shape of each job, in the order of their first tasks.
 pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Shape>, StudyError> {
     let mut jobs: Vec<(String, Vec<Task>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn tasks_of_a_job_are_a_shape() {
-        // The first job goes on after the second; task 9 is not there.
+        // The tasks of the first job continue after those of the second; task 9 does not exist.
         let shapes = parse(&["0,a,R2_1", "0,a,M1", "3,b,task_x", "3,b,task_y", "0,a,J4_2_1_9_2"]).unwrap();
         assert_eq!(shapes[0], Shape { nodes: 3, edges: vec![(1, 0), (0, 2), (1, 2)] });
         assert_eq!(shapes[1], Shape { nodes: 2, edges: vec![] });
@@ -143,7 +143,7 @@ mod tests {
         ] {
             assert_eq!(parse(rows).unwrap_err(), want);
         }
-        // Job and task may be in quotation marks, and lines may end as on Windows.
+        // Job and task may be quoted, and lines may end with CRLF.
         let quoted = "\u{feff}0,\"a, 1\",\"M1\",5,100.0,0.3,1\r\n\r\n\"0\",\"a, 1\",R2_1,5,100.0,0.3,1\r\n";
         let shapes = super::parse(quoted, Path::new("tasks")).unwrap();
         assert_eq!(shapes, [Shape { nodes: 2, edges: vec![(0, 1)] }]);

@@ -1,4 +1,4 @@
-//! The file format of the coflow benchmark.
+//! File format of the coflow benchmark.
 
 use std::path::Path;
 
@@ -7,42 +7,42 @@ use crate::workload::{Coflow, Flow, PORTS_MAX};
 use iswitch_study::StudyError;
 use iswitch_study::table::{lines, read};
 
-/// Bytes of the megabyte of the FB2010 benchmark.
+/// Number of bytes of a megabyte in the FB2010 benchmark.
 const MEGABYTE: f64 = 1e6;
 
-/// A coflow and when it arrives.
+/// Arrival of a coflow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrival {
-    /// In seconds.
+    /// Time of arrival, in seconds.
     pub time: f64,
-    /// What arrives.
+    /// Coflow that arrives.
     pub coflow: Coflow,
 }
 
-/// A trace of single coflows.
+/// Trace of single coflows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoflowTrace {
-    /// Ingress ports, and as many egress ports.
+    /// Number of ingress ports, and of egress ports.
     pub ports: usize,
-    /// By time.
+    /// Arrivals, sorted by time.
     pub arrivals: Vec<Arrival>,
 }
 
 impl CoflowTrace {
-    /// A file of the coflow benchmark: a line `PORTS COFLOWS`, then a line for each coflow: its number, its arrival in
-    /// milliseconds, the number of mappers and their ports, the number of reducers, and `PORT:MEGABYTES` for each of
-    /// these. Each mapper sends an equal part of what a reducer gets.
+    /// Reads a file of the coflow benchmark. The first line is `PORTS COFLOWS`. Each further line describes one coflow:
+    /// its number, its arrival in milliseconds, the number of mappers and their ports, the number of reducers, and
+    /// `PORT:MEGABYTES` for each reducer. Each mapper sends an equal part of the bytes that a reducer receives.
     ///
     /// # Errors
-    /// If the file cannot be read; with the number of the line if one does not hold that.
+    /// Fails if the file cannot be read, or if a line is invalid; the error then names the line.
     pub fn read(path: &Path) -> Result<Self, StudyError> {
         Self::parse(&read(path)?, path)
     }
 
-    /// The same of a text; `path` is what errors call it.
+    /// Parses the content of such a file. `path` is the name of the file in errors.
     ///
     /// # Errors
-    /// With the number of the line if one does not hold that.
+    /// Fails if a line is invalid; the error names the line.
     pub fn parse(text: &str, path: &Path) -> Result<Self, StudyError> {
         let mut rest = lines(text);
         let head = rest.next().unwrap_or((1, ""));
@@ -60,7 +60,7 @@ impl CoflowTrace {
             if let Some(before) = arrivals.last().filter(|before| before.time > arrival.time) {
                 let (time, before) = (arrival.time * 1e3, before.time * 1e3);
                 return Err(fail(number)(format!(
-                    "arrival is {time} ms, expected at least {before}, as the line before"
+                    "arrival is {time} ms, expected at least {before} ms, the arrival of the previous line"
                 )));
             }
             arrivals.push(arrival);
@@ -128,14 +128,14 @@ mod tests {
             ("4 1\n\n1 0 1 0 1 1;1\n", "trace, line 3: reducer is 1;1, expected PORT:MEGABYTES"),
             ("4 1\n1 0 1 0 1 4:1\n", "trace, line 2: egress port is 4, expected 0 to 3"),
             ("4 1\n1 0 0 1 1:1\n", "trace, line 2: flows of a coflow is 0, expected at least 1"),
-            ("4 1\n1 0 1 0 1 1:1 9\n", "trace, line 2: 9 is left over at the end of the line"),
+            ("4 1\n1 0 1 0 1 1:1 9\n", "trace, line 2: unexpected 9 at the end of the line"),
             (
                 "4 1\n1 0 1 0 1 1:-1\n",
                 "trace, line 2: size of a flow is -1000000, expected 1e-6 to 1e18 bytes",
             ),
             (
                 "4 2\n1 5 1 0 1 1:1\n2 4 1 0 1 1:1\n",
-                "trace, line 3: arrival is 4 ms, expected at least 5, as the line before",
+                "trace, line 3: arrival is 4 ms, expected at least 5 ms, the arrival of the previous line",
             ),
         ] {
             assert_eq!(parse(text).unwrap_err(), want);

@@ -1,4 +1,5 @@
-//! Files of coflows and of graphs. Nothing of real traces is in this project: paths are the caller's.
+//! Files of coflows and of shapes. This project contains no real traces; the caller provides the paths of its own
+//! copies.
 
 mod alibaba;
 mod benchmark;
@@ -9,7 +10,7 @@ use std::str::FromStr;
 pub use benchmark::{Arrival, CoflowTrace};
 pub use shapes::{NODES_MAX, Shape, parse_shapes, read_shapes};
 
-/// The words of a line.
+/// Words of a line.
 struct Words<'a> {
     words: std::str::SplitWhitespace<'a>,
 }
@@ -29,6 +30,6 @@ impl<'a> Words<'a> {
     }
 
     fn end(&mut self) -> Result<(), String> {
-        self.words.next().map_or(Ok(()), |word| Err(format!("{word} is left over at the end of the line")))
+        self.words.next().map_or(Ok(()), |word| Err(format!("unexpected {word} at the end of the line")))
     }
 }

@@ -1,4 +1,4 @@
-//! Shapes of graphs, and the plain file of them.
+//! Shapes of graphs, and their plain file format.
 
 use std::path::Path;
 
@@ -7,32 +7,32 @@ use crate::workload::order;
 use iswitch_study::StudyError;
 use iswitch_study::table::{lines, read};
 
-/// Nodes that a shape has at most.
+/// Maximum number of nodes of a shape.
 pub const NODES_MAX: usize = 10_000;
 
-/// The shape of a graph: which of its nodes come before which.
+/// Shape of a directed acyclic graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// `(before, after)`
+    /// Edges, as `(before, after)`.
     pub edges: Vec<(usize, usize)>,
 }
 
 impl Shape {
-    /// Whether it is one: nodes that there are, none of which waits for itself, by whatever way.
+    /// Checks that the nodes of all edges exist and that the graph has no cycle.
     ///
     /// # Errors
-    /// If it is none.
+    /// Fails if the number of nodes is out of range, if an edge has a node that does not exist, or if there is a cycle.
     pub fn check(&self) -> Result<(), StudyError> {
         order(&self.waits_for()?)?;
         Ok(())
     }
 
-    /// The nodes that each node waits for.
+    /// Returns the nodes for which each node waits.
     ///
     /// # Errors
-    /// If there are too many nodes, or an edge has a node that does not exist.
+    /// Fails if the number of nodes is out of range, or if an edge has a node that does not exist.
     pub(super) fn waits_for(&self) -> Result<Vec<Vec<usize>>, StudyError> {
         if !(1..=NODES_MAX).contains(&self.nodes) {
             return Err(StudyError::field("number of nodes", self.nodes, format!("1 to {NODES_MAX}")));
@@ -48,24 +48,26 @@ impl Shape {
     }
 }
 
-/// A file of graphs' shapes, in either of two formats, which are told apart by what is in it:
+/// Reads a file of shapes in one of two formats, which are distinguished by the commas in the first line:
 ///
-/// - In each line the number of nodes, the number of edges, and two numbers for each edge: the node before it and the
-///   node after it, from 0.
-/// - Tasks of Alibaba's cluster-trace-v2018 as `arrival,job,task,duration,cpu,mem,instances`, a shape for each job.
-///   `R23_22` is task 23, which comes after task 22; names without numbers are tasks that wait for nothing. What a name
-///   says of tasks that are not in the file is left out: they were over before the trace began, or were cut off.
+/// - Each line has the number of nodes, the number of edges, and two numbers for each edge: the node before it and the
+///   node after it. Nodes are numbered from 0.
+/// - Tasks of Alibaba's cluster-trace-v2018, as `arrival,job,task,duration,cpu,mem,instances`, give one shape for each
+///   job. `R23_22` is task 23, which depends on task 22; names without numbers are tasks without dependencies.
+///   Dependencies on tasks that are not in the file are ignored: these tasks were complete before the trace began, or
+///   were cut off.
 ///
 /// # Errors
-/// If the file cannot be read; with the number of the line if one does not hold that, or its tasks wait for each other.
+/// Fails if the file cannot be read, if a line is invalid, or if dependencies form a cycle; the last two errors name
+/// the line.
 pub fn read_shapes(path: &Path) -> Result<Vec<Shape>, StudyError> {
     parse_shapes(&read(path)?, path)
 }
 
-/// The same of a text; `path` is what errors call it.
+/// Parses the content of a file of shapes, as [`read_shapes`] does. `path` is the name of the file in errors.
 ///
 /// # Errors
-/// With the number of the line if one does not hold a shape, or its nodes wait for each other.
+/// Fails if a line is invalid or if dependencies form a cycle; the error names the line.
 pub fn parse_shapes(text: &str, path: &Path) -> Result<Vec<Shape>, StudyError> {
     if lines(text).next().is_some_and(|(_, line)| line.contains(',')) {
         return alibaba::parse(text, path);
@@ -98,7 +100,7 @@ mod tests {
             ("3 2 0 1", "node before an edge is missing"),
             ("0 0", "number of nodes is 0, expected 1 to 10000"),
             ("99999999999 0", "number of nodes is 99999999999, expected 1 to 10000"),
-            ("2 0 1", "1 is left over at the end of the line"),
+            ("2 0 1", "unexpected 1 at the end of the line"),
             ("3 3 0 1 1 2 2 1", "coflows wait for each other: 2 -> 1 -> 2"),
         ] {
             assert_eq!(shape(line).unwrap_err(), want);
@@ -112,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_told_apart_by_content() {
+    fn formats_are_distinguished_by_content() {
         let parse = |text| parse_shapes(text, Path::new("any.csv")).unwrap();
         let shape = || Shape { nodes: 2, edges: vec![(0, 1)] };
         assert_eq!(parse("2 1 0 1\n"), [shape()]);

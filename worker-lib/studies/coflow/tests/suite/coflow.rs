@@ -1,4 +1,5 @@
-//! Coflow scheduling against figures that an independent program measured, on the benchmark's trace where there is one.
+//! Coflow scheduling: comparison with the figures of an independent program, on the trace of the benchmark if it is
+//! available.
 use std::path::Path;
 
 use iswitch_coflow::bound::Bound;
@@ -11,15 +12,15 @@ use iswitch_coflow::trace::{CoflowTrace, read_shapes};
 use iswitch_coflow::workload::{Coflow, Dependencies, Flow, Job};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 
-/// 1 Gbit/s.
+/// Capacity of a port, in bytes per second: 1 Gbit/s.
 const CAPACITY: f64 = 125e6;
-/// Names the file of the coflow benchmark, FB2010-1Hr-150-0.txt.
+/// Environment variable with the path of the coflow benchmark, FB2010-1Hr-150-0.txt.
 const TRACE: &str = "ISWITCH_COFLOW_TRACE";
 
-/// Names the file with the shapes of TPC-H queries, tpch_shapes.txt.
+/// Environment variable with the path of the shapes of TPC-H queries, tpch_shapes.txt.
 const SHAPES: &str = "ISWITCH_DAG_SHAPES";
 
-/// Names the file with tasks of Alibaba's cluster-trace-v2018 that comes with the package spar, sample_tasks.csv.
+/// Environment variable with the path of tasks of Alibaba's cluster-trace-v2018: sample_tasks.csv of the package spar.
 const TASKS: &str = "ISWITCH_ALIBABA_TASKS";
 
 fn mean(values: &[f64]) -> f64 {
@@ -31,7 +32,7 @@ fn run(jobs: &[Job], ports: usize, policy: PolicySpec) -> Outcome {
     simulate(jobs, fabric, policy.build(CAPACITY).as_mut(), &mut |_, _| {}).unwrap()
 }
 
-/// Jobs over a small fabric, without a trace.
+/// Returns synthetic jobs for a small fabric.
 fn synthetic(seed: u64, jobs: usize, interarrival: f64) -> Vec<Job> {
     let mut rng = stream(seed, Purpose::Arrivals, 0);
     let trace = synthetic_trace(PORTS, 60, 1.0, &mut rng).unwrap();
@@ -58,7 +59,7 @@ fn no_port_carries_more_than_it_can_and_every_byte_arrives() {
                     stage_state.loads.iter().for_each(|(port, load)| used[*port] += rate * load);
                 }
                 assert!(used.iter().all(|share| *share <= 1.0 + 1e-9), "{policy}: {used:?}");
-                // Where something waits, it is because a port of its is busy.
+                // If a coflow waits, one of its ports is busy.
                 assert!(
                     !interval.rates.is_empty()
                         || state.stages.iter().all(|it| it.ready.is_none() || it.left == 0.0)
@@ -113,7 +114,7 @@ fn a_search_finds_better_priorities_than_it_began_with() {
     let (mut found, time) = local_search(&jobs, fabric, start, 1500, &mut rng).unwrap();
     let again = mean(&simulate(&jobs, fabric, &mut found, &mut |_, _| {}).unwrap().job_times);
     println!(
-        "{:.1} s, found {time:.1} s, at least {:.1} s",
+        "start {:.1} s, best found {time:.1} s, lower bound {:.1} s",
         mean(&begun.job_times),
         Bound::of(&jobs, fabric).greater()
     );
@@ -121,7 +122,7 @@ fn a_search_finds_better_priorities_than_it_began_with() {
     assert!(time >= Bound::of(&jobs, fabric).greater());
 }
 
-/// Jobs of one flow each over the same port, in batch.
+/// Returns a batch of jobs with one flow each, all over the same port.
 fn at_one_port(seconds: &[f64]) -> Vec<Job> {
     let coflow = |seconds: &f64| Coflow::new(1, vec![Flow { from: 0, to: 0, size: 10.0 * seconds }]).unwrap();
     seconds.iter().map(|seconds| Job::single(0.0, coflow(seconds)).unwrap()).collect()
@@ -138,7 +139,7 @@ fn deadlines_are_met_by_those_who_come_in_time() {
     assert_eq!(measure(&jobs, PolicySpec::Fifo).deadlines_met, None);
     jobs[0].deadline = Some(2.0);
     jobs[1].deadline = Some(1.5);
-    // First in, first out: at 2, 3, 7. The shortest first: at 3, 1, 7. Equal shares: at 5, 3, 7.
+    // The jobs end at 2, 3 and 7 with FIFO; at 3, 1 and 7 with shortest first; and at 5, 3 and 7 with equal shares.
     for (policy, times, met) in [
         (PolicySpec::Fifo, [2.0, 3.0, 7.0], 0.5),
         (PolicySpec::Sebf, [1.0, 3.0, 7.0], 0.5),
@@ -159,9 +160,10 @@ fn delays_decide_within_a_group_of_jobs_and_groups_between_them() {
         let outcome = simulate(jobs, fabric, &mut ShafieeGhaderi::new(seed), &mut |_, _| {}).unwrap();
         (0..jobs.len()).min_by(|a, b| outcome.job_times[*a].total_cmp(&outcome.job_times[*b])).unwrap()
     };
-    // Sums of way and load: 10 + 11 and 1 + 1.
+    // The sums of path and load are 10 + 11 and 1 + 1, so the jobs are in different groups.
     assert!((0..20).all(|seed| first_of(&at_one_port(&[10.0, 1.0]), seed) == 1));
-    // 2 + 2 and 2 + 4, whose order is by chance but the same for a seed; both orders occur.
+    // These jobs share a group, so random delays determine their order. A seed always gives the same order, and
+    // different orders occur.
     let alike = at_one_port(&[4.0, 4.0, 4.0, 4.0]);
     let firsts: Vec<_> = (0..40).map(|seed| first_of(&alike, seed)).collect();
     assert_eq!(firsts, (0..40).map(|seed| first_of(&alike, seed)).collect::<Vec<_>>());
@@ -227,7 +229,7 @@ fn shapes_of_alibabas_jobs_are_those_that_an_independent_program_found() {
     assert_eq!(shapes.iter().filter(|shape| shape.edges.is_empty()).count(), 4_873);
 }
 
-/// The random numbers of that program: splitmix64.
+/// Random number generator of the independent program: splitmix64.
 struct SplitMix(u64);
 
 impl SplitMix {

@@ -1,4 +1,4 @@
-//! Learned coflow scheduling: the policy against what it is made of, and trainings with one and with several workers.
+//! Learned coflow scheduling: comparison of the policy with its parts, and trainings with one and with several workers.
 use iswitch_coflow::deepweave::agent::DeepWeave;
 use iswitch_coflow::deepweave::config::{DeepWeaveConfig, Explore};
 use iswitch_coflow::deepweave::episodes::Task;
@@ -79,7 +79,7 @@ fn small(network: NetKind) -> DeepWeaveConfig {
     }
 }
 
-/// All ways to learn.
+/// Returns hyper-parameters for all kinds of training.
 fn configs() -> [DeepWeaveConfig; 3] {
     let node = small(NetKind::Node);
     let actions = DeepWeaveConfig { explore: Explore::Actions, ..node.clone() };
@@ -118,7 +118,7 @@ fn an_iteration_that_is_stopped_leaves_no_trace() {
 }
 
 #[test]
-fn the_papers_network_learns_without_being_told_anything() {
+fn the_papers_network_learns_without_any_option() {
     let config = DeepWeaveConfig {
         agents: 8,
         iterations: 60,
@@ -148,7 +148,7 @@ fn what_does_not_fit_is_named() {
     assert_eq!(text(wrong), "coflow_share is 1.5, expected a number above 0, at most 1");
     assert_eq!(
         text(DeepWeaveConfig { coflows_max: 3, ..small(NetKind::Paper) }),
-        "coflows of job 3 is 4, expected at most 3, for which the network was made"
+        "coflows of job 3 is 4, expected at most 3, the maximum of the network"
     );
     let directory = tempfile::tempdir().unwrap();
     let mut training: Training = alone(config.clone(), task());

@@ -1,4 +1,4 @@
-//! Tests of coflow scheduling, one program so that they are linked once.
+//! Tests of coflow scheduling, in one program so that they are linked only once.
 
 mod coflow;
 mod coflow_learning;

@@ -1,7 +1,8 @@
-//! The patent's training: a value network, a policy network, and replay.
+//! Training of the patent: a value network, a policy network, and a replay buffer.
 //!
-//! Samples of replay are of policies that were. A sample is weighed by how much more probable its action is now, up to
-//! a greatest ratio, which is what makes a policy gradient of them at all; the patent does not say how it does that.
+//! Samples in the replay buffer come from older policies. Each sample is weighted by the ratio of its action's current
+//! probability to its probability then, up to a maximum ratio. Without such a weight, the samples would not give a
+//! policy gradient; the patent does not say how it weights them.
 
 use std::sync::Arc;
 
@@ -20,10 +21,11 @@ use iswitch_learn::group::Group;
 use iswitch_study::StudyError;
 use iswitch_study::Weights;
 
-/// Words of a number that workers sum.
+/// Number of sample words in a number that workers sum.
 const WORDS: usize = 2;
 
-/// One iteration.
+/// Runs one iteration: simulates the worker's environments, adds the samples of all workers to the replay buffer, and
+/// updates the weights.
 pub(super) fn learn(
     step: &mut Step<'_>,
     workload: &Workload,
@@ -44,7 +46,7 @@ pub(super) fn learn(
             break;
         }
         let mut rng = stream(config.seed, Purpose::Minibatches, iteration as usize * config.updates + update);
-        // All workers draw the same batch, and each environment has its share of it.
+        // All workers draw the same batch, and each environment processes its share of it.
         let samples = replay.draw(batch, &mut rng);
         let share = batch.div_ceil(config.environments);
         let mut numbers = weights.no_gradient();
@@ -58,7 +60,7 @@ pub(super) fn learn(
     totals.sum(step.group)
 }
 
-/// The courses of an environment, as samples with their rewards: (T_Random - T_RL) / T_Random.
+/// Simulates the runs of an environment and returns samples with their rewards, (T_Random - T_RL) / T_Random.
 fn explore(
     config: &PlacementConfig,
     episode: &Episode,
@@ -87,18 +89,18 @@ fn explore(
     Ok(all)
 }
 
-/// The mean makespan of the best of some random plans, on failures on which nobody has chosen it.
+/// Returns the mean makespan of the best of several random plans, on failures that were not used to choose the plan.
 fn independent_reference(config: &PlacementConfig, episode: &Episode) -> Result<f64, StudyError> {
     let mut plan = best_of(&episode.scenario, config.random_placements, episode.draw)?;
     let mut sum = 0.0;
     for number in 0..config.courses {
-        // Those of the policy's courses have the first numbers.
+        // The policy's runs use the numbers below `config.courses`.
         sum += episode.run(&mut plan, Purpose::Failures, config.courses + number)?.makespan;
     }
     Ok(sum / config.courses as f64)
 }
 
-/// The least makespan of some random courses on the failures of a course of the policy.
+/// Returns the lowest makespan of several random simulated runs, on the failures of a run of the policy.
 fn hindsight_reference(
     config: &PlacementConfig,
     episode: &Episode,
@@ -106,7 +108,7 @@ fn hindsight_reference(
 ) -> Result<f64, StudyError> {
     let mut least = f64::INFINITY;
     for number in 0..config.random_placements {
-        // Those of the policy's courses have the first numbers.
+        // The policy's runs use the numbers below `config.courses`.
         let rng = stream(episode.draw, Purpose::Actions, config.courses + number);
         let mut placer = ByRule::new(Order::Arrival, Rule::Random(Box::new(rng)));
         least = least.min(episode.run(&mut placer, Purpose::Failures, course)?.makespan);
@@ -114,7 +116,7 @@ fn hindsight_reference(
     Ok(least)
 }
 
-/// The samples of all environments, in their order, for all workers.
+/// Exchanges samples between the workers and returns those of all environments, in order of the environments.
 fn gather(
     config: &PlacementConfig,
     own: &[Vec<Sample>],
@@ -142,13 +144,13 @@ fn gather(
     let decode = |numbers: &[i128]| {
         let both = |number: &i128| [*number as u64, (*number as u128 >> 64) as u64];
         let decoded: Vec<u64> = numbers.iter().flat_map(both).take(words).collect();
-        // Those of a worker that was lost in between are not samples.
+        // If a worker was lost in the meantime, its part of the sums does not decode to samples.
         Sample::decode(&decoded, config.gpus)
     };
     Ok(sums.chunks_exact(numbers).filter_map(decode).collect())
 }
 
-/// What some samples of a batch say, for an optimiser that descends.
+/// Returns the gradient of the loss over some samples of a batch of `batch` samples, for an optimiser that minimises.
 fn gradient(
     config: &PlacementConfig,
     net: &mut PatentNet,

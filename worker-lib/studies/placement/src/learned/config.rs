@@ -1,4 +1,4 @@
-//! Hyper-parameters.
+//! Hyper-parameters of the training.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,96 +10,98 @@ use iswitch_learn::algorithms::actor_critic::NamedTensor;
 use iswitch_study::error::check_counts;
 use iswitch_study::{Hyperparameters, StudyError, common_hyperparameters};
 
-/// Which network.
+/// Network to train.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum Network {
-    /// One that scores GPUs and jobs one by one, on top of a rule: for clusters of any size.
+    /// Network that scores GPUs and jobs one by one, on top of a rule; for clusters of any size.
     Shared,
-    /// The patent's, for one number of GPUs.
+    /// The patent's network, for one number of GPUs.
     Patent,
 }
 
-/// What the patent's T_Random is.
+/// Definition of the patent's T_Random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RandomReference {
-    /// The mean makespan, on failures that are not those of the policy's run, of the random plan that was the best of
-    /// some on others again.
+    /// Mean makespan of the best of several random plans. The plan is chosen and measured on two independent sets of
+    /// failures, neither of which is that of the policy's run.
     Independent,
-    /// The least makespan of some random courses on the very failures of the policy's run, as in the patent's text.
+    /// Lowest makespan of several random simulated runs on the very failures of the policy's run, as in the patent's
+    /// text.
     Hindsight,
 }
 
-/// GPUs of a cluster that the patent's network can be made for.
+/// Maximum number of GPUs in a cluster for the patent's network.
 const GPUS_MAX: usize = 4096;
 
-/// All hyper-parameters of a training. Numbers of environments are over all workers.
+/// All hyper-parameters of a training. The number of environments is the total over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlacementConfig {
-    /// Of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Which network.
+    /// Network to train.
     pub network: Network,
-    /// GPUs of the cluster that it is trained on.
+    /// Number of GPUs in the cluster that the network is trained on.
     pub gpus: usize,
     /// Whether the shared network may suspend jobs.
     pub suspends: bool,
-    /// Iterations in all.
+    /// Number of iterations.
     pub iterations: u64,
-    /// Draws of jobs and GPUs in an iteration.
+    /// Number of draws of jobs and GPUs in an iteration.
     pub environments: usize,
-    /// Courses of each, with failures of their own.
+    /// Number of simulated runs of each environment, each with its own failures.
     pub courses: usize,
-    /// How many times as often GPUs fail: in each environment a number between these, whose logarithm is uniform.
+    /// Lowest factor of the failure rates. The factor of each environment is drawn between `factor_min` and
+    /// `factor_max` with a uniformly distributed logarithm.
     pub factor_min: f64,
-    /// The greatest of them.
+    /// Highest factor of the failure rates.
     pub factor_max: f64,
-    /// Seconds of work between checkpoints, used in turn by environments; 0: none are written.
+    /// Work between checkpoints, in seconds; environments use the values in turn. 0 means no checkpoints.
     pub checkpoint_intervals: Vec<f64>,
-    /// Seconds that one takes.
+    /// Time to write a checkpoint, in seconds.
     pub checkpoint_cost: f64,
-    /// Of Adam in the first iteration; it falls linearly to 0.
+    /// Adam learning rate in the first iteration; it falls linearly to 0.
     pub learning_rate: f32,
     /// Weight of the entropy of choices.
     pub entropy_weight: f32,
-    /// Of the shared network's random orders of the queue.
+    /// Temperature of the shared network's random orders of the queue.
     pub order_temperature: f64,
-    /// Of its random picks of GPUs.
+    /// Temperature of the shared network's random picks of GPUs.
     pub pick_temperature: f64,
-    /// Standard deviation of the logarithm of its random intervals between suspensions.
+    /// Standard deviation of the logarithm of the shared network's random intervals between suspensions.
     pub save_deviation: f64,
-    /// Whether what failures happened to undo is replaced in rewards by what they were expected to; how much of the
-    /// makespan that explains is found by regression. Not for workloads whose rates are believed to be what they are
-    /// not.
+    /// Whether rewards replace the work that failures happened to undo by the work that they were expected to undo. A
+    /// regression determines how much of the makespan this explains. Not for workloads in which placers believe wrong
+    /// rates.
     pub shaping: bool,
-    /// The patent's: random placements of which T_Random is the best.
+    /// Number of random placements among which the patent's T_Random is the best.
     pub random_placements: usize,
-    /// What T_Random is.
+    /// Definition of T_Random.
     pub random_reference: RandomReference,
-    /// The least reward; the greatest is 1 less what nobody can reach.
+    /// Minimum reward of the patent's network. The reward is always below 1, because a makespan is above 0.
     pub reward_min: f64,
-    /// Samples that the replay buffer holds.
+    /// Capacity of the replay buffer, in samples.
     pub replay_capacity: usize,
-    /// Steps of the optimiser in an iteration, each with as many samples as the iteration has brought.
+    /// Optimiser steps per iteration, each with as many samples as the iteration has produced.
     pub updates: usize,
-    /// The greatest ratio of an action's probabilities, now and when it was taken, that weighs a sample.
+    /// Maximum weight of a sample: the ratio of its action's current probability to the probability when it was taken.
     pub ratio_max: f32,
     /// Weight of the value network's squared error.
     pub value_weight: f32,
-    /// Iterations between tests.
+    /// Number of iterations between tests.
     pub test_interval: u64,
-    /// Draws of a test.
+    /// Number of draws in a test.
     pub test_draws: usize,
-    /// Standard errors by which the shared network must be better than its rule in a test to take the rule's place; 0:
-    /// the best test decides, and chance with it.
+    /// Number of standard errors by which the shared network must be better than its rule in a test to replace it. With
+    /// 0, the network with the best test result is used, even if it is best by chance.
     pub significance: f64,
 }
 
 impl PlacementConfig {
-    /// Of a network, for a cluster with so many GPUs.
+    /// Returns the default hyper-parameters of a network for a cluster with `gpus` GPUs.
     pub fn preset(network: Network, gpus: usize) -> Self {
         let is_shared = network == Network::Shared;
         Self {
@@ -157,10 +159,10 @@ impl PlacementConfig {
         Ok(())
     }
 
-    /// Refuses a cluster that the network is not for.
+    /// Checks that the network can be used for a cluster with `gpus` GPUs.
     ///
     /// # Errors
-    /// If it is the patent's, for another number of GPUs.
+    /// If it is the patent's network and was made for another number of GPUs.
     pub fn check_gpus(&self, gpus: usize) -> Result<(), StudyError> {
         if self.network == Network::Shared || gpus == self.gpus {
             return Ok(());
@@ -169,7 +171,7 @@ impl PlacementConfig {
         Err(StudyError::field("GPUs of the cluster", gpus, expected))
     }
 
-    /// The checkpoints of an environment.
+    /// Returns the checkpoint setting of the environment with this number.
     pub(super) fn checkpoint(&self, number: usize) -> Checkpoint {
         match self.checkpoint_intervals[number % self.checkpoint_intervals.len()] {
             0.0 => Checkpoint::None,
@@ -177,13 +179,14 @@ impl PlacementConfig {
         }
     }
 
-    /// Of Adam in an iteration.
+    /// Returns the Adam learning rate in an iteration.
     pub(super) fn learning_rate(&self, iteration: u64) -> f32 {
         let left = (self.iterations + 1).saturating_sub(iteration) as f32 / self.iterations.max(1) as f32;
         self.learning_rate * left
     }
 
-    /// What a training is compared with: the rule that the shared network begins with, or what the patent has.
+    /// Returns the policy that a training is compared with: the rule that the shared network starts from, or random
+    /// placement as in the patent.
     pub fn reference(&self) -> PolicySpec {
         match (self.network, self.suspends) {
             (Network::Shared, true) => PolicySpec::Saving,
@@ -192,7 +195,7 @@ impl PlacementConfig {
         }
     }
 
-    /// Floats in the network's parameters.
+    /// Returns the number of the network's parameters.
     pub fn parameter_count(&self) -> usize {
         match self.network {
             Network::Shared => SharedNet::new().parameter_count(),
@@ -200,7 +203,7 @@ impl PlacementConfig {
         }
     }
 
-    /// Names and places of the network's parameters.
+    /// Returns the names and positions of the network's tensors.
     pub(super) fn tensors(&self) -> Vec<NamedTensor> {
         match self.network {
             Network::Shared => SharedNet::new().tensors(),

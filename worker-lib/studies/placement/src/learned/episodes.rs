@@ -1,5 +1,5 @@
-//! Scenarios of a training, and courses of them. Their draws have numbers of their own: the first 2^62, which
-//! comparisons have, are not among them.
+//! Scenarios for training and tests, and simulated runs of them. Their draws are numbered from 2^62 on, so that they
+//! differ from those of comparisons.
 
 use rand::RngExt as _;
 
@@ -11,30 +11,31 @@ use crate::workload::Workload;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::StudyError;
 
-/// First draws of trainings and of their tests.
+/// Number of the first draw for training.
 const TRAINING: u64 = 1 << 63;
+/// Number of the first draw for tests.
 const TEST: u64 = 1 << 62;
-/// Bits of a number within a training.
+/// Bits of a draw's number within a training.
 const NUMBER_BITS: u32 = 32;
-/// The stream of a draw that its condition is drawn from; the first is that of its GPUs.
+/// Random stream of a draw's failure-rate factor; stream 0 is that of its GPUs.
 const CONDITION_STREAM: usize = 1;
 
-/// A draw of jobs and GPUs and what is asked of it.
+/// Draw of jobs and GPUs with its failure-rate factor and checkpoint setting.
 #[derive(Clone, Debug)]
 pub struct Episode {
-    /// Jobs, GPUs and rules.
+    /// Scenario of the draw.
     pub scenario: Scenario,
-    /// The draw's number.
+    /// Number of the draw.
     pub draw: u64,
 }
 
-/// The number of a draw of a seed.
+/// Returns the number of the draw with index `at` of a seed.
 fn number(first: u64, seed: u64, at: u64) -> u64 {
     first | (seed << NUMBER_BITS & (TEST - 1)) | at
 }
 
 impl Episode {
-    /// That of an environment in an iteration.
+    /// Returns the episode of an environment in an iteration.
     ///
     /// # Errors
     /// As [`Workload::scenario`].
@@ -50,7 +51,7 @@ impl Episode {
         Self::new(config, workload, draw, (share, environment))
     }
 
-    /// That of a test, the same each time. Factors are evenly spaced.
+    /// Returns an episode of the test, the same in each test. The logarithms of the factors are evenly spaced.
     ///
     /// # Errors
     /// As [`Workload::scenario`].
@@ -69,10 +70,10 @@ impl Episode {
         Ok(Self { scenario: workload.scenario(draw, factor, config.checkpoint(at))?, draw })
     }
 
-    /// What a placer makes of it with such failures; different numbers and purposes are independent.
+    /// Runs a placer on the failures with this purpose and number; different purposes and numbers are independent.
     ///
     /// # Errors
-    /// If the placer wants what cannot be.
+    /// If the placer makes an invalid decision.
     pub fn run(
         &self,
         placer: &mut dyn Placer,

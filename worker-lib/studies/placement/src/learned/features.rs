@@ -1,41 +1,41 @@
-//! What the shared network sees of a job and of a GPU: numbers of the size of 1, whatever the size of the cluster.
+//! Input features of the shared network for jobs and GPUs. They are of order 1 for clusters of any size.
 
 use crate::policy::saving::interval;
 use crate::state::{Phase, State};
 
-/// Numbers that describe a job.
+/// Number of features that describe a job.
 const JOB: usize = 10;
-/// Of a job among those that wait.
+/// Number of features of a waiting job.
 pub const ORDER_FEATURES: usize = JOB + 2;
-/// Of a free GPU and the job that it may be for.
+/// Number of features of a free GPU and the job that it may be given to.
 pub const PICK_FEATURES: usize = JOB + 8;
-/// Of a job that runs and its GPUs.
+/// Number of features of a running job and its GPUs.
 pub const SAVE_FEATURES: usize = JOB + 5;
 
-/// Seconds of a day: durations are about that long.
+/// Length of a day in seconds, the unit of durations.
 const DAY: f64 = 86_400.0;
-/// Logarithms are divided by this: their deviation is then about 1.
+/// Divisor of logarithms, so that their standard deviation is about 1.
 const SCALE: f64 = 2.0;
-/// Years are divided by this.
+/// Divisor of ages in years.
 const AGE: f64 = 5.0;
-/// Features beyond this are cut.
+/// Maximum absolute value of a feature; larger values are clamped.
 const MOST: f64 = 6.0;
 
-/// What is the same for all jobs and GPUs of a moment.
+/// Features that are common to all jobs and GPUs of a state.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// Failures a second of a GPU, mean over the cluster.
+    /// Mean failure rate of the GPUs, in failures a second.
     mean_rate: f64,
-    /// Of all GPUs.
+    /// Share of the GPUs that are free.
     free_share: f64,
-    /// GPUs that the queue asks for, over those that there are.
+    /// Number of GPUs that the queue asks for, divided by the number in the cluster.
     demand: f64,
-    /// Free GPUs of each node.
+    /// Number of free GPUs of each node.
     free_of_node: Vec<usize>,
 }
 
 impl View {
-    /// Of a moment.
+    /// Computes the common features of a state.
     pub fn of(state: &State<'_>) -> Self {
         let gpus = state.gpus.len();
         let asked: usize = state.queue.iter().map(|job| state.job(*job).gpus()).sum();
@@ -66,7 +66,7 @@ impl View {
         ]
     }
 
-    /// Of each job of a queue, `[jobs, ORDER_FEATURES]`.
+    /// Returns the features of each job of a queue, `[jobs, ORDER_FEATURES]`.
     pub fn of_queue(&self, state: &State<'_>, queue: &[usize]) -> Vec<f32> {
         let whole = |job: &usize| state.job(*job).gpu_seconds().ln();
         let left = |job: &usize| (state.progress[*job].left * state.job(*job).gpus() as f64).max(1.0).ln();
@@ -80,7 +80,7 @@ impl View {
         rows
     }
 
-    /// Of GPUs for a job, `[gpus, PICK_FEATURES]`.
+    /// Returns the features of GPUs for a job, `[gpus, PICK_FEATURES]`.
     pub fn of_gpus(&self, state: &State<'_>, job: usize, size: usize, gpus: &[usize]) -> Vec<f32> {
         let own = self.job(state, job);
         let left = state.progress[job].left;
@@ -107,7 +107,7 @@ impl View {
         rows
     }
 
-    /// Of a job that runs, `[SAVE_FEATURES]`.
+    /// Returns the features of a running job, `[SAVE_FEATURES]`.
     pub fn of_run(&self, state: &State<'_>, job: usize) -> Vec<f32> {
         let gpus = state.gpus_of(job);
         let rate: f64 = gpus.iter().map(|gpu| state.rate(*gpu)).sum();
@@ -137,7 +137,7 @@ fn logarithm(ratio: f64) -> f64 {
 }
 
 fn push(rows: &mut Vec<f32>, values: &[f64]) {
-    // No GPU fails, or nothing is left: what is divided by 0 says nothing.
+    // If no GPU fails or no work is left, a division by 0 gives NaN, which is replaced by 0.
     let cut = |value: &f64| if value.is_nan() { 0.0 } else { value.clamp(-MOST, MOST) as f32 };
     rows.extend(values.iter().map(cut));
 }

@@ -1,19 +1,20 @@
 //! Learned placement: networks that place jobs, and their training.
 //!
-//! The patent's network knows GPUs by their place in its output, so it is for one cluster. The shared one scores one
-//! GPU, one waiting job and one running job at a time, by what is known of each, so it is for clusters of any size; it
-//! is added to the rule [`Saving`](super::policy::Saving), and before any training it does as that rule does.
+//! The patent's network identifies a GPU by its index in the output, so it fits only one cluster. The shared network
+//! scores one GPU, one waiting job or one running job at a time, from the features of each, so it works for clusters of
+//! any size. Its output is added to the numbers of the rule [`Saving`](super::policy::Saving); before any training, it
+//! decides as that rule does.
 //!
 //! | module | content |
 //! |---|---|
 //! | [`config`] | hyper-parameters |
-//! | [`features`] | what the shared network sees |
+//! | [`features`] | input features of the shared network |
 //! | [`score`] | probabilities of random choices and their gradients |
-//! | [`shared_net`], [`shared_placer`] | the shared network, and the placer that it is in |
-//! | [`patent_net`], [`patent_placer`] | the same of the patent |
+//! | [`shared_net`], [`shared_placer`] | the shared network and its placer |
+//! | [`patent_net`], [`patent_placer`] | the patent's networks and their placer |
 //! | [`replay`] | the patent's replay buffer |
-//! | [`episodes`] | the scenarios of a training |
-//! | [`training`] | both trainings, with one or more workers, and their files |
+//! | [`episodes`] | scenarios for training and tests |
+//! | [`training`] | training of both networks, with one or more workers, and its files |
 
 mod actor_critic;
 pub mod config;
@@ -39,7 +40,7 @@ use patent_placer::PatentPlacer;
 use shared_net::SharedNet;
 use shared_placer::SharedPlacer;
 
-/// A trained policy: what a placer needs.
+/// Trained policy: hyper-parameters and parameters of a network.
 #[derive(Clone, Debug)]
 pub struct Trained {
     config: PlacementConfig,
@@ -47,21 +48,25 @@ pub struct Trained {
 }
 
 impl Trained {
-    /// With `parameters` of the network that `config` says.
+    /// Creates a policy from a configuration and the parameters of its network.
     ///
     /// # Panics
-    /// If there are more or fewer than the network has.
+    /// If the number of parameters is not the network's.
     pub fn new(config: PlacementConfig, parameters: Arc<[f32]>) -> Self {
-        assert_eq!(parameters.len(), config.parameter_count(), "parameters");
+        assert_eq!(
+            parameters.len(),
+            config.parameter_count(),
+            "the number of parameters must be the network's"
+        );
         Self { config, parameters }
     }
 
-    /// Its hyper-parameters.
+    /// Returns the hyper-parameters.
     pub fn config(&self) -> &PlacementConfig {
         &self.config
     }
 
-    /// A fresh placer for a cluster, that takes the best choice each time.
+    /// Creates a placer for a cluster that always takes the best choice, without exploration.
     ///
     /// # Errors
     /// If the network is for a cluster with another number of GPUs.

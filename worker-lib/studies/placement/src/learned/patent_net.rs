@@ -1,17 +1,19 @@
-//! The patent's networks: for the state `[N, T, S]` a value, by layers of 256, 196, 196, 128 and 1 units, and a logit
-//! for each GPU, by layers of 256, 196, 196, 128 and as many units as there are GPUs.
+//! Networks of the patent, with the state `[N, T, S]` as input. The value network has layers of 256, 196, 196, 128 and
+//! 1 units; the policy network has layers of 256, 196, 196, 128 and as many units as GPUs, and returns a logit for each
+//! GPU.
 
 use rand_chacha::ChaCha8Rng;
 
 use iswitch_learn::algorithms::actor_critic::NamedTensor;
 use iswitch_learn::part::{Part, tensors};
 
-/// Units of the hidden layers.
+/// Number of units in each hidden layer.
 const HIDDEN: [usize; 4] = [256, 196, 196, 128];
-/// Numbers of a state that are not of a GPU: N and T.
+/// Number of elements of a state that describe the job: N and T.
 const OF_JOB: usize = 2;
 
-/// Both networks; their parameters are the caller's. The patent does not name an activation: hyperbolic tangents.
+/// Policy and value network. The caller holds their parameters. The patent does not specify an activation; this
+/// implementation uses the hyperbolic tangent.
 #[derive(Clone, Debug)]
 pub struct PatentNet {
     gpus: usize,
@@ -20,7 +22,7 @@ pub struct PatentNet {
 }
 
 impl PatentNet {
-    /// For a cluster with so many GPUs.
+    /// Creates the networks for a cluster with `gpus` GPUs.
     pub fn new(gpus: usize) -> Self {
         let widths = |outputs| [&[OF_JOB + gpus], &HIDDEN[..], &[outputs]].concat();
         let policy = Part::new("policy", &widths(gpus), 0);
@@ -28,7 +30,7 @@ impl PatentNet {
         Self { gpus, policy, value }
     }
 
-    /// Floats in the parameters of the one for so many GPUs, without making it.
+    /// Returns the number of parameters for a cluster with `gpus` GPUs, without creating the networks.
     pub fn count(gpus: usize) -> usize {
         let of = |inputs: usize, outputs: usize| (inputs + 1) * outputs;
         let hidden: usize = HIDDEN.windows(2).map(|pair| of(pair[0], pair[1])).sum();
@@ -36,17 +38,17 @@ impl PatentNet {
         2 * (first + hidden) + of(HIDDEN[3], gpus) + of(HIDDEN[3], 1)
     }
 
-    /// GPUs of its cluster.
+    /// Returns the number of GPUs in the cluster.
     pub fn gpus(&self) -> usize {
         self.gpus
     }
 
-    /// Numbers of a state.
+    /// Returns the number of elements of a state.
     pub fn inputs(&self) -> usize {
         OF_JOB + self.gpus
     }
 
-    /// Random ones.
+    /// Returns random parameters.
     pub fn initial_parameters(&self, rng: &mut ChaCha8Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.value.end()];
         self.policy.initialise(&mut parameters, false, rng);
@@ -54,33 +56,34 @@ impl PatentNet {
         parameters
     }
 
-    /// Names and places of the parameters.
+    /// Returns the names and positions of the tensors.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         tensors([&self.policy, &self.value])
     }
 
-    /// Adds the state `[N, T, S]` to `rows`: GPUs that the job needs over those of the cluster, its duration in weeks,
-    /// and for each GPU 1 if it is not to be had.
+    /// Adds the state `[N, T, S]` to `rows`: the number of GPUs that the job needs divided by the number in the
+    /// cluster, its duration in weeks, and 1 for each GPU that is taken or failed, 0 for the others.
     pub fn push_state(&self, asked: u32, weeks: f32, taken: impl Iterator<Item = bool>, rows: &mut Vec<f32>) {
         rows.extend([asked as f32 / self.gpus as f32, weeks]);
         rows.extend(taken.map(|is_taken| f32::from(u8::from(is_taken))));
     }
 
-    /// Logits, `[rows, gpus]`.
+    /// Returns the logits of the policy network, `[rows, gpus]`.
     pub fn policy(&mut self, parameters: &[f32], rows: &[f32]) -> Vec<f32> {
         let mut logits = Vec::new();
         self.policy.forward(parameters, rows, &mut logits);
         logits
     }
 
-    /// Values, `[rows]`.
+    /// Returns the values of the value network, `[rows]`.
     pub fn value(&mut self, parameters: &[f32], rows: &[f32]) -> Vec<f32> {
         let mut values = Vec::new();
         self.value.forward(parameters, rows, &mut values);
         values
     }
 
-    /// Adds to `gradient` for the gradient by the logits and by the values of `rows`.
+    /// Adds the gradient by the parameters to `gradient`, given the gradients by the logits and by the values of
+    /// `rows`.
     pub fn backward(
         &mut self,
         parameters: &[f32],
@@ -106,7 +109,7 @@ mod tests {
             let parameters = net.initial_parameters(&mut stream(1, Purpose::Weights, 0));
             assert_eq!((parameters.len(), net.inputs()), (PatentNet::count(gpus), gpus + 2));
         }
-        // 32 GPUs: 127,288 of the policy and 123,289 of the value.
+        // For 32 GPUs, the policy network has 127,288 parameters and the value network 123,289.
         assert_eq!(PatentNet::count(32), 250_577);
     }
 

@@ -1,5 +1,5 @@
-//! The patent's placer: jobs in the order of their arrival, each on GPUs that are picked one after the other (steps A1
-//! to A5 in training, C1 to C5 in use).
+//! Placer of the patent: jobs start in order of arrival, each on GPUs that are picked one after another (steps A1 to A5
+//! in training, C1 to C5 in use).
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use super::score::{choose, log_probability};
 use crate::policy::Placer;
 use crate::state::State;
 
-/// Seconds of a week.
+/// Length of a week in seconds.
 const WEEK: f64 = 7.0 * 86_400.0;
 
-/// The placer. A value is for one course.
+/// Placer with the patent's policy network. A value is used for one simulated run.
 #[derive(Clone, Debug)]
 pub struct PatentPlacer {
     net: PatentNet,
@@ -23,20 +23,20 @@ pub struct PatentPlacer {
 }
 
 impl PatentPlacer {
-    /// With a network and its parameters.
+    /// Creates a placer from the networks and their parameters.
     pub fn new(net: PatentNet, parameters: Arc<[f32]>) -> Self {
         Self { net, parameters, random: None }
     }
 
-    /// Draws each GPU by its probability, and keeps samples: with the greatest each time, as the patent has it in
-    /// training too, nothing else would ever be tried.
+    /// Draws each GPU at random by its probability, and records samples. The patent takes the most probable GPU in
+    /// training too, but then nothing else would ever be tried.
     #[must_use]
     pub fn with_exploration(mut self, rng: ChaCha8Rng) -> Self {
         self.random = Some((rng, Vec::new()));
         self
     }
 
-    /// What it has done, without rewards; nothing if it has not explored.
+    /// Returns the samples of all picks, without rewards; empty without exploration.
     pub fn into_samples(self) -> Vec<Sample> {
         self.random.map(|(_, samples)| samples).unwrap_or_default()
     }
@@ -50,7 +50,7 @@ impl Placer for PatentPlacer {
             let mut row = Vec::with_capacity(self.net.inputs());
             self.net.push_state(asked, weeks, taken.iter().copied(), &mut row);
             let logits = self.net.policy(&self.parameters, &row);
-            // The mask: what is taken or failed has no probability.
+            // The mask excludes GPUs that are taken or failed.
             let free: Vec<usize> = (0..taken.len()).filter(|gpu| !taken[*gpu]).collect();
             let logits: Vec<f64> = free.iter().map(|gpu| f64::from(logits[*gpu])).collect();
             let rng = self.random.as_mut().map(|(rng, _)| rng);

@@ -1,5 +1,5 @@
-//! The policy gradient of the shared network (Williams, Machine Learning 8, 1992): some courses of each environment,
-//! with failures of their own, whose mean is the baseline of each.
+//! Policy gradient of the shared network (Williams, Machine Learning 8, 1992). Each environment is simulated several
+//! times, each time with its own failures; the baseline of a run is the mean reward of the environment's other runs.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use iswitch_learn::group::Group;
 use iswitch_study::StudyError;
 use iswitch_study::Weights;
 
-/// A course that is over.
+/// Finished simulated run.
 struct Course {
-    /// Less the logarithm of the makespan.
+    /// Negative logarithm of the makespan.
     reward: f64,
-    /// What failures have undone beyond what was expected, as a share of all GPU-seconds. Its mean is 0 whatever the
-    /// policy does, so that it may be taken off rewards: they then say less about luck.
+    /// Work that failures undid beyond what was expected, as a share of all GPU-seconds. Its mean is 0 whatever the
+    /// policy does, so it can be subtracted from rewards to reduce the influence of luck.
     luck: f64,
     score: Score,
 }
 
-/// One iteration.
+/// Runs one iteration: simulates the worker's environments and updates the weights.
 pub(super) fn reinforce(
     step: &mut Step<'_>,
     workload: &Workload,
@@ -47,7 +47,7 @@ pub(super) fn reinforce(
     totals.sum(step.group)
 }
 
-/// The courses of an environment.
+/// Simulates the runs of an environment.
 fn explore(
     config: &PlacementConfig,
     episode: &Episode,
@@ -67,7 +67,7 @@ fn explore(
             .with_exploration(exploration, rng);
         let outcome = episode.run(&mut placer, Purpose::Failures, number)?;
         let mut rule = config.reference().build(&episode.scenario, episode.draw)?;
-        // On other failures: what would have been best on these nobody could know.
+        // The rule runs on other failures, which are independent of those of the policy.
         let by_rule = episode.run(rule.as_mut(), Purpose::SelectionFailures, number)?;
         let score = placer.into_score();
         let choices: u64 = score.choices.iter().sum();
@@ -82,7 +82,7 @@ fn mean(courses: &[Course], of: impl Fn(&Course) -> f64) -> f64 {
     courses.iter().map(of).sum::<f64>() / courses.len() as f64
 }
 
-/// How much of a reward there is for each unit of luck, by least squares over the courses of all workers.
+/// Returns the slope of the reward by luck, by least squares over the simulated runs of all workers.
 fn regress(environments: &[Vec<Course>], group: &mut Group) -> Result<f64, StudyError> {
     let mut sums = [0_i128; 2];
     for courses in environments {
@@ -97,11 +97,11 @@ fn regress(environments: &[Vec<Course>], group: &mut Group) -> Result<f64, Study
     Ok(if square > 0.0 { product / square } else { 0.0 })
 }
 
-/// Adds what an environment says, for an optimiser that descends.
+/// Subtracts the policy gradient of an environment from `numbers`, for an optimiser that minimises.
 fn add_gradient(config: &PlacementConfig, courses: &[Course], slope: f64, numbers: &mut [i128]) {
     let shaped = |course: &Course| course.reward - slope * course.luck;
     let mean = mean(courses, shaped);
-    // Each course is compared with the mean of the others.
+    // This factor turns the difference from the mean of all runs into the difference from the mean of the other runs.
     let others = courses.len() as f64 / (courses.len().max(2) - 1) as f64;
     let scale = 1.0 / (courses.len() * config.environments) as f64;
     for course in courses {

@@ -1,34 +1,34 @@
-//! The patent's replay buffer (steps B1 to B4): the oldest sample makes room for the newest. What the text calls a
-//! stack is thus a queue.
+//! Replay buffer of the patent (steps B1 to B4). When the buffer is full, a new sample replaces the oldest one, so the
+//! "stack" of the patent's text is a queue.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 
-/// Bits of a word.
+/// Number of bits in a word.
 const BITS: usize = u64::BITS as usize;
-/// Words of a sample that are not of GPUs.
+/// Number of words of a sample besides the bits of the GPUs.
 const FIXED_WORDS: usize = 3;
 
-/// A GPU that was picked: state, action and reward. The state that comes next is not there: there is one reward, at the
-/// end, that every pick of a course gets, and it is not discounted.
+/// Sample of one pick of a GPU: state, action and reward. The next state is not stored, because every pick of a
+/// simulated run gets the same reward, that of the whole run, without discount.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// GPUs that the job needs.
+    /// Number of GPUs that the job needs.
     pub asked: u32,
-    /// Its duration in weeks.
+    /// Duration of the job in weeks.
     pub weeks: f32,
-    /// For each GPU whether it was not to be had, as bits.
+    /// One bit for each GPU: whether it was taken or failed.
     taken: Vec<u64>,
-    /// The GPU.
+    /// GPU that was picked.
     pub action: u32,
-    /// The logarithm of its probability when it was picked.
+    /// Logarithm of the GPU's probability when it was picked.
     pub log_probability: f32,
-    /// What the course was rewarded with.
+    /// Reward of the simulated run.
     pub reward: f32,
 }
 
 impl Sample {
-    /// Without its reward: `(asked, weeks)`, what was taken, `(action, log_probability)`.
+    /// Creates a sample without its reward from `(asked, weeks)`, the taken GPUs and `(action, log_probability)`.
     pub fn new((asked, weeks): (u32, f32), taken: &[bool], (action, log_probability): (u32, f32)) -> Self {
         let word = |chunk: &[bool]| {
             chunk.iter().enumerate().fold(0, |word, (bit, is_taken)| word | u64::from(*is_taken) << bit)
@@ -37,23 +37,23 @@ impl Sample {
         Self { asked, weeks, taken, action, log_probability, reward: 0.0 }
     }
 
-    /// The same with what its course was rewarded with.
+    /// Sets the reward of the simulated run.
     #[must_use]
     pub fn with_reward(self, reward: f32) -> Self {
         Self { reward, ..self }
     }
 
-    /// Whether each of the first so many GPUs was not to be had.
+    /// Returns for each of the first `gpus` GPUs whether it was taken or failed.
     pub fn taken(&self, gpus: usize) -> impl Iterator<Item = bool> {
         (0..gpus).map(|gpu| self.taken[gpu / BITS] >> (gpu % BITS) & 1 == 1)
     }
 
-    /// Words of a sample of a cluster with so many GPUs.
+    /// Returns the number of words of a sample for a cluster with `gpus` GPUs.
     pub fn words(gpus: usize) -> usize {
         gpus.div_ceil(BITS) + FIXED_WORDS
     }
 
-    /// As words.
+    /// Appends the sample to `words`.
     pub fn encode(&self, words: &mut Vec<u64>) {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         words.extend(&self.taken);
@@ -62,7 +62,8 @@ impl Sample {
         words.push(u64::from(self.reward.to_bits()));
     }
 
-    /// What [`Self::encode`] has written, if it can be of a cluster with so many GPUs.
+    /// Decodes the words that [`Self::encode`] wrote; None if they are not a valid sample for a cluster with `gpus`
+    /// GPUs.
     pub fn decode(words: &[u64], gpus: usize) -> Option<Self> {
         let (taken, fixed) = words.split_at_checked(gpus.div_ceil(BITS))?;
         let [job, choice, reward] = fixed.try_into().ok()?;
@@ -82,32 +83,32 @@ impl Sample {
     }
 }
 
-/// The buffer.
+/// Replay buffer of samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replay {
     samples: Vec<Sample>,
     capacity: usize,
-    /// Where the next one goes when it is full: the oldest.
+    /// Index of the next sample when the buffer is full, which is that of the oldest sample.
     next: usize,
 }
 
 impl Replay {
-    /// For so many samples.
+    /// Creates a buffer for `capacity` samples, at least one.
     pub fn new(capacity: usize) -> Self {
         Self { samples: Vec::new(), capacity: capacity.max(1), next: 0 }
     }
 
-    /// Samples in it.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.samples.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the buffer has no samples.
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty()
     }
 
-    /// Adds one, in place of the oldest if there is no more room.
+    /// Adds a sample; if the buffer is full, it replaces the oldest.
     pub fn push(&mut self, sample: Sample) {
         if self.samples.len() < self.capacity {
             self.samples.push(sample);
@@ -117,19 +118,19 @@ impl Replay {
         self.next = (self.next + 1) % self.capacity;
     }
 
-    /// So many of them, each drawn from all. The patent's batch is dynamic: as many as the interval brought.
+    /// Draws `count` samples with replacement. The patent's batch is dynamic: as many as the interval has produced.
     pub fn draw(&self, count: usize, rng: &mut ChaCha8Rng) -> Vec<&Sample> {
         let len = self.samples.len();
-        // By age, not by place: one that was read from a file has all samples at other places.
+        // Samples are drawn by age, not by index, because a buffer read from a file has them at other indices.
         (0..count).map(|_| &self.samples[(self.oldest() + rng.random_range(0..len)) % len]).collect()
     }
 
-    /// The place of the oldest sample.
+    /// Returns the index of the oldest sample.
     fn oldest(&self) -> usize {
         if self.samples.len() < self.capacity { 0 } else { self.next }
     }
 
-    /// All samples as words, the oldest first.
+    /// Encodes all samples as words, the oldest first.
     pub fn encode(&self) -> Vec<u64> {
         let (newer, older) = self.samples.split_at(self.oldest());
         let mut words = Vec::new();
@@ -157,7 +158,7 @@ mod tests {
         assert_eq!(Sample::decode(&words, 70), Some(sample(3)));
         assert_eq!(sample(3).taken(70).filter(|is_taken| *is_taken).count(), 23);
         assert_eq!(Sample::decode(&words[1..], 70), None);
-        // A GPU that was taken, or is not there.
+        // The action is a GPU that was taken, or one that does not exist.
         for action in [1, 70] {
             let mut wrong = Vec::new();
             Sample { action, ..sample(3) }.encode(&mut wrong);

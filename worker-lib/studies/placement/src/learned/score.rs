@@ -1,14 +1,14 @@
-//! Random choices, their probabilities, and the gradients of these.
+//! Random choices, their probabilities, and the gradients of the probabilities.
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Gumbel};
 
-/// Exponents are not let below this: sums stay above 0.
+/// Minimum exponent, so that sums of exponentials stay above 0.
 const EXPONENT_MIN: f64 = -600.0;
 
-/// The best `count` items in their order, the highest logit first; with random numbers drawn one after the other
-/// without replacement, each in proportion to the exponential of its logit (Plackett and Luce; the trick is Gumbel's).
-/// Of equal ones the first in the order of `before` is first.
+/// Returns the best `count` items, the highest logit first. With `rng`, items are instead drawn one after another
+/// without replacement, each with a probability proportional to the exponential of its logit (the Plackett-Luce
+/// distribution, sampled by the Gumbel trick). Items with equal logits are in the order of `before`.
 pub fn choose(
     logits: &[f64],
     count: usize,
@@ -18,7 +18,7 @@ pub fn choose(
     let mut keyed: Vec<(f64, usize)> = match rng {
         None => logits.iter().copied().zip(0..).collect(),
         Some(rng) => {
-            let noise = Gumbel::new(0.0, 1.0).expect("the scale is above 0");
+            let noise = Gumbel::new(0.0, 1.0).expect("the scale must be above 0");
             logits.iter().map(|logit| logit + noise.sample(rng)).zip(0..).collect()
         }
     };
@@ -27,21 +27,22 @@ pub fn choose(
     keyed.into_iter().map(|(_, item)| item).collect()
 }
 
-/// The logarithm of the probability that `item` is the first choice.
+/// Returns the logarithm of the probability that `item` is the first choice.
 pub fn log_probability(logits: &[f64], item: usize) -> f64 {
     let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = logits.iter().map(|logit| (logit - most).max(EXPONENT_MIN).exp()).sum();
     logits[item] - most - sum.ln()
 }
 
-/// Adds the gradient, by the logits, of the logarithm of the probability that [`choose`] gives `chosen`.
+/// Adds the gradient by the logits of the logarithm of the probability that [`choose`] returns `chosen`, times `scale`.
 pub fn add_choice_gradient(logits: &[f64], chosen: &[usize], scale: f64, by_logits: &mut [f64]) {
     let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = logits.iter().map(|logit| (logit - most).max(EXPONENT_MIN).exp()).collect();
     let mut is_chosen = vec![false; logits.len()];
     chosen.iter().for_each(|item| is_chosen[*item] = true);
     let rest: f64 = weights.iter().zip(&is_chosen).filter(|(_, is)| !**is).map(|(weight, _)| weight).sum();
-    // What was left to choose from before each choice, from the last: no differences of sums.
+    // The sum of the weights that were left before each choice, computed from the last choice on, so that no sums are
+    // subtracted.
     let mut left = vec![rest; chosen.len()];
     let mut sum = rest;
     for (at, item) in chosen.iter().enumerate().rev() {
@@ -58,7 +59,7 @@ pub fn add_choice_gradient(logits: &[f64], chosen: &[usize], scale: f64, by_logi
     }
 }
 
-/// Adds the gradient, by the logits, of the entropy of the first choice.
+/// Adds the gradient by the logits of the entropy of the first choice, times `scale`.
 pub fn add_entropy_gradient(logits: &[f64], scale: f64, by_logits: &mut [f64]) {
     let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = logits.iter().map(|logit| (logit - most).max(EXPONENT_MIN).exp()).collect();

@@ -1,4 +1,4 @@
-//! The network that scores waiting jobs, GPUs and running jobs one by one.
+//! Shared network, which scores waiting jobs, GPUs and running jobs one by one.
 
 use rand_chacha::ChaCha8Rng;
 use strum::EnumCount as _;
@@ -7,31 +7,31 @@ use super::features::{ORDER_FEATURES, PICK_FEATURES, SAVE_FEATURES};
 use iswitch_learn::algorithms::actor_critic::NamedTensor;
 use iswitch_learn::part::{Part, tensors};
 
-/// Units of a head's hidden layer.
+/// Number of units in a head's hidden layer.
 const HIDDEN: usize = 16;
 /// Number of heads.
 pub const HEADS: usize = Head::COUNT;
 
-/// What a head decides, in the order of their parameters.
+/// Head of the network, in the order of the heads' parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumCount, strum::VariantArray)]
 pub enum Head {
-    /// Which job of the queue is first.
+    /// Decides which job of the queue is first.
     Order,
-    /// Which GPU a job gets.
+    /// Decides which GPUs a job gets.
     Pick,
-    /// After how much work a job is suspended.
+    /// Decides after how much work a job is suspended.
     Save,
 }
 
-/// The heads: each a perceptron with one hidden layer whose result is added to what a rule says, and is 0 before any
-/// training. Parameters are the caller's.
+/// Shared network. Each head is a perceptron with one hidden layer; its output is added to the number of a rule and is
+/// 0 before any training. The caller holds the parameters.
 #[derive(Clone, Debug)]
 pub struct SharedNet {
     heads: [Part; HEADS],
 }
 
 impl SharedNet {
-    /// The only shape that there is.
+    /// Creates the network, whose shape is fixed.
     pub fn new() -> Self {
         let order = Part::new("order", &[ORDER_FEATURES, HIDDEN, 1], 0);
         let pick = Part::new("pick", &[PICK_FEATURES, HIDDEN, 1], order.end());
@@ -39,37 +39,38 @@ impl SharedNet {
         Self { heads: [order, pick, save] }
     }
 
-    /// Floats in its parameters.
+    /// Returns the number of parameters.
     pub fn parameter_count(&self) -> usize {
         self.heads[HEADS - 1].end()
     }
 
-    /// Which of them are a head's.
+    /// Returns the range of a head's parameters.
     pub fn range(&self, head: Head) -> std::ops::Range<usize> {
         let start = (head as usize).checked_sub(1).map_or(0, |before| self.heads[before].end());
         start..self.heads[head as usize].end()
     }
 
-    /// Random ones with which the results are 0.
+    /// Returns random parameters with which all outputs are 0.
     pub fn initial_parameters(&self, rng: &mut ChaCha8Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.parameter_count()];
         self.heads.iter().for_each(|head| head.initialise(&mut parameters, true, rng));
         parameters
     }
 
-    /// Names and places of its parameters.
+    /// Returns the names and positions of the tensors.
     pub fn tensors(&self) -> Vec<NamedTensor> {
         tensors(&self.heads)
     }
 
-    /// A head's result for each row of its features.
+    /// Returns a head's output for each row of features.
     pub fn forward(&mut self, head: Head, parameters: &[f32], rows: &[f32]) -> Vec<f32> {
         let mut results = Vec::with_capacity(rows.len() / self.heads[head as usize].inputs());
         self.heads[head as usize].forward(parameters, rows, &mut results);
         results
     }
 
-    /// Adds to `gradient` (of all parameters) for the gradient `by_results` by what [`Self::forward`] gives.
+    /// Adds the gradient by the parameters to `gradient`, given the gradient `by_results` by the outputs of
+    /// [`Self::forward`].
     pub fn backward(
         &mut self,
         head: Head,

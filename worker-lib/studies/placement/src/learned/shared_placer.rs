@@ -1,10 +1,10 @@
-//! The placer with the shared network: the rule [`Saving`](crate::policy::Saving), with something
-//! added to each of the numbers by which it decides.
+//! Placer with the shared network: the rule [`Saving`](crate::policy::Saving), with the output of a head of the network
+//! added to each number by which the rule decides.
 //!
-//! | head | the rule's number | what is added changes |
+//! | head | the rule's number | decision that the head changes |
 //! |---|---|---|
 //! | order | the logarithm of a job's GPU-seconds | which waiting job is first |
-//! | pick | less the logarithm of a GPU's failure rate | which GPUs a job gets |
+//! | pick | the negative logarithm of a GPU's failure rate | which GPUs a job gets |
 //! | save | the logarithm of Young's interval | after how much work a running job is suspended |
 
 use std::sync::Arc;
@@ -20,31 +20,31 @@ use crate::policy::Placer;
 use crate::policy::saving::{due_in, interval, is_due};
 use crate::state::State;
 
-/// Intervals are at most so many e-folds from Young's.
+/// Maximum difference between the logarithm of an interval and that of Young's interval.
 const SAVE_MOST: f64 = 3.0;
-/// Added to rates before their logarithm is taken.
+/// Constant added to rates before their logarithm is taken, so that a rate of 0 has one.
 const RATE_LEAST: f64 = 1e-300;
 
-/// How choices are random.
+/// Amounts of randomness of the choices during training.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exploration {
-    /// Of orders of the queue.
+    /// Temperature of orders of the queue.
     pub order_temperature: f64,
-    /// Of picks of GPUs.
+    /// Temperature of picks of GPUs.
     pub pick_temperature: f64,
     /// Standard deviation of the logarithm of an interval.
     pub save_deviation: f64,
 }
 
-/// What a course says about the parameters: gradients of the logarithm of the probability of all its choices, and of
-/// their entropy. Sums over choices; see [`Self::mean`].
+/// Score of a simulated run: gradients by the parameters of the log-probability of all its choices and of their
+/// entropy. The gradients are sums over choices; see [`Self::mean`].
 #[derive(Clone, Debug, Default)]
 pub struct Score {
-    /// `[parameters]`
+    /// Gradient of the log-probability, `[parameters]`.
     pub log_probability: Vec<f32>,
-    /// `[parameters]`
+    /// Gradient of the entropy, `[parameters]`.
     pub entropy: Vec<f32>,
-    /// Choices of each head.
+    /// Number of choices of each head.
     pub choices: [u64; HEADS],
 }
 
@@ -54,7 +54,8 @@ impl Score {
         Self { log_probability: zeros.clone(), entropy: zeros, choices: [0; HEADS] }
     }
 
-    /// Over the choices of each head: a course with many says no more than one with few.
+    /// Divides the gradients of each head by its number of choices, so that a run with many choices weighs no more than
+    /// one with few.
     #[must_use]
     pub fn mean(mut self, net: &SharedNet) -> Self {
         for head in Head::VARIANTS.iter().copied() {
@@ -74,28 +75,28 @@ struct Random {
     score: Score,
 }
 
-/// The placer. A value is for one course.
+/// Placer with the shared network. A value is used for one simulated run.
 #[derive(Clone, Debug)]
 pub struct SharedPlacer {
     net: SharedNet,
     parameters: Arc<[f32]>,
     suspends: bool,
     random: Option<Random>,
-    /// For each job the number of its run and the interval that was chosen for it.
+    /// For each job, the number of its run and the interval chosen for this run.
     intervals: Vec<(u32, f64)>,
 }
 
 impl SharedPlacer {
-    /// With a network and its parameters; `suspends` says whether it may suspend jobs.
+    /// Creates a placer from a network and its parameters; `suspends` is whether the placer may suspend jobs.
     ///
     /// # Panics
-    /// If there are more or fewer parameters than the network has.
+    /// If the number of parameters is not the network's.
     pub fn new(net: SharedNet, parameters: Arc<[f32]>, suspends: bool) -> Self {
-        assert_eq!(parameters.len(), net.parameter_count(), "parameters");
+        assert_eq!(parameters.len(), net.parameter_count(), "the number of parameters must be the network's");
         Self { net, parameters, suspends, random: None, intervals: Vec::new() }
     }
 
-    /// Chooses at random, and keeps the score.
+    /// Makes choices random and records their score.
     #[must_use]
     pub fn with_exploration(mut self, exploration: Exploration, rng: ChaCha8Rng) -> Self {
         let score = Score::new(self.parameters.len());
@@ -103,12 +104,13 @@ impl SharedPlacer {
         self
     }
 
-    /// The score of its choices; empty if it has not explored.
+    /// Returns the score of the choices; empty without exploration.
     pub fn into_score(self) -> Score {
         self.random.map(|random| random.score).unwrap_or_default()
     }
 
-    /// The best `count` of some items by the rule's numbers and what a head adds, or a random choice around that.
+    /// Returns the best `count` items by the sum of the rule's numbers and the head's output; with exploration, a
+    /// random choice whose probabilities depend on these sums.
     fn choose(
         &mut self,
         head: Head,
@@ -140,7 +142,7 @@ impl SharedPlacer {
         chosen
     }
 
-    /// Seconds of work after which a job that runs is suspended, the same throughout a run.
+    /// Returns the work in seconds after which a running job is suspended, constant throughout a run.
     fn interval(&mut self, state: &State<'_>, job: usize) -> f64 {
         if !self.suspends || !state.is_running(job) {
             return f64::INFINITY;
@@ -164,7 +166,7 @@ impl SharedPlacer {
         if let Some(Random { exploration, rng, score }) = &mut self.random {
             let noise: f64 = StandardNormal.sample(rng);
             folds += exploration.save_deviation * noise;
-            // Of the logarithm of a normal density, by its mean.
+            // This is the derivative of the logarithm of a normal density by its mean.
             let by = [(noise / exploration.save_deviation) as f32];
             self.net.backward(Head::Save, &self.parameters, &row, &by, &mut score.log_probability);
             score.choices[Head::Save as usize] += 1;

@@ -1,7 +1,7 @@
-//! Trainings with one or more workers.
+//! Training with one or more workers.
 //!
-//! The environments of an iteration are divided by the workers. What each says is summed as integers, so that the
-//! network is the same to the last bit however many workers there are.
+//! The environments of an iteration are divided among the workers. Their contributions to the gradient are summed as
+//! integers, so that the network is bit-identical for any number of workers.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -21,26 +21,26 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_learn::algorithms::trainer::Place;
 use iswitch_study::{Mark, Record, Study, StudyError, Weights};
 
-/// Number of a test's course.
+/// Number of the simulated run of a test.
 const TEST_COURSE: usize = 0;
 
-/// What one iteration came to. The keys are an interface.
+/// Result of one iteration. The keys are an interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
-    /// From 0, which is the network before any learning.
+    /// Number of the iteration, from 0, which is the network before any training.
     pub iteration: u64,
-    /// Courses that it learnt from.
+    /// Number of simulated runs that the iteration learned from.
     pub courses: u64,
-    /// Choices in them.
+    /// Number of choices in these runs.
     pub choices: u64,
-    /// Mean reward: of the shared network the logarithm of the rule's makespan over its own, on other failures; of the
-    /// patent's its (T_Random - T_RL) / T_Random.
+    /// Mean reward. For the shared network, the logarithm of the rule's makespan, on other failures, divided by the
+    /// network's; for the patent's network, (T_Random - T_RL) / T_Random.
     pub reward: Option<f64>,
-    /// The makespan of what it is compared with over its own in the test, geometric mean; none where there was no test.
+    /// Makespan of the reference policy divided by the network's in the test, as a geometric mean; None without a test.
     pub gain: Option<f64>,
     /// Standard error of the logarithm of the gain; 0 for a single draw.
     pub gain_error: Option<f64>,
-    /// How long it took, in seconds.
+    /// Duration of the iteration, in seconds.
     pub seconds: f64,
 }
 
@@ -54,38 +54,38 @@ impl Record for Iteration {
     }
 }
 
-/// What an iteration's courses came to: courses, choices, rewards.
+/// Totals of an iteration: simulated runs, choices and rewards.
 pub(super) type Totals = iswitch_study::Totals<3>;
 
-/// The iteration that goes on.
+/// Current iteration.
 pub(super) type Step<'a> = iswitch_study::Step<'a, PlacementConfig>;
 
-/// A training of one worker.
+/// Training in one worker.
 pub type Training = iswitch_study::Training<PlacementStudy>;
-/// A training as it was saved.
+/// Saved training.
 pub type Saved = iswitch_study::Saved<PlacementStudy>;
 
-/// How it learns.
+/// Network and learning method.
 #[derive(Clone, Debug)]
 enum Learner {
     Shared(Box<SharedNet>),
     Patent(Box<PatentNet>, Replay),
 }
 
-/// What an iteration changes.
+/// State that iterations change.
 #[derive(Clone, Debug)]
 pub struct State {
     learner: Learner,
     weights: Weights,
 }
 
-/// What is trained. The patent's network knows GPUs by their place: it is trained on the GPUs of one draw, whose number
-/// is the seed.
+/// Study that trains a placement network. The patent's network identifies GPUs by their index, so it is trained on the
+/// GPUs of a single draw, whose number is the seed.
 #[derive(Debug)]
 pub struct PlacementStudy {
     workload: Workload,
     state: State,
-    /// Logarithms of makespans of what it is compared with in the tests of this worker.
+    /// Logarithms of the reference policy's makespans in the tests of this worker.
     reference: Vec<f64>,
 }
 
@@ -101,8 +101,8 @@ impl PlacementStudy {
         }
     }
 
-    /// Makespans of what it is compared with over those of the network, which takes the best choice each time: the
-    /// geometric mean, and the standard error of its logarithm.
+    /// Tests the network, which always takes the best choice. Returns the geometric mean of the reference policy's
+    /// makespans divided by the network's, and the standard error of its logarithm.
     fn test(&mut self, step: &mut Step<'_>) -> Result<(f64, f64), StudyError> {
         let config = step.config;
         let Place { rank, workers } = step.group.place();
@@ -131,7 +131,7 @@ impl PlacementStudy {
 }
 
 impl Study for PlacementStudy {
-    /// The same name as the command.
+    /// Name of the algorithm, the same as the command's.
     const ALGORITHM: &'static str = "place";
     type Config = PlacementConfig;
     type Task = Workload;
@@ -158,7 +158,7 @@ impl Study for PlacementStudy {
                 (Learner::Patent(Box::new(net), Replay::new(config.replay_capacity)), parameters)
             }
         };
-        // A scenario that cannot be simulated is best refused here.
+        // A scenario that cannot be simulated is reported here, before the training starts.
         Episode::of_training(config, &workload, 0, 0)?;
         let state = State { learner, weights: Weights::new(parameters) };
         Ok(Self { workload, state, reference: Vec::new() })
@@ -191,7 +191,7 @@ impl Study for PlacementStudy {
 
     fn is_better(config: &PlacementConfig, new: &Iteration, best: Option<&Iteration>) -> bool {
         let Some((gain, error)) = new.gain.zip(new.gain_error) else { return false };
-        // Of many tests of networks that are no better than the rule, the best is better by chance.
+        // Among many tests of networks that are no better than the rule, the best result is better by chance.
         let is_sure = config.significance == 0.0 || gain.ln() > config.significance * error;
         best.and_then(|best| best.gain).is_none_or(|best| gain > best && is_sure)
     }
@@ -223,7 +223,8 @@ impl Study for PlacementStudy {
     fn read(&mut self, config: &PlacementConfig, reader: &Reader<'_>) -> Result<(), StudyError> {
         let (saved, own): (u64, u64) = (reader.number("workload")?, self.workload.digest());
         if saved != own {
-            let reason = "it was trained with other jobs, GPUs or rules: give the same".to_owned();
+            let reason =
+                "it was trained with other jobs, GPUs or rules; give the same options and files".to_owned();
             return Err(reader.refuse(reason).into());
         }
         self.state.weights.read(config.tensors(), reader)?;
@@ -240,7 +241,7 @@ impl Study for PlacementStudy {
     fn read_best(config: &PlacementConfig, reader: &Reader<'_>) -> Result<Vec<f32>, StudyError> {
         let parameters = reader.parameters("best.", config.tensors())?;
         if parameters.iter().any(|it| !it.is_finite()) {
-            return Err(reader.refuse("its parameters are no numbers".to_owned()).into());
+            return Err(reader.refuse("its parameters are not all finite numbers".to_owned()).into());
         }
         Ok(parameters)
     }
@@ -251,26 +252,26 @@ impl Study for PlacementStudy {
 }
 
 impl Trained {
-    /// The policy with the best test of a training, if it has been tested.
+    /// Returns the policy with the best test result of a training; None if there was no test.
     pub fn best_of(training: &Training) -> Option<Self> {
         Some(Self::new(training.config().clone(), training.best_parameters()?.into()))
     }
 
-    /// The policy of a training as it is now.
+    /// Returns the current policy of a training.
     pub fn of_training(training: &Training) -> Self {
         Self::new(training.config().clone(), training.study().parameters().into())
     }
 
-    /// The policy with the best test of a saved training.
+    /// Returns the policy with the best test result of a saved training.
     ///
     /// # Errors
-    /// If nothing was tested, or the file is damaged.
+    /// If there was no test, or the file is damaged.
     pub fn of_saved(saved: &Saved) -> Result<Self, StudyError> {
         Ok(Self::new(saved.config().clone(), saved.best_parameters()?.into()))
     }
 }
 
-/// The replay buffer of a file.
+/// Reads the replay buffer from a file.
 fn read_replay(reader: &Reader<'_>, config: &PlacementConfig) -> Result<Replay, StudyError> {
     let broken = || reader.refuse("its replay buffer is damaged".to_owned());
     let samples: usize = reader.number("replay_samples")?;

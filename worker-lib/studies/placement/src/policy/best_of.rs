@@ -1,4 +1,4 @@
-//! Random placements, and the best of some.
+//! Random placements, and the best of several of them.
 
 use rand::RngExt as _;
 
@@ -9,23 +9,23 @@ use crate::state::State;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::StudyError;
 
-/// Draws of failures on which each plan is tried.
+/// Number of draws of failures on which each plan is evaluated.
 pub const SELECTION_DRAWS: usize = 8;
 
-/// A random placement that can be carried out more than once, whatever fails: each job prefers GPUs in a random order
-/// of its own, and gets the first that are free.
+/// Random placement that can be repeated under different failures: each job prefers GPUs in its own random order and
+/// gets the first of them that are free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     seed: u64,
 }
 
 impl Plan {
-    /// The one of a seed.
+    /// Returns the plan of a seed.
     pub fn new(seed: u64) -> Self {
         Self { seed }
     }
 
-    /// The less, the more a job prefers a GPU.
+    /// Returns the rank of a GPU for a job; a job prefers GPUs with lower ranks.
     fn rank(self, job: usize, gpu: usize) -> u64 {
         let pair = (job as u64) << 32 | gpu as u64;
         mix(mix(self.seed) ^ pair)
@@ -48,9 +48,10 @@ impl Placer for Plan {
     }
 }
 
-/// Of `count` random plans the one with the least mean makespan over [`SELECTION_DRAWS`] draws of failures. These are
-/// independent of those of [`simulate`](crate::simulation::simulate) with any seed, so that the
-/// plan's makespan there is an honest one. The patent's T_Random, made with what can be known before.
+/// Returns the plan with the lowest mean makespan among `count` random plans, over [`SELECTION_DRAWS`] draws of
+/// failures. These draws are independent of those of [`simulate`](crate::simulation::simulate) with any seed, so that
+/// the plan's makespan there is not biased by the selection. This is the patent's T_Random without knowledge of future
+/// failures.
 ///
 /// # Errors
 /// As [`simulate_draw`].
@@ -68,12 +69,12 @@ pub fn best_of(scenario: &Scenario, count: usize, seed: u64) -> Result<Plan, Stu
             best = Some((sum, plan));
         }
     }
-    Ok(best.expect("at least one was tried").1)
+    Ok(best.expect("at least one must have been tried").1)
 }
 
-/// Of `count` random courses the one with the least makespan **on the very failures on which they are judged**: a
-/// minimum in hindsight that no policy without foresight can be expected to reach. This is T_Random as the patent's
-/// text has it.
+/// Returns the outcome with the lowest makespan among `count` random simulated runs **on the very failures on which
+/// they are compared**: a minimum in hindsight that a policy without foresight cannot be expected to reach. This is
+/// T_Random as the patent's text defines it.
 ///
 /// # Errors
 /// As [`simulate_draw`].
@@ -87,5 +88,5 @@ pub fn hindsight(scenario: &Scenario, count: usize, seed: u64) -> Result<Outcome
             best = Some(outcome);
         }
     }
-    Ok(best.expect("at least one was tried"))
+    Ok(best.expect("at least one must have been tried"))
 }

@@ -3,33 +3,33 @@
 use super::{Placer, consolidate};
 use crate::state::State;
 
-/// Discretised two-dimensional least attained service: jobs are in a queue by the GPU-seconds that they have had,
-/// those of lower queues run before those of higher ones, and suspend them; within a queue the job that arrived first
-/// is first. GPUs are consolidated. How long a job will run is not used. The paper's promotion of jobs that starve is
-/// not there.
+/// Discretised two-dimensional least attained service. Jobs are divided into queues by the GPU-seconds that they have
+/// had. Jobs of lower queues run before those of higher ones, and suspend them; within a queue, jobs run in order of
+/// arrival. GPUs are consolidated. The duration of a job is not used. The paper's promotion of starving jobs is not
+/// implemented.
 #[derive(Clone, Debug)]
 pub struct Las {
     thresholds: Vec<f64>,
-    /// Jobs that should have GPUs now.
+    /// For each job, whether it should have GPUs now.
     chosen: Vec<bool>,
 }
 
-/// GPU-seconds at which a job goes to the next queue: those of the simulator of Tiresias.
+/// GPU-seconds at which a job moves to the next queue, as in the simulator of Tiresias.
 pub const LAS_THRESHOLDS: [f64; 3] = [3250.0, 7200.0, 18_000.0];
 
 impl Las {
-    /// With these thresholds in GPU-seconds, ascending.
+    /// Creates a placer with these thresholds in GPU-seconds, in ascending order.
     pub fn new(thresholds: Vec<f64>) -> Self {
         Self { thresholds, chosen: Vec::new() }
     }
 
     fn level(&self, state: &State<'_>, job: usize) -> usize {
         let service = state.service(job);
-        // A job that looks again at a threshold may be a rounding error below it.
+        // When the placer decides again at a threshold, a rounding error may leave the job just below it.
         self.thresholds.iter().filter(|threshold| service * (1.0 + 1e-9) >= **threshold).count()
     }
 
-    /// Jobs that run or wait, the most important first.
+    /// Returns `(queue, job)` of all running and waiting jobs, in order of priority.
     fn ranked(&self, state: &State<'_>) -> Vec<(usize, usize)> {
         let runs = |job: &usize| state.is_running(*job);
         let jobs = state.queue.iter().copied().chain(state.active.iter().copied().filter(runs));
@@ -78,7 +78,7 @@ impl Placer for Las {
         consolidate(state, size, picks);
     }
 
-    /// When the first job that runs goes to the next queue, if another waits.
+    /// Returns the time until the first running job moves to the next queue, if another job waits.
     fn look_again(&mut self, state: &State<'_>) -> Option<f64> {
         if state.queue.is_empty() {
             return None;

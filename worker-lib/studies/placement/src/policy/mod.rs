@@ -1,4 +1,4 @@
-//! Who is placed first, and where.
+//! Placement policies: the order of the queue and the choice of GPUs.
 
 mod best_of;
 mod las;
@@ -20,25 +20,27 @@ pub use spec::PolicySpec;
 
 use super::state::State;
 
-/// Decides about the queue and about GPUs whenever something has happened to the cluster. It is asked in the order of
-/// the methods here.
+/// Placement policy: decides about the queue and about GPUs after every event of the cluster. The simulation calls the
+/// methods in the order in which they appear here.
 pub trait Placer {
-    /// Adds jobs that run and are to be suspended: they go to the queue.
+    /// Adds the running jobs that should be suspended to `_jobs`; they return to the queue.
     fn suspend(&mut self, _state: &State<'_>, _jobs: &mut Vec<usize>) {}
 
-    /// Puts the queue in order, the first first. It is given in the order of arrival.
+    /// Sorts the queue, first job first. The queue is given in order of arrival.
     fn order(&mut self, _state: &State<'_>, _queue: &mut [usize]) {}
 
-    /// GPUs that a job is to have, of those that it can; 0 if it is to wait and others may go before it.
+    /// Returns the number of GPUs that a job should have, which must be one that the job can have; 0 if the job should
+    /// wait and others may start before it.
     fn size(&mut self, state: &State<'_>, job: usize) -> usize {
         state.job(job).gpus()
     }
 
-    /// Adds `size` free GPUs for a job, of which there are enough, to `picks`; or none if it is to wait, as if there
-    /// were not enough.
+    /// Adds `size` free GPUs for a job to `picks`, or none if the job should wait as if too few GPUs were free. At
+    /// least
+    /// `size` GPUs are free.
     fn place(&mut self, state: &State<'_>, job: usize, size: usize, picks: &mut Vec<usize>);
 
-    /// Seconds from now at which it wants to decide again even if nothing happens until then.
+    /// Returns the seconds from now after which the placer decides again even if no event occurs until then.
     fn look_again(&mut self, _state: &State<'_>) -> Option<f64> {
         None
     }

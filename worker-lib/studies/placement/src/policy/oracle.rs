@@ -4,26 +4,26 @@ use super::{Placer, most_reliable};
 use crate::expected::expected_time_with_checkpoints;
 use crate::state::{Gpu, Phase, State};
 
-/// Looks at what jobs are expected to take, failures included: `(e^(L T) - 1) (1/L + R)` for a job of T seconds on
-/// GPUs whose failure rates have the sum L, where a restart takes R. The job that is expected to take longest is first;
-/// it gets the most reliable free GPUs, or waits for those of jobs that run if it is then expected to be complete
-/// sooner.
+/// Placer that uses the expected time of jobs, including failures: `(e^(L T) - 1) (1/L + R)` for a job of T seconds on
+/// GPUs whose failure rates have the sum L, with a restart of R seconds. The job with the greatest expected GPU-time is
+/// first. It gets the most reliable free GPUs, or waits for the GPUs of running jobs if its expected completion is then
+/// earlier.
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
-    /// By estimated rate, the least first.
+    /// GPUs in ascending order of the estimated failure rate.
     reliable: Vec<usize>,
 }
 
 impl Oracle {
-    /// Expected seconds of a job that waits, on GPUs with such a sum of rates.
+    /// Returns the expected time in seconds of a waiting job, on GPUs whose failure rates have the sum `rate`.
     fn expected(state: &State<'_>, job: usize, rate: f64) -> f64 {
         let options = state.options();
         let work = state.progress[job].left;
         expected_time_with_checkpoints(rate, work, options.restart, options.checkpoint) + state.overhead(job)
     }
 
-    /// Seconds from now until a job would be complete if it waited for better GPUs: the least over the times at which
-    /// jobs that run are complete, if nothing fails until then.
+    /// Returns the expected seconds from now until a job would complete if it waited for better GPUs: the minimum over
+    /// the times at which running jobs complete, provided that nothing fails until then.
     fn expected_if_it_waits(&self, state: &State<'_>, job: usize, size: usize) -> f64 {
         let mut releases: Vec<(f64, &[usize])> = state
             .active
@@ -54,7 +54,7 @@ impl Placer for Oracle {
         let mut rated: Vec<_> = (0..state.gpus.len()).map(|gpu| (state.rate(gpu), gpu)).collect();
         rated.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         self.reliable = rated.iter().map(|(_, gpu)| *gpu).collect();
-        // Sums of the least rates.
+        // Element k is the sum of the k + 1 lowest rates.
         let sums: Vec<f64> = rated
             .iter()
             .scan(0.0, |sum, (rate, _)| {

@@ -2,17 +2,17 @@
 
 use crate::state::State;
 
-/// What decides who is first.
+/// Order of the jobs in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Arrival: first in, first out. A job that was stopped keeps its place.
+    /// Order of arrival: first in, first out. A job that was stopped keeps its position.
     Arrival,
-    /// GPU-seconds that it asks for, the most first (LPT); what is done of it does not count.
+    /// Most requested GPU-seconds first (longest processing time, LPT); completed work is not subtracted.
     LongestFirst,
 }
 
 impl Order {
-    /// Puts a queue that is in the order of arrival in this one.
+    /// Sorts a queue that is in order of arrival into this order.
     pub(super) fn sort(self, state: &State<'_>, queue: &mut [usize]) {
         match self {
             Self::Arrival => {}

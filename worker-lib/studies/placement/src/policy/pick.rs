@@ -1,4 +1,4 @@
-//! Rules by which GPUs are picked, without a look at what is to come.
+//! Rules that pick GPUs without regard to expected times.
 
 use rand::seq::IndexedRandom as _;
 use rand_chacha::ChaCha8Rng;
@@ -6,25 +6,26 @@ use rand_chacha::ChaCha8Rng;
 use super::{Order, Placer};
 use crate::state::State;
 
-/// GPU-seconds from which on [`Rule::Match`] calls a job big: four days.
+/// Minimum GPU-seconds of a job that [`Rule::Match`] treats as big: four GPU-days.
 pub const MATCH_THRESHOLD: f64 = 4.0 * 86_400.0;
 
-/// Which free GPUs a job gets.
+/// Rule that picks free GPUs for a job.
 #[derive(Clone, Debug)]
 pub enum Rule {
-    /// Any, each set equally likely.
+    /// Random GPUs; each set is equally likely.
     Random(Box<ChaCha8Rng>),
-    /// Those with the least ids.
+    /// GPUs with the lowest ids.
     FirstFit,
-    /// On as few nodes as possible, and there where they leave the least room: consolidated best-fit.
+    /// GPUs on as few nodes as possible, and among these on the nodes with the least room left (consolidated best fit).
     BestFit,
-    /// Those with the least estimated failure rates.
+    /// GPUs with the lowest estimated failure rates.
     Reliable,
-    /// The same for jobs of at least so many GPU-seconds; those with the greatest rates for others.
+    /// GPUs with the lowest estimated failure rates for jobs of at least this many GPU-seconds, and GPUs with the
+    /// highest rates for other jobs.
     Match(f64),
 }
 
-/// An order of the queue and a rule.
+/// Placer that consists of an order of the queue and a rule.
 #[derive(Clone, Debug)]
 pub struct ByRule {
     order: Order,
@@ -32,7 +33,7 @@ pub struct ByRule {
 }
 
 impl ByRule {
-    /// Of these.
+    /// Creates a placer from an order and a rule.
     pub fn new(order: Order, rule: Rule) -> Self {
         Self { order, rule }
     }
@@ -60,7 +61,8 @@ impl Placer for ByRule {
     }
 }
 
-/// The free GPUs with the least estimated failure rates; of equal ones those with the least ids.
+/// Adds the `size` free GPUs with the lowest estimated failure rates to `picks`; among equal rates, those with the
+/// lowest ids.
 pub fn most_reliable(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
     by_rate(state, size, 1.0, picks);
 }
@@ -79,8 +81,8 @@ fn compare(a: &(f64, usize), b: &(f64, usize)) -> std::cmp::Ordering {
     a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
 }
 
-/// Free GPUs on as few nodes as possible: whole nodes with the most free GPUs for as long as the job needs all of
-/// these, then the node with the fewest that are enough.
+/// Adds `size` free GPUs on as few nodes as possible to `picks`: all free GPUs of the nodes with the most of them while
+/// the job needs all of these, then GPUs of the node with the fewest free GPUs that suffice.
 pub fn consolidate(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
     let mut nodes: Vec<Vec<usize>> = Vec::new();
     let mut last = None;
@@ -90,15 +92,15 @@ pub fn consolidate(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
             nodes.push(Vec::new());
             last = Some(node);
         }
-        nodes.last_mut().expect("one was pushed").push(gpu);
+        nodes.last_mut().expect("the list must not be empty after a push").push(gpu);
     }
-    // Stable: of equal nodes the first.
+    // The sort is stable: among equal nodes, the first is used.
     nodes.sort_by_key(|node| std::cmp::Reverse(node.len()));
     let mut left = size;
     let mut first = 0;
     while left > 0 && first < nodes.len() {
         let enough = nodes[first..].iter().take_while(|node| node.len() >= left).count();
-        // Among those that are enough the smallest, and of these the first; else the greatest.
+        // The smallest node that suffices, and the first of equal ones; if none suffices, the largest.
         let node = match enough.checked_sub(1).map(|at| nodes[first + at].len()) {
             Some(len) => nodes[first..].iter().find(|node| node.len() == len).unwrap_or(&nodes[first]),
             None => &nodes[first],

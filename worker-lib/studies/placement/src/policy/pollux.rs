@@ -1,33 +1,33 @@
-//! In the manner of Pollux (Qiao et al., OSDI 2021): GPUs are shared anew as jobs come and go.
+//! Policy similar to Pollux (Qiao et al., OSDI 2021): GPUs are reallocated as jobs come and go.
 
 use super::{Placer, consolidate};
 use crate::state::{Phase, Run, State};
 
-/// Seconds for which a job keeps the GPUs that it has got: a restart must pay.
+/// Minimum time in seconds for which a job keeps its GPUs, so that a reallocation is worth the restart.
 const KEEP: f64 = 3600.0;
 
-/// Gives GPUs to jobs that can have more or fewer of them so that the harmonic mean of their speedups is greatest:
-/// Pollux's fitness with p = -1, where a speedup is relative to an equal share of the cluster. Pollux searches with a
-/// genetic algorithm and adapts batch sizes and learning rates too; here throughput at the job's own batch size
-/// ([`Scaling`](crate::job::Scaling)) is all that counts, for which giving one GPU after another
-/// to the job that gains most is exact. GPUs are consolidated. Jobs that cannot change are started first in, first
-/// out, where they fit.
+/// Placer that divides the GPUs among jobs with variable numbers of GPUs so that the harmonic mean of their speed-ups
+/// is maximal. This is Pollux's fitness with p = -1, where a speed-up is relative to an equal share of the cluster.
+/// Pollux searches with a genetic algorithm and also adapts batch sizes and learning rates. Here, only the throughput
+/// at the job's own batch size ([`Scaling`](crate::job::Scaling)) counts; for this, giving one GPU after another to the
+/// job that gains most is exact. GPUs are consolidated. Jobs with a fixed number of GPUs start first in, first out, if
+/// they fit.
 #[derive(Clone, Debug, Default)]
 pub struct Pollux {
-    /// GPUs of each job.
+    /// Number of GPUs of each job.
     share: Vec<usize>,
 }
 
-/// A job among those that share.
+/// Job that takes part in the division.
 struct Claim {
     job: usize,
     most: usize,
-    /// Its speed on an equal share.
+    /// Speed of the job on an equal share of the cluster.
     fair: f64,
 }
 
 impl Pollux {
-    /// Divides all GPUs that are not of jobs which keep theirs.
+    /// Divides all GPUs except those of jobs that keep theirs.
     fn divide(&mut self, state: &State<'_>) {
         self.share.clear();
         self.share.resize(state.progress.len(), 0);
@@ -58,7 +58,7 @@ impl Pollux {
         self.give(state, &claims, left);
     }
 
-    /// One GPU after another, each to the job whose inverse speedup it lowers most.
+    /// Gives `left` GPUs one after another, each to the job whose inverse speed-up it lowers most.
     fn give(&mut self, state: &State<'_>, claims: &[Claim], left: usize) {
         for _ in 0..left {
             let gain = |claim: &Claim| {
@@ -86,7 +86,8 @@ impl Placer for Pollux {
         for job in &state.active {
             let Phase::Running(run) = &state.progress[*job].phase else { continue };
             let (has, share) = (run.gpus.len(), self.share[*job]);
-            // Others wait for what it is to give, or it gets twice as many: less is not worth the restart.
+            // A restart is worth it only if other jobs wait for the GPUs that this one gives up, or if its number of
+            // GPUs at least doubles.
             if (share < has && !state.queue.is_empty()) || share >= 2 * has {
                 jobs.push(*job);
             } else {
@@ -104,7 +105,7 @@ impl Placer for Pollux {
         consolidate(state, size, picks);
     }
 
-    /// When a job may first change that could not before.
+    /// Returns the time until the next running job may change its number of GPUs.
     fn look_again(&mut self, state: &State<'_>) -> Option<f64> {
         let waits = state.active.iter().filter_map(|job| match &state.progress[*job].phase {
             Phase::Running(run) if state.job(*job).scaling().is_some() => Some(run.begin + KEEP - state.time),

@@ -1,12 +1,13 @@
-//! Suspensions that save work.
+//! Policy that suspends jobs to save their work.
 
 use super::{Order, Placer, most_reliable};
 use crate::options::Checkpoint;
 use crate::state::{Phase, State};
 
-/// The longest job first on the most reliable GPUs, as [`LongestReliable`](super::PolicySpec::LongestReliable), and a
-/// job is suspended when a failure would undo more work than Young's interval. A suspension saves a job's state and
-/// costs a restart, so it is a checkpoint that the scheduler asks for, whatever the job does itself.
+/// Placer that puts the longest job first on the most reliable GPUs, as
+/// [`LongestReliable`](super::PolicySpec::LongestReliable), and suspends a job when a failure would undo more work than
+/// Young's interval. A suspension saves a job's state and costs a restart. It is therefore a checkpoint requested by
+/// the scheduler, independent of the job's own checkpoints.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Saving;
 
@@ -30,21 +31,22 @@ impl Placer for Saving {
     }
 }
 
-/// Seconds of work between two suspensions of a job that runs that are best to first order: sqrt(2 restart / rate) for
-/// the sum of the estimated failure rates of its GPUs (Young, CACM 17(9), 1974). Infinite if nothing fails.
+/// Returns the work in seconds between two suspensions of a running job that is optimal to first order: sqrt(2 restart
+/// / rate), where `rate` is the sum of the estimated failure rates of its GPUs (Young, CACM 17(9), 1974). Infinite if
+/// the rate is 0.
 pub(crate) fn interval(state: &State<'_>, job: usize) -> f64 {
     let rate = state.gpus_of(job).iter().map(|gpu| state.rate(*gpu)).sum();
     Checkpoint::YoungDaly { cost: state.options().restart }.interval(rate).0
 }
 
-/// Whether a job runs, has at least `interval` seconds of work that a failure would undo, and goes on for so long that
-/// saving them is worth a restart.
+/// Returns whether a job runs, has at least `interval` seconds of work that a failure would undo, and has enough
+/// remaining work that saving is worth a restart.
 pub(crate) fn is_due(state: &State<'_>, job: usize, interval: f64) -> bool {
-    // What was looked at again at that moment may be a rounding error below it.
+    // When the placer decides again at this moment, a rounding error may leave the work just below the interval.
     is_worth_it(state, job, interval) && state.unsaved(job) * (1.0 + 1e-9) >= interval
 }
 
-/// Seconds until [`is_due`] is to be asked again; none if it will not be true in this run.
+/// Returns the seconds until [`is_due`] must be checked again; None if it will not become true in this run.
 pub(crate) fn due_in(state: &State<'_>, job: usize, interval: f64) -> Option<f64> {
     let Phase::Running(run) = &state.progress[job].phase else { return None };
     if interval > run.interval || !is_worth_it(state, job, interval) {
@@ -54,8 +56,9 @@ pub(crate) fn due_in(state: &State<'_>, job: usize, interval: f64) -> Option<f64
     Some(loads + (interval - state.unsaved(job)).max(0.0))
 }
 
-/// A suspension after an interval's work saves it from failures in what is left. For an interval of Young that is worth
-/// the restart if what is left is more than half of it: rate * left * interval > restart.
+/// Returns whether a suspension after an interval of work is worth the restart. The suspension saves this work from
+/// failures during the remaining work, so it is worth it if rate * left * interval > restart; for Young's interval,
+/// this holds if the remaining work is more than half an interval.
 fn is_worth_it(state: &State<'_>, job: usize, interval: f64) -> bool {
     let Phase::Running(run) = &state.progress[job].phase else { return false };
     run.end - state.time > interval / 2.0

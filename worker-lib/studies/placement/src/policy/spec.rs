@@ -9,31 +9,32 @@ use crate::simulation::{Outcome, Scenario, simulate};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::{StudyError, names};
 
-/// Placements that are tried unless the name says how many, and at most.
+/// Default number of random placements of [`PolicySpec::BestOf`] and [`PolicySpec::Hindsight`].
 const COUNT: usize = 20;
+/// Maximum number of random placements.
 const COUNT_MAX: usize = 10_000;
 
-/// A policy that needs no training.
+/// Policy that needs no training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 #[strum(serialize_all = "kebab-case")]
 pub enum PolicySpec {
-    /// First in, first out, on any GPUs.
+    /// First in, first out, on random GPUs.
     Random,
-    /// The best of so many random plans: [`best_of`].
+    /// The best of this many random plans: [`best_of`].
     #[strum(to_string = "best-of:{0}")]
     BestOf(usize),
-    /// The least makespan of so many random courses, with hindsight: [`hindsight`].
+    /// The lowest makespan of this many random simulated runs, in hindsight: [`hindsight`].
     #[strum(to_string = "hindsight:{0}")]
     Hindsight(usize),
-    /// First in, first out, on the first GPUs.
+    /// First in, first out, on the free GPUs with the lowest ids.
     FirstFit,
     /// First in, first out, on as few nodes as possible.
     BestFit,
     /// First in, first out, on the most reliable GPUs.
     Reliable,
-    /// The longest first, on the most reliable GPUs.
+    /// The longest job first, on the most reliable GPUs.
     LongestReliable,
-    /// First in, first out, big jobs on the most reliable GPUs and others on the least.
+    /// First in, first out, big jobs on the most reliable GPUs and others on the least reliable.
     Match,
     /// [`Las`]
     Las,
@@ -46,7 +47,7 @@ pub enum PolicySpec {
 }
 
 impl PolicySpec {
-    /// All of them, with the usual numbers of placements.
+    /// Returns all policies, with the default numbers of placements.
     pub fn all() -> impl Iterator<Item = Self> + Clone {
         Self::iter().map(|policy| match policy {
             Self::BestOf(_) => Self::BestOf(COUNT),
@@ -55,10 +56,10 @@ impl PolicySpec {
         })
     }
 
-    /// A fresh placer for a scenario, with the draws of `seed`. [`Self::BestOf`] chooses here.
+    /// Creates a placer for a scenario; `seed` determines its random choices. [`Self::BestOf`] chooses its plan here.
     ///
     /// # Errors
-    /// If it decides only with hindsight, or its choice fails.
+    /// If the policy decides only in hindsight, or the choice of a plan fails.
     pub fn build(self, scenario: &Scenario, seed: u64) -> Result<Box<dyn Placer>, StudyError> {
         let by_rule = |order, rule| Box::new(ByRule::new(order, rule)) as Box<dyn Placer>;
         Ok(match self {
@@ -81,7 +82,7 @@ impl PolicySpec {
         })
     }
 
-    /// What it makes of a scenario; `seed` decides when GPUs fail, and its draws.
+    /// Runs the policy on a scenario; `seed` determines the failures and the policy's random choices.
     ///
     /// # Errors
     /// As [`simulate`].
@@ -105,7 +106,7 @@ impl FromStr for PolicySpec {
                 _ => {}
             }
         }
-        let others = format!("; {COUNT} may be any number from 1 to {COUNT_MAX}");
+        let others = format!("; instead of {COUNT}, any number from 1 to {COUNT_MAX}");
         names::parse("policy", text, Self::all(), &others)
     }
 }

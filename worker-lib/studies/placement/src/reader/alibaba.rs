@@ -1,4 +1,4 @@
-//! Alibaba's GPU cluster of 2023 (Weng et al., ATC 2023).
+//! Reader of the trace of Alibaba's GPU cluster of 2023 (Weng et al., ATC 2023).
 
 use std::path::Path;
 
@@ -8,22 +8,23 @@ use crate::{Cluster, Job};
 use iswitch_study::StudyError;
 use iswitch_study::table::{Table, read};
 
-/// What becomes of pods that ask for a part of a GPU. Here jobs own GPUs whole.
+/// Treatment of pods that ask for a part of a GPU, because jobs here own GPUs exclusively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SharedGpus {
-    /// They are left out.
+    /// Such pods are left out.
     LeaveOut,
-    /// They get a whole one.
+    /// Each such pod gets a whole GPU.
     Whole,
 }
 
-/// Thousandths of a whole GPU.
+/// Value of `gpu_milli` for a whole GPU.
 const WHOLE: u32 = 1000;
 
-/// Nodes with GPUs: `sn,cpu_milli,memory_mib,gpu,model`. All are in cage 0: where they stand is not known.
+/// Reads the nodes with GPUs: `sn,cpu_milli,memory_mib,gpu,model`. All are in cage 0, because their positions are not
+/// known.
 ///
 /// # Errors
-/// If the file cannot be read or has no nodes with GPUs; with the number of the line if one is of no node.
+/// If the file cannot be read or has no nodes with GPUs, or a line is not a node; the error then names the line.
 pub fn read_alibaba_nodes(path: &Path) -> Result<Cluster, StudyError> {
     let text = read(path)?;
     let nodes: Vec<usize> = Table::new(&text, path, ["gpu"])?.rows(|row| row.number(0))?;
@@ -31,11 +32,11 @@ pub fn read_alibaba_nodes(path: &Path) -> Result<Cluster, StudyError> {
     Cluster::new(nodes).map_err(|error| StudyError::file(path, error))
 }
 
-/// Pods as jobs: from `creation_time`, for as long as from `scheduled_time` to `deletion_time`. Pods that never ran or
-/// ask for no GPU are left out.
+/// Reads pods as jobs, which arrive at `creation_time` and last from `scheduled_time` to `deletion_time`. Pods that
+/// never ran or ask for no GPU are left out.
 ///
 /// # Errors
-/// If the file cannot be read, or a line is of no pod; with its number.
+/// If the file cannot be read, or a line is not a pod; the error then names the line.
 pub fn read_alibaba_pods(path: &Path, shared: SharedGpus) -> Result<Jobs, StudyError> {
     let text = read(path)?;
     let names = ["num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time"];
@@ -53,7 +54,7 @@ pub fn read_alibaba_pods(path: &Path, shared: SharedGpus) -> Result<Jobs, StudyE
             return leave_out(1);
         }
         let (created, deleted): (f64, f64) = (row.number(2)?, row.number(3)?);
-        // A pod that is never scheduled has no such time.
+        // The scheduled time of a pod that was never scheduled is empty.
         if row.text(4).is_empty() {
             return leave_out(2);
         }

@@ -1,4 +1,4 @@
-//! Which format a file is of.
+//! Detection of file formats.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::Cluster;
 use iswitch_study::StudyError;
 use iswitch_study::table::{header, lines, read};
 
-/// Formats of files of jobs.
+/// Format of a file of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobsFormat {
     /// [`read_jobs`](super::read_jobs)
@@ -24,7 +24,8 @@ pub enum JobsFormat {
     Tiresias,
 }
 
-/// Columns by which they are told apart, those with more of them first: Philly's are some of our own.
+/// Columns that identify each format. Formats with more columns come first, because Philly's columns are a subset of
+/// those of [`JobsFormat::Own`].
 const JOBS: [(JobsFormat, &[&str]); 5] = [
     (JobsFormat::Alibaba, &["num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time"]),
     (JobsFormat::Pollux, &["time", "application", "num_replicas", "batch_size"]),
@@ -34,10 +35,10 @@ const JOBS: [(JobsFormat, &[&str]); 5] = [
 ];
 
 impl JobsFormat {
-    /// That of a file, by the names in its first line; one with tabs is a trace of Gavel.
+    /// Returns the format of a file, by the column names in its first line; a file with tabs is a trace of Gavel.
     ///
     /// # Errors
-    /// If the file cannot be read, or its first line is of no known format.
+    /// If the file cannot be read, or its first line matches no known format.
     pub fn of(path: &Path) -> Result<Self, StudyError> {
         let text = read(path)?;
         if lines(&text).next().is_some_and(|(_, first)| first.contains('\t')) {
@@ -54,10 +55,10 @@ impl JobsFormat {
     }
 }
 
-/// A cluster: our own table of nodes, or Alibaba's.
+/// Reads a cluster from the project's own table of nodes or from Alibaba's.
 ///
 /// # Errors
-/// If the file cannot be read, is neither or is of no cluster; with the number of the line.
+/// If the file cannot be read, has neither format, or does not describe a cluster; the error names the line.
 pub fn read_nodes(path: &Path) -> Result<Cluster, StudyError> {
     let text = read(path)?;
     let (line, first) = header(&text, path)?;
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_told_by_the_first_line() {
+    fn formats_are_recognised_by_the_first_line() {
         for (format, names) in JOBS {
             let mut columns = names.to_vec();
             columns.reverse();

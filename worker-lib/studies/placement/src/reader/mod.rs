@@ -1,5 +1,5 @@
-//! Files of clusters, jobs and failures. Nothing of real traces is in this project: paths are the caller's. Columns are
-//! found by their names in the first line, in any order; others are not looked at.
+//! Readers of files of clusters, jobs and failures. The project contains no real traces; the caller gives the paths of
+//! its own copies. Columns are found by their names in the first line, in any order, and other columns are ignored.
 
 mod alibaba;
 mod format;
@@ -19,11 +19,11 @@ pub use titan::read_titan;
 
 use super::Job;
 
-/// Jobs of a file, by arrival, and rows that are none.
+/// Jobs of a file, and the rows that were left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Jobs {
-    /// By arrival.
+    /// Jobs, sorted by arrival.
     pub jobs: Vec<Job>,
-    /// Rows that were left out: how many, and why.
+    /// Number of rows that were left out for each reason, and the reason.
     pub left_out: Vec<(usize, &'static str)>,
 }

@@ -1,4 +1,4 @@
-//! Tables of our own: what any operator can write.
+//! Reader of the project's own tables, which operators can write for their clusters.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use iswitch_study::StudyError;
 use iswitch_study::error::at_least_zero;
 use iswitch_study::table::{Table, read};
 
-/// Nodes: `gpus,cage`, one a line.
+/// Reads nodes: `gpus,cage`, one node a line.
 ///
 /// # Errors
-/// If the file cannot be read or is of no cluster; with the number of the line.
+/// If the file cannot be read or does not describe a cluster; the error names the line if one is invalid.
 pub fn read_cluster(path: &Path) -> Result<Cluster, StudyError> {
     let text = read(path)?;
     let nodes =
@@ -20,10 +20,10 @@ pub fn read_cluster(path: &Path) -> Result<Cluster, StudyError> {
     Cluster::new(nodes).map_err(|error| StudyError::file(path, error))
 }
 
-/// Jobs: `arrival_s,gpus,duration_s`, in any order; sorted by arrival here.
+/// Reads jobs: `arrival_s,gpus,duration_s`, in any order, and sorts them by arrival.
 ///
 /// # Errors
-/// If the file cannot be read, or a line is of no job; with its number.
+/// If the file cannot be read, or a line is not a job; the error then names the line.
 pub fn read_jobs(path: &Path) -> Result<Vec<Job>, StudyError> {
     let text = read(path)?;
     let table = Table::new(&text, path, ["arrival_s", "gpus", "duration_s"])?;
@@ -34,11 +34,11 @@ pub fn read_jobs(path: &Path) -> Result<Vec<Job>, StudyError> {
     Ok(jobs)
 }
 
-/// Failures at known times: `gpu,begin_s,end_s`, in any order.
+/// Reads failures at known times: `gpu,begin_s,end_s`, in any order.
 ///
 /// # Errors
-/// If the file cannot be read; with the number of the line if a GPU is unknown, a time negative, or an outage overlaps
-/// an earlier line's of the same GPU.
+/// If the file cannot be read, a GPU is unknown, an outage begins before 0 or does not end after it begins, or an
+/// outage overlaps another one of the same GPU. The error names the line.
 pub fn read_outages(path: &Path, cluster: &Cluster) -> Result<Vec<Outage>, StudyError> {
     let text = read(path)?;
     let mut lines = Vec::new();
@@ -55,18 +55,18 @@ pub fn read_outages(path: &Path, cluster: &Cluster) -> Result<Vec<Outage>, Study
         let (first, second) = (outages[pair[0]], outages[pair[1]]);
         if first.gpu == second.gpu && second.begin < first.end {
             let (line, other) = (lines[pair[0]].max(lines[pair[1]]), lines[pair[0]].min(lines[pair[1]]));
-            let reason = format!("outage of GPU {} overlaps that of line {other}", first.gpu);
+            let reason = format!("outage of GPU {} overlaps the outage in line {other}", first.gpu);
             return Err(StudyError::line(path, line, reason));
         }
     }
     Ok(outages)
 }
 
-/// Rates of failures at random: `gpu,per_year,age_years`, one line for each GPU of the cluster.
+/// Reads rates of random failures: `gpu,per_year,age_years`, one line for each GPU of the cluster.
 ///
 /// # Errors
-/// If the file cannot be read; with the number of the line if a GPU is unknown or there twice, or a number negative; if
-/// a GPU is missing.
+/// If the file cannot be read, a GPU is unknown, missing or repeated, or a number is out of range. The error names the
+/// line, unless a GPU is missing.
 pub fn read_rates(path: &Path, cluster: &Cluster) -> Result<Failures, StudyError> {
     let text = read(path)?;
     let mut of_gpu: Vec<Option<(f64, f64)>> = vec![None; cluster.gpus()];
@@ -80,11 +80,14 @@ pub fn read_rates(path: &Path, cluster: &Cluster) -> Result<Failures, StudyError
         at_least_zero("age_years", age, "years").map_err(|error| error.to_string())?;
         match of_gpu[gpu].replace((rate, age)) {
             None => Ok(()),
-            Some(_) => Err(format!("GPU {gpu} is there twice")),
+            Some(_) => Err(format!("GPU {gpu} appears twice, expected one line for each GPU")),
         }
     })?;
     if let Some(gpu) = of_gpu.iter().position(Option::is_none) {
-        return Err(StudyError::file(path, format!("there is no line for GPU {gpu}")));
+        return Err(StudyError::file(
+            path,
+            format!("there is no line for GPU {gpu}, expected one for each GPU"),
+        ));
     }
     let (rates, ages) = of_gpu.into_iter().flatten().unzip();
     Failures::poisson(rates)?.with_ages(ages)

@@ -1,4 +1,5 @@
-//! Microsoft's Philly cluster (Jeon et al., ATC 2019), as it comes with Gavel (Narayanan et al., OSDI 2020).
+//! Readers of the jobs of Microsoft's Philly cluster (Jeon et al., ATC 2019), as published with Gavel (Narayanan et
+//! al., OSDI 2020), and of Gavel's own traces.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,10 +12,10 @@ use crate::job::{JobPool, sort_by_arrival};
 use iswitch_study::StudyError;
 use iswitch_study::table::{Records, StringRecord, Table, number, read};
 
-/// Durations and GPUs of jobs: `duration_s,gpus`. They have no arrivals.
+/// Reads durations and numbers of GPUs: `duration_s,gpus`. The jobs have no arrivals.
 ///
 /// # Errors
-/// If the file cannot be read or has no jobs; with the number of the line if one is of no job.
+/// If the file cannot be read or has no jobs, or a line is not a job; the error then names the line.
 pub fn read_philly(path: &Path) -> Result<JobPool, StudyError> {
     let text = read(path)?;
     let jobs = Table::new(&text, path, ["duration_s", "gpus"])?
@@ -22,18 +23,18 @@ pub fn read_philly(path: &Path) -> Result<JobPool, StudyError> {
     JobPool::new(jobs).map_err(|error| StudyError::file(path, error))
 }
 
-/// Steps a second of jobs of a kind on so many GPUs, by kind.
+/// Throughputs of jobs in steps a second, by kind of job and number of GPUs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Throughputs {
     of: BTreeMap<String, BTreeMap<usize, f64>>,
 }
 
 impl Throughputs {
-    /// Gavel's `simulation_throughputs.json`: for each type of GPU, such as `v100`, for each `('KIND', GPUS)` the steps
-    /// a second alone (`null`) and beside others, which are not looked at.
+    /// Reads Gavel's `simulation_throughputs.json`. For each type of GPU, such as `v100`, and each `('KIND', GPUS)`, it
+    /// has the steps a second of a job that runs alone (`null`) and next to other jobs; the latter are ignored.
     ///
     /// # Errors
-    /// If the file cannot be read or is not that; if it does not know the type.
+    /// If the file cannot be read, has another format, or does not contain the type of GPU.
     pub fn read(path: &Path, gpu_type: &str) -> Result<Self, StudyError> {
         let fail = |reason: String| StudyError::file(path, reason);
         let all: Value = serde_json::from_str(&read(path)?).map_err(|error| fail(error.to_string()))?;
@@ -49,34 +50,36 @@ impl Throughputs {
                 .ok_or_else(|| fail(format!("{key} of {gpu_type}: expected ('KIND', GPUS)")))?;
             let alone = value.get("null").and_then(Value::as_f64).filter(|steps| *steps >= 0.0);
             let alone =
-                alone.ok_or_else(|| fail(format!("{key} of {gpu_type}: expected steps a second as null")))?;
+                alone.ok_or_else(|| fail(format!("{key} of {gpu_type}: expected a number in null")))?;
             throughputs.of.entry(kind.to_owned()).or_default().insert(gpus, alone);
         }
         Ok(throughputs)
     }
 
-    /// Of a kind on so many GPUs. Where that is not known, in proportion to the greatest number below for which it is:
-    /// Gavel's table ends at 8 GPUs, and knows some kinds only on one. None if the kind is unknown or does not run.
+    /// Returns the throughput of a kind of job on `gpus` GPUs. If it is not in the table, it is extrapolated in
+    /// proportion to the number of GPUs from the next lower number in the table: Gavel's table ends at 8 GPUs, and has
+    /// some kinds on only one GPU. None if the kind is unknown or does not run.
     pub fn get(&self, kind: &str, gpus: usize) -> Option<f64> {
         let (known, steps) = self.of.get(kind)?.range(..=gpus).next_back()?;
         Some(steps * gpus as f64 / *known as f64).filter(|steps| *steps > 0.0)
     }
 }
 
-/// Of `('ResNet-18 (batch size 16)', 2)`.
+/// Parses a key such as `('ResNet-18 (batch size 16)', 2)`.
 fn kind_and_gpus(key: &str) -> Option<(&str, usize)> {
     let (kind, gpus) = key.strip_prefix("('")?.strip_suffix(')')?.rsplit_once("', ")?;
     Some((kind, gpus.parse().ok()?))
 }
 
-/// Fields of a line of a trace.
+/// Number of fields in a line of a trace.
 const FIELDS: usize = 7;
 
-/// A trace of Gavel: fields with tabs between them, of which the first is the kind, the fifth the number of steps, the
-/// sixth the arrival in seconds, the seventh the number of GPUs. Durations are steps by throughput.
+/// Reads a trace of Gavel. The fields are separated by tabs: the first is the kind of job, the fifth the number of
+/// steps, the sixth the arrival in seconds, and the seventh the number of GPUs. A duration is the number of steps
+/// divided by the throughput.
 ///
 /// # Errors
-/// If the file cannot be read; with the number of the line if one is of no job.
+/// If the file cannot be read, or a line is not a job; the error then names the line.
 pub fn read_gavel(path: &Path, throughputs: &Throughputs) -> Result<Jobs, StudyError> {
     let text = read(path)?;
     let (mut jobs, mut unknown) = (Vec::new(), 0);
@@ -88,7 +91,7 @@ pub fn read_gavel(path: &Path, throughputs: &Throughputs) -> Result<Jobs, StudyE
         Ok(())
     })?;
     sort_by_arrival(&mut jobs);
-    Ok(Jobs { jobs, left_out: vec![(unknown, "of a kind that does not run on GPUs of this type")] })
+    Ok(Jobs { jobs, left_out: vec![(unknown, "has a kind of job that does not run on this type of GPU")] })
 }
 
 fn job(row: &StringRecord, throughputs: &Throughputs) -> Result<Option<Job>, String> {

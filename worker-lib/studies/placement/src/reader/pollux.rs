@@ -1,4 +1,4 @@
-//! Workloads of Pollux (Qiao et al., OSDI 2021), as in the artifact of that paper.
+//! Reader of the workloads of Pollux (Qiao et al., OSDI 2021), as in the artifact of that paper.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,10 +8,10 @@ use crate::job::{Scaling, sort_by_arrival};
 use iswitch_study::StudyError;
 use iswitch_study::table::{Table, read};
 
-/// GPUs that a job may have at most, as many times as it asks for.
+/// Maximum number of GPUs of a job, as a multiple of the number that it asks for.
 const MOST: usize = 4;
 
-/// A step that was measured.
+/// Measured step.
 struct Step {
     gpus: usize,
     local_batch: f64,
@@ -19,14 +19,15 @@ struct Step {
     synchronisation: f64,
 }
 
-/// A workload: `time,application,num_replicas,batch_size`, and the folder with a folder for each application, in which
-/// `validation-BATCH.csv` tells the steps until it is trained and `scalability.csv` and `placements.csv` the seconds of
-/// a step. A job's duration is the one by the other, both at its own batch size on as many GPUs as it asks for; steps
-/// are those of the nearest number of GPUs and of the nearest batch on a GPU that were measured, with batches beyond
-/// the largest in as many parts (gradient accumulation).
+/// Reads a workload: `time,application,num_replicas,batch_size`. `applications` is the folder with a folder for each
+/// application, in which `validation-BATCH.csv` has the number of steps of the training, and `scalability.csv` and
+/// `placements.csv` have measured step times. A job's duration is the number of steps times the step time, both at its
+/// own batch size on the number of GPUs that it asks for. The step time is the one measured at the nearest number of
+/// GPUs and at the nearest batch size per GPU; a batch larger than the largest measured one is divided into parts
+/// (gradient accumulation).
 ///
 /// # Errors
-/// If a file cannot be read; with the number of the line if one does not hold that.
+/// If a file cannot be read, or a line is invalid; the error then names the line.
 pub fn read_pollux(path: &Path, applications: &Path) -> Result<Vec<Job>, StudyError> {
     let text = read(path)?;
     let names = ["time", "application", "num_replicas", "batch_size"];
@@ -67,13 +68,13 @@ pub fn read_pollux(path: &Path, applications: &Path) -> Result<Vec<Job>, StudyEr
 fn job(arrival: f64, gpus: usize, batch: u64, steps: &[Step], iterations: f64) -> Result<Job, StudyError> {
     let (seconds, synchronisation) = step_time(steps, gpus, batch as f64 / gpus as f64);
     let job = Job::new(arrival, gpus, iterations * seconds)?;
-    // What a step on one GPU computes is what all do.
+    // All GPUs together compute what a step on one GPU computes.
     let computation = (seconds - synchronisation).max(f64::MIN_POSITIVE) * gpus as f64;
     let most = gpus.saturating_mul(MOST);
     job.with_scaling(Scaling { synchronisation: synchronisation / computation, least: 1, most })
 }
 
-/// Seconds of a step, and of its synchronisation.
+/// Returns the time of a step and of its synchronisation, in seconds.
 fn step_time(steps: &[Step], gpus: usize, local_batch: f64) -> (f64, f64) {
     let distance = |of: f64, wanted: f64| (of / wanted).ln().abs();
     let nearest = |step: &&Step| distance(step.gpus as f64, gpus as f64);
@@ -87,7 +88,7 @@ fn step_time(steps: &[Step], gpus: usize, local_batch: f64) -> (f64, f64) {
     (computation * parts + step.synchronisation, step.synchronisation)
 }
 
-/// Steps of both tables.
+/// Reads the measured steps of both tables.
 fn read_steps(folder: &Path) -> Result<Vec<Step>, StudyError> {
     let step = |gpus: usize, numbers: [f64; 3]| {
         let [local_batch, seconds, synchronisation] = numbers;
@@ -97,7 +98,7 @@ fn read_steps(folder: &Path) -> Result<Vec<Step>, StudyError> {
         }
         let text =
             format!("{gpus} GPUs, local_bsz {local_batch}, step_time {seconds}, sync_time {synchronisation}");
-        Err(format!("step is {text}, expected numbers above 0 and no longer synchronisation than step"))
+        Err(format!("step is {text}, expected numbers above 0, and sync_time from 0 to step_time"))
     };
     let numbers = ["local_bsz", "step_time", "sync_time"];
     let path = folder.join("scalability.csv");
@@ -110,19 +111,19 @@ fn read_steps(folder: &Path) -> Result<Vec<Step>, StudyError> {
     let text = read(&path)?;
     let table = Table::new(&text, &path, ["placement", local, seconds, synchronisation])?;
     steps.extend(table.rows(|row| {
-        // GPUs on each node, a digit each: 112 is four on three nodes.
+        // Each digit is the number of GPUs on a node: 112 means four GPUs on three nodes.
         let digits = row.text(0).bytes().map(|digit| usize::from(digit.wrapping_sub(b'0')));
         let gpus = digits.clone().all(|digit| digit < 10).then(|| digits.sum());
         let gpus = gpus.ok_or_else(|| format!("placement is {:?}, expected digits", row.text(0)))?;
         step(gpus, [row.number(1)?, row.number(2)?, row.number(3)?])
     })?);
     if steps.is_empty() {
-        return Err(StudyError::file(&path, "there are no steps"));
+        return Err(StudyError::file(&path, "there are no steps, expected at least 1"));
     }
     Ok(steps)
 }
 
-/// Steps of a training: one more than the number of the last line.
+/// Returns the number of steps of a training: one more than the iteration of the last line.
 fn last_iteration(path: &Path) -> Result<f64, StudyError> {
     let text = read(path)?;
     let iterations: Vec<(usize, f64)> =
@@ -132,6 +133,6 @@ fn last_iteration(path: &Path) -> Result<f64, StudyError> {
         Some((line, last)) => {
             Err(StudyError::line(path, *line, format!("iteration is {last}, expected at least 0")))
         }
-        None => Err(StudyError::file(path, "there are no iterations")),
+        None => Err(StudyError::file(path, "there are no iterations, expected at least 1")),
     }
 }

@@ -1,4 +1,4 @@
-//! Job traces of the simulator of Tiresias (Gu et al., NSDI 2019).
+//! Reader of the job traces of the simulator of Tiresias (Gu et al., NSDI 2019).
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use crate::job::sort_by_arrival;
 use iswitch_study::StudyError;
 use iswitch_study::table::{Table, read};
 
-/// `num_gpu,submit_time,duration`, times in seconds, among other columns.
+/// Reads the columns `num_gpu,submit_time,duration`, with times in seconds.
 ///
 /// # Errors
-/// If the file cannot be read, or a line is of no job; with its number.
+/// If the file cannot be read, or a line is not a job; the error then names the line.
 pub fn read_tiresias(path: &Path) -> Result<Vec<Job>, StudyError> {
     let text = read(path)?;
     let table = Table::new(&text, path, ["submit_time", "num_gpu", "duration"])?;

@@ -1,4 +1,4 @@
-//! Lives of the GPUs of Titan (Ostrouchov et al., SC 2020).
+//! Reader of the lives of Titan's GPUs (Ostrouchov et al., SC 2020).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,22 +8,22 @@ use crate::rates::{Batch, GpuLife};
 use iswitch_study::StudyError;
 use iswitch_study::table::{Row, Table, read};
 
-/// GPUs that came from here on are of the new batch.
+/// First year of the new batch: GPUs installed from this year on belong to it.
 const NEW_BATCH: &str = "2016";
 
-/// `gc_full.csv`: a line for each time that a GPU spent in a place, with how it ended (`DBE`, a double-bit error, or
-/// `OTB`, off the bus; nothing if neither), and one for each other failure. A life's cage is that of the longest such
-/// time.
+/// Reads `gc_full.csv`. It has a line for each stay of a GPU at a location, with the failure that ended the stay
+/// (`DBE`, a double-bit error, or `OTB`, off the bus; empty if there was none), and a line for each other failure. The
+/// cage of a life is the cage of the GPU's longest stay.
 ///
 /// # Errors
-/// If the file cannot be read; with the number of the line if one is not that.
+/// If the file cannot be read, a line is invalid (the error then names the line), or a GPU has failures but no stay.
 pub fn read_titan(path: &Path) -> Result<Vec<GpuLife>, StudyError> {
     let text = read(path)?;
     let mut lives: BTreeMap<String, Life> = BTreeMap::new();
     Table::new(&text, path, ["SN", "location", "insert", "duration", "event"])?
         .rows(|row| lives.entry(row.text(0).to_owned()).or_default().add(&row))?;
     let fail =
-        |serial: &str| StudyError::file(path, format!("GPU {serial} has failures, but was never there"));
+        |serial: &str| StudyError::file(path, format!("GPU {serial} has failures, but was never inserted"));
     lives.into_iter().map(|(serial, life)| life.finish().ok_or_else(|| fail(&serial))).collect()
 }
 
@@ -33,7 +33,7 @@ struct Life {
     seconds: f64,
     longest: f64,
     cage: usize,
-    /// The first time that it was put in.
+    /// Time of the first insertion.
     inserted: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl Life {
             other => return Err(format!("event is {other}, expected DBE, OTB or nothing")),
         }
         let insert = row.text(2);
-        // A failure that was not the end of a time in a place.
+        // A failure that did not end a stay.
         if insert.is_empty() {
             return Ok(());
         }
@@ -73,7 +73,7 @@ impl Life {
     }
 }
 
-/// Of `c3-0c2s1n0`: cabinet 3-0, cage 2.
+/// Returns the cage of a location such as `c3-0c2s1n0`: cabinet 3-0, cage 2.
 fn cage(location: &str) -> Result<usize, String> {
     let cage = location.rsplit_once('c').and_then(|(_, rest)| rest.split_once('s')).map(|(cage, _)| cage);
     let cage = cage.and_then(|cage| cage.parse().ok()).filter(|cage| *cage < 3);

@@ -1,8 +1,8 @@
-//! Where the time of GPUs has gone.
+//! Accounting of GPU time, and the outcome of a simulation.
 
 use crate::state::Run;
 
-/// GPU-seconds; together the cluster's GPUs times the makespan.
+/// GPU-seconds by use; their sum is the number of GPUs in the cluster times the makespan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GpuTime {
     /// Work that counted.
@@ -11,7 +11,7 @@ pub struct GpuTime {
     pub lost: f64,
     /// Restarts and checkpoints.
     pub overhead: f64,
-    /// GPUs that worked, of jobs that waited for the repair of others.
+    /// Working GPUs held by jobs that wait for the repair of another GPU.
     pub held: f64,
     /// Failed GPUs.
     pub failed: f64,
@@ -20,21 +20,21 @@ pub struct GpuTime {
 }
 
 impl GpuTime {
-    /// All of it.
+    /// Returns the sum of all GPU-seconds.
     pub fn total(&self) -> f64 {
         self.useful + self.lost + self.overhead + self.held + self.failed + self.idle
     }
 
-    /// Share of it that was of use; 0 if there is none.
+    /// Returns the useful share of all GPU-seconds; 0 if the sum is 0.
     pub fn utilisation(&self) -> f64 {
         if self.total() > 0.0 { self.useful / self.total() } else { 0.0 }
     }
 }
 
-/// What has become of a run that was broken off: seconds of its GPUs each.
+/// Division of the elapsed time of a run, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Share {
-    /// Work that a checkpoint holds.
+    /// Work saved in a checkpoint.
     pub(super) saved: f64,
     /// Work since the last checkpoint.
     pub(super) unsaved: f64,
@@ -43,13 +43,13 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Of a run that goes on for `work` seconds in all, after so many seconds.
+    /// Divides the first `elapsed` seconds of a run that contains `work` seconds of work in total.
     pub(super) fn of(run: &Run, work: f64, elapsed: f64) -> Self {
         let overhead = elapsed.min(run.overhead);
         let after = elapsed - overhead;
         let segments = (after / (run.interval + run.cost)).floor().min(checkpoints(work, run.interval));
         let within = after - segments * (run.interval + run.cost);
-        // An infinite interval has no segments: 0 times infinity is no number.
+        // With an infinite interval there are no segments, and 0 times infinity would be NaN.
         let saved = if segments > 0.0 { segments * run.interval } else { 0.0 };
         let within = if segments > 0.0 { within } else { after };
         let unsaved = within.min(run.interval).min(work - saved);
@@ -57,13 +57,14 @@ impl Share {
     }
 }
 
-/// Seconds of work that a failure would undo after `elapsed` seconds of a run that goes on for `work` seconds of work.
+/// Returns the work in seconds that a failure would undo after `elapsed` seconds of a run that contains `work` seconds
+/// of work in total.
 pub(crate) fn unsaved(run: &Run, work: f64, elapsed: f64) -> f64 {
     Share::of(run, work, elapsed).unsaved
 }
 
-/// The integral of [`Share::unsaved`] over the first `elapsed` seconds of a run, in seconds squared: times the rate at
-/// which failures come it is what they are expected to undo.
+/// Returns the integral of [`Share::unsaved`] over the first `elapsed` seconds of a run, in seconds squared. Multiplied
+/// by the failure rate, it is the work that failures are expected to undo.
 pub(super) fn unsaved_integral(run: &Run, work: f64, elapsed: f64) -> f64 {
     let after = (elapsed - run.overhead).max(0.0);
     let segments = (after / (run.interval + run.cost)).floor().min(checkpoints(work, run.interval));
@@ -74,51 +75,52 @@ pub(super) fn unsaved_integral(run: &Run, work: f64, elapsed: f64) -> f64 {
         (0.0, after)
     };
     let rising = within.min(run.interval);
-    // Work stands still while the last of it is written.
+    // The unsaved work stays constant while a checkpoint is written.
     whole + rising * rising / 2.0 + (within - rising) * rising
 }
 
-/// Checkpoints of a run with so many seconds of work: none at its end.
+/// Returns the number of checkpoints in a run with `work` seconds of work; none is written at the end.
 pub(super) fn checkpoints(work: f64, interval: f64) -> f64 {
     if interval >= work { 0.0 } else { (work / interval).ceil() - 1.0 }
 }
 
-/// What came out of a simulation. Times in seconds.
+/// Outcome of a simulation. Times are in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// When the last job was complete, or the horizon if one was not.
+    /// Time at which the last job completed, or the horizon if a job did not complete.
     pub makespan: f64,
-    /// Of each job from its arrival; none if it was not complete at the horizon.
+    /// Completion time of each job, from its arrival; None if the job was not complete at the horizon.
     pub completion_times: Vec<Option<f64>>,
-    /// Failures of GPUs.
+    /// Number of failures of GPUs.
     pub failures: u64,
-    /// Those that stopped a job.
+    /// Number of failures that stopped a job.
     pub hits: u64,
-    /// Times that placers suspended a job.
+    /// Number of suspensions by the placer.
     pub suspensions: u64,
-    /// Times that jobs were placed.
+    /// Number of placements of jobs.
     pub placements: u64,
-    /// Where the time of GPUs has gone.
+    /// GPU time by use.
     pub gpu_time: GpuTime,
-    /// GPU-seconds of work that failures were expected to undo, by the estimated rates of the GPUs that each job had
-    /// and what it would have lost at each moment. [`GpuTime::lost`] differs from this by chance only.
+    /// Work that failures were expected to undo, in GPU-seconds, given the estimated rates of each job's GPUs and the
+    /// work that it would have lost at each moment. [`GpuTime::lost`] differs from this only by chance.
     pub expected_loss: f64,
 }
 
 impl Outcome {
-    /// Jobs that were not complete at the horizon.
+    /// Returns the number of jobs that were not complete at the horizon.
     pub fn unfinished(&self) -> usize {
         self.completion_times.iter().filter(|time| time.is_none()).count()
     }
 
-    /// Mean completion time of the jobs that were complete; none if none was.
+    /// Returns the mean completion time of the complete jobs; None if there are none.
     pub fn mean_completion_time(&self) -> Option<f64> {
         let complete: Vec<f64> = self.completion_times.iter().copied().flatten().collect();
         (!complete.is_empty()).then(|| complete.iter().sum::<f64>() / complete.len() as f64)
     }
 
-    /// The least completion time that such a share (0 to 1) of all jobs has not exceeded: the nearest-rank percentile.
-    /// None if there are no jobs, or it is that of a job that was not complete.
+    /// Returns the nearest-rank percentile of the completion times: the lowest time that at least the given share
+    /// (0 to 1) of all jobs did not exceed. None if there are no jobs, or the percentile falls on a job that was not
+    /// complete.
     pub fn completion_time_percentile(&self, share: f64) -> Option<f64> {
         let mut times: Vec<f64> =
             self.completion_times.iter().map(|time| time.unwrap_or(f64::INFINITY)).collect();
@@ -143,12 +145,12 @@ mod tests {
 
     #[test]
     fn a_run_is_overhead_then_work_and_checkpoints_in_turn() {
-        // 5 to start; work 10, write 2, work 10, write 2, work 5.
+        // The run is an overhead of 5, work of 10, a checkpoint of 2, work of 10, a checkpoint of 2, and work of 5.
         let run = run(5.0, 10.0, 2.0);
         assert_eq!(checkpoints(25.0, 10.0), 2.0);
         assert_eq!(share(&run, 25.0, 3.0), (0.0, 0.0, 3.0));
         assert_eq!(share(&run, 25.0, 9.0), (0.0, 4.0, 5.0));
-        // One that is half written is of no use.
+        // A checkpoint that is half written saves nothing.
         assert_eq!(share(&run, 25.0, 16.0), (0.0, 10.0, 6.0));
         assert_eq!(share(&run, 25.0, 17.0), (10.0, 0.0, 7.0));
         assert_eq!(share(&run, 25.0, 33.0), (20.0, 4.0, 9.0));

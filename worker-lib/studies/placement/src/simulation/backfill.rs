@@ -1,18 +1,18 @@
-//! The promise that EASY makes to the first job that does not fit.
+//! Reservation that EASY backfilling makes for the first job that does not fit.
 
 use crate::state::{Phase, State};
 
-/// When a job will have enough GPUs if nothing else fails, and how many will be free beside them.
+/// Time at which enough GPUs will be free for a job if nothing else fails, and the number of additional free GPUs then.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Reservation {
-    /// In seconds.
+    /// Time in seconds; infinite if unknown.
     time: f64,
-    /// GPUs that the job does not need then.
+    /// Number of GPUs that will be free at that time and that the job does not need.
     spare: usize,
 }
 
 impl Reservation {
-    /// For a job that needs so many.
+    /// Creates a reservation for a job that needs `gpus` GPUs.
     pub(super) fn new(state: &State<'_>, gpus: usize) -> Self {
         let mut releases: Vec<(f64, usize)> = state
             .active
@@ -32,13 +32,14 @@ impl Reservation {
         Self { time: f64::INFINITY, spare: 0 }
     }
 
-    /// Whether a job may start on so many GPUs now.
+    /// Returns whether another job may start on `gpus` GPUs now without delaying the reservation.
     pub(super) fn admit(self, state: &State<'_>, job: usize, gpus: usize) -> bool {
         let ends_before = state.time + state.seconds_left(job, gpus) <= self.time;
         ends_before || gpus <= self.spare
     }
 
-    /// A job has started on so many GPUs: if it keeps them for longer, they are no longer to spare.
+    /// Records that a job has started on `gpus` GPUs: if it keeps them beyond the reserved time, they are no longer
+    /// spare.
     pub(super) fn take(&mut self, state: &State<'_>, job: usize, gpus: usize) {
         if state.time + seconds_left(state, job) > self.time {
             self.spare = self.spare.saturating_sub(gpus);
@@ -46,7 +47,7 @@ impl Reservation {
     }
 }
 
-/// Until a job lets go of its GPUs; one that waits for repairs goes on after the last of them.
+/// Returns the seconds until a job releases its GPUs; a job that waits for repairs resumes after the last of them.
 fn seconds_left(state: &State<'_>, job: usize) -> f64 {
     match &state.progress[job].phase {
         Phase::Stopped(gpus) => {

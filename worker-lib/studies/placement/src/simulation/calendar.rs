@@ -1,16 +1,16 @@
-//! Events that are to come, by time.
+//! Queue of future events, by time.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// What happens at a time; of what happens at the same time, what stands first here comes first.
+/// Future event. The order of the variants is the order of events at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due {
-    /// A job's run of this number is complete, if it still runs.
+    /// The run with this number completes the job, if the run still lasts.
     Complete { job: usize, run: u32 },
     /// A GPU is repaired.
     Repair(usize),
-    /// A GPU fails until then (seconds, as bits).
+    /// A GPU fails until the given time (seconds, as the bits of an f64).
     Failure { gpu: usize, until: u64 },
 }
 
@@ -23,7 +23,7 @@ struct Entry {
 impl Eq for Entry {}
 
 impl Ord for Entry {
-    /// The heap gives the greatest first: the earliest.
+    /// Orders the earliest entry as the greatest, because the heap returns the greatest entry first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.time.total_cmp(&self.time).then_with(|| other.due.cmp(&self.due))
     }
@@ -35,7 +35,7 @@ impl PartialOrd for Entry {
     }
 }
 
-/// Events by time.
+/// Queue of future events.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calendar {
     entries: BinaryHeap<Entry>,
@@ -46,12 +46,12 @@ impl Calendar {
         self.entries.push(Entry { time, due });
     }
 
-    /// When the next event is; infinite if there is none.
+    /// Returns the time of the next event; infinite if there is none.
     pub(super) fn next_time(&self) -> f64 {
         self.entries.peek().map_or(f64::INFINITY, |entry| entry.time)
     }
 
-    /// The next event, if it is at that time or before.
+    /// Removes and returns the next event if it is not later than `time`.
     pub(super) fn pop_until(&mut self, time: f64) -> Option<Due> {
         self.entries.peek().filter(|entry| entry.time <= time)?;
         self.entries.pop().map(|entry| entry.due)

@@ -1,4 +1,4 @@
-//! What happens to jobs and GPUs, one thing at a time.
+//! Handlers of the single events of jobs and GPUs.
 
 use super::account::{Share, checkpoints, unsaved_integral};
 use super::calendar::Due;
@@ -41,12 +41,13 @@ impl Simulation<'_, '_> {
         self.observe(Event::Start(job));
     }
 
-    /// Ends a job's run and tells what has become of it. The GPUs are still the job's, which is left as `Waiting`.
+    /// Ends a job's run and returns the run and how its time was used. The job keeps its GPUs, and its phase becomes
+    /// `Waiting`.
     pub(super) fn take_run(&mut self, job: usize) -> (Run, Share) {
         let rate: f64 = self.state.gpus_of(job).iter().map(|gpu| self.state.rate(*gpu)).sum();
         let progress = &mut self.state.progress[job];
         let Phase::Running(run) = std::mem::replace(&mut progress.phase, Phase::Waiting) else {
-            unreachable!("job {job} does not run")
+            unreachable!("job {job} must be running")
         };
         let elapsed = self.state.time - run.begin;
         let work = progress.left / run.speed;
@@ -123,7 +124,7 @@ impl Simulation<'_, '_> {
                 self.wait(job);
             }
             AfterFailure::WaitForRepair => {
-                // The failed one is not held.
+                // The failed GPU counts as failed, not as held.
                 self.held += run.gpus.len() - 1;
                 self.state.progress[job].phase = Phase::Stopped(run.gpus);
             }

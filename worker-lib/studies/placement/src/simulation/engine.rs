@@ -1,4 +1,4 @@
-//! The course of events.
+//! Main loop of the simulation.
 
 use super::account::{GpuTime, Outcome};
 use super::backfill::Reservation;
@@ -12,16 +12,16 @@ use crate::state::{Phase, State};
 use iswitch_learn::algorithms::streams::Purpose;
 use iswitch_study::StudyError;
 
-/// A placer looks again after so many seconds at least: time goes on.
+/// Minimum time in seconds until a placer decides again without an event, so that time advances.
 const LOOK_AGAIN_MIN: f64 = 1.0;
 
-/// Events and looks of the placer after which a simulation is given up: minutes to an hour of computing.
+/// Maximum number of events and decisions of the placer in a simulation; they take minutes to an hour to compute.
 pub const EVENTS_MAX: u64 = 100_000_000;
 
-/// What happened to a job or a GPU. The state given with it is that after it.
+/// Event of a job or a GPU. The state passed with it is the state after the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A job was started on the GPUs that it has now.
+    /// A job started on the GPUs that it has now.
     Start(usize),
     /// A failure of a GPU stopped a job.
     Hit {
@@ -32,42 +32,43 @@ pub enum Event {
     },
     /// A placer suspended a job.
     Suspend(usize),
-    /// A job is complete.
+    /// A job completed.
     Complete(usize),
-    /// A GPU has failed.
+    /// A GPU failed.
     Failure(usize),
-    /// A GPU is repaired.
+    /// A GPU was repaired.
     Repair(usize),
 }
 
-/// Someone who watches a simulation.
+/// Callback that observes the events of a simulation.
 pub type Observer<'o> = dyn FnMut(&State<'_>, Event) + 'o;
 
-/// Where in the queue the present round of placements is.
+/// Progress of the current round of placements.
 #[derive(Clone, Copy, Debug)]
 struct Round {
-    /// In the queue.
+    /// Position in the queue.
     at: usize,
-    /// GPUs of the job that is to be placed.
+    /// Number of GPUs for the job at that position.
     size: usize,
+    /// Reservation for the first job that did not fit, with EASY backfilling.
     promised: Option<Reservation>,
 }
 
-/// A cluster that stops whenever a job is to be placed: for learners that decide for many clusters at once.
-/// [`simulate`] is the short way.
+/// Simulation that pauses whenever a job must be placed, for learners that decide for many clusters at once.
+/// [`simulate`] runs a whole simulation.
 pub struct Simulation<'a, 'o> {
     pub(super) scenario: &'a Scenario,
     pub(super) state: State<'a>,
     pub(super) draw: FailureDraw<'a>,
     pub(super) calendar: Calendar,
-    /// Jobs that have arrived.
+    /// Number of jobs that have arrived.
     arrived: usize,
-    /// Jobs that are complete.
+    /// Number of jobs that are complete.
     pub(super) complete: usize,
     round: Option<Round>,
-    /// GPUs that are failed.
+    /// Number of failed GPUs.
     pub(super) failed: usize,
-    /// GPUs that work, of jobs that wait for the repair of others.
+    /// Number of working GPUs held by jobs that wait for the repair of another GPU.
     pub(super) held: usize,
     pub(super) gpu_time: GpuTime,
     pub(super) expected_loss: f64,
@@ -75,21 +76,21 @@ pub struct Simulation<'a, 'o> {
     pub(super) hits: u64,
     pub(super) suspensions: u64,
     placements: u64,
-    /// Events and looks of the placer that are still allowed.
+    /// Number of events and decisions of the placer that are still allowed.
     events_left: u64,
     pub(super) observer: Option<&'o mut Observer<'o>>,
 }
 
-/// Runs a scenario to its end; `seed` decides when GPUs fail.
+/// Runs a scenario to its end; `seed` determines the failures.
 ///
 /// # Errors
-/// If the placer picks GPUs that it cannot have, or none although all are free.
+/// If the placer makes an invalid decision, starts no job although all GPUs are free, or [`EVENTS_MAX`] is exceeded.
 pub fn simulate(scenario: &Scenario, placer: &mut dyn Placer, seed: u64) -> Result<Outcome, StudyError> {
     let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
     simulate_draw(scenario, placer, draw, None)
 }
 
-/// The same with failures that were drawn, and someone to watch.
+/// Runs a scenario to its end with the given failures and an optional observer.
 ///
 /// # Errors
 /// As [`simulate`].
@@ -107,7 +108,7 @@ pub fn simulate_draw<'o>(
 }
 
 impl<'a, 'o> Simulation<'a, 'o> {
-    /// At time 0, before the first job.
+    /// Creates a simulation at time 0, before the first job.
     pub fn new(
         scenario: &'a Scenario,
         draw: FailureDraw<'a>,
@@ -136,18 +137,19 @@ impl<'a, 'o> Simulation<'a, 'o> {
         simulation
     }
 
-    /// What a placer sees.
+    /// Returns the state that a placer sees.
     pub fn state(&self) -> &State<'a> {
         &self.state
     }
 
-    /// Goes on until a job is to be placed: its number and how many GPUs it is to have; as many are free. Then it wants
-    /// [`start`](Self::start), [`pass`](Self::pass) or [`place`](Self::place). None at the end. Of `placer` only the
-    /// order of the queue, sizes and suspensions are asked.
+    /// Advances until a job must be placed, and returns its number and the number of GPUs that it should have; at least
+    /// that many are free. The caller must then call [`start`](Self::start), [`pass`](Self::pass) or
+    /// [`place`](Self::place). Returns None at the end of the simulation. Of `placer`, only the suspensions, the order
+    /// of the queue, the sizes and the time of its next decision are used.
     ///
     /// # Errors
-    /// If the placer wants what cannot be, nothing runs because it has passed by all jobs with all GPUs free, or
-    /// [`EVENTS_MAX`] is exceeded.
+    /// If the placer makes an invalid decision, no job runs because the placer has passed over all jobs although all
+    /// GPUs are free, or [`EVENTS_MAX`] is exceeded.
     pub fn next(&mut self, placer: &mut dyn Placer) -> Result<Option<(usize, usize)>, StudyError> {
         loop {
             if let Some(candidate) = self.candidate(placer)? {
@@ -162,7 +164,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         }
     }
 
-    /// Asks a placer for the GPUs of the job that [`next`](Self::next) has given, and does what it says.
+    /// Asks a placer for the GPUs of the job that [`next`](Self::next) returned, and starts the job or passes over it.
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -176,15 +178,15 @@ impl<'a, 'o> Simulation<'a, 'o> {
         self.start(&picks)
     }
 
-    /// Starts the job that [`next`](Self::next) has given on these GPUs.
+    /// Starts the job that [`next`](Self::next) returned on these GPUs.
     ///
     /// # Errors
-    /// If they are not as many as it is to have, one is unknown, taken, failed or twice among them.
+    /// If the number of GPUs differs from the one that `next` returned, or a GPU is unknown, taken, failed or repeated.
     ///
     /// # Panics
-    /// If no job is to be placed.
+    /// If `next` has not returned a job to place.
     pub fn start(&mut self, picks: &[usize]) -> Result<(), StudyError> {
-        let mut round = self.round.expect("a job is to be placed");
+        let mut round = self.round.expect("next must have returned a job to place");
         let job = self.state.queue[round.at];
         if picks.len() != round.size {
             let field = format!("GPUs picked for job {job}");
@@ -210,20 +212,20 @@ impl<'a, 'o> Simulation<'a, 'o> {
         Ok(())
     }
 
-    /// Leaves the job that [`next`](Self::next) has given in the queue, as if there were not enough GPUs for it.
+    /// Leaves the job that [`next`](Self::next) returned in the queue, as if too few GPUs were free for it.
     ///
     /// # Panics
-    /// If no job is to be placed.
+    /// If `next` has not returned a job to place.
     pub fn pass(&mut self) {
-        let mut round = self.round.expect("a job is to be placed");
+        let mut round = self.round.expect("next must have returned a job to place");
         self.round = self.skip(&mut round).then_some(round);
     }
 
-    /// The next job of this round that is to be placed.
+    /// Returns the next job of this round that can be placed.
     fn candidate(&mut self, placer: &mut dyn Placer) -> Result<Option<(usize, usize)>, StudyError> {
         let Some(mut round) = self.round.take() else { return Ok(None) };
         while let Some(job) = self.state.queue.get(round.at).copied().filter(|_| self.state.free > 0) {
-            // A placer that orders may have put one there twice.
+            // The placer that sorted the queue may have written invalid or repeated jobs into it.
             if !matches!(self.state.progress.get(job).map(|it| &it.phase), Some(Phase::Waiting)) {
                 return Err(StudyError::field("job in the queue", job, "one that waits"));
             }
@@ -248,7 +250,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         Ok(None)
     }
 
-    /// Goes to the next job of the queue, if jobs may go before this one.
+    /// Moves to the next job of the queue; returns whether later jobs may start before the current one.
     fn skip(&self, round: &mut Round) -> bool {
         round.at += 1;
         match self.scenario.options().queueing {
@@ -266,10 +268,10 @@ impl<'a, 'o> Simulation<'a, 'o> {
             return Ok(());
         }
         let field = format!("GPUs wanted for job {job}");
-        Err(StudyError::field(field, size, "a number on which it can run"))
+        Err(StudyError::field(field, size, "a number of GPUs on which the job can run"))
     }
 
-    /// Suspends what the placer wants suspended and puts the queue in its order.
+    /// Suspends the jobs that the placer selects, and lets the placer sort the queue.
     fn begin_round(&mut self, placer: &mut dyn Placer) -> Result<(), StudyError> {
         if self.state.queue.is_empty() && self.state.active.is_empty() {
             return Ok(());
@@ -286,7 +288,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
             return Ok(());
         }
         let mut queue = std::mem::take(&mut self.state.queue);
-        // A job that was stopped is as old as it was.
+        // Job numbers are in order of arrival, so a stopped job returns to its former position.
         queue.sort_unstable();
         placer.order(&self.state, &mut queue);
         self.state.queue = queue;
@@ -294,7 +296,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         Ok(())
     }
 
-    /// Refuses to wait for ever.
+    /// Fails if the simulation would wait forever because the placer starts no job.
     fn check_progress(&self, placer: &mut dyn Placer) -> Result<(), StudyError> {
         let is_idle = self.state.active.is_empty() && self.state.free == self.state.gpus.len();
         let is_last = self.arrived == self.state.progress.len();
@@ -305,7 +307,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         Ok(())
     }
 
-    /// Goes to the next time at which something happens.
+    /// Advances to the time of the next event and handles all events of that time.
     fn advance(&mut self, placer: &mut dyn Placer) -> Result<(), StudyError> {
         self.count_event()?;
         let jobs = self.scenario.jobs();
@@ -336,12 +338,12 @@ impl<'a, 'o> Simulation<'a, 'o> {
         Ok(())
     }
 
-    /// Refuses to go on for ever.
+    /// Counts an event; fails after [`EVENTS_MAX`] events.
     fn count_event(&mut self) -> Result<(), StudyError> {
         let left = self.events_left.checked_sub(1).ok_or_else(|| {
             let field = format!("events of the simulation until {} s", self.state.time);
             let expected = format!(
-                "at most {EVENTS_MAX}: let jobs arrive closer together, GPUs fail less often, or the run end earlier"
+                "at most {EVENTS_MAX}: shorten the times between arrivals, lower the failure rates or the horizon"
             );
             StudyError::field(field, format!("more than {EVENTS_MAX}"), expected)
         })?;
@@ -349,7 +351,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         Ok(())
     }
 
-    /// What came out. Work of jobs that still run counts as useful.
+    /// Returns the outcome. The work of jobs that still run counts as useful.
     pub fn finish(mut self) -> Outcome {
         for job in std::mem::take(&mut self.state.active) {
             if matches!(self.state.progress[job].phase, Phase::Running(_)) {
@@ -392,7 +394,7 @@ mod tests {
         let error = loop {
             match simulation.next(&mut placer) {
                 Ok(Some(candidate)) => simulation.place(&mut placer, candidate).unwrap(),
-                Ok(None) => panic!("it ended"),
+                Ok(None) => panic!("the simulation must end with an error"),
                 Err(error) => break error.to_string(),
             }
         };

@@ -1,11 +1,11 @@
-//! A cluster over time: jobs arrive, wait, run, are stopped by failures and start again.
+//! Discrete-event simulation of a cluster: jobs arrive, wait, run, are stopped by failures and restart.
 //!
-//! A job runs on all of its GPUs or not at all. A failure of any of them stops it: work since its last checkpoint is
-//! lost, and before it works again it pays for the restart. A run without the last line is: overhead, work for the
-//! interval, checkpoint, work, checkpoint, ..., work; no checkpoint is written at the end. A job that a placer suspends
-//! writes its state first, whatever the options say, and pays for a restart later.
+//! A job runs on all of its GPUs or not at all. A failure of any of them stops it: the work since its last checkpoint
+//! is lost, and a restart precedes any further work. A run without failures consists of the overhead, work for the
+//! interval, a checkpoint, work, a checkpoint, ..., work; no checkpoint is written at the end. If a placer suspends a
+//! job, the job first writes its state, whatever the options say, and pays for a restart when it resumes.
 //!
-//! A simulation is a function of its scenario, its seed and what the placer does, to the last bit.
+//! The result of a simulation is determined, bit for bit, by its scenario, its seed and the decisions of the placer.
 
 mod account;
 mod backfill;

@@ -1,9 +1,9 @@
-//! All that a simulation is about, but its placer and its seed.
+//! Scenario of a simulation: everything except its placer and its seed.
 
 use crate::{Cluster, Failures, Job, Options};
 use iswitch_study::StudyError;
 
-/// A cluster, the jobs for it, how its GPUs fail, and the rules. Its parts fit each other.
+/// Cluster, jobs, failures and options that match one another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     cluster: Cluster,
@@ -13,11 +13,11 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Of these; jobs are sorted by arrival.
+    /// Creates a scenario; `jobs` must be sorted by arrival.
     ///
     /// # Errors
-    /// If a job needs more GPUs than there are or arrives before the one before it, the failures are of another number
-    /// of GPUs, or an option is out of range.
+    /// If a job needs more GPUs than the cluster has, the jobs are not sorted by arrival, the failures are for a
+    /// different number of GPUs, or an option is out of range.
     pub fn new(
         cluster: Cluster,
         jobs: Vec<Job>,
@@ -28,7 +28,7 @@ impl Scenario {
         let gpus = cluster.gpus();
         if failures.gpus() != gpus {
             let expected = format!("{gpus}, as many as the cluster has");
-            return Err(StudyError::field("GPUs that failures are of", failures.gpus(), expected));
+            return Err(StudyError::field("number of GPUs with failures", failures.gpus(), expected));
         }
         for (number, job) in jobs.iter().enumerate() {
             if job.gpus() > gpus {
@@ -37,34 +37,34 @@ impl Scenario {
             }
         }
         if let Some(at) = jobs.windows(2).position(|pair| pair[1].arrival() < pair[0].arrival()) {
-            let expected = format!("at least {}, as of the job before it", jobs[at].arrival());
+            let expected = format!("at least {}, the arrival of the job before it", jobs[at].arrival());
             let field = format!("arrival of job {}", at + 1);
             return Err(StudyError::field(field, jobs[at + 1].arrival(), expected));
         }
         Ok(Self { cluster, jobs, failures, options })
     }
 
-    /// Nodes and GPUs.
+    /// Returns the cluster.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
 
-    /// By arrival.
+    /// Returns the jobs, sorted by arrival.
     pub fn jobs(&self) -> &[Job] {
         &self.jobs
     }
 
-    /// How GPUs fail.
+    /// Returns the failures of the GPUs.
     pub fn failures(&self) -> &Failures {
         &self.failures
     }
 
-    /// The rules.
+    /// Returns the options.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// When the simulation ends whatever still runs, in seconds.
+    /// Returns the time in seconds at which the simulation ends even if jobs still run.
     pub(super) fn end(&self) -> f64 {
         self.jobs.last().map_or(0.0, Job::arrival) + self.options.horizon
     }

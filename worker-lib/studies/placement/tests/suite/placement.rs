@@ -1,4 +1,4 @@
-//! Placement: cases computed by hand, analytic expectations, what must hold whatever fails.
+//! Placement: cases computed by hand, analytic expectations, and invariants that hold for all failures.
 use iswitch_learn::algorithms::streams::Purpose;
 use iswitch_placement::expected::{expected_time, expected_time_with_checkpoints};
 use iswitch_placement::failure::{FailureDraw, Outage, YEAR};
@@ -18,7 +18,7 @@ fn options() -> Options {
     Options { restart: 10.0, repair: 10.0, ..Options::default() }
 }
 
-/// A batch on one node, with outages `(gpu, begin, end)`.
+/// Returns a scenario with a batch of jobs on one node and outages `(gpu, begin, end)`.
 fn scenario(gpus: usize, jobs: &[Job], outages: &[(usize, f64, f64)], options: Options) -> Scenario {
     let cluster = Cluster::uniform(1, gpus).unwrap();
     let outages: Vec<_> =
@@ -27,10 +27,10 @@ fn scenario(gpus: usize, jobs: &[Job], outages: &[(usize, f64, f64)], options: O
     Scenario::new(cluster, jobs.to_vec(), failures, options).unwrap()
 }
 
-/// Completion times, all of which there are.
+/// Runs a policy and returns the completion times of all jobs, which must all complete.
 fn times(scenario: &Scenario, policy: PolicySpec) -> Vec<f64> {
     let outcome = policy.run(scenario, 1).unwrap();
-    outcome.completion_times.into_iter().map(|time| time.expect("it is complete")).collect()
+    outcome.completion_times.into_iter().map(|time| time.expect("every job must complete")).collect()
 }
 
 #[test]
@@ -40,17 +40,18 @@ fn a_failure_costs_the_work_since_the_last_checkpoint_and_a_restart() {
             .run(&scenario(gpus, &[job(0.0, 1, 100.0)], &[(0, 40.0, 55.0)], options), 1)
             .unwrap()
     };
-    // Repaired at 55, loaded at 65, all work again.
+    // The GPU is repaired at 55, the restart ends at 65, and all work is done again.
     let outcome = of(1, options());
     let want = GpuTime { useful: 100.0, lost: 40.0, overhead: 10.0, failed: 15.0, ..GpuTime::default() };
     assert_eq!((outcome.makespan, outcome.gpu_time), (165.0, want));
     assert_eq!((outcome.failures, outcome.hits, outcome.placements), (1, 1, 2));
-    // Checkpoints at 15 and 31 take a second each; 8 s are lost. 70 s are left, with four more.
+    // Checkpoints at 15 and 31 take a second each; the failure undoes 8 s of work. The remaining 70 s of work contain
+    // four more checkpoints.
     let checkpoint = Checkpoint::Periodic { interval: 15.0, cost: 1.0 };
     let outcome = of(1, Options { checkpoint, ..options() });
     let want = GpuTime { useful: 100.0, lost: 8.0, overhead: 16.0, failed: 15.0, ..GpuTime::default() };
     assert_eq!((outcome.makespan, outcome.gpu_time), (139.0, want));
-    // With another GPU it is placed again at once, or waits.
+    // If another GPU is free, the job is placed again at once; with WaitForRepair, it waits.
     assert_eq!(of(2, options()).makespan, 150.0);
     let wait = Options { after_failure: AfterFailure::WaitForRepair, ..options() };
     let outcome = of(2, wait);
@@ -60,7 +61,7 @@ fn a_failure_costs_the_work_since_the_last_checkpoint_and_a_restart() {
 #[test]
 fn a_gang_stops_and_waits_as_one() {
     let wait = Options { after_failure: AfterFailure::WaitForRepair, ..options() };
-    // GPU 1 fails at 40 and GPU 0 at 50, while they wait; they go on at 70.
+    // GPU 1 fails at 40, and GPU 0 at 50, while the job waits; the job resumes at 70.
     let scenario = scenario(2, &[job(0.0, 2, 100.0)], &[(1, 40.0, 60.0), (0, 50.0, 70.0)], wait);
     let outcome = PolicySpec::FirstFit.run(&scenario, 1).unwrap();
     assert_eq!((outcome.makespan, outcome.failures, outcome.hits), (180.0, 2, 1));
@@ -75,11 +76,11 @@ fn the_head_of_the_line_blocks_or_not() {
     let of =
         |queueing| times(&scenario(4, &jobs, &[], Options { queueing, ..options() }), PolicySpec::FirstFit);
     assert_eq!(of(Queueing::Strict), [100.0, 150.0, 450.0, 240.0]);
-    // The third starts at once and keeps the second from its four GPUs.
+    // The third job starts at once, so the second cannot have its four GPUs.
     assert_eq!(of(Queueing::FirstFit), [100.0, 350.0, 300.0, 190.0]);
-    // Only the last is over when the second can start.
+    // Only the last job ends before the second can start.
     assert_eq!(of(Queueing::Easy), [100.0, 150.0, 450.0, 90.0]);
-    // A second one that leaves a GPU to spare lets the third start.
+    // If the second job leaves a spare GPU, the third can start.
     let jobs = [job(0.0, 3, 100.0), job(0.0, 3, 50.0), job(0.0, 1, 300.0), job(0.0, 1, 90.0)];
     let scenario = scenario(4, &jobs, &[], Options { queueing: Queueing::Easy, ..options() });
     assert_eq!(times(&scenario, PolicySpec::FirstFit), [100.0, 150.0, 300.0, 240.0]);
@@ -99,7 +100,7 @@ fn jobs_that_span_more_nodes_than_they_need_are_slower() {
 #[test]
 fn least_attained_service_suspends_those_that_have_had_more() {
     let rules = Options { restart: 100.0, ..options() };
-    // The first goes to the second queue at 3,250 s; after the second's 1,000 s it is loaded again.
+    // The first job moves to the second queue at 3,250 s; after the second job's 1,000 s, it restarts.
     let scenario = scenario(1, &[job(0.0, 1, 10_000.0), job(100.0, 1, 1000.0)], &[], rules);
     let outcome = PolicySpec::Las.run(&scenario, 1).unwrap();
     assert_eq!(outcome.completion_times, [Some(11_100.0), Some(4150.0)]);
@@ -112,7 +113,8 @@ fn elastic_jobs_share_what_there_is() {
     let elastic = |arrival| job(arrival, 1, 36_000.0).with_scaling(scaling).unwrap();
     let rules = Options { restart: 0.0, ..options() };
     let scenario = scenario(4, &[elastic(0.0), elastic(1000.0)], &[], rules);
-    // Four GPUs until 3,600 s, then two each until 14,400 s, then four: none is ever idle.
+    // The first job has four GPUs until 3,600 s; then both jobs have two each until 14,400 s; then the second has four.
+    // No GPU is ever idle.
     let outcome = PolicySpec::Pollux.run(&scenario, 1).unwrap();
     assert_eq!(outcome.completion_times, [Some(14_400.0), Some(17_000.0)]);
     assert_eq!((outcome.gpu_time.idle, outcome.suspensions), (0.0, 2));
@@ -145,14 +147,14 @@ fn what_cannot_be_run_is_named() {
     );
     assert_eq!(
         text(&[job(2.0, 1, 1.0), job(1.0, 1, 1.0)]),
-        "arrival of job 1 is 1, expected at least 2, as of the job before it"
+        "arrival of job 1 is 1, expected at least 2, the arrival of the job before it"
     );
     let small = Cluster::uniform(1, 2).unwrap();
     let error = Scenario::new(small, Vec::new(), failures, options()).unwrap_err().to_string();
-    assert_eq!(error, "GPUs that failures are of is 4, expected 2, as many as the cluster has");
+    assert_eq!(error, "number of GPUs with failures is 4, expected 2, as many as the cluster has");
 }
 
-/// Picks what it is told.
+/// Placer that picks fixed GPUs.
 struct Fixed(Vec<usize>);
 
 impl Placer for Fixed {
@@ -161,7 +163,7 @@ impl Placer for Fixed {
     }
 }
 
-/// Puts the first job of the queue in all places.
+/// Placer that writes the first job of the queue into all its positions.
 struct Twice;
 
 impl Placer for Twice {
@@ -188,7 +190,7 @@ fn picks_that_cannot_be_are_named() {
     assert_eq!(text(&[]), "jobs that the placer starts is 0, expected at least 1 while all GPUs are free");
 }
 
-/// Mean and its standard error.
+/// Returns the mean and its standard error.
 fn mean(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -199,8 +201,8 @@ fn mean(values: &[f64]) -> (f64, f64) {
 #[test]
 fn simulated_jobs_take_what_the_formula_expects() {
     let every = |seconds: f64| YEAR / seconds;
-    // One GPU that is repaired for 300 s, a gang whose GPUs differ and whose failures cost nothing but work, and the
-    // same with checkpoints.
+    // The cases are one GPU with a repair time of 300 s, a gang on different GPUs whose failures cost only work, and
+    // the same gang with checkpoints.
     let wait =
         Options { restart: 0.0, repair: 300.0, after_failure: AfterFailure::WaitForRepair, ..options() };
     let at_once = Options { restart: 0.0, repair: 0.0, ..options() };
@@ -224,7 +226,7 @@ fn simulated_jobs_take_what_the_formula_expects() {
     }
 }
 
-/// Watches that each GPU has one job, each job all of its GPUs, and none runs on a failed one.
+/// Checks that no GPU has two jobs, each job has all of its GPUs, and no job runs on a failed GPU.
 fn check(state: &State<'_>, event: Event) {
     let mut owners = vec![None; state.gpus.len()];
     for job in &state.active {
@@ -235,11 +237,11 @@ fn check(state: &State<'_>, event: Event) {
             Phase::Running(run) => {
                 assert!(state.job(*job).can_have(run.gpus.len()));
                 let works = |gpu: &usize| state.gpus[*gpu].failed_until.is_none();
-                // Failures are told one by one, each before the job that it stops.
+                // Each failure is reported separately, before the job that it stops.
                 assert!(run.gpus.iter().all(works) || matches!(event, Event::Failure(_)), "{event:?}");
             }
             Phase::Stopped(gpus) => assert!(state.job(*job).can_have(gpus.len())),
-            other => panic!("an active job is {other:?}"),
+            other => panic!("an active job must be running or stopped, but is {other:?}"),
         }
     }
     assert!(state.gpus.iter().zip(&owners).all(|(gpu, owner)| gpu.owner == *owner));
@@ -304,7 +306,7 @@ proptest! {
     fn nothing_is_lost_but_what_is_counted(scenario in any_scenario(), seed in 0..1000_u64) {
         for policy in PolicySpec::all().filter(is_placer) {
             let outcome = checked(&scenario, policy, seed);
-            prop_assert_eq!(&outcome, &policy.run(&scenario, seed).unwrap(), "{} is not the same again", policy);
+            prop_assert_eq!(&outcome, &policy.run(&scenario, seed).unwrap(), "two runs of {} must be equal", policy);
             let GpuTime { useful, lost, overhead, held, failed, idle } = outcome.gpu_time;
             prop_assert!([useful, lost, overhead, held, failed, idle].iter().all(|time| *time >= -1e-6));
             let total = outcome.makespan * scenario.cluster().gpus() as f64;
@@ -316,7 +318,7 @@ proptest! {
                 prop_assert_eq!(outcome.makespan, last + scenario.options().horizon);
                 continue;
             }
-            // Elastic jobs take other times, and those that are spread take longer.
+            // The useful time differs from the work for elastic jobs and for jobs that are slowed down by spreading.
             let is_rigid = policy != PolicySpec::Pollux && scenario.options().spread_slowdown == 1.0;
             let work: f64 = scenario.jobs().iter().map(Job::gpu_seconds).sum();
             prop_assert!(!is_rigid || (useful - work).abs() <= 1e-9 * work, "{policy}: {useful}, {work}");
@@ -333,7 +335,7 @@ proptest! {
             let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
             let mut simulation = Simulation::new(&scenario, draw, None);
             let mut placer = policy.build(&scenario, seed).unwrap();
-            // What was placed is enough to play a course again.
+            // The recorded placements suffice to replay the simulated run.
             let mut placements = Vec::new();
             while let Some((job, size)) = simulation.next(placer.as_mut()).unwrap() {
                 let mut picks = Vec::new();

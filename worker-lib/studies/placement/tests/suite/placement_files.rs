@@ -1,5 +1,5 @@
-//! Placement: files of jobs, clusters and failures, made up here in the formats of real traces; real ones where
-//! environment variables name them.
+//! Placement: files of jobs, clusters and failures, generated here in the formats of real traces; also the real files,
+//! if environment variables give their paths.
 use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ impl Files {
     }
 }
 
-/// What is wrong with a file, from its name on.
+/// Returns the error of a result, from the name of the file on.
 fn wrong<T: Debug>(result: Result<T, StudyError>) -> String {
     let text = result.unwrap_err().to_string();
     text.rsplit('/').next().unwrap().to_owned()
@@ -63,8 +63,11 @@ fn tables_of_our_own() {
     };
     assert_eq!(refused("3,1,0\n"), "rates.csv, line 2: id of a GPU is 3, expected 0 to 2");
     assert_eq!(refused("0,-1,0\n"), "rates.csv, line 2: per_year is -1, expected 0 to 1000000");
-    assert_eq!(refused("0,1,0\n0,1,0\n"), "rates.csv, line 3: GPU 0 is there twice");
-    assert_eq!(refused("0,1,0\n2,1,0\n"), "rates.csv: there is no line for GPU 1");
+    assert_eq!(
+        refused("0,1,0\n0,1,0\n"),
+        "rates.csv, line 3: GPU 0 appears twice, expected one line for each GPU"
+    );
+    assert_eq!(refused("0,1,0\n2,1,0\n"), "rates.csv: there is no line for GPU 1, expected one for each GPU");
 }
 
 #[test]
@@ -83,7 +86,7 @@ fn arrivals_that_no_simulation_can_reach_are_named_with_their_lines() {
     }
 }
 
-/// As a spreadsheet writes them: quoted fields with commas and quotation marks, CRLF, a byte-order mark.
+/// Tables as a spreadsheet writes them: quoted fields with commas and quotation marks, CRLF, a byte-order mark.
 #[test]
 fn tables_may_have_quoted_fields() {
     let files = Files::new();
@@ -95,7 +98,7 @@ fn tables_may_have_quoted_fields() {
     let path = files.write("jobs.csv", &format!("{head}\"a\r\nb\",2,10,100\r\nc,1,\"5,5\",7\r\n"));
     assert_eq!(wrong(read_jobs(&path)), "jobs.csv, line 4: arrival_s is \"5,5\", expected a number");
     let path = files.write("jobs.csv", &format!("{head}\"a,2,10,100\r\nc,1,5,7\r\n"));
-    let reason = "a quotation mark is not closed; write one inside of a field as two";
+    let reason = "a quotation mark is not closed; double a quotation mark inside a field";
     assert_eq!(wrong(read_jobs(&path)), format!("jobs.csv, line 2: {reason}"));
     let path = files.write("nodes.csv", "\"gpus\",\"cage\"\r\n\"2\",0\r\n1,\"2\"\r\n");
     assert_eq!(read_nodes(&path).unwrap(), Cluster::new([(2, 0), (1, 2)]).unwrap());
@@ -116,7 +119,7 @@ fn outages_that_overlap_are_named_with_their_lines() {
     let refused = |lines: &str| wrong(read(lines));
     assert_eq!(
         refused("1,50,90\n0,6,7\n1,20,51\n"),
-        "failures.csv, line 4: outage of GPU 1 overlaps that of line 2"
+        "failures.csv, line 4: outage of GPU 1 overlaps the outage in line 2"
     );
     assert_eq!(refused("2,5,9\n"), "failures.csv, line 2: id of a GPU is 2, expected 0 to 1");
     assert_eq!(
@@ -212,7 +215,7 @@ fn titan() {
         refused("A,c3-0c1s1n0,2014-01-21,,1,FALSE,SBE"),
         "gc.csv, line 2: event is SBE, expected DBE, OTB or nothing"
     );
-    assert_eq!(refused("A,c3-0c1s1n0,,,,,OTB"), "gc.csv: GPU A has failures, but was never there");
+    assert_eq!(refused("A,c3-0c1s1n0,,,,,OTB"), "gc.csv: GPU A has failures, but was never inserted");
 }
 
 #[test]
@@ -232,7 +235,7 @@ fn pollux_and_tiresias() {
         "name,time,application,num_replicas,batch_size\nnet-1,60,net,2,128\nnet-0,5,net,1,128\n",
     );
     let jobs = read_pollux(&path, &files.0.path().join("apps")).unwrap();
-    // On one GPU in four parts of 32, 1.6 s a step; on two with 64 each, 0.9 s.
+    // A step takes 1.6 s on one GPU, in four parts of 32, and 0.9 s on two GPUs, with 64 each.
     assert_eq!([jobs[0].duration(), jobs[1].duration()], [200.0 * 1.6, 200.0 * 0.9]);
     assert_eq!((jobs[1].arrival(), jobs[1].gpus()), (60.0, 2));
     let scaling = jobs[1].scaling().unwrap();
@@ -250,11 +253,11 @@ fn pollux_and_tiresias() {
     assert_eq!(read_tiresias(&path).unwrap(), [job(30.0, 8, 147.0)]);
 }
 
-/// The file that a variable names, or a loud line.
+/// Returns the path in an environment variable; if it is not set, prints that the test is skipped.
 fn named(variable: &str) -> Option<PathBuf> {
     let path = std::env::var_os(variable).map(PathBuf::from);
     if path.is_none() {
-        eprintln!("SKIPPED a real file: {variable} does not name it");
+        eprintln!("SKIPPED a real file: {variable} is not set to its path");
     }
     path
 }
@@ -293,7 +296,7 @@ fn real_files_hold_what_is_known_of_them() {
     }
 }
 
-/// Figures of the data's authors, and of the independent program.
+/// Compares with the figures of the data's authors and of the independent program.
 #[test]
 fn titans_lives_have_the_rates_that_are_known() {
     let Some(path) = named("ISWITCH_TITAN_LIFE") else { return };
@@ -314,6 +317,6 @@ fn titans_lives_have_the_rates_that_are_known() {
     let quantile = |share: f64| rates[(share * (rates.len() - 1) as f64) as usize];
     let rounded = |share: f64, digits: f64| (quantile(share) * digits).round() / digits;
     assert_eq!((rates.len(), rounded(0.5, 1e3), rounded(0.99, 1e3)), (18_787, 0.055, 0.300));
-    // That program's years have 365 days.
+    // The independent program uses years of 365 days.
     assert!((quantile(1.0) - 12.36).abs() < 0.01, "{}", quantile(1.0));
 }

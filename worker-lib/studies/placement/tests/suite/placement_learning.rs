@@ -1,4 +1,5 @@
-//! Learned placement: the policies against what they are made of, and trainings with one and with several workers.
+//! Learned placement: the policies compared with the rules that they start from, and training with one and with several
+//! workers.
 use std::sync::Arc;
 
 use iswitch_learn::algorithms::checkpoint::MODEL_FILE;
@@ -22,7 +23,7 @@ use iswitch_placement::workload::{FailureSource, JobSource, Workload};
 use iswitch_placement::{Cluster, Failures, Job, Options};
 use iswitch_study::testing::{alone, check_resumption, check_stop, check_workers, run_to_the_end, try_alone};
 
-/// So many nodes of four GPUs, and half as many jobs again as there are GPUs.
+/// Returns a workload with `nodes` nodes of four GPUs each, and 1.5 times as many jobs as GPUs.
 fn workload(nodes: usize) -> Workload {
     let pool = synthetic_jobs(500, &mut stream(1, Purpose::Arrivals, 0)).unwrap();
     let lives = synthetic_lives(500, &mut stream(1, Purpose::Rates, 0));
@@ -81,7 +82,7 @@ fn suspensions_save_work_and_are_worth_it_only_where_gpus_fail() {
     println!("{logarithms:.2?}");
     assert!(logarithms.iter().sum::<f64>() / 20.0 > 0.5, "{logarithms:?}");
     assert!(outcome(PolicySpec::Saving, 1000.0).suspensions > 0);
-    // A failure in 10,000 years: the interval of Young is longer than any job.
+    // With a failure in 10,000 years, Young's interval is longer than any job.
     let (saving, longest) = (outcome(PolicySpec::Saving, 1e-3), outcome(PolicySpec::LongestReliable, 1e-3));
     assert_eq!((saving.suspensions, saving), (0, longest));
 }
@@ -100,7 +101,7 @@ fn what_is_expected_to_be_lost_is_what_is_lost_on_average() {
     }
 }
 
-/// Looks at each pick.
+/// Placer that checks each pick of another placer.
 struct Witness<P>(P, usize);
 
 impl<P: Placer> Placer for Witness<P> {
@@ -172,7 +173,7 @@ fn small(network: Network) -> PlacementConfig {
     }
 }
 
-/// All ways to learn.
+/// Returns a configuration for each method of training.
 fn configs() -> [PlacementConfig; 4] {
     let shared = small(Network::Shared);
     let patent = small(Network::Patent);
@@ -229,7 +230,7 @@ fn a_policy_for_gpus_one_by_one_is_for_any_cluster() {
     assert_eq!(error, "GPUs of the cluster is 12, expected 8, for which the patent's network was made");
 }
 
-/// One long job at a time on one of four GPUs, the first of which fails all the time; restarts are not for free.
+/// Returns a workload with one long job on one of four GPUs, the first of which fails very often; restarts have a cost.
 fn one_bad_gpu() -> Workload {
     let cluster = Cluster::uniform(1, 4).unwrap();
     let failures = Failures::poisson(vec![60.0, 0.0, 0.0, 0.0]).unwrap();
@@ -242,7 +243,7 @@ fn one_bad_gpu() -> Workload {
     }
 }
 
-/// Which GPU the job is started on first.
+/// Returns the GPU on which the job starts first.
 fn first_pick(training: &Training, workload: &Workload) -> usize {
     let scenario = workload.scenario(1, 100.0, Checkpoint::None).unwrap();
     let mut picks = Vec::new();
@@ -279,12 +280,13 @@ fn the_patents_network_learns_to_leave_a_gpu_alone() {
     let rewards: Vec<f64> = training.history().iter().filter_map(|it| it.reward).collect();
     let mean = |some: &[f64]| some.iter().sum::<f64>() / some.len() as f64;
     println!("{rewards:.2?}");
-    // The best plan never picks it, and nothing is better than that.
+    // The best random plan never picks the bad GPU, and no policy can do better, so the reward approaches 0.
     assert!(mean(&rewards[..3]) < -0.01 && mean(&rewards[15..]) > -0.005, "{rewards:?}");
     assert_ne!(first_pick(&training, &one_bad_gpu()), 0);
 }
 
-/// The same, but all GPUs are believed to fail equally often; the one that does is far older than the others.
+/// Returns the workload of [`one_bad_gpu`], but placers believe that all GPUs fail equally often; the GPU that does
+/// fail is far older than the others.
 fn one_old_gpu() -> Workload {
     let belief = Belief { events: 5e6, years: 1e6 };
     let failures = Failures::poisson(vec![20.0, 0.0, 0.0, 0.0]).unwrap();
@@ -305,7 +307,7 @@ fn the_shared_network_learns_what_its_rule_does_not_know() {
         checkpoint_intervals: vec![0.0],
         suspends: false,
         significance: 0.0,
-        // What is expected by rates that are wrong explains nothing.
+        // Expectations computed from wrong rates explain nothing.
         shaping: false,
         pick_temperature: 1.0,
         learning_rate: 1e-2,
@@ -368,7 +370,7 @@ fn damaged_files_are_refused() {
             let at = whole.windows(from.len()).position(|part| part == from.as_bytes()).unwrap();
             let mut bytes = whole.clone();
             bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
-            // The checksum is right again: that of the file with zeros in its place.
+            // The checksum is computed over the file with zeros in the place of the checksum.
             let key = b"\"crc32c\":\"";
             let digits = bytes.windows(key.len()).position(|part| part == key).unwrap() + key.len();
             bytes[digits..digits + 8].copy_from_slice(b"00000000");
@@ -376,7 +378,9 @@ fn damaged_files_are_refused() {
             bytes[digits..digits + 8].copy_from_slice(checksum.as_bytes());
             bytes
         };
-        assert!(refused(&with("\"place\"", "\"plane\"")).contains("it is of algorithm plane, not place"));
+        assert!(
+            refused(&with("\"place\"", "\"plane\"")).contains("it holds a run of algorithm plane, not place")
+        );
         assert!(
             refused(&with("courses\\\":2", "courses\\\":0")).contains("courses is 0, expected 1 to 4096")
         );

@@ -1,5 +1,5 @@
-//! Placement: 60 of Philly's jobs on 64 GPUs with the failure rates of Titan's, against what an independent program
-//! measured; on synthetic jobs and rates what must come out too.
+//! Placement: 60 of Philly's jobs on 64 GPUs with the failure rates of Titan's GPUs, compared with the results of an
+//! independent program; also properties that must hold on synthetic jobs and rates.
 use std::path::Path;
 use std::time::Instant;
 
@@ -13,15 +13,15 @@ use iswitch_placement::reader::{read_philly, read_titan};
 use iswitch_placement::simulation::Scenario;
 use iswitch_placement::{Cluster, Options};
 
-/// Names the file of durations and GPUs of Philly's jobs, philly_job_distribution.csv.
+/// Environment variable with the path of the durations and GPUs of Philly's jobs, philly_job_distribution.csv.
 const JOBS: &str = "ISWITCH_PHILLY_JOBS";
-/// Names the file of lives of Titan's GPUs, gc_full.csv.
+/// Environment variable with the path of the lives of Titan's GPUs, gc_full.csv.
 const LIVES: &str = "ISWITCH_TITAN_LIFE";
 
 const DAY: f64 = 86_400.0;
 const HOURLY: Checkpoint = Checkpoint::Periodic { interval: 3600.0, cost: 0.0 };
 
-/// Where jobs and GPUs are drawn from.
+/// Source from which jobs and GPUs are drawn.
 struct Source {
     jobs: JobPool,
     rates: RatePool,
@@ -34,10 +34,12 @@ impl Source {
         Self { jobs, rates: RatePool::new(&lives, Shrinkage::default()).unwrap() }
     }
 
-    /// From the files that the variables name.
+    /// Reads the real files, if the environment variables are set.
     fn real() -> Option<Self> {
         let (Some(jobs), Some(lives)) = (std::env::var_os(JOBS), std::env::var_os(LIVES)) else {
-            eprintln!("SKIPPED the table of placements: {JOBS} and {LIVES} do not name their files");
+            eprintln!(
+                "SKIPPED the table of placements: {JOBS} and {LIVES} are not set to the paths of the files"
+            );
             return None;
         };
         let jobs = read_philly(Path::new(&jobs)).unwrap().between(3600.0, 7.0 * DAY, 32).unwrap();
@@ -55,7 +57,7 @@ impl Source {
         Scenario::new(cluster, jobs, failures.scaled(factor).unwrap(), options).unwrap()
     }
 
-    /// Makespans in days and failures that stopped a job, over so many seeds.
+    /// Measures the makespan in days and the failures that stopped a job, as means over `seeds` seeds.
     fn measure(&self, policy: PolicySpec, factor: f64, checkpoint: Checkpoint, seeds: u64) -> Figure {
         let mut days = Vec::new();
         let mut hits = 0;
@@ -90,8 +92,8 @@ struct Figure {
     hits: f64,
 }
 
-/// Makespans of the independent program in days, with their standard errors, and its failures that stopped a job: means
-/// over 200 draws of its own.
+/// Results of the independent program: makespans in days with their standard errors, and failures that stopped a job,
+/// as means over 200 draws of that program.
 type Measured = [(PolicySpec, f64, f64, f64); 5];
 
 const SEEDS: u64 = 200;
@@ -184,7 +186,7 @@ fn real_jobs_and_rates_give_the_makespans_of_an_independent_program() {
 fn placement_matters_only_where_failures_are_frequent_and_nothing_is_saved() {
     let source = Source::synthetic();
     let measure = |policy, factor, checkpoint| source.measure(policy, factor, checkpoint, 24).days;
-    // With Titan's rates, and with checkpoints, it makes no difference where jobs run.
+    // Placement makes no difference with Titan's unscaled rates, nor with hourly checkpoints.
     for (factor, checkpoint) in [(1.0, Checkpoint::None), (1000.0, HOURLY)] {
         let random = measure(PolicySpec::Random, factor, checkpoint);
         for policy in [PolicySpec::FirstFit, PolicySpec::BestFit, PolicySpec::Reliable, PolicySpec::Match] {
@@ -206,7 +208,7 @@ fn hindsight_is_not_to_be_had() {
         let scenario = source.scenario(100.0, Checkpoint::None, seed);
         let days = |policy: PolicySpec| policy.run(&scenario, seed).unwrap().makespan / DAY;
         let (one, least) = (days(PolicySpec::Random), days(PolicySpec::Hindsight(10)));
-        // It is the first of those from which the least is taken.
+        // The run of the policy random is the first of the runs among which hindsight chooses.
         assert!(least <= one);
         random += one;
         hindsight += least;

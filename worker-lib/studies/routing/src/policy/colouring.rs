@@ -1,10 +1,11 @@
-//! Edge colouring: how a controller that sees all packets spreads each class over the last stage.
+//! Edge colouring: the policy of a controller that sees all packets and spreads each class over the last stage.
 //!
-//! The packets of the last stage but one are the edges of a bipartite multigraph of switches and classes. A colour is a
-//! switch of the last stage: at a switch all colours differ, since each link carries one packet; at a class they
-//! should, since each switch lets one packet of a class out. Where no vertex has more than N edges N colours are enough
-//! (Koenig, 1916; Slepian and Duguid for Clos networks). A class with more packets is cut into vertices of N. Colours
-//! then go to switches so that packets meet few of their class that are left there.
+//! The packets of the second-to-last stage are the edges of a bipartite multigraph of switches and classes. A colour is
+//! a switch of the last stage. All edges of a switch must have different colours, because each link carries one packet.
+//! All edges of a class should have different colours, because each last-stage switch releases one packet of a class
+//! per slot. If no vertex has more than N edges, N colours are enough (Koenig, 1916; Slepian and Duguid for Clos
+//! networks). A class with more packets is divided into vertices of at most N edges. Colours are then mapped to
+//! switches so that packets find few packets of their class already queued there.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -14,7 +15,8 @@ use crate::network::{Decision, Decisions, Queues, Routing, Shape};
 
 const NONE: usize = usize::MAX;
 
-/// Spreads classes evenly over the last stage; before it packets go over any link, which is as good as another.
+/// Policy that spreads classes evenly over the last stage. At earlier stages, packets take random links, because the
+/// choice makes no difference there.
 #[derive(Clone, Debug)]
 pub struct Colouring {
     decisions: Decisions,
@@ -24,7 +26,7 @@ pub struct Colouring {
 }
 
 impl Colouring {
-    /// With the draws of `rng`.
+    /// Creates the policy. `rng` chooses random links.
     pub fn new(shape: Shape, rng: ChaCha8Rng) -> Self {
         Self { decisions: Decisions::new(shape), rng, drawn: Routing::idle(shape), packets: Vec::new() }
     }
@@ -52,15 +54,16 @@ impl Policy for Colouring {
     }
 }
 
-/// A bipartite multigraph with a proper edge colouring.
+/// Bipartite multigraph with a proper edge colouring.
 struct Graph {
     size: usize,
-    /// `(switch, class vertex)`; the vertices of class j are j, j + N, j + 2N and so on.
+    /// Edges, as `(switch, class vertex)`. The vertices of class j are j, j + N, j + 2N and so on.
     edges: Vec<(usize, usize)>,
-    /// By edge.
+    /// Colour of each edge.
     colours: Vec<usize>,
-    /// `[switch, colour]` and `[class vertex, colour]`: the edge.
+    /// Edge of each colour at each switch, as `[switch, colour]`.
     at_switch: Vec<usize>,
+    /// Edge of each colour at each class vertex, as `[class vertex, colour]`.
     at_class: Vec<usize>,
 }
 
@@ -85,10 +88,11 @@ impl Graph {
         graph
     }
 
-    /// Gives an edge a colour; if none is free at both ends, swaps two colours along a path from one of them.
+    /// Colours an edge. If no colour is free at both ends, swaps two colours along a path that starts at one end.
     fn colour(&mut self, edge: usize) {
         let (switch, class) = self.edges[edge];
-        let free = |row: &[usize]| row.iter().position(|edge| *edge == NONE).expect("at most N edges");
+        let free =
+            |row: &[usize]| row.iter().position(|edge| *edge == NONE).expect("a vertex has at most N edges");
         let a = free(&self.at_switch[switch * self.size..][..self.size]);
         let b = free(&self.at_class[class * self.size..][..self.size]);
         if self.at_class[class * self.size + a] != NONE {
@@ -97,8 +101,8 @@ impl Graph {
         self.put(edge, a);
     }
 
-    /// Swaps colours `a` and `b` on the path of edges of these colours that starts at a class vertex. It cannot come
-    /// back to the switch where `a` is free.
+    /// Swaps colours `a` and `b` on the path of edges of these colours that starts at a class vertex. The path cannot
+    /// reach the switch of the new edge, because `a` is free there.
     fn swap_colours(&mut self, class: usize, a: usize, b: usize) {
         let mut path = Vec::new();
         let (mut vertex, mut at_class, mut colour) = (class, true, a);
@@ -131,12 +135,13 @@ impl Graph {
         self.at_class[class * self.size + colour] = edge;
     }
 
-    /// The switch of the last stage for each colour: first the best one that is left, then pairs change for as long as
-    /// fewer packets are met.
+    /// Returns the switch of the last stage for each colour. Each colour first gets the best switch that is still free;
+    /// then pairs of colours swap their switches as long as this reduces the number of queued packets of the same class
+    /// that packets find.
     fn assign(&self, queues: &Queues) -> Vec<usize> {
         let size = self.size;
         let last = queues.shape().boundaries();
-        // Packets that this slot's exits leave behind.
+        // Number of packets in a queue of the last stage after the exits of this slot.
         let left = |switch: usize, class: usize| i64::from(queues.len(last, switch, class).saturating_sub(1));
         let mut met = vec![0; size * size];
         for ((_, class), colour) in self.edges.iter().zip(&self.colours) {

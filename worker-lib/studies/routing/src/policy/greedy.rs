@@ -1,5 +1,5 @@
 //! Sequential minimisation (equations 8 and 9 of the paper): each packet in turn takes the link whose intermediate
-//! state is worth least.
+//! state has the lowest value.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -9,10 +9,11 @@ use super::heuristics::least;
 use crate::network::{Decision, Decisions, Hop, Queues, Routing, Shape};
 use crate::value::Value;
 
-/// One network of several in lock-step.
+/// One of several networks that are routed in lock-step.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    /// The state with all packets moved that have a link. With exits first also without those that leave.
+    /// State in which all packets that have a link are moved. With `exits_first`, the packets that leave in this slot
+    /// are removed as well.
     now: Queues,
     decisions: Decisions,
     rng: ChaCha8Rng,
@@ -21,25 +22,25 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// The intermediate state.
+    /// Returns the intermediate state.
     pub fn now(&self) -> &Queues {
         &self.now
     }
 
-    /// The packet whose link is sought.
+    /// Returns the packet that needs a link.
     ///
     /// # Panics
-    /// If there is none.
+    /// Panics if no packet needs a link.
     pub fn decision(&self) -> Decision {
-        self.pending.expect("a lane that is asked about has a packet")
+        self.pending.expect("the lane has a packet that needs a link")
     }
 
-    /// Links that it may take.
+    /// Returns the links that this packet may take.
     pub fn idle(&self) -> &[u16] {
         self.decisions.idle()
     }
 
-    /// The slot's packets so far, in order.
+    /// Returns the packets that were assigned a link in this slot, in order.
     pub fn hops(&self) -> &[Hop] {
         &self.hops
     }
@@ -53,7 +54,7 @@ impl Lane {
         self.hops.clear();
     }
 
-    /// Goes on to the next packet that does not take a random link, if there is one.
+    /// Proceeds to the next packet whose link the value function must choose. Returns whether there is one.
     fn seek(&mut self, start: &Queues, epsilon: f64) -> bool {
         loop {
             self.pending = self.decisions.next(start);
@@ -79,8 +80,8 @@ impl Lane {
     }
 }
 
-/// A policy that is greedy for a value. Several networks can be routed in lock-step, so that a costly value is asked
-/// about many states at once.
+/// Policy that is greedy with respect to a value function. Several networks can be routed in lock-step, so that an
+/// expensive value function evaluates many states at once.
 pub struct Greedy<V> {
     value: V,
     exits_first: bool,
@@ -90,9 +91,9 @@ pub struct Greedy<V> {
 }
 
 impl<V: Value> Greedy<V> {
-    /// For as many networks as there are streams in `rngs`, which decide ties and random links. With `exits_first` the
-    /// value sees the last stage without the packets that leave in the slot: otherwise it cannot tell them from those
-    /// that have just come.
+    /// Creates the policy for one network per random stream in `rngs`. The streams choose random links and break ties.
+    /// With `exits_first`, the value function sees the last stage without the packets that leave in the current slot;
+    /// otherwise, it cannot distinguish them from packets that have just arrived.
     pub fn new(shape: Shape, value: V, exits_first: bool, rngs: Vec<ChaCha8Rng>) -> Self {
         let lane = |rng| Lane {
             now: Queues::empty(shape),
@@ -110,22 +111,22 @@ impl<V: Value> Greedy<V> {
         }
     }
 
-    /// The networks, after [`Self::route_all`].
+    /// Returns the networks, as [`Self::route_all`] left them.
     pub fn lanes(&self) -> &[Lane] {
         &self.lanes
     }
 
-    /// What links are chosen by.
+    /// Returns the value function by which links are chosen.
     pub fn value_mut(&mut self) -> &mut V {
         &mut self.value
     }
 
-    /// The value alone.
+    /// Returns the value function and discards the networks.
     pub fn into_value(self) -> V {
         self.value
     }
 
-    /// Routes a slot in each network; `starts` are their queues after arrivals. A packet takes a random link with
+    /// Routes a slot in each network. `starts` are the queues after arrivals. A packet takes a random link with
     /// probability `epsilon`.
     pub fn route_all(&mut self, starts: &[Queues], epsilon: f64) {
         self.asked.clear();

@@ -1,7 +1,7 @@
-//! What switches do without learning, from what they know at the beginning of a slot.
+//! Policies without learning, which use the queue lengths at the beginning of a slot.
 //!
-//! Lengths are those of the beginning of the slot, at the packet's class in the switch that the link leads to. All
-//! switches see the same ones, and many of them choose the same shortest queue: this herding is why
+//! The length that counts for a link is that of the packet's class at the switch to which the link leads. All switches
+//! see the same lengths, and many of them choose the same shortest queue. Because of this herding,
 //! [`JoinShortestQueue`] is worse than [`PowerOfTwo`] here.
 
 use rand::RngExt as _;
@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{Fill, Policy, decide};
 use crate::network::{Decision, Decisions, Queues, Routing, Shape};
 
-/// Any idle link.
+/// Policy that chooses a random idle link.
 #[derive(Clone, Debug)]
 pub struct Random {
     decisions: Decisions,
@@ -18,7 +18,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// With the draws of `rng`.
+    /// Creates the policy. `rng` chooses the links.
     pub fn new(shape: Shape, rng: ChaCha8Rng) -> Self {
         Self { decisions: Decisions::new(shape), rng }
     }
@@ -31,12 +31,12 @@ impl Policy for Random {
     }
 }
 
-/// Length of the queue that a link leads to.
+/// Returns the length of the queue to which a link leads.
 fn behind(queues: &Queues, decision: Decision, link: u16) -> u32 {
     queues.len(decision.stage + 1, usize::from(link), decision.class)
 }
 
-/// Position of the least cost; a random one of several.
+/// Returns the position of the lowest cost, or a random one of these positions if there are several.
 pub(super) fn least<T: PartialOrd>(costs: impl Iterator<Item = T>, rng: &mut ChaCha8Rng) -> usize {
     let mut best: Option<(usize, T)> = None;
     let mut equal = 1_u32;
@@ -58,7 +58,7 @@ pub(super) fn least<T: PartialOrd>(costs: impl Iterator<Item = T>, rng: &mut Cha
     best.map_or(0, |(position, _)| position)
 }
 
-/// The idle link to the shortest queue (section 4.2 of the paper).
+/// Policy that chooses the idle link to the shortest queue (section 4.2 of the paper).
 #[derive(Clone, Debug)]
 pub struct JoinShortestQueue {
     decisions: Decisions,
@@ -67,7 +67,8 @@ pub struct JoinShortestQueue {
 }
 
 impl JoinShortestQueue {
-    /// Ties, and with [`Fill::Random`] the links of packets that are not heads, are the draws of `rng`.
+    /// Creates the policy. `rng` breaks ties and, with [`Fill::Random`], chooses the links of packets behind the head
+    /// of a queue.
     pub fn new(shape: Shape, fill: Fill, rng: ChaCha8Rng) -> Self {
         Self { decisions: Decisions::new(shape), rng, fill }
     }
@@ -85,7 +86,7 @@ impl Policy for JoinShortestQueue {
     }
 }
 
-/// The better of two random idle links (Mitzenmacher, 2001).
+/// Policy that chooses the better of two random idle links (Mitzenmacher, 2001).
 #[derive(Clone, Debug)]
 pub struct PowerOfTwo {
     decisions: Decisions,
@@ -94,7 +95,7 @@ pub struct PowerOfTwo {
 }
 
 impl PowerOfTwo {
-    /// With the draws of `rng`; `fill` says how packets that are not heads find a link.
+    /// Creates the policy. `rng` chooses the two links; `fill` is the rule for packets behind the head of a queue.
     pub fn new(shape: Shape, fill: Fill, rng: ChaCha8Rng) -> Self {
         Self { decisions: Decisions::new(shape), rng, fill }
     }
@@ -115,9 +116,9 @@ impl Policy for PowerOfTwo {
     }
 }
 
-/// DRILL(d, m): the best of `d` random idle links and of the `m` best ones of the decision before (Ghorbani et al.,
-/// 2015). As there are no output queues here, the lengths are those that links lead to; what is remembered is kept for
-/// each switch and class.
+/// DRILL(d, m): policy that chooses the best of `d` random idle links and the `m` best links of the previous decision
+/// (Ghorbani et al., 2015). As there are no output queues here, the lengths are those of the queues to which the links
+/// lead. Each switch remembers the best links separately for each class.
 #[derive(Clone, Debug)]
 pub struct Drill {
     decisions: Decisions,
@@ -125,13 +126,13 @@ pub struct Drill {
     fill: Fill,
     samples: usize,
     memory: usize,
-    /// `[boundary, switch, class]`: links, the best first.
+    /// Remembered links, best first, as `[boundary, switch, class]`.
     remembered: Vec<Vec<u16>>,
     candidates: Vec<(u32, u16)>,
 }
 
 impl Drill {
-    /// With `samples` (d) of at least 1 and `memory` (m).
+    /// Creates the policy with `samples` (d), which must be at least 1, and `memory` (m).
     pub fn new(shape: Shape, samples: usize, memory: usize, fill: Fill, rng: ChaCha8Rng) -> Self {
         Self {
             decisions: Decisions::new(shape),
@@ -161,7 +162,7 @@ impl Policy for Drill {
             let still_idle = remembered.iter().filter(|link| idle.contains(link));
             candidates.extend(still_idle.map(|link| (0, *link)));
             candidates.iter_mut().for_each(|(len, link)| *len = behind(queues, decision, *link));
-            // Stable: of equals, one that was sampled now.
+            // The sort is stable, so of equal links, one that was sampled now is preferred.
             candidates.sort_by_key(|(len, _)| *len);
             let best = candidates[0].1;
             remembered.clear();
@@ -175,16 +176,17 @@ impl Policy for Drill {
     }
 }
 
-/// Each switch goes round its links, whatever is behind them: packet spraying, or Valiant load balancing in turn.
+/// Policy in which each switch uses its links in round-robin order, regardless of queue lengths: packet spraying, or
+/// deterministic Valiant load balancing.
 #[derive(Clone, Debug)]
 pub struct Spray {
     decisions: Decisions,
-    /// `[boundary, switch]`: the link whose turn it is.
+    /// Next link of each switch, as `[boundary, switch]`.
     turns: Vec<u16>,
 }
 
 impl Spray {
-    /// Each switch begins at another link.
+    /// Creates the policy. Each switch of a stage begins with a different link.
     pub fn new(shape: Shape) -> Self {
         let switches = shape.switches();
         let turns = (0..shape.boundaries() * switches).map(|at| (at % switches) as u16).collect();

@@ -7,21 +7,22 @@ use super::Policy;
 use super::heuristics::least;
 use crate::network::{Hop, Queues, Routing, Shape};
 
-/// Each link takes a packet of the class whose queue is longest beyond the queue that the link leads to (Tassiulas and
-/// Ephremides, 1992), from the lengths at the beginning of the slot. Links take turns in random order for as long as
-/// there are packets: unlike in the original no packet waits because the queue behind the link is as long as its own.
+/// Policy in which each link takes a packet of the class with the greatest difference in queue length between the two
+/// ends of the link (Tassiulas and Ephremides, 1992). The lengths are those at the beginning of the slot. Links are
+/// served in random order for as long as there are packets. Unlike in the original, no packet waits because the queue
+/// to which the link leads is at least as long as its own.
 #[derive(Clone, Debug)]
 pub struct MaxWeight {
     rng: ChaCha8Rng,
     links: Vec<u16>,
-    /// Packets of a switch that have no link yet, by class.
+    /// Number of packets of a switch that have no link yet, by class.
     remaining: Vec<u32>,
-    /// Of those, the classes that have any.
+    /// Classes with packets that have no link yet.
     classes: Vec<usize>,
 }
 
 impl MaxWeight {
-    /// With the draws of `rng`.
+    /// Creates the policy. `rng` orders the links and breaks ties.
     pub fn new(shape: Shape, rng: ChaCha8Rng) -> Self {
         let links = (0..shape.switches() as u16).collect();
         Self { rng, links, remaining: Vec::new(), classes: Vec::new() }

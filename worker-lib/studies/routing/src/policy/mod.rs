@@ -1,4 +1,4 @@
-//! Who decides over which link a packet goes.
+//! Routing policies, which assign packets to links.
 
 mod colouring;
 mod greedy;
@@ -14,14 +14,14 @@ pub use spec::{Fill, PolicySpec};
 
 use super::network::{Decision, Decisions, Queues, Routing};
 
-/// Routes the packets of a network, slot by slot.
+/// Policy that routes the packets of a network, slot by slot.
 pub trait Policy {
-    /// Gives links to the packets in `queues`, as they are after the arrivals of a slot. `routing` is idle before, and
-    /// [`Routing::check`] holds after.
+    /// Assigns links to the packets in `queues`, which are the queues after the arrivals of a slot. All links of
+    /// `routing` must be idle before; the result must pass [`Routing::check`].
     fn route(&mut self, queues: &Queues, routing: &mut Routing);
 }
 
-/// Gives each packet the idle link that `choose` names by its position.
+/// Assigns to each packet the idle link whose position `choose` returns.
 fn decide(
     decisions: &mut Decisions,
     queues: &Queues,

@@ -1,4 +1,4 @@
-//! Policies by name.
+//! Policies without learning, by name.
 
 use std::str::FromStr;
 
@@ -10,14 +10,14 @@ use crate::value::LengthValue;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::{StudyError, names};
 
-/// How packets that are not the heads of their queues find a link.
+/// Rule by which packets behind the head of a queue choose a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::Display, strum::EnumIter)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Fill {
-    /// Any link that is left: what reproduces the paper's ratios.
+    /// A random link among those still idle. This choice reproduces the paper's ratios.
     #[default]
     Random,
-    /// As heads do.
+    /// The rule of the policy, as for the heads of queues.
     Rule,
 }
 
@@ -36,38 +36,39 @@ impl FromStr for Fill {
     }
 }
 
-/// A policy that needs no training.
+/// Policy without learning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 #[strum(serialize_all = "kebab-case")]
 pub enum PolicySpec {
-    /// [`Random`]
+    /// [`Random`].
     #[strum(to_string = "rand")]
     Random,
-    /// [`JoinShortestQueue`]
+    /// [`JoinShortestQueue`].
     #[strum(to_string = "jsq")]
     JoinShortestQueue,
-    /// [`PowerOfTwo`]
+    /// [`PowerOfTwo`].
     #[strum(to_string = "po2")]
     PowerOfTwo,
-    /// [`Drill`] of so many samples and so much memory.
+    /// [`Drill`] with these numbers of samples and of remembered links.
     #[strum(to_string = "drill:{0}:{1}")]
     Drill(usize, usize),
-    /// [`Spray`]
+    /// [`Spray`].
     Spray,
-    /// [`MaxWeight`]
+    /// [`MaxWeight`].
     #[strum(to_string = "maxweight")]
     MaxWeight,
-    /// The shortest queue in the intermediate state: a controller that knows where packets have gone in this slot.
+    /// Shortest queue in the intermediate state: the policy of a controller that knows the links of all packets routed
+    /// earlier in the slot.
     CentralJsq,
-    /// The same after the exits of the slot.
+    /// The same, in the intermediate state without the packets that leave in the slot.
     #[strum(to_string = "central-jsq-exits")]
     CentralJsqExitsFirst,
-    /// [`Colouring`]
+    /// [`Colouring`].
     Colouring,
 }
 
 impl PolicySpec {
-    /// All of them; Drill with two samples and a memory of one.
+    /// Returns all policies; Drill has two samples and remembers one link.
     pub fn all() -> impl Iterator<Item = Self> + Clone {
         Self::iter().map(|policy| match policy {
             Self::Drill(..) => Self::Drill(2, 1),
@@ -75,7 +76,7 @@ impl PolicySpec {
         })
     }
 
-    /// A fresh policy with the draws of `seed`.
+    /// Creates a fresh policy. `seed` is the seed of its random choices.
     pub fn build(self, shape: Shape, fill: Fill, seed: u64) -> Box<dyn Policy> {
         let rng = stream(seed, Purpose::Actions, 0);
         let central = |exits_first, rng| {

@@ -1,8 +1,9 @@
 //! The paper's convolutional network (table 1) over the lengths of all queues.
 //!
-//! Windows move without padding: with the six convolutions of table 1 a network of 20 switches ends at 2 x 2 places,
-//! and one of 16 at 2 x 2 after four, which is why the paper leaves out the last two there. The last layer is linear;
-//! the rectifier that table 1 gives it would be dead as soon as its input is below zero everywhere.
+//! Convolutions have no padding. After the six convolutions of table 1, a network of 20 switches is reduced to 2 x 2
+//! positions; a network of 16 switches, after four of them. This is why the paper omits the last two convolutions for
+//! 16 switches. The last layer is linear: the rectifier in table 1 would stop learning as soon as its input is negative
+//! for all states.
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -13,27 +14,28 @@ use crate::policy::Lane;
 use iswitch_learn::nn::{Activation, Image, Layer, Network, Workspace, orthogonal};
 use iswitch_study::StudyError;
 
-/// States that are looked at in one pass: their patches stay in a core's cache, which is a fifth faster than with 32.
+/// Number of states in one forward pass. The patches of 8 states stay in a core's cache, which is a fifth faster than
+/// with 32.
 const CHUNK: usize = 8;
 
-/// Kernels of a convolution or units of a layer, at most.
+/// Maximum number of kernels of a convolution, or of units of a layer.
 const WIDTH_MAX: usize = 4096;
 
-/// Sizes of the network.
+/// Layer sizes of the convolutional network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConvolutionalOptions {
-    /// Edges of the windows, layer by layer.
+    /// Edge lengths of the kernels, layer by layer.
     pub kernels: Vec<usize>,
-    /// Kernels of each convolution.
+    /// Number of kernels of each convolution.
     pub channels: usize,
-    /// Units of the dense layer.
+    /// Number of units of the dense layer.
     pub hidden: usize,
 }
 
 impl ConvolutionalOptions {
-    /// Table 1's for 16 and for 20 switches, and in the same way for others: windows of 7, 5 and then 3, below 12
-    /// switches of 3 only, for as long as 2 x 2 places are left.
+    /// Returns the sizes of table 1 for 16 and for 20 switches, and analogous sizes for other numbers of switches. The
+    /// kernels are 7, 5 and then 3 (below 12 switches, only 3), for as long as at least 2 x 2 positions remain.
     pub fn paper(switches: usize) -> Self {
         let mut kernels = Vec::new();
         let mut left = switches;
@@ -48,10 +50,10 @@ impl ConvolutionalOptions {
         Self { kernels, channels: 64, hidden: 128 }
     }
 
-    /// Weights and biases of the network for a shape.
+    /// Returns the number of weights and biases for a network of this size.
     ///
     /// # Errors
-    /// If it has no room for the windows, or a size is out of range.
+    /// Fails if a kernel does not fit, or if a size is out of range.
     pub fn parameters(&self, shape: Shape) -> Result<usize, StudyError> {
         Ok(self.network(shape)?.parameter_count())
     }
@@ -76,24 +78,24 @@ impl ConvolutionalOptions {
     }
 }
 
-/// A value network and its parameters.
+/// Value network with its parameters.
 #[derive(Clone, Debug)]
 pub struct ConvolutionalValue {
     network: Network,
     parameters: Vec<f32>,
     work: Workspace,
-    /// Of the present batch, `[state, switch, class, stage]`.
+    /// Input of the current batch, as `[state, switch, class, stage]`.
     input: Vec<f32>,
-    /// Of a chunk.
+    /// Gradient of one chunk of the batch.
     partial: Vec<f32>,
 }
 
 impl ConvolutionalValue {
-    /// With random weights, but for the last layer's, which are 0: no state is worth more than another, so that the
-    /// policy before any learning takes any link. Matrix products take up to `threads`.
+    /// Creates a network with random weights. The weights of the last layer are 0, so all states have the same value
+    /// and the policy before any learning chooses random links. Matrix products use up to `threads` threads.
     ///
     /// # Errors
-    /// If the network of this shape has no room for the windows, or a size is 0.
+    /// Fails if a kernel does not fit a network of this size, or if a size is out of range.
     pub fn new(
         shape: Shape,
         options: &ConvolutionalOptions,
@@ -112,18 +114,19 @@ impl ConvolutionalValue {
         Ok(Self { network, parameters, work, input: Vec::new(), partial })
     }
 
-    /// All weights and biases, layer by layer.
+    /// Returns all weights and biases, layer by layer.
     pub fn parameters(&self) -> &[f32] {
         &self.parameters
     }
 
-    /// To be changed by an optimiser.
+    /// Returns all weights and biases for modification by an optimiser.
     pub fn parameters_mut(&mut self) -> &mut [f32] {
         &mut self.parameters
     }
 
-    /// Outputs are in units of a deviation around a mean: changes the last layer so that with new ones they stand for
-    /// the same as with the old ones (PopArt; van Hasselt et al., 2016).
+    /// Rescales the last layer. Outputs are offsets from a mean, in units of a deviation. Afterwards, the outputs stand
+    /// for the same values with the new mean and deviation as before with the old ones (PopArt; van Hasselt et al.,
+    /// 2016).
     pub fn rescale(&mut self, (old_mean, old_deviation): (f64, f64), (mean, deviation): (f64, f64)) {
         let last = self.network.layers().last().expect("a network has layers");
         let ratio = old_deviation / deviation;
@@ -135,12 +138,13 @@ impl ConvolutionalValue {
         }
     }
 
-    /// Weights, which regularisation shrinks; biases it leaves.
+    /// Returns the ranges of the weights, which are regularised; biases are not.
     pub fn weights(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
         self.network.layers().iter().map(|layer| layer.weight.clone())
     }
 
-    /// The layers' names, shapes and places in [`Self::parameters`], as PyTorch would name them.
+    /// Returns the layers, with the shapes of their weights and the ranges of their weights and biases in
+    /// [`Self::parameters`].
     pub fn layers(&self) -> &[Layer] {
         self.network.layers()
     }
@@ -161,7 +165,7 @@ impl ConvolutionalValue {
         }
     }
 
-    /// What the states of the batch are worth, in the units of the targets.
+    /// Appends the values of the states of the batch, in the units of the targets.
     pub fn batch_values(&mut self, values: &mut Vec<f32>) {
         let Self { network, parameters, work, input, .. } = self;
         for chunk in input.chunks(CHUNK * network.inputs()) {
@@ -169,14 +173,18 @@ impl ConvolutionalValue {
         }
     }
 
-    /// Overwrites `gradient` with that of half the sum of squared errors over the batch, divided by `divisor`;
-    /// `targets` has one for each state. Gives the sum of squared errors.
+    /// Overwrites `gradient` with the gradient of half the sum of squared errors over the batch, divided by `divisor`.
+    /// `targets` has one target for each state. Returns the sum of squared errors.
     ///
     /// # Panics
-    /// If the batch has another number of states.
+    /// Panics if the number of targets is not the number of states.
     pub fn gradient(&mut self, targets: &[f32], divisor: f32, gradient: &mut [f32]) -> f64 {
         let Self { network, parameters, work, input, partial } = self;
-        assert_eq!(input.len(), targets.len() * network.inputs(), "a target for each state");
+        assert_eq!(
+            input.len(),
+            targets.len() * network.inputs(),
+            "the number of targets must be the number of states"
+        );
         gradient.fill(0.0);
         let mut squares = 0.0;
         for (input, targets) in input.chunks(CHUNK * network.inputs()).zip(targets.chunks(CHUNK)) {
@@ -193,7 +201,7 @@ impl ConvolutionalValue {
         squares
     }
 
-    /// The batch's states differ from the lane's by one hop each.
+    /// Adds to the batch the state after each possible link of the lane's packet.
     fn push_candidates(&mut self, lane: &Lane) {
         let shape = lane.now().shape();
         let (stages, switches) = (shape.stages(), shape.switches());

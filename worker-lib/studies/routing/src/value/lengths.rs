@@ -1,9 +1,9 @@
-//! The value behind joining the shortest queue.
+//! Value function whose greedy policy joins the shortest queue.
 
 use super::{Value, separable};
 use crate::policy::Lane;
 
-/// Half the sum of squared lengths: one more packet costs the queue's length.
+/// Value function that is half the sum of squared queue lengths: a packet that joins a queue costs its length.
 #[derive(Clone, Copy, Debug)]
 pub struct LengthValue;
 

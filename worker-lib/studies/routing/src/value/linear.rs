@@ -1,29 +1,35 @@
-//! A value that is linear in how many queues of a stage have which length.
+//! Value function that is linear in the numbers of queues of each length, by stage.
 //!
-//! Features of a state, `[features_len]`: for each stage but the first the number of queues with 1, 2 and so on
-//! packets, those with [`LENGTHS`] or more together, and how much these have beyond; the packets of the first stage,
-//! over which no decision is made; and 1. The value is thus a sum over queues of a function of their length, with which
-//! a candidate costs one look-up. That function is made convex: a packet more never costs less in the longer queue, and
-//! a length that was hardly seen cannot look attractive because of noise.
+//! A state has these features:
+//!
+//! - for each stage except the first, the numbers of queues with 1, 2, ... packets; queues with [`LENGTHS`] or more
+//!   packets are counted together;
+//! - for each of these stages, the total number of packets beyond [`LENGTHS`] in such queues;
+//! - the number of packets of the first stage, over which no decision is made;
+//! - the constant 1.
+//!
+//! The value is therefore a sum over queues of a function of their length, and evaluating a candidate link costs one
+//! look-up. The function is made convex: one more packet never costs less in the longer queue, and noise cannot make a
+//! rarely seen length look attractive.
 
 use super::isotonic::isotonic;
 use super::{Value, separable};
 use crate::network::{Queues, Shape};
 use crate::policy::Lane;
 
-/// Lengths that are told apart.
+/// Number of queue lengths that the features distinguish; longer queues are counted with the longest of these.
 pub const LENGTHS: usize = 7;
-/// Numbers for one stage.
+/// Number of features of one stage.
 const STAGE: usize = LENGTHS + 1;
-/// Of the squares of features: keeps the equations solvable where a length was never seen.
+/// Ridge relative to the squares of the features. It keeps the equations solvable if a length was never seen.
 const RIDGE: f64 = 1e-6;
 
-/// Features of a network's states.
+/// Returns the number of features of a state.
 pub fn features_len(shape: Shape) -> usize {
     shape.boundaries() * STAGE + 2
 }
 
-/// Writes a state's features, `[features_len]`.
+/// Writes the features of a state; `into` must have [`features_len`] elements.
 pub fn features(queues: &Queues, into: &mut [f64]) {
     into.fill(0.0);
     let shape = queues.shape();
@@ -45,7 +51,7 @@ fn add_queue(features: &mut [f64], stage: usize, len: u32, count: f64) {
     }
 }
 
-/// Brings features up to date after a queue of a stage has changed.
+/// Updates features after the length of one queue of a stage has changed.
 pub(in super::super) fn change_queue(features: &mut [f64], stage: usize, from: u32, to: u32) {
     if stage == 0 {
         let total = features.len() - 2;
@@ -56,20 +62,20 @@ pub(in super::super) fn change_queue(features: &mut [f64], stage: usize, from: u
     }
 }
 
-/// The sums of a least-squares fit. Those of several data sets add up.
+/// Sums of a least-squares fit. The sums of several data sets can be added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearFit {
     len: usize,
-    /// Of products of features, `[len, len]`, the upper triangle row by row.
+    /// Sums of the products of two features, as `[len, len]`: the upper triangle, row by row.
     products: Vec<f64>,
-    /// Of products with the target, `[len]`.
+    /// Sums of the products of a feature and the target, as `[len]`.
     moments: Vec<f64>,
-    /// Of the target's squares.
+    /// Sum of the squares of the targets.
     squares: f64,
 }
 
 impl LinearFit {
-    /// Of nothing.
+    /// Creates a fit without data.
     pub fn new(shape: Shape) -> Self {
         let len = features_len(shape);
         Self { len, products: vec![0.0; len * (len + 1) / 2], moments: vec![0.0; len], squares: 0.0 }
@@ -90,22 +96,22 @@ impl LinearFit {
         }
     }
 
-    /// All sums.
+    /// Returns all sums.
     pub fn sums(&self) -> impl Iterator<Item = f64> + '_ {
         self.products.iter().chain(&self.moments).copied().chain([self.squares])
     }
 
-    /// All sums, to be set.
+    /// Returns all sums for modification.
     pub fn sums_mut(&mut self) -> impl Iterator<Item = &mut f64> {
         self.products.iter_mut().chain(&mut self.moments).chain([&mut self.squares])
     }
 
-    /// Number of [`Self::sums`].
+    /// Returns the number of [`Self::sums`].
     pub fn sums_len(&self) -> usize {
         self.products.len() + self.moments.len() + 1
     }
 
-    /// The value with the least squared error, made convex.
+    /// Returns the value function with the least squared error, made convex.
     pub fn solve(&self) -> LinearValue {
         let weights = self.least_squares();
         let seen = |feature: usize| self.product(feature, self.len - 1);
@@ -114,19 +120,21 @@ impl LinearFit {
             let worth = |len: usize| if len == 0 { 0.0 } else { weights[at + len - 1] };
             let steps = (0..LENGTHS).map(|len| worth(len + 1) - worth(len));
             let marginals: Vec<_> = steps.chain([weights[at + LENGTHS]]).collect();
-            // A length counts as often as a queue had it, however far beyond the last one the longest were.
+            // The weight of a length is the number of queues that had it. The last marginal, whose feature counts the
+            // packets beyond LENGTHS, has the number of queues with LENGTHS or more packets.
             let seen: Vec<_> = (at..at + LENGTHS).chain([at + LENGTHS - 1]).map(seen).collect();
             isotonic(&marginals, &seen)
         };
         LinearValue { marginals: (0..(self.len - 2) / STAGE).flat_map(stage).map(|x| x as f32).collect() }
     }
 
-    /// States that were added.
+    /// Returns the number of states that were added.
     pub fn states(&self) -> f64 {
         self.product(self.len - 1, self.len - 1)
     }
 
-    /// Share of the targets' variance that the value with the least squared error explains; none without variance.
+    /// Returns the share of the variance of the targets that the value function with the least squared error explains;
+    /// `None` if the variance is 0.
     pub fn explained(&self) -> Option<f64> {
         let (states, sum) = (self.states(), self.moments[self.len - 1]);
         let variance = self.squares - sum * sum / states;
@@ -140,7 +148,7 @@ impl LinearFit {
         self.products[i * self.len - i * (i + 1) / 2 + j]
     }
 
-    /// By Cholesky's decomposition of the products, with a little added to the diagonal.
+    /// Solves the least-squares equations by Cholesky decomposition, with a small ridge added to the diagonal.
     fn least_squares(&self) -> Vec<f64> {
         let len = self.len;
         let mut lower = vec![0.0; len * len];
@@ -168,25 +176,26 @@ impl LinearFit {
     }
 }
 
-/// What a packet more costs, by the stage and the length of the queue that it joins.
+/// Marginal cost of one more packet, by the stage and the length of the queue that it joins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearValue {
-    /// `[stage - 1, len]`, the last for all greater lengths.
+    /// Marginal costs, as `[stage - 1, len]`; the last of each stage applies to all greater lengths.
     marginals: Vec<f32>,
 }
 
 impl LinearValue {
-    /// No state is worth more than another: packets take any link.
+    /// Creates a value function under which all states have the same value, so packets take random links.
     pub fn flat(shape: Shape) -> Self {
         Self { marginals: vec![0.0; shape.boundaries() * STAGE] }
     }
 
-    /// With these marginal costs, `[stage - 1, len]`, if there are as many as a network of this shape needs.
+    /// Creates a value function with these marginal costs, as `[stage - 1, len]`. Returns `None` if their number does
+    /// not fit a network of this size.
     pub fn from_marginals(shape: Shape, marginals: Vec<f32>) -> Option<Self> {
         (marginals.len() == shape.boundaries() * STAGE).then_some(Self { marginals })
     }
 
-    /// What a packet more costs, `[stage - 1, len]`, the last of each stage for all greater lengths.
+    /// Returns the marginal costs, as `[stage - 1, len]`; the last of each stage applies to all greater lengths.
     pub fn marginals(&self) -> &[f32] {
         &self.marginals
     }

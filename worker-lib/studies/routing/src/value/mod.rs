@@ -1,4 +1,4 @@
-//! What a state is worth: the discounted cost from it on.
+//! Value functions: the value of a state is the discounted cost of the slots from that state on.
 
 mod convolutional;
 mod isotonic;
@@ -12,15 +12,15 @@ pub use linear::{LENGTHS, LinearFit, LinearValue, features, features_len};
 
 use super::policy::Lane;
 
-/// Tells apart the states that a packet's links lead to.
+/// Value function, which compares the states after each possible link of a packet.
 pub trait Value: Send {
-    /// For each lane that is asked about, and each of its idle links in order, appends what the intermediate state is
-    /// worth in which the lane's packet has gone over that link. Only differences within a lane count.
+    /// Appends, for each lane in `asked` and each of its idle links in order, the value of the intermediate state after
+    /// the lane's packet has taken that link. Only differences within a lane matter.
     fn costs(&mut self, lanes: &[Lane], asked: &[usize], costs: &mut Vec<f32>);
 }
 
-/// For values that are sums over queues: what one more packet adds to each queue that an idle link leads to. Where the
-/// packet comes from adds the same whatever the link.
+/// Implements [`Value::costs`] for value functions that are sums over queues: `marginal` is the cost of one more packet
+/// in the queue to which a link leads. The queue that the packet leaves contributes the same for every link.
 fn separable(lanes: &[Lane], asked: &[usize], costs: &mut Vec<f32>, marginal: impl Fn(usize, u32) -> f32) {
     for lane in asked.iter().map(|at| &lanes[*at]) {
         let decision = lane.decision();

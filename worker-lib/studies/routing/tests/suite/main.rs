@@ -1,3 +1,3 @@
-//! Tests of routing, one program so that they are linked once.
+//! Tests of packet routing, in one program so that they are linked only once.
 
 mod routing;

@@ -1,4 +1,4 @@
-//! Routing: the network against figures that an independent program measured, and what learners reach in it.
+//! Packet routing: comparison of the network with the figures of an independent program, and results of the learners.
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_routing::config::{Learner, RoutingConfig, ValueKind};
 use iswitch_routing::measure::{Measurement, measure};
@@ -14,8 +14,8 @@ use iswitch_study::testing::{
 const DRAWS: u64 = 20;
 const TOLERANCE: f64 = 0.03;
 
-/// What the independent program measured, over 200 slots from an empty network and 20 draws of rates: packets before
-/// arrivals and delay in slots.
+/// Figures of the independent program, over 200 slots from an empty network and 20 draws of rates: packets before
+/// arrivals, and delay in slots.
 const MEASURED: [(usize, f64, Figures); 4] = [
     (16, 0.6, figures([(424.4, 3.764), (411.1, 3.677), (375.3, 3.444), (307.5, 3.002)])),
     (16, 0.7, figures([(591.6, 4.302), (546.1, 4.048), (473.9, 3.645), (367.5, 3.052)])),
@@ -35,7 +35,7 @@ const fn figures(values: [(f64, f64); 4]) -> Figures {
     ]
 }
 
-/// The rates of that program's draw: the splitmix64 generator, seeded as it did.
+/// Returns the rates of a draw of the independent program, from a splitmix64 generator with the same seed.
 fn rates(shape: Shape, load: f64, draw: u64) -> Rates {
     const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut state = ((1000 + draw) ^ 0x00AB_CDEF).wrapping_mul(GOLDEN) ^ 0xD1B5_4A32_D192_ED03;
@@ -96,7 +96,7 @@ fn a_linear_value_reaches_the_bound() {
             let history = training.history();
             let line: Vec<_> = history.iter().map(|it| format!("{:+.1} %", above(it) * 100.0)).collect();
             println!("load {load}, draw {draw}: {}", line.join(" "));
-            // Once learnt it stays: no later policy is worse.
+            // After the first policy within the tolerance, no later policy may be worse than the tolerance.
             let learnt = history.iter().position(|it| above(it) < tolerance).unwrap_or(usize::MAX);
             assert!(learnt <= by_iteration, "load {load}, draw {draw}: {line:?}");
             assert!(
@@ -167,7 +167,7 @@ fn workers_with_a_network_stay_identical_under_all_learners() {
         let mut one = alone(config.clone(), &rates);
         run_to_the_end(&mut one);
         for other in over_a_switch::<RoutingStudy>(2, &config, &task(&rates)) {
-            // Sums of floats in another order; what is learnt is the same but for their rounding.
+            // The workers add floats in another order, so the results differ by rounding.
             assert_eq!(other.history()[2].states, one.history()[2].states);
             assert!((other.history()[0].queued - one.history()[0].queued).abs() < 1e-12);
             let off = other.history()[1].queued / one.history()[1].queued - 1.0;
@@ -186,7 +186,10 @@ fn what_does_not_fit_is_named() {
     let saved = Saved::read(directory.path()).unwrap();
     let error =
         RoutingStudy::saved_policy(&saved, Shape::new(3, 20).unwrap(), 1, 1).err().unwrap().to_string();
-    assert!(error.ends_with("it is of 3 stages of 16 switches, not 3 stages of 20 switches"), "{error}");
+    assert!(
+        error.ends_with("it was trained for 3 stages of 16 switches, not 3 stages of 20 switches"),
+        "{error}"
+    );
     let other = Rates::uniform(Shape::new(3, 4).unwrap(), 0.6, 1).unwrap();
     let error = try_alone::<RoutingStudy>(config, task(&other)).err().unwrap();
     assert_eq!(error.to_string(), "switches of the rates is 4, expected 16");
@@ -195,7 +198,7 @@ fn what_does_not_fit_is_named() {
     for len in [0, 10, whole.len() / 2, whole.len() - 1] {
         std::fs::write(&path, &whole[..len]).unwrap();
         let error = Saved::read(directory.path()).err().unwrap().to_string();
-        assert!(error.contains("it is damaged, or no checkpoint"), "{error}");
+        assert!(error.contains("it is damaged or not a checkpoint"), "{error}");
     }
 }
 
@@ -222,7 +225,7 @@ fn task(rates: &Rates) -> Task {
     Task { rates: rates.clone(), threads: 1 }
 }
 
-/// A short training of a linear value, and of a network under two learners.
+/// Returns short trainings: one of a linear value function, and two of a convolutional network with different learners.
 fn small_trainings() -> [(RoutingConfig, Rates); 3] {
     let linear = RoutingConfig { slots: 200, test_slots: 50, iterations: 3, ..linear() };
     let mc = RoutingConfig { learner: Learner::Mc, window: 20, slots: 40, ..small_cnn(4) };

@@ -1,17 +1,17 @@
-//! The gradients of a module as one vector, in the order in which the module is visited.
+//! Conversion of a module's gradients to and from one vector, in the order in which the module is visited.
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{Tensor, TensorData};
 
-/// `[num_params]`; zero where there is no gradient.
+/// Returns the gradients as a vector, `[num_params]`; parameters without a gradient are zero.
 pub fn to_vector<M: Module>(module: &M, gradients: &GradientsParams) -> Vec<f32> {
     let mut visitor = Gather { gradients, vector: Vec::with_capacity(module.num_params()) };
     module.visit(&mut visitor);
     visitor.vector
 }
 
-/// Replaces the gradients by those of [`to_vector`].
+/// Replaces the gradients with those in a vector that has the layout of [`to_vector`].
 pub fn from_vector<M: Module>(module: &M, gradients: &mut GradientsParams, vector: &[f32]) {
     module.visit(&mut Scatter { gradients, rest: vector });
 }

@@ -1,5 +1,5 @@
-//! Fits a function with burn, on as many workers as you like: each computes gradients of its own samples, the switch
-//! sums them, and all take the same step.
+//! Fits a function with burn on any number of workers: each worker computes the gradient of its own samples, the switch
+//! sums the gradients, and all workers apply the same step.
 //!
 //! ```sh
 //! iswitchd --udp 127.0.0.1:7711 &
@@ -20,7 +20,7 @@ use iswitch::{GradientAggregator as _, JoinOptions, Worker};
 const STEPS: usize = 500;
 const BATCH: usize = 64;
 const LEARNING_RATE: f64 = 3e-3;
-/// The same on all workers: they begin with the same weights.
+/// Seed of the initial weights, which are the same on all workers.
 const SEED: u64 = 1;
 
 #[derive(Module, Debug)]
@@ -39,7 +39,7 @@ impl Network {
     }
 }
 
-/// What is to be learned: `sin(3 x) y`, of points in a square.
+/// Draws random points in a square and returns them with their targets, `sin(3 x) y`.
 fn batch(device: &Device) -> (Tensor<2>, Tensor<2>) {
     let points = Tensor::<2>::random([BATCH, 2], Distribution::Uniform(-1.0, 1.0), device);
     let (x, y) = (points.clone().narrow(1, 0, 1), points.clone().narrow(1, 1, 1));
@@ -56,10 +56,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::flex().autodiff();
     device.seed(SEED);
     let mut network = Network::new(&device);
-    // Parameters are drawn when they are first used.
+    // Parameters are initialised on first use; this pass does so before the seed changes.
     network.forward(batch(&device).0);
     let mut optimiser = AdamConfig::new().init();
-    // From here on each worker draws samples of its own.
+    // From here, each worker draws different samples.
     device.seed(SEED + 1 + u64::from(rank));
 
     let len = u32::try_from(network.num_params())?;
@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (points, targets) = batch(&device);
         let loss = (network.forward(points) - targets).powi_scalar(2).mean();
         let mut grads = GradientsParams::from_grads(loss.backward(), &network);
-        // One flat vector, and back.
+        // The gradients are flattened, aggregated and copied back.
         let mut vector = gradients::to_vector(&network, &grads);
         worker.all_reduce_mean(&mut vector)?;
         gradients::from_vector(&network, &mut grads, &vector);
@@ -78,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             eprintln!("worker {rank}, step {step}: loss {:.5}", loss.into_scalar::<f32>());
         }
     }
-    // Of the same points on all workers, whose networks are the same.
+    // All workers evaluate the same points with identical networks, so they print the same loss.
     device.seed(SEED);
     let (points, targets) = batch(&device);
     let loss = (network.forward(points) - targets).powi_scalar(2).mean();

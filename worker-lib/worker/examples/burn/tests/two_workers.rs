@@ -1,4 +1,4 @@
-//! Two workers, a switch: both end with the same network, which has learned.
+//! Two workers and a switch: both workers end with the same trained network.
 
 use std::process::{Command, Stdio};
 
@@ -20,7 +20,7 @@ fn two_workers_learn_the_same() {
         String::from_utf8(output.stdout).expect("text")
     });
     assert_eq!(first, second);
-    // Always zero would be 0.17.
+    // A network that always returns zero has a loss of 0.17.
     let loss: f32 = first.trim().parse().expect("a number");
     assert!(loss < 0.02, "{loss}");
 }

@@ -463,6 +463,8 @@ impl AsyncProtocol {
                 self.divergence = Some(Divergence { aggregate: ack.round, member: ack.expected as u16 });
             }
             (_, Action::Confirm) if !self.sender.is_about_current(request) => {}
+            // A late refusal of the Join that was admitted since, such as JobFull from before a lease expired.
+            (_, Action::Join) => {}
             (status, _) => self.refused(Failure::Refused(status)),
         }
     }

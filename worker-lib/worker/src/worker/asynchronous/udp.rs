@@ -116,7 +116,7 @@ impl AsyncWorker {
         let mut link = Link::open(&options)?;
         let (protocol, buffer) =
             join::<AsyncProtocol>(&mut link, &options, Mode::Asynchronous, true, &mut || true)?;
-        let membership = *protocol.membership().expect("who has joined is a member");
+        let membership = *protocol.membership().expect("a worker that has joined is a member");
         tracing::debug!(member = membership.member, window = membership.window, "joined");
         let (woken, wake) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;

@@ -58,7 +58,7 @@ impl InsertStream {
         let mut left = keys.len();
         while left > 0 {
             let Some(answer) = open.answers.message().await? else {
-                return Err(Status::unavailable("the server has ended the stream of inserts"));
+                return Err(Status::unavailable("the server ended the stream of inserts"));
             };
             left = left.saturating_sub(answer.keys.len());
         }
@@ -70,7 +70,10 @@ impl Open {
     /// Opens a stream with the first request, because the server responds only after it has received one.
     async fn new(channel: &Channel, parts: Vec<Bytes>) -> Result<Self, Status> {
         let (requests, sent) = mpsc::unbounded_channel();
-        parts.into_iter().try_for_each(|part| requests.send(part)).expect("the receiver is below");
+        parts
+            .into_iter()
+            .try_for_each(|part| requests.send(part))
+            .expect("the receiver exists until the call below");
         let answers = grpc::call(channel.clone(), INSERT_PATH, UnboundedReceiverStream::new(sent)).await?;
         Ok(Self { requests, answers })
     }

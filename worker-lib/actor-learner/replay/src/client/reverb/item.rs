@@ -83,7 +83,7 @@ fn content(key: u64, column: &Column, dtype: i32, chunks: &[ChunkData]) -> Resul
             return Err(wrong(key, format!("no tensor {} of chunk {}", slice.index, slice.chunk_key)));
         };
         if tensor.dtype != dtype {
-            return Err(wrong(key, format!("a tensor of TensorFlow's type {}, not {dtype}", tensor.dtype)));
+            return Err(wrong(key, format!("a tensor of TensorFlow type {}, not {dtype}", tensor.dtype)));
         }
         let (steps, step_bytes) = extent(tensor, dtype).ok_or_else(|| wrong(key, "a shape without steps"))?;
         let raw = uncompressed(key, tensor, steps * step_bytes)?;
@@ -91,7 +91,10 @@ fn content(key: u64, column: &Column, dtype: i32, chunks: &[ChunkData]) -> Resul
         let (first, count) = (slice.offset as usize, slice.length as usize);
         let within = first.checked_add(count).filter(|end| *end <= steps);
         let Some(end) = within else {
-            return Err(wrong(key, format!("steps {first} and {count} more of {steps}")));
+            return Err(wrong(
+                key,
+                format!("a slice of {count} steps from step {first} of a tensor with {steps}"),
+            ));
         };
         bytes.extend_from_slice(&raw[first * step_bytes..end * step_bytes]);
     }
@@ -111,10 +114,10 @@ fn extent(tensor: &TensorProto, dtype: i32) -> Option<(usize, usize)> {
 
 /// Decompresses a tensor, up to the length that its shape implies.
 fn uncompressed(key: u64, tensor: &TensorProto, len: usize) -> Result<Vec<u8>, Status> {
-    let damaged = |error: snap::Error| wrong(key, format!("a tensor that Snappy cannot read: {error}"));
+    let damaged = |error: snap::Error| wrong(key, format!("a tensor that Snappy cannot decompress: {error}"));
     let found = snap::raw::decompress_len(&tensor.tensor_content).map_err(damaged)?;
     if found != len {
-        return Err(wrong(key, format!("a tensor of {found} bytes, where its shape has {len}")));
+        return Err(wrong(key, format!("a tensor of {found} bytes, whose shape implies {len}")));
     }
     snap::raw::Decoder::new().decompress_vec(&tensor.tensor_content).map_err(damaged)
 }
@@ -122,7 +125,7 @@ fn uncompressed(key: u64, tensor: &TensorProto, len: usize) -> Result<Vec<u8>, S
 /// Decodes delta encoding: each step is the sum of the differences up to it.
 fn sums(key: u64, mut bytes: Vec<u8>, dtype: i32, step_bytes: usize) -> Result<Vec<u8>, Status> {
     if dtype != UINT8 {
-        return Err(wrong(key, "differences of int64"));
+        return Err(wrong(key, "delta-encoded int64"));
     }
     for at in step_bytes..bytes.len() {
         bytes[at] = bytes[at].wrapping_add(bytes[at - step_bytes]);
@@ -167,9 +170,14 @@ mod tests {
         };
         let plain = || chunk(&[&[1, 2]], false);
         for (column, dtype, chunk, expected) in [
-            (column(0, 2), UINT8, plain(), "steps 0 and 2 more of 1"),
-            (column(-1, 1), UINT8, plain(), "steps 18446744073709551615 and 1 more of 1"),
-            (column(0, 1), INT64, plain(), "TensorFlow's type 4, not 9"),
+            (column(0, 2), UINT8, plain(), "a slice of 2 steps from step 0 of a tensor with 1"),
+            (
+                column(-1, 1),
+                UINT8,
+                plain(),
+                "a slice of 1 steps from step 18446744073709551615 of a tensor with 1",
+            ),
+            (column(0, 1), INT64, plain(), "TensorFlow type 4, not 9"),
             (column(0, 1), UINT8, ChunkData { chunk_key: 2, ..plain() }, "no tensor 0 of chunk 1"),
         ] {
             let text = text(&column, dtype, chunk);
@@ -177,9 +185,9 @@ mod tests {
         }
         let mut cut = plain();
         cut.data.as_mut().unwrap().tensors[0].tensor_content = Bytes::from_static(b"\x02\xfc");
-        assert!(text(&column(0, 1), UINT8, cut).contains("Snappy cannot read"));
+        assert!(text(&column(0, 1), UINT8, cut).contains("Snappy cannot decompress"));
         let mut longer = plain();
         longer.data.as_mut().unwrap().tensors[0].tensor_shape.as_mut().unwrap().dim[1].size = i64::MAX;
-        assert!(text(&column(0, 1), UINT8, longer).contains("where its shape has"));
+        assert!(text(&column(0, 1), UINT8, longer).contains("whose shape implies"));
     }
 }

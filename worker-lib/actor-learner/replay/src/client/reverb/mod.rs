@@ -64,7 +64,8 @@ impl Server {
         };
         let wait = Duration::from_millis(request.wait_ms);
         let Ok(inserted) = tokio::time::timeout(wait, inserting).await else {
-            let text = format!("table {:?} did not take it within {} ms", request.table, request.wait_ms);
+            let text =
+                format!("table {:?} did not accept the items within {} ms", request.table, request.wait_ms);
             return Err(Status::deadline_exceeded(text));
         };
         let (stream, keys) = inserted.inspect_err(|_| lock(&self.idle).clear())?;

@@ -299,7 +299,7 @@ impl Disk for SimulatedDisk {
         let mut state = lock(&self.0);
         state.operate()?;
         let id = state.id(name)?;
-        let content = state.contents.get_mut(&id).expect("every name has a content");
+        let content = state.contents.get_mut(&id).expect("every name refers to a file");
         content.synced = content.bytes.len();
         Ok(())
     }

@@ -33,13 +33,14 @@ fn storage_faults_lose_and_alter_nothing_that_was_acknowledged() {
         total.ends += world.ends;
         total.damages += world.damages;
         total.failures += world.failures;
-        total.mended += world.mended;
+        total.recovered += world.recovered;
         total.snapshots += world.snapshots;
         total.kept_files += world.kept_files;
     }
     println!("{total:?}");
     // Check that each kind of fault has occurred.
-    let kinds = [total.ends, total.damages, total.failures, total.mended, total.snapshots, total.kept_files];
+    let kinds =
+        [total.ends, total.damages, total.failures, total.recovered, total.snapshots, total.kept_files];
     assert!(kinds.iter().all(|count| *count > 0), "{total:?}");
 }
 

@@ -89,16 +89,19 @@ impl Entry {
 
     fn check_present(&self, seq: u64, item: &Item) -> Result<(), String> {
         if item.payload != self.payload || item.version != version(seq) {
-            return Err(format!("item {seq} is not what was inserted"));
+            return Err(format!("item {seq} differs from the inserted one"));
         }
         if self.removed == State::Surely && !self.damage.of_removal {
-            return Err(format!("item {seq} is there again after its removal was acknowledged"));
+            return Err(format!("item {seq} has returned although its removal was acknowledged"));
         }
         // Without the latest record, an earlier one applies, for example the item's copy in a snapshot.
         let is_earlier = self.damage.of_change || self.damage.of_item;
         let first = if is_earlier { 0 } else { self.first_priority };
         if !self.priorities[first..].contains(&item.priority) {
-            return Err(format!("item {seq} has the priority {}, not one of {first}..", item.priority));
+            return Err(format!(
+                "item {seq} has priority {}, expected one that was set at index {first} or later",
+                item.priority
+            ));
         }
         Ok(())
     }
@@ -154,7 +157,7 @@ impl Model {
         let mut present: BTreeMap<u64, Item> = BTreeMap::new();
         for item in table.part(0, usize::MAX, u64::MAX).0 {
             if let Some(twice) = present.insert(item.origin.seq, item) {
-                return Err(format!("item {} is there twice", twice.origin.seq));
+                return Err(format!("item {} is present twice", twice.origin.seq));
             }
         }
         if let Some(seq) = present.keys().find(|seq| !self.entries.contains_key(seq)) {
@@ -175,10 +178,10 @@ impl Model {
                 // returns.
                 None if is_full && Some(entry.key) < oldest => entry.removed = State::Perhaps,
                 None if entry.is_missing() && !entry.damage.of_item => {
-                    return Err(format!("item {seq} is missing, and was acknowledged"));
+                    return Err(format!("item {seq} is missing although it was acknowledged"));
                 }
                 None if entry.is_missing() && !is_damage_reported => {
-                    return Err(format!("item {seq} is missing, and no damage was reported"));
+                    return Err(format!("item {seq} is missing although no damage was reported"));
                 }
                 None => entry.removed = State::Surely,
             }

@@ -30,7 +30,7 @@ pub(super) struct Summary {
     pub(super) ends: u64,
     pub(super) damages: u64,
     pub(super) failures: u64,
-    pub(super) mended: u64,
+    pub(super) recovered: u64,
     pub(super) snapshots: u64,
     pub(super) kept_files: u64,
 }
@@ -332,7 +332,7 @@ impl World {
             self.summary.snapshots += 1;
             if let Some(mendable) = mendable {
                 let is_well = self.process.journal.mend(mendable);
-                self.summary.mended += u64::from(was_failed && is_well);
+                self.summary.recovered += u64::from(was_failed && is_well);
             }
         }
     }
@@ -415,7 +415,7 @@ impl World {
         self.restart(false)?;
         let names = self.disk.file_names();
         if let Some(name) = names.iter().find(|name| name.ends_with(".unfinished")) {
-            return Err(format!("{name} is left"));
+            return Err(format!("{name} was not removed"));
         }
         self.summary.kept_files = names.iter().filter(|name| name.ends_with(".damaged")).count() as u64;
         self.violations()

@@ -26,9 +26,12 @@ fn pong_is_what_the_paper_trained_on() {
         let channel =
             |player: &Player, c: usize| player.observation.iter().skip(c).step_by(4).copied().collect();
         let first: Vec<Vec<f32>> = (0..4).map(|c| channel(&player, c)).collect();
-        assert!(first.iter().all(|frame| *frame == first[0]), "an episode starts with four times one frame");
+        assert!(
+            first.iter().all(|frame| *frame == first[0]),
+            "an episode should start with four copies of one frame"
+        );
         assert!(first[0].iter().all(|x| (0.0..=255.0).contains(x) && x.fract() == 0.0));
-        assert!(first[0].iter().any(|x| *x > 100.0), "something is on the screen");
+        assert!(first[0].iter().any(|x| *x > 100.0), "the screen should not be empty");
         let mut changed = 0;
         for _ in 0..40 {
             let before: Vec<Vec<f32>> = (1..4).map(|c| channel(&player, c)).collect();
@@ -41,7 +44,8 @@ fn pong_is_what_the_paper_trained_on() {
     }
 }
 
-/// Output of Python's own wrappers for a seed: a weighted sum of all pixels of each observation, and the reward.
+/// Python program that prints the output of Gymnasium's own wrappers for a seed: a weighted sum of all pixels of each
+/// observation, and the reward.
 const REFERENCE: &str = "
 import gymnasium, ale_py, numpy
 gymnasium.register_envs(ale_py)
@@ -87,7 +91,7 @@ fn games_are_those_of_gymnasium_s_wrappers() {
 }
 
 #[test]
-fn a_lost_life_is_told_and_the_episode_goes_on() {
+fn a_lost_life_is_reported_and_the_episode_goes_on() {
     let Some(mut player) = player("ALE/Breakout-v5") else { return };
     player.reset();
     let (mut lives, mut steps) = (5, 0);

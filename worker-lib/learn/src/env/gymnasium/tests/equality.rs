@@ -1,4 +1,4 @@
-//! Trajectories that must be equal.
+//! Tests that two ways of running the same environment produce equal trajectories.
 
 use super::*;
 use crate::env::{CartPole, Environment, MujocoHopper};
@@ -13,7 +13,7 @@ fn step_both(player: &mut Player, own: &mut impl Environment, tolerance: f64) ->
     let mut observation = player.observation.clone();
     for steps in 1.. {
         let step = player.with_action(|action| own.step(action, &mut observation)).unwrap();
-        let (Some(theirs), _) = player.step() else { panic!("a step has an outcome") };
+        let (Some(theirs), _) = player.step() else { panic!("expected an outcome of the step") };
         assert!((step.reward - theirs.reward).abs() <= tolerance, "{step:?} {theirs:?} after {steps}");
         assert_eq!(step.terminated, theirs.terminated, "after {steps}");
         for (ours, theirs) in observation.iter().zip(&player.observation) {
@@ -23,7 +23,7 @@ fn step_both(player: &mut Player, own: &mut impl Environment, tolerance: f64) ->
             return steps;
         }
     }
-    unreachable!("the loop has no end")
+    unreachable!("the loop ends only by returning")
 }
 
 /// Returns the seed that the player's next reset draws.
@@ -75,7 +75,7 @@ fn a_seed_decides_everything() {
         let (Some(mut a), Some(mut b)) = (players(id, 2), player(id)) else { return };
         let first = a[0].play(100);
         assert_eq!(first, b.play(100));
-        assert_ne!(first, a[1].play(100), "another generator");
+        assert_ne!(first, a[1].play(100), "a different generator should give a different trajectory");
     }
 }
 

@@ -13,7 +13,7 @@ fn error_of(text: &str, answer_timeout: Duration) -> String {
     let directory = tempfile::tempdir().unwrap();
     let python = script(directory.path(), text);
     let made = GymnasiumEnvironment::vector("Some-v1", 1, &options(python, answer_timeout));
-    made.err().expect("no environment comes of it").to_string()
+    made.err().expect("expected an error instead of an environment").to_string()
 }
 
 #[test]
@@ -26,16 +26,16 @@ fn a_process_that_never_answers_is_given_up() {
 fn a_process_that_ends_is_quoted() {
     let error = error_of("echo first >&2; echo 'out of luck' >&2; exit 3", LONG);
     let expected =
-        "Some-v1: the environments' process failed: it ended; the end of its stderr: first | out of luck";
+        "Some-v1: the environments' process failed: it ended; end of its standard error: first | out of luck";
     assert_eq!(error, expected);
 }
 
 #[test]
 fn a_program_that_is_not_ours_is_recognised() {
     let error = error_of("echo Python 4.0 at your service; sleep 1", LONG);
-    assert!(error.contains("something else than an answer, of 1752463696 bytes"), "{error}");
+    assert!(error.contains("something other than an answer, of 1752463696 bytes"), "{error}");
     let error = error_of(r"printf '\002\000\000\000\002\000'; sleep 1", LONG);
-    assert!(error.contains("an answer of kind Some(2) instead of 1"), "{error}");
+    assert!(error.contains("its answer is of kind Some(2), expected 1"), "{error}");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_process_without_progress_ends_the_run_and_is_quoted() {
         match player.env.step(Action::Discrete(0), &mut player.observation) {
             Ok(step) => {
                 assert!(step.truncated && !step.terminated && step.reward == 0.0, "{step:?}");
-                assert_eq!(player.observation, [1.0], "the last that was seen");
+                assert_eq!(player.observation, [1.0], "expected the last observation");
                 truncated += 1;
             }
             Err(error) => break error,

@@ -1,4 +1,4 @@
-//! `iswitch coflow compare`: several policies on the same jobs.
+//! `iswitch coflow compare`: runs several policies on the same jobs.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use super::source::POLICIES;
 use super::workload::{Workload, WorkloadArgs};
 use iswitch_cli::mean::Mean;
 
-/// What others are compared with, unless something else is asked for.
+/// Default baseline.
 const BASELINE: &str = "sebf";
 
 /// Arguments of `iswitch coflow compare`.
@@ -28,15 +28,17 @@ pub(crate) struct CompareArgs {
     policies: Vec<String>,
     #[command(flatten)]
     workload: WorkloadArgs,
-    /// The policy whose mean JCT those of the others are divided by, draw by draw [default: sebf if it is compared,
-    /// else the first].
+    /// Baseline policy
+    ///
+    /// In each draw, the mean job completion time (JCT) of every policy is divided by that of the baseline. The default
+    /// is sebf if it takes part, otherwise the first policy.
     #[arg(long, value_name = "POLICY")]
     baseline: Option<String>,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// Compares policies.
+/// Runs and compares several policies.
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let contest = Contest::new(&args.policies)?;
     let baseline = contest.baseline(args.baseline.as_deref(), BASELINE)?;
@@ -54,7 +56,7 @@ fn table(workload: &Workload, baseline: &str, summaries: &[Summary]) -> String {
     let width = summaries.iter().map(|summary| summary.policy.len()).max().unwrap_or(0).max(6);
     let mut text = format!("{}\n", workload.describe());
     if let Some(first) = summaries.first() {
-        let _ = writeln!(text, "mean JCT at least {} s under any policy", first.bound().text(1));
+        let _ = writeln!(text, "lower bound on the mean JCT under any policy: {} s", first.bound().text(1));
     }
     let _ = writeln!(
         text,

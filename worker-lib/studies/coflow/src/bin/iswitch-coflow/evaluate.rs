@@ -1,4 +1,4 @@
-//! `iswitch coflow evaluate`: one policy.
+//! `iswitch coflow evaluate`: runs one policy.
 
 use std::process::ExitCode;
 
@@ -38,7 +38,7 @@ fn print(workload: &Workload, summary: &Summary) -> std::io::Result<()> {
     let times = |name: &str, times: &TimesSummary| {
         let TimesSummary { mean, p50, p95, p99, max } = times;
         print_line!(
-            "{name} {} s; p50 {:.2}, p95 {:.1}, p99 {:.1}, greatest {:.1}",
+            "{name} {} s; p50 {:.2}, p95 {:.1}, p99 {:.1}, max {:.1}",
             mean.text(2),
             p50.mean,
             p95.mean,
@@ -50,7 +50,7 @@ fn print(workload: &Workload, summary: &Summary) -> std::io::Result<()> {
     times("CCT", &summary.cct)?;
     times("JCT", &summary.jct)?;
     print_line!(
-        "mean JCT at least {} s (jobs alone), {} s (the busiest port)",
+        "lower bounds on the mean JCT: {} s (isolated jobs), {} s (busiest port)",
         summary.bound_isolated.text(2),
         summary.bound_port.text(2)
     )?;

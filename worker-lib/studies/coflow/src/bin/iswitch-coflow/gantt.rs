@@ -1,31 +1,31 @@
-//! Who has which port when.
+//! Gantt charts of the ports: each job's share of each port over time.
 
 use iswitch_coflow::simulation::{Fabric, Interval, State};
 use iswitch_coflow::workload::{Coflow, Job};
 use iswitch_figure::{Axis, GanttChart, GanttRow, Quantity, Span};
 
-/// Bars that a picture has at most: more make neither a picture that says anything nor a file of a usual size.
+/// Maximum number of bars in a chart. A chart with more bars is neither readable nor of a reasonable file size.
 pub(super) const SPANS_MAX: usize = 20_000;
-/// Shares of a port below this are not to be seen.
+/// Minimum share of a port that is drawn; smaller shares would not be visible.
 const SHARE_MIN: f64 = 1e-3;
 
-/// Records the busiest ports of a run.
+/// Recorder of the busiest ports of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Recorder {
     ports: usize,
-    /// By row, ingress ports first; numbers of egress ports begin behind those of ingress ports.
+    /// Port of each row, ingress ports first. The numbers of egress ports follow those of ingress ports.
     rows: Vec<usize>,
-    /// Row of each port.
+    /// Row of each port, if the port is recorded.
     row_of: Vec<Option<usize>>,
-    /// Bars of each row that are over.
+    /// Finished bars of each row.
     done: Vec<Vec<Span>>,
-    /// Bars of each row that the last interval had.
+    /// Bars of each row that the last interval may continue.
     open: Vec<Vec<Span>>,
     spans: usize,
 }
 
 impl Recorder {
-    /// For so many ports of each side: those with the most bytes.
+    /// Creates a recorder for the `most` ports of each side with the most bytes.
     pub(super) fn new(jobs: &[Job], fabric: Fabric, most: usize) -> Self {
         let ports = fabric.ports;
         let mut loads = vec![0.0; 2 * ports];
@@ -84,7 +84,7 @@ impl Recorder {
         self.open = open;
     }
 
-    /// The picture, unless it would have too many bars.
+    /// Draws the chart. Returns `None` if it would have more than [`SPANS_MAX`] bars.
     pub(super) fn draw(mut self, policy: &str, jobs: usize) -> Option<String> {
         self.done.iter_mut().zip(self.open).for_each(|(done, open)| done.extend(open));
         let spans: usize = self.done.iter().map(Vec::len).sum();

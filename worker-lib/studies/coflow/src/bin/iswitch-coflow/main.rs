@@ -1,4 +1,4 @@
-//! `iswitch coflow`: coflow scheduling for jobs that are graphs of coflows.
+//! `iswitch coflow`: training and comparison of coflow scheduling policies for jobs that are graphs of coflows.
 
 mod compare;
 mod evaluate;
@@ -16,15 +16,17 @@ use std::process::ExitCode;
 use clap::Parser;
 use iswitch_cli::program;
 
-/// Trains and compares policies that schedule coflows of jobs in a data centre's fabric.
+/// Train and compare coflow scheduling policies for a data-centre fabric
 #[derive(Parser)]
 #[command(name = "iswitch-coflow", bin_name = "iswitch coflow", version, about)]
 enum Cli {
-    /// Trains a network that gives coflows priorities, with one or more workers.
+    /// Train a network that assigns priorities to coflows, with one or more workers
     Train(Box<train::TrainArgs>),
-    /// Runs one policy and reports completion times.
+    /// Run one policy and report completion times
     Evaluate(evaluate::EvaluateArgs),
-    /// Runs several policies on the same jobs: table, CSV, figures.
+    /// Compare several policies on the same jobs
+    ///
+    /// Prints a table, or one JSON object with --json; --csv and --plots also write the results to files.
     Compare(compare::CompareArgs),
 }
 

@@ -1,4 +1,4 @@
-//! Files of results.
+//! Output files of the results.
 
 use std::path::PathBuf;
 
@@ -13,23 +13,29 @@ use iswitch_study::contest::{ResultArgs, Series};
 use iswitch_study::files::write;
 use iswitch_study::table::{OrEmpty, Output};
 
-/// Ports of a side in a picture of ports.
+/// Default number of ports of each side in a Gantt chart.
 const GANTT_PORTS: u64 = 12;
 
-/// What is written besides what is printed.
+/// Output files, besides the printed results.
 #[derive(Args)]
 pub(super) struct OutputArgs {
-    /// Write each job's arrival, time alone, completion time and deadline as CSV, for each draw and policy.
+    /// CSV file with one line for each job, draw and policy
+    ///
+    /// A line has the job's arrival, isolated time, completion time and deadline.
     #[arg(long, value_name = "FILE")]
     per_job: Option<PathBuf>,
-    /// Write each coflow's size and completion time as CSV, for each draw and policy.
+    /// CSV file with one line for each coflow, draw and policy
+    ///
+    /// A line has the coflow's size and completion time.
     #[arg(long, value_name = "FILE")]
     per_coflow: Option<PathBuf>,
-    /// Write figures into this directory: cdf-cct.svg and cdf-jct.svg, the shares of coflows and jobs of all draws over
-    /// their completion times, and gantt-POLICY.svg, what the busiest ports send over time in the first draw.
+    /// Directory in which to write figures
+    ///
+    /// The figures are cdf-cct.svg and cdf-jct.svg, the distributions of the completion times of coflows and jobs over
+    /// all draws, and gantt-POLICY.svg, each job's share of the busiest ports over time in the first draw.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
-    /// Ports of each side in gantt-POLICY.svg.
+    /// Number of ports of each side in gantt-POLICY.svg
     #[arg(
         long, value_name = "N", requires = "plots", default_value_t = GANTT_PORTS,
         value_parser = clap::value_parser!(u64).range(1..)
@@ -40,12 +46,12 @@ pub(super) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Ports of each side that are to be recorded.
+    /// Returns the number of ports of each side to record, if figures are written.
     pub(super) fn recorded_ports(&self) -> Option<usize> {
         self.plots.as_ref().map(|_| usize::try_from(self.gantt_ports).unwrap_or(usize::MAX))
     }
 
-    /// Writes what was asked for.
+    /// Writes all requested files.
     pub(super) fn write(&self, runs: Runs, summaries: &[Summary]) -> anyhow::Result<()> {
         let Runs { policies, lists: Lists { per_job, per_coflow } } = runs;
         self.results.write(|| csv(summaries))?;
@@ -63,7 +69,7 @@ impl OutputArgs {
         let mut too_many = Vec::new();
         for Series { policy, mut runs, .. } in policies {
             let Some(Run { jobs, gantt: Some(recorder), .. }) = runs.drain(..).next() else { continue };
-            // A colon is not for file names everywhere.
+            // Some file systems do not allow a colon in a file name.
             let path = directory.join(format!("gantt-{}.svg", policy.replace(':', "-")));
             match recorder.draw(&policy, jobs) {
                 Some(svg) => write(&path, &svg)?,
@@ -72,7 +78,7 @@ impl OutputArgs {
         }
         if !too_many.is_empty() {
             eprintln!(
-                "no picture of ports under {}: more than {SPANS_MAX} bars; take fewer jobs or --gantt-ports",
+                "no Gantt chart for {}: more than {SPANS_MAX} bars; reduce --jobs or --gantt-ports",
                 too_many.join(", ")
             );
         }

@@ -1,24 +1,24 @@
-//! Figures, as SVG.
+//! Figures as SVG.
 
 use iswitch_coflow::deepweave::training::Iteration;
 use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity, Reference};
 
 use super::runs::{PolicyRuns, Run};
 
-/// Colours of lines, in their order; then the same with gaps.
+/// Colours of the lines, in order. Further lines are dashed and use the same colours again.
 const PAINTS: [Paint; 7] =
     [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK, Paint::GREY];
-/// Points of a line, about: more would not be seen.
+/// Approximate maximum number of points of a line; more would not be visible.
 const POINTS: usize = 400;
 
-/// Completion times of a policy.
+/// Function that returns the completion times of a run.
 type TimesOf = fn(&Run) -> &[f64];
 
-/// Files, what completes, and times of the distributions.
+/// File name, noun of the title and completion times of each distribution.
 pub(super) const CDFS: [(&str, &str, TimesOf); 2] =
     [("cdf-cct.svg", "Coflow", |run| &run.cct), ("cdf-jct.svg", "Job", |run| &run.jct)];
 
-/// The share of all values up to each, a line for each policy, over a logarithmic axis.
+/// Draws cumulative distributions over a logarithmic axis, with one line for each policy.
 pub(super) fn cdf(what: &str, policies: &[PolicyRuns], of: TimesOf) -> String {
     let line = |(at, runs): (usize, &PolicyRuns)| {
         let line =
@@ -40,7 +40,7 @@ pub(super) fn cdf(what: &str, policies: &[PolicyRuns], of: TimesOf) -> String {
     .draw()
 }
 
-/// How a training went.
+/// Draws the test results of a training.
 pub(super) fn learning(history: &[Iteration]) -> String {
     let tested = history.iter().filter_map(|record| Some((record.iteration as f64, record.gain?)));
     LineChart {
@@ -59,7 +59,7 @@ fn distribution<'a>(values: impl IntoIterator<Item = &'a f64>) -> Vec<(f64, f64)
     let mut sorted: Vec<f64> = values.into_iter().copied().collect();
     sorted.sort_by(f64::total_cmp);
     let count = sorted.len();
-    // The last one is always among them.
+    // Counting from the end keeps the last point.
     let step = count.div_ceil(POINTS).max(1);
     let points = sorted.iter().enumerate().rev().step_by(step);
     let mut points: Vec<_> = points.map(|(at, value)| (*value, (at + 1) as f64 / count as f64)).collect();

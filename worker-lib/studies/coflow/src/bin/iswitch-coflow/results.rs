@@ -1,4 +1,4 @@
-//! Means over draws.
+//! Results as means over draws.
 
 use iswitch_coflow::measure::{Measurement, Times};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::runs::PolicyRuns;
 use iswitch_cli::mean::Mean;
 
-/// Completion times in seconds: of each draw the mean and percentiles, of these the means over draws.
+/// Completion times in seconds: the mean and the percentiles of each draw, averaged over draws.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct TimesSummary {
     pub(super) mean: Mean,
@@ -29,7 +29,7 @@ impl TimesSummary {
     }
 }
 
-/// What one policy came to over several draws. The keys are an interface.
+/// Results of one policy over several draws. The JSON keys are a public interface.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Summary {
     pub(super) policy: String,
@@ -38,17 +38,19 @@ pub(super) struct Summary {
     pub(super) cct: TimesSummary,
     pub(super) jct: TimesSummary,
     pub(super) makespan: Mean,
-    /// Share of jobs that met their deadlines; null where they have none.
+    /// Share of jobs that met their deadlines; null if the jobs have no deadlines.
     pub(super) deadlines_met: Option<Mean>,
-    /// Least mean job completion times under any policy: jobs alone, the busiest port by itself.
+    /// Lower bound of the mean job completion time under any policy, from the isolated times of the jobs.
     pub(super) bound_isolated: Mean,
+    /// Lower bound of the mean job completion time under any policy, from the busiest port.
     pub(super) bound_port: Mean,
-    /// Mean job completion time over that of the baseline: the mean of the draws' ratios. Null without a baseline.
+    /// Mean job completion time divided by that of the baseline in the same draw, averaged over draws; null without a
+    /// baseline.
     pub(super) jct_ratio: Option<Mean>,
 }
 
 impl Summary {
-    /// Ratios are those to `baseline`, which ran on the same draws.
+    /// Summarises the runs of a policy. `baseline` are the runs of the baseline on the same draws.
     pub(super) fn new(runs: &PolicyRuns, baseline: Option<&PolicyRuns>) -> Self {
         let measured = || runs.runs.iter().map(|run| &run.measured);
         let met: Vec<f64> = measured().filter_map(|run| run.deadlines_met).collect();
@@ -67,7 +69,7 @@ impl Summary {
         }
     }
 
-    /// The greater of the bounds.
+    /// Returns the greater of the two lower bounds.
     pub(super) fn bound(&self) -> Mean {
         if self.bound_isolated.mean > self.bound_port.mean { self.bound_isolated } else { self.bound_port }
     }

@@ -1,4 +1,4 @@
-//! All policies on all draws.
+//! Runs of all policies on all draws.
 
 use iswitch_coflow::bound::{Bound, alone};
 use iswitch_coflow::measure::{Measurement, is_met};
@@ -11,7 +11,7 @@ use super::gantt::Recorder;
 use super::source::PolicySource;
 use super::workload::Workload;
 
-/// What policies came to.
+/// Results of all policies.
 pub(super) struct Runs {
     pub(super) policies: Vec<PolicyRuns>,
     pub(super) lists: Lists,
@@ -20,27 +20,28 @@ pub(super) struct Runs {
 /// Runs of one policy.
 pub(super) type PolicyRuns = Series<&'static str, Run>;
 
-/// What one run came to.
+/// Result of one run.
 pub(super) struct Run {
     pub(super) measured: Measurement,
-    /// Jobs of a draw.
+    /// Number of jobs of the draw.
     pub(super) jobs: usize,
-    /// Completion times, in seconds.
+    /// Coflow completion times, in seconds.
     pub(super) cct: Vec<f64>,
+    /// Job completion times, in seconds.
     pub(super) jct: Vec<f64>,
-    /// Ports in the first draw, if they were asked for.
+    /// Recorded ports, in the first draw and if figures are written.
     pub(super) gantt: Option<Recorder>,
 }
 
 /// Jobs and coflows of all runs, as CSV.
 pub(super) struct Lists {
-    /// A line for each job of each draw under each policy.
+    /// One line for each job, draw and policy.
     pub(super) per_job: Output,
-    /// A line for each coflow.
+    /// One line for each coflow, draw and policy.
     pub(super) per_coflow: Output,
 }
 
-/// The jobs of a draw.
+/// Jobs of a draw, with their fabric and lower bounds.
 struct World {
     jobs: Vec<Job>,
     fabric: Fabric,
@@ -48,7 +49,7 @@ struct World {
 }
 
 impl Runs {
-    /// Runs all; `gantt_ports` of each side are recorded.
+    /// Runs all policies on all draws. In the first draw, `gantt_ports` ports of each side are recorded.
     pub(super) fn of(
         contest: &Contest<PolicySource>,
         workload: &Workload,

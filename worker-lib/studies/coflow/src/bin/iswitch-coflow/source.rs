@@ -1,4 +1,4 @@
-//! Policies as the command line names them.
+//! Policies that are named on the command line.
 
 use anyhow::{Context as _, bail};
 use iswitch_coflow::deepweave::agent::DeepWeave;
@@ -11,40 +11,41 @@ use iswitch_coflow::workload::Job;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::contest::{Contestant, directory_name, plain, saved};
 
-/// Help for arguments that name policies.
+/// Accepted policies, for help texts and errors.
 pub(super) const POLICIES: &str = "fair, fifo, fifo-job, lcf, sebf, bssi, aalo, job-srpt, job-sebf, job-bssi, \
-    shafiee-ghaderi; the run directory of `iswitch coflow train`, or DIRECTORY:EVALUATIONS (that many orders are tried \
-    for each job that arrives, going on from the network's); lookahead:EVALUATIONS (the same from job-sebf's); or \
-    local-search:EVALUATIONS (priorities that are searched for each batch of jobs, which needs --interarrival 0)";
+    shafiee-ghaderi; the run directory of `iswitch coflow train`, or DIRECTORY:EVALUATIONS (a search tries this many \
+    orders for each arriving job, starting from the network's order); lookahead:EVALUATIONS (the same, starting from \
+    the order of job-sebf); or local-search:EVALUATIONS (a search for the best fixed priorities of each batch of jobs; \
+    requires --interarrival 0)";
 
 const LOCAL_SEARCH: &str = "local-search";
 const LOOKAHEAD: &str = "lookahead";
 const EVALUATIONS: u64 = 5000;
-/// Evaluations between two reports.
+/// Number of evaluations between two progress reports.
 const REPORT_INTERVAL: u64 = 50;
 
-/// Where a policy comes from.
+/// Source of a policy.
 #[derive(Debug)]
 pub(super) enum PolicySource {
-    /// One that needs no training.
+    /// Policy without learning.
     Plain(PolicySpec),
-    /// Priorities that are searched for the jobs.
+    /// Fixed priorities that a search finds for the jobs.
     LocalSearch {
-        /// Runs of the jobs.
+        /// Number of simulated runs of the jobs.
         evaluations: u64,
     },
-    /// A search when jobs arrive, from the order of JobSEBF.
+    /// Search whenever jobs arrive, starting from the order of JobSEBF.
     Lookahead {
-        /// Orders for each job that arrives.
+        /// Number of orders to try for each arriving job.
         evaluations: u64,
     },
-    /// A trained one, with a search if so.
+    /// Trained policy, optionally with a search.
     Saved {
-        /// The training.
+        /// Checkpoint of the training.
         saved: Box<Saved>,
-        /// As the command line has it.
+        /// Name of the policy: the last component of the path, with the number of evaluations if one is given.
         name: String,
-        /// Orders for each job that arrives.
+        /// Number of orders to try for each arriving job; without it, there is no search.
         evaluations: Option<u64>,
     },
 }
@@ -88,7 +89,8 @@ impl Contestant for PolicySource {
 }
 
 impl PolicySource {
-    /// A fresh policy for these jobs. `seed` is of its draws; `show` is told how far it is if that takes long.
+    /// Creates a fresh policy for these jobs. `seed` is the seed of its random choices; `show` receives progress
+    /// reports of a search.
     pub(super) fn build(
         &self,
         jobs: &[Job],
@@ -125,7 +127,9 @@ fn search(
     show: &mut dyn FnMut(&str),
 ) -> anyhow::Result<Box<dyn Policy>> {
     if jobs.iter().any(|job| job.arrival > 0.0) {
-        bail!("policy {LOCAL_SEARCH} knows all jobs from the start: give it a batch, with --interarrival 0");
+        bail!(
+            "policy {LOCAL_SEARCH} requires a batch of jobs that all arrive at time 0; add --interarrival 0"
+        );
     }
     let mut rng = stream(seed, Purpose::Actions, 0);
     let mut search = Search::new(jobs, fabric, StaticPriorities::by_need(jobs))?;

@@ -1,4 +1,4 @@
-//! `iswitch coflow train`.
+//! `iswitch coflow train`: trains a network that assigns priorities to coflows.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use super::workload::SourceArgs;
 pub(crate) struct TrainArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// The network [default: node].
+    /// Kind of network to train [default: node]
     #[arg(long, value_enum, conflicts_with = "resume")]
     network: Option<NetworkName>,
     #[command(flatten)]
@@ -28,9 +28,9 @@ pub(crate) struct TrainArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum NetworkName {
-    /// A head for each coflow on top of JobSEBF, for jobs of any size.
+    /// Network with one head per coflow, on top of job-sebf; for jobs of any size
     Node,
-    /// The paper's: all coflows of a job at once, up to a greatest number.
+    /// The paper's network: one head for all coflows of a job, up to a maximum number
     Paper,
 }
 
@@ -50,7 +50,7 @@ impl train::Command for TrainArgs {
 
     const NAME: &'static str = "coflow";
     const CHARTS: &'static [&'static str] = &["coflow/gain", "coflow/job_time", "coflow/jobs"];
-    const RESUMED_WITH: &'static str = ", and the same files";
+    const RESUMED_WITH: &'static str = ", with the same --trace, --dags, --ports and --capacity";
 
     fn common(&self) -> &TrainingArgs {
         &self.training
@@ -100,7 +100,7 @@ impl train::Command for TrainArgs {
     }
 }
 
-/// What a training came to. The keys of the JSON object are an interface.
+/// Result of a training. The JSON keys are a public interface.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     network: NetKind,
@@ -108,7 +108,7 @@ pub(crate) struct Outcome {
     iterations: u64,
     jobs: u64,
     best_iteration: Option<u64>,
-    /// JobSEBF's mean job completion time over the network's in the test.
+    /// Mean job completion time of JobSEBF divided by that of the network, in the test.
     gain: Option<f64>,
 }
 
@@ -118,7 +118,7 @@ impl train::Outcome for Outcome {
         let (gain, best) = self.gain.zip(self.best_iteration)?;
         Some(format!(
             "{parameters} parameters, {iterations} iterations, {jobs} jobs, {seconds:.1} s\n\
-             the best network, of iteration {best}: job-sebf takes {gain:.4} times as long in the test"
+             best network (iteration {best}): in the test, the mean JCT of job-sebf is {gain:.4} times the network's"
         ))
     }
 }

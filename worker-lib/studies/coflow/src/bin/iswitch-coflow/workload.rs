@@ -1,4 +1,4 @@
-//! Which jobs, on which fabric.
+//! Arguments that select the jobs and the fabric.
 
 use std::path::PathBuf;
 
@@ -13,71 +13,88 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 
 const PORTS: u64 = 20;
 const JOBS: u64 = 200;
-/// What memory holds: a draw's jobs are there at once, and a wide coflow has a flow for each pair of ports.
+/// Maximum number of jobs. All jobs of a draw are in memory at once, and a wide coflow has a flow for each pair of
+/// ports.
 const JOBS_MAX: u64 = 100_000;
 const SYNTHETIC_PORTS_MAX: u64 = 512;
 const INTERARRIVAL_S: f64 = 20.0;
 const DRAWS: u64 = 20;
-/// Bytes a second of 1 Gbit/s.
+/// Bytes per second of 1 Gbit/s.
 const GBIT: f64 = 125e6;
-/// Of synthetic traces and shapes: as many coflows as the benchmark has, as many shapes and nodes as TPC-H.
+/// Number of coflows in a synthetic trace, which is that of the benchmark. The numbers of shapes and nodes below are
+/// those of TPC-H.
 const SYNTHETIC_COFLOWS: usize = 526;
 const SYNTHETIC_SHAPES: usize = 22;
 const SYNTHETIC_NODES: (usize, usize) = (2, 18);
-/// Streams of a draw, and that of what all draws have in common.
+/// Random streams: two of each draw, and one of the synthetic trace and shapes, which all draws share.
 const JOBS_STREAM: usize = 0;
 const DEADLINES_STREAM: usize = 1;
 const SYNTHETIC_STREAM: usize = 2;
 
-/// What jobs are made of, and the fabric.
+/// Coflows and shapes from which jobs are drawn, and the fabric.
 #[derive(Args, Clone, Debug)]
 pub(super) struct SourceArgs {
-    /// Coflows, in the format of the coflow benchmark (FB2010) [default: a synthetic trace].
+    /// Trace of coflows, in the format of the coflow benchmark (FB2010)
+    ///
+    /// Without this option, coflows are drawn from a synthetic trace.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Shapes of jobs: a line `NODES EDGES A B A B ...` for each, or a CSV file of tasks of Alibaba's
-    /// cluster-trace-v2018; jobs have a random shape with a random coflow at each node [default: with --trace single
-    /// coflows, without it synthetic shapes].
+    /// File of job shapes
+    ///
+    /// The file has a line `NODES EDGES A B A B ...` for each shape, or it is a CSV file of tasks of Alibaba's
+    /// cluster-trace-v2018. Each job has a random shape with a random coflow at each node. Without this option, jobs
+    /// are single coflows with --trace, and have synthetic shapes otherwise.
     #[arg(long, value_name = "FILE")]
     dags: Option<PathBuf>,
-    /// Ingress ports, and as many egress ports [default: 20; with --trace those of the file].
+    /// Number of ingress ports, and of egress ports [default: 20]
+    ///
+    /// With --trace, the number is that of the file.
     #[arg(
         long, value_name = "M", conflicts_with = "trace",
         value_parser = clap::value_parser!(u64).range(1..=SYNTHETIC_PORTS_MAX)
     )]
     ports: Option<u64>,
-    /// Capacity of each port in Gbit/s.
+    /// Capacity of each port, in Gbit/s
     #[arg(long, value_name = "GBIT", default_value_t = 1.0, allow_negative_numbers = true)]
     capacity: f64,
 }
 
-/// Which jobs arrive when at which fabric.
+/// Jobs, their arrivals and deadlines, and the fabric.
 #[derive(Args, Clone, Debug)]
 pub(super) struct WorkloadArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// Jobs that are drawn [default: 200; with --trace, and without --dags and --jobs, each coflow of the file is a job
-    /// by itself that arrives when the file says].
+    /// Number of jobs to draw
+    ///
+    /// The default is 200. With --trace but neither --dags nor --jobs, no jobs are drawn: each coflow of the file is a
+    /// job by itself and arrives at its time in the file.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=JOBS_MAX))]
     jobs: Option<u64>,
-    /// Mean seconds between arrivals, a Poisson process; 0: a batch, all arrive at once [default: 20, but with --trace
-    /// alone its times, or 0].
+    /// Mean time between arrivals, in seconds; 0 for a batch
+    ///
+    /// Arrivals are a Poisson process; in a batch, all jobs arrive at once. The default is 20 s. With --trace but
+    /// neither
+    /// --dags nor --jobs, the default is the times of the file, and the only other accepted value is 0.
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     interarrival: Option<f64>,
-    /// Independent draws of jobs, with a run of each policy for each [default: 20, but with --trace alone 1].
+    /// Number of independent draws of jobs
+    ///
+    /// Each policy runs once on each draw. The default is 20, or 1 with --trace but neither --dags nor --jobs.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     draws: Option<u64>,
-    /// Number of the first draw, its seed.
+    /// Number of the first draw, which is its seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     draw: u64,
-    /// Give each job a deadline: its time alone in the fabric, times 1 plus a number drawn from 0 to SLACK. No policy
-    /// looks at it; the share that is met is reported.
+    /// Give each job a deadline with a relative slack of up to SLACK
+    ///
+    /// The deadline of a job is its isolated time multiplied by 1 + U(0, SLACK), where U is a uniform random number.
+    /// The results include the share of deadlines met. No policy takes deadlines into account.
     #[arg(long, value_name = "SLACK", allow_negative_numbers = true)]
     deadlines: Option<f64>,
 }
 
 impl SourceArgs {
-    /// Where jobs are drawn from, and where they run.
+    /// Returns the source of jobs and the fabric.
     pub(super) fn task(&self) -> anyhow::Result<Task> {
         let (trace, fabric) = self.coflows()?;
         Ok(Task { source: self.jobs(trace)?, fabric })
@@ -109,16 +126,16 @@ impl SourceArgs {
     }
 }
 
-/// Where jobs come from.
+/// Source of the jobs of a draw.
 #[derive(Clone, Debug)]
 enum Source {
-    /// Those of a trace, the same in each draw.
+    /// Jobs of a trace, which are the same in each draw.
     Trace(Vec<Job>),
-    /// Drawn.
+    /// Jobs that are drawn at random.
     Drawn { source: JobSource, count: usize, interarrival: f64 },
 }
 
-/// Jobs of any draw.
+/// Jobs of all draws, and the fabric.
 #[derive(Clone, Debug)]
 pub(super) struct Workload {
     fabric: Fabric,
@@ -128,7 +145,7 @@ pub(super) struct Workload {
 }
 
 impl WorkloadArgs {
-    /// Reads or makes what jobs are drawn from.
+    /// Reads or generates the coflows and shapes from which jobs are drawn.
     pub(super) fn load(&self) -> anyhow::Result<Workload> {
         if let Some(slack) = self.deadlines.filter(|slack| !(slack.is_finite() && *slack >= 0.0)) {
             bail!("deadlines is {slack}, expected a number of at least 0");
@@ -144,7 +161,8 @@ impl WorkloadArgs {
         };
         if draws > 1 && matches!(source, Source::Trace(_)) && self.deadlines.is_none() {
             bail!(
-                "draws is {draws}, expected 1: the jobs of a trace are the same in each; --jobs draws them"
+                "draws is {draws}, expected 1, because a trace has the same jobs in each draw; \
+                 add --jobs to draw jobs at random"
             );
         }
         let Some(end) = self.draw.checked_add(draws) else {
@@ -157,13 +175,14 @@ impl WorkloadArgs {
         self.source.trace.is_some() && self.source.dags.is_none() && self.jobs.is_none()
     }
 
-    /// Each coflow is a job.
+    /// Returns the jobs of a trace, each of which is a single coflow.
     fn jobs_of(&self, trace: CoflowTrace) -> anyhow::Result<Source> {
         let is_batch = match self.interarrival {
             None => false,
             Some(0.0) => true,
             Some(seconds) => bail!(
-                "interarrival is {seconds}, expected 0, as the trace says when coflows arrive: --jobs draws them"
+                "interarrival is {seconds}, expected 0, because the trace contains the arrival times; \
+                 add --jobs to draw jobs at random"
             ),
         };
         let job = |Arrival { time, coflow }| Job::single(if is_batch { 0.0 } else { time }, coflow);
@@ -190,17 +209,17 @@ fn synthetic_shapes() -> Vec<Shape> {
 }
 
 impl Workload {
-    /// The fabric.
+    /// Returns the fabric.
     pub(super) fn fabric(&self) -> Fabric {
         self.fabric
     }
 
-    /// The numbers of all draws.
+    /// Returns the numbers of all draws.
     pub(super) fn draws(&self) -> std::ops::Range<u64> {
         self.draws.clone()
     }
 
-    /// The jobs of a draw, by arrival.
+    /// Returns the jobs of a draw, sorted by arrival.
     pub(super) fn jobs(&self, draw: u64) -> anyhow::Result<Vec<Job>> {
         let mut jobs = match &self.source {
             Source::Trace(jobs) => jobs.clone(),
@@ -215,16 +234,16 @@ impl Workload {
         Ok(jobs)
     }
 
-    /// What a draw is, in words.
+    /// Describes the draws as text.
     pub(super) fn describe(&self) -> String {
         let Fabric { ports, capacity } = self.fabric;
         let jobs = match &self.source {
             Source::Trace(jobs) => format!("{} coflows of a trace", jobs.len()),
             Source::Drawn { source, count, interarrival } => {
                 let when = if *interarrival > 0.0 {
-                    format!("every {interarrival} s")
+                    format!("arriving every {interarrival} s on average")
                 } else {
-                    "at once".to_owned()
+                    "all arriving at once".to_owned()
                 };
                 format!("{count} jobs of {} shape(s), {when}", source.shapes().len())
             }

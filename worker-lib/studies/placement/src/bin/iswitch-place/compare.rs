@@ -1,4 +1,4 @@
-//! `iswitch place compare`: several policies on the same draws.
+//! `iswitch place compare`: results of several policies on the same draws.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use super::{DAY_S, HOUR_S};
 use iswitch_cli::files::make_directory;
 use iswitch_cli::learner::repeated;
 
-/// What others are compared with, unless something else is asked for.
+/// Default baseline of the ratios.
 const BASELINE: &str = "random";
 
 /// Arguments of `iswitch place compare`.
@@ -31,12 +31,12 @@ pub(crate) struct CompareArgs {
     #[arg(
         value_name = "POLICY",
         default_values_t = PolicySpec::all().map(|policy| policy.to_string()),
-        help = format!("Policies: {POLICIES}")
+        help = format!("Policies to compare: {POLICIES}")
     )]
     policies: Vec<String>,
     #[command(flatten)]
     workload: WorkloadArgs,
-    /// Several of --rate-factor.
+    /// Failure-rate factors to compare, instead of a single --rate-factor
     #[arg(
         long,
         value_name = "TIMES,...",
@@ -45,7 +45,7 @@ pub(crate) struct CompareArgs {
         allow_negative_numbers = true
     )]
     rate_factors: Vec<f64>,
-    /// Several of --checkpoint.
+    /// Checkpoint settings to compare, instead of a single --checkpoint
     #[arg(
         long,
         value_name = "WHEN,...",
@@ -54,20 +54,24 @@ pub(crate) struct CompareArgs {
         allow_negative_numbers = true
     )]
     checkpoints: Vec<Saving>,
-    /// The policy by whose makespan and mean JCT those of the others are divided, draw by draw [default: random if it
-    /// is compared, else the first].
+    /// Baseline policy of the ratios of makespans and completion times
+    ///
+    /// In each draw, the makespan and the mean completion time (JCT) of every policy are divided by those of the
+    /// baseline. The default is random if it is compared, or else the first policy.
     #[arg(long, value_name = "POLICY")]
     baseline: Option<String>,
-    /// Write figures into this directory: makespan-rate.svg over --rate-factors (makespan-rate-WHEN.svg for each of
-    /// several --checkpoints), makespan-checkpoint.svg over --checkpoints (makespan-checkpoint-xTIMES.svg for each of
-    /// several --rate-factors).
+    /// Directory to write figures of makespans to
+    ///
+    /// The files are makespan-rate.svg over --rate-factors (with several --checkpoints, makespan-rate-WHEN.svg for each
+    /// of them) and makespan-checkpoint.svg over --checkpoints (with several --rate-factors,
+    /// makespan-checkpoint-xTIMES.svg for each of them).
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// What is swept.
+/// Conditions under which the policies are compared.
 struct Sweep {
     factors: Vec<f64>,
     savings: Vec<Saving>,
@@ -103,13 +107,13 @@ impl Sweep {
             savings: some_or(&args.checkpoints, condition.saving),
         };
         if let Some(factor) = repeated(&sweep.factors) {
-            bail!("--rate-factors: {factor} is there twice");
+            bail!("--rate-factors: {factor} appears twice");
         }
         if let Some(saving) = repeated(&sweep.savings) {
-            bail!("--checkpoints: {saving} is there twice");
+            bail!("--checkpoints: {saving} appears twice");
         }
         if args.plots.is_some() && sweep.conditions().len() == 1 {
-            bail!("--plots draws makespans over --rate-factors or --checkpoints: give two or more of one");
+            bail!("--plots needs two or more --rate-factors or --checkpoints to draw makespans over");
         }
         Ok(sweep)
     }
@@ -155,7 +159,7 @@ fn table<'a>(workload: &Workload, baseline: &str, groups: impl Iterator<Item = &
         let width = group.iter().map(|summary| summary.policy.len()).max().unwrap_or(0).max(6);
         if let Some(first) = group.first() {
             let (factor, checkpoint) = (first.rate_factor, &first.checkpoint);
-            let _ = writeln!(text, "\nGPUs fail {factor} times as often; checkpoint {checkpoint}");
+            let _ = writeln!(text, "\nfailure-rate factor {factor}; checkpoint {checkpoint}");
         }
         let _ = writeln!(
             text,
@@ -177,8 +181,8 @@ fn table<'a>(workload: &Workload, baseline: &str, groups: impl Iterator<Item = &
         has_unfinished |= group.iter().any(|summary| summary.unfinished.mean > 0.0);
     }
     if has_unfinished {
-        text += "\nleft: jobs of a draw that were not complete at the horizon; makespans are then longer, and JCT is \
-                 without them\n";
+        text += "\nleft: jobs per draw that were incomplete at the horizon; the true makespan is then longer, and JCT \
+                 excludes them\n";
     }
     text
 }

@@ -1,4 +1,4 @@
-//! `iswitch place evaluate`: one policy.
+//! `iswitch place evaluate`: results of one policy.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,20 +17,24 @@ use iswitch_manual::print_line;
 use iswitch_study::contest::Contest;
 use iswitch_study::files::write;
 
-/// GPUs in a picture.
+/// Default number of GPUs in the Gantt chart.
 const GANTT_GPUS: u64 = 128;
 
 /// Arguments of `iswitch place evaluate`.
 #[derive(Args)]
 pub(crate) struct EvaluateArgs {
-    #[arg(help = format!("Policy: {POLICIES}"))]
+    #[arg(help = format!("Policy to run: {POLICIES}"))]
     policy: String,
     #[command(flatten)]
     workload: WorkloadArgs,
-    /// Draw which job has which GPU when in the first draw, and when GPUs fail, as SVG.
+    /// SVG file to write a Gantt chart of the first draw to
+    ///
+    /// The chart shows which job has which GPU at each time, and when GPUs fail.
     #[arg(long, value_name = "FILE")]
     gantt: Option<PathBuf>,
-    /// GPUs in that picture, at most: those with the least ids.
+    /// Maximum number of GPUs in the Gantt chart
+    ///
+    /// The chart shows the GPUs with the lowest ids.
     #[arg(
         long, value_name = "N", requires = "gantt", default_value_t = GANTT_GPUS,
         value_parser = clap::value_parser!(u64).range(1..)
@@ -53,11 +57,11 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.gantt {
         match gantt {
             None => {
-                eprintln!("no picture of GPUs: {} chooses between runs when they are over", summary.policy);
+                eprintln!("no Gantt chart: {} chooses among finished runs", summary.policy);
             }
             Some(recorder) => match recorder.draw(&summary.policy) {
                 Some(svg) => write(path, &svg)?,
-                None => eprintln!("no picture of GPUs: more than {SPANS_MAX} bars; take fewer --gantt-gpus"),
+                None => eprintln!("no Gantt chart: more than {SPANS_MAX} bars; lower --gantt-gpus"),
             },
         }
     }
@@ -68,7 +72,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
 fn print(workload: &Workload, summary: &Summary) -> std::io::Result<()> {
     let hours = |mean: Option<Mean>| mean.map_or("-".to_owned(), |it| scaled(it, HOUR_S).text(1));
     print_line!("{}: {}", summary.policy, workload.describe())?;
-    print_line!("GPUs fail {} times as often; checkpoint {}", summary.rate_factor, summary.checkpoint)?;
+    print_line!("failure-rate factor {}; checkpoint {}", summary.rate_factor, summary.checkpoint)?;
     print_line!("makespan {} d", scaled(summary.makespan, DAY_S).text(2))?;
     let jct = &summary.jct;
     print_line!(
@@ -97,14 +101,14 @@ fn print(workload: &Workload, summary: &Summary) -> std::io::Result<()> {
     print_line!("utilisation {}", summary.utilisation.text(3))?;
     if summary.unfinished.mean > 0.0 {
         print_line!(
-            "{} jobs of a draw were not complete at the horizon: the makespan is longer, and JCT without them",
+            "{} jobs per draw were incomplete at the horizon: the true makespan is longer, and JCT excludes them",
             summary.unfinished.text(1)
         )?;
     }
     Ok(())
 }
 
-/// In another unit.
+/// Converts a mean to another unit.
 pub(super) fn scaled(mean: Mean, unit: f64) -> Mean {
     Mean { mean: mean.mean / unit, ci95: mean.ci95.map(|ci95| ci95 / unit) }
 }

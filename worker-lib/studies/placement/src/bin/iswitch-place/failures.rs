@@ -1,4 +1,4 @@
-//! How GPUs fail.
+//! Options for failures of GPUs.
 
 use std::path::PathBuf;
 
@@ -12,61 +12,75 @@ use iswitch_placement::workload::FailureSource;
 use iswitch_placement::{Cluster, Failures};
 
 const SYNTHETIC_GPUS: usize = 20_000;
-/// Stream of what all draws have in common.
+/// Random stream of the synthetic GPU lives, which all draws share.
 const SYNTHETIC_STREAM: usize = 1;
 const SYNTHETIC_SEED: u64 = 1;
 
-/// How GPUs fail, and what is known of that.
+/// Options that describe how GPUs fail and what policies know about it.
 #[derive(Args, Clone, Debug)]
 pub(super) struct FailureArgs {
-    /// Lives of Titan's GPUs (gc_full.csv): each GPU gets the failure rate that one of them is estimated to have, drawn
-    /// anew in each draw [default: synthetic lives of the same kind].
+    /// File of the lives of Titan's GPUs (gc_full.csv)
+    ///
+    /// In each draw, each GPU of the cluster gets the estimated failure rate of a GPU of the file, drawn at random.
+    /// Without a file, the lives are synthetic and resemble Titan's.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["failures", "rates"])]
     life: Option<PathBuf>,
-    /// Lives that count.
+    /// Batch of GPU lives to draw from
     #[arg(long, value_name = "BATCH", default_value = "old")]
     life_batch: LifeBatch,
-    /// Draw each GPU's life from those of its own cage: upper cages are hotter and fail more often.
+    /// Draw each GPU's life from those of its own cage
+    ///
+    /// Upper cages are hotter, and their GPUs fail more often.
     #[arg(long)]
     same_cage: bool,
-    /// The GPUs of this draw in all draws: one cluster, as the patent's network is trained for.
+    /// Draw whose GPUs are used in all draws
+    ///
+    /// All draws then have the same cluster, as the patent's network requires.
     #[arg(long, value_name = "DRAW", conflicts_with_all = ["failures", "rates"])]
     gpus_of_draw: Option<u64>,
-    /// What policies know: the rates by which GPUs fail, or only the lives from which rates are estimated, and what
-    /// they see.
+    /// Knowledge that policies have of failure rates
     #[arg(long, value_name = "WHAT", default_value = "rates")]
     knowledge: Knowledge,
-    /// Failures at known times: gpu,begin_s,end_s. Policies know nothing of them but what --rates says.
+    /// CSV file of outages: gpu,begin_s,end_s
+    ///
+    /// GPUs fail at these times in every draw. Policies know only the rates that --rates gives, or nothing.
     #[arg(long, value_name = "FILE")]
     failures: Option<PathBuf>,
-    /// Failure rates and ages: gpu,per_year,age_years, a line for each GPU.
+    /// CSV file of failure rates and ages: gpu,per_year,age_years
+    ///
+    /// The file has one line for each GPU.
     #[arg(long, value_name = "FILE")]
     rates: Option<PathBuf>,
-    /// Let GPUs fail so many times as often.
+    /// Factor of all failure rates
+    ///
+    /// With --failures, the times between outages are divided by the factor.
     #[arg(long, value_name = "TIMES", default_value_t = 1.0, allow_negative_numbers = true)]
     pub(super) rate_factor: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum LifeBatch {
-    /// Of GPUs that came before 2016, which fail far more often.
+    /// GPUs installed before 2016, which fail far more often
     Old,
-    /// Of those that came later.
+    /// GPUs installed from 2016 on
     New,
-    /// All.
+    /// All GPUs
     All,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Knowledge {
-    /// The rates.
+    /// The failure rates
     Rates,
-    /// The lives.
+    /// The life that each rate is estimated from, and the failures observed so far
     Lives,
 }
 
 impl FailureArgs {
-    /// Reads or makes them.
+    /// Reads or generates the failures.
+    ///
+    /// # Errors
+    /// If a file cannot be read or does not fit the cluster.
     pub(super) fn load(&self, cluster: &Cluster) -> anyhow::Result<FailureSource> {
         let rates = self.rates.as_ref().map(|path| read_rates(path, cluster)).transpose()?;
         if let Some(path) = &self.failures {
@@ -105,7 +119,7 @@ impl FailureArgs {
     }
 }
 
-/// Known times, of which policies know rates that were estimated before.
+/// Returns failures at known times for which policies believe `rates`, estimated beforehand.
 fn believed(failures: Failures, rates: &Failures) -> anyhow::Result<Failures> {
     let belief = |gpu| Belief { events: rates.estimate(gpu, 0.0, 0) * YEAR, years: 1.0 };
     let beliefs = (0..rates.gpus()).map(belief).collect();

@@ -1,11 +1,11 @@
-//! Who has which GPU when, and when GPUs fail.
+//! Gantt chart of the GPUs of a run: which job has which GPU at each time, and when GPUs fail.
 
 use super::DAY_S;
 use iswitch_figure::{Axis, GanttChart, GanttRow, Quantity, Span};
 use iswitch_placement::simulation::{Event, Scenario};
 use iswitch_placement::state::State;
 
-/// Bars that a picture has at most: more make neither a picture that says anything nor a file of a usual size.
+/// Maximum number of bars in a chart; a chart with more is unreadable and its file too large.
 pub(super) const SPANS_MAX: usize = 20_000;
 
 /// Records the first GPUs of a run.
@@ -13,14 +13,14 @@ pub(super) const SPANS_MAX: usize = 20_000;
 pub(super) struct Recorder {
     gpus: usize,
     jobs: usize,
-    /// Of the GPUs that are shown.
+    /// Rows of the GPUs that are shown.
     rows: Vec<Row>,
     spans: usize,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Row {
-    /// The job that has it, and since when.
+    /// Job that has the GPU, and the time in days since when it has it.
     job: Option<(usize, f64)>,
     failed_since: Option<f64>,
     spans: Vec<Span>,
@@ -28,7 +28,7 @@ struct Row {
 }
 
 impl Recorder {
-    /// For so many GPUs.
+    /// Creates a recorder for the first `most` GPUs of the scenario.
     pub(super) fn new(scenario: &Scenario, most: usize) -> Self {
         let gpus = scenario.cluster().gpus();
         Self { gpus, jobs: scenario.jobs().len(), rows: vec![Row::default(); gpus.min(most)], spans: 0 }
@@ -64,13 +64,13 @@ impl Recorder {
         }
     }
 
-    /// The run is over.
+    /// Closes all open bars at the end of the run.
     pub(super) fn end(&mut self, seconds: f64) {
         let time = seconds / DAY_S;
         self.rows.iter_mut().for_each(|row| self.spans += row.release(time) + row.repair(time));
     }
 
-    /// The picture, unless it would have too many bars.
+    /// Draws the chart; returns None if it would have more than [`SPANS_MAX`] bars.
     pub(super) fn draw(self, policy: &str) -> Option<String> {
         if self.spans > SPANS_MAX {
             return None;
@@ -88,9 +88,8 @@ impl Recorder {
         };
         let chart = GanttChart {
             title: format!("Jobs on GPUs over time under {policy}; {shown}"),
-            note:
-                "Colours: jobs. Black: the GPU is out of order; the line over the full height is the failure."
-                    .to_owned(),
+            note: "Colours: jobs. Black bar: the GPU is failed; vertical line: time of the failure."
+                .to_owned(),
             x: Axis { includes: vec![0.0], ..Axis::linear(Quantity::new("Time", "days")) },
             outage: Some("GPU failed".to_owned()),
             series: jobs.collect(),
@@ -101,14 +100,15 @@ impl Recorder {
 }
 
 impl Row {
-    /// Its job lets go of it. Returns how many bars that makes.
+    /// Closes the bar of the job that has the GPU, if any; returns the number of bars added.
     fn release(&mut self, end: f64) -> usize {
         let Some((job, begin)) = self.job.take() else { return 0 };
         self.spans.push(Span { begin, end, part: (0.0, 1.0), series: job });
         1
     }
 
-    /// It works again, or nobody will see it do so.
+    /// Closes the bar of the GPU's failure, if any, at its repair or at the end of the run; returns the number of bars
+    /// added.
     fn repair(&mut self, end: f64) -> usize {
         let Some(begin) = self.failed_since.take() else { return 0 };
         self.outages.push((begin, end));

@@ -1,4 +1,4 @@
-//! Which jobs.
+//! Options for jobs.
 
 use std::path::{Path, PathBuf};
 
@@ -14,68 +14,84 @@ use iswitch_placement::reader::{
 };
 use iswitch_placement::workload::JobSource;
 
-/// As many as the patent's kind of batch.
+/// Default number of jobs in a batch, as in the patent.
 const BATCH: u64 = 60;
-/// What memory holds.
+/// Maximum number of jobs in a batch, so that they fit in memory.
 const BATCH_MAX: u64 = 100_000;
 const SYNTHETIC_JOBS: usize = 20_000;
-/// Stream of what all draws have in common.
+/// Random stream of the synthetic jobs, which all draws share.
 const SYNTHETIC_STREAM: usize = 1;
 const SYNTHETIC_SEED: u64 = 1;
 
-/// Which jobs arrive when.
+/// Options that describe the jobs and their arrivals.
 #[derive(Args, Clone, Debug)]
 pub(super) struct JobsArgs {
-    /// Jobs: arrival_s,gpus,duration_s; duration_s,gpus (Philly); a trace of Gavel; pods of Alibaba's cluster of 2023;
-    /// a workload of Pollux; a trace of Tiresias. The first line tells which [default: synthetic ones like Philly's].
+    /// File of jobs
+    ///
+    /// The first line determines the format: a CSV file with the columns arrival_s,gpus,duration_s; durations of Philly
+    /// (duration_s,gpus); a trace of Gavel; pods of Alibaba's cluster of 2023; a workload of Pollux; or a trace of
+    /// Tiresias. Without a file, the jobs are synthetic and resemble Philly's.
     #[arg(long, value_name = "FILE")]
     jobs: Option<PathBuf>,
-    /// Jobs that are drawn with equal chances, anew in each draw; they arrive at once unless --interarrival says
-    /// otherwise [default: 60; with a file that has arrivals, its jobs as they are].
+    /// Number of jobs to draw at random in each draw
+    ///
+    /// All jobs are drawn with equal probability and arrive at once, unless --interarrival is given. The default is 60;
+    /// if the file of jobs has arrival times, the default is to use its jobs unchanged.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=BATCH_MAX))]
     batch: Option<u64>,
-    /// Mean seconds between arrivals of jobs that are drawn, a Poisson process; 0: all at once [default: 0].
+    /// Mean time between arrivals of drawn jobs, in seconds
+    ///
+    /// The arrivals are a Poisson process. With 0, the default, all jobs arrive at once.
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     interarrival: Option<f64>,
-    /// Only jobs that take longer than this.
+    /// Lower limit of job durations, in seconds; shorter jobs are excluded
+    ///
+    /// A job whose duration equals the limit is excluded too.
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     shortest: Option<f64>,
-    /// Only jobs that take less than this.
+    /// Upper limit of job durations, in seconds; longer jobs are excluded
+    ///
+    /// A job whose duration equals the limit is excluded too.
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     longest: Option<f64>,
-    /// Only jobs that ask for at most so many GPUs.
+    /// Maximum number of GPUs of a job; wider jobs are excluded
     #[arg(long, value_name = "GPUS")]
     widest: Option<usize>,
-    /// Gavel's simulation_throughputs.json, for its traces.
+    /// Gavel's simulation_throughputs.json, required for a trace of Gavel
     #[arg(long, value_name = "FILE", requires = "jobs")]
     throughputs: Option<PathBuf>,
-    /// The type of GPU whose throughputs count.
+    /// Type of GPU whose throughputs are used, such as v100
     #[arg(long, value_name = "TYPE", default_value = "v100", requires = "throughputs")]
     gpu_type: String,
-    /// The folder with one for each application of Pollux, for its workloads.
+    /// Folder of Pollux's applications, required for a workload of Pollux
+    ///
+    /// It holds a folder for each application.
     #[arg(long, value_name = "DIR", requires = "jobs")]
     applications: Option<PathBuf>,
-    /// What becomes of Alibaba's pods that ask for a part of a GPU.
+    /// Treatment of Alibaba's pods that ask for a part of a GPU
     #[arg(long, value_name = "WHAT", default_value = "leave-out")]
     shared_gpus: SharedGpus,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum SharedGpus {
-    /// They are left out.
+    /// Exclude them
     LeaveOut,
-    /// They get a whole one.
+    /// Give each a whole GPU
     Whole,
 }
 
-/// Jobs of a file, and whether they have arrivals.
+/// Jobs of a file, and whether they have arrival times.
 struct Found {
     jobs: Vec<Job>,
     have_arrivals: bool,
 }
 
 impl JobsArgs {
-    /// Reads or makes them, and refuses what no cluster of so many GPUs can run.
+    /// Reads or generates the jobs.
+    ///
+    /// # Errors
+    /// If a job needs more than `gpus` GPUs, an option is out of range, or no jobs are left.
     pub(super) fn load(&self, gpus: usize) -> anyhow::Result<JobSource> {
         let found = if let Some(path) = &self.jobs {
             self.read(path)?
@@ -88,15 +104,15 @@ impl JobsArgs {
         let jobs = self.select(found.jobs)?;
         if let Some(job) = jobs.iter().find(|job| job.gpus() > gpus) {
             bail!(
-                "GPUs of a job is {}, expected 1 to {gpus}, as many as the cluster has; --widest {gpus} leaves \
-                 wider jobs out",
+                "GPUs of a job is {}, expected 1 to {gpus}, the number in the cluster; --widest {gpus} excludes \
+                 wider jobs",
                 job.gpus()
             );
         }
         if have_arrivals && self.batch.is_none() {
             if self.interarrival.is_some() {
                 bail!(
-                    "--interarrival is of jobs that are drawn: give --batch N, as the file says when its jobs arrive"
+                    "--interarrival applies to drawn jobs, but the file has arrival times: add --batch N to draw jobs"
                 );
             }
             return Ok(JobSource::Trace(jobs));
@@ -145,7 +161,7 @@ impl JobsArgs {
             }
         };
         for (count, reason) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-            eprintln!("{}: left out {count} rows, each of which {reason}", path.display());
+            eprintln!("{}: excluded {count} rows, each of which {reason}", path.display());
         }
         Ok(Found { jobs, have_arrivals })
     }
@@ -160,7 +176,7 @@ impl JobsArgs {
         let widest = self.widest.unwrap_or(usize::MAX);
         jobs.retain(|job| job.duration() > shortest && job.duration() < longest && job.gpus() <= widest);
         if jobs.is_empty() {
-            bail!("there are no jobs, expected at least 1 within --shortest, --longest and --widest");
+            bail!("no jobs are left, expected at least 1 within --shortest, --longest and --widest");
         }
         Ok(jobs)
     }

@@ -20,21 +20,29 @@ use std::process::ExitCode;
 use clap::Parser;
 use iswitch_cli::program;
 
-/// Units in which results are shown, in seconds.
+/// Length of an hour, in seconds; results are shown in hours and days.
 const HOUR_S: f64 = 3600.0;
+/// Length of a day, in seconds.
 const DAY_S: f64 = 24.0 * HOUR_S;
 
-/// Trains and compares policies that place training jobs on GPUs that fail, and answers a scheduler.
+/// Train, compare and serve policies that place training jobs on failing GPUs
 #[derive(Parser)]
 #[command(name = "iswitch-place", bin_name = "iswitch place", version, about)]
 enum Cli {
-    /// Trains a network that places jobs, with one or more workers.
+    /// Train a network that places jobs, with one or more workers
     Train(Box<train::TrainArgs>),
-    /// Runs one policy and reports makespan, completion times and where the GPUs' time went.
+    /// Run one policy and report makespan, completion times and GPU-hours
+    ///
+    /// The GPU-hours are divided into useful work, work that failures undid, restarts and checkpoints, GPUs held by
+    /// jobs that wait for a repair, failed GPUs, and idle GPUs.
     Evaluate(Box<evaluate::EvaluateArgs>),
-    /// Runs several policies on the same draws, over failure rates and checkpoint intervals: table, CSV, figures.
+    /// Compare policies on the same draws, over failure rates and checkpoint settings
+    ///
+    /// The results are a table, and optionally JSON, CSV and figures.
     Compare(Box<compare::CompareArgs>),
-    /// Answers a scheduler which GPUs a job should get: JSON lines at a Unix socket.
+    /// Choose GPUs for a scheduler's jobs, over a Unix socket
+    ///
+    /// Requests and answers are one line of JSON each.
     Serve(Box<serve::ServeArgs>),
 }
 

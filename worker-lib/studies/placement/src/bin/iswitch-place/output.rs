@@ -1,4 +1,4 @@
-//! Files of results.
+//! Result files.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,12 @@ use iswitch_study::contest::ResultArgs;
 use iswitch_study::files::write;
 use iswitch_study::table::{OrEmpty, Output};
 
-/// What is written besides what is printed.
+/// Options for result files.
 #[derive(Args)]
 pub(super) struct OutputArgs {
-    /// Write each job's arrival, first start, completion time, starts and failures as CSV, for each draw and policy.
+    /// CSV file to write the results of each job to
+    ///
+    /// For each draw and policy, the file has each job's arrival, first start, completion time, starts and failures.
     #[arg(long, value_name = "FILE")]
     per_job: Option<PathBuf>,
     #[command(flatten)]
@@ -22,7 +24,7 @@ pub(super) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Writes the tables that were asked for.
+    /// Writes the tables for which a file was given.
     pub(super) fn write(&self, runs: Runs, summaries: &[Summary]) -> anyhow::Result<()> {
         self.results.write(|| csv(summaries))?;
         if let Some(path) = &self.per_job {

@@ -1,4 +1,4 @@
-//! Figures, as SVG.
+//! SVG figures of results.
 
 use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity, Reference};
 use iswitch_placement::learned::training::Iteration;
@@ -7,13 +7,14 @@ use super::results::Summary;
 use super::rules::Saving;
 use super::{DAY_S, HOUR_S};
 
-/// Colours of lines, in their order; then the same with gaps.
+/// Colours of the lines, in order; further lines use the same colours dashed.
 const PAINTS: [Paint; 7] =
     [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK, Paint::GREY];
 const NOTE: &str = "Mean over draws; whiskers: 95 % confidence interval. Dashed lines repeat colours.";
 const UNITS: [(f64, &str); 3] = [(DAY_S, "d"), (HOUR_S, "h"), (60.0, "min")];
 
-/// Makespans over the factor of failure rates, a line for each policy; of `summaries` those with these checkpoints.
+/// Draws makespans over the failure-rate factor, with a line for each policy, from the summaries with the checkpoint
+/// setting `saving`.
 pub(super) fn over_rates(
     summaries: &[Summary],
     policies: &[String],
@@ -24,14 +25,14 @@ pub(super) fn over_rates(
     let place = |summary: &Summary| (summary.checkpoint == checkpoint).then_some(summary.rate_factor);
     LineChart {
         title: format!(
-            "Makespan by failure rate of GPUs, for each placement policy; checkpoint: {}",
+            "Makespan by failure-rate factor, for each placement policy; checkpoint: {}",
             name(saving)
         ),
         note: NOTE.to_owned(),
         x: Axis {
             label: |factor| format!("x{factor}"),
             ticks: factors.to_vec(),
-            ..Axis::logarithmic(Quantity::plain("Failure rate relative to the measured one"))
+            ..Axis::logarithmic(Quantity::plain("Failure-rate factor"))
         },
         y: Axis::logarithmic(Quantity::new("Makespan", "days")),
         lines: lines(summaries, policies, place),
@@ -40,7 +41,8 @@ pub(super) fn over_rates(
     .draw()
 }
 
-/// Makespans over checkpoints, in the order in which they are given; of `summaries` those with this factor.
+/// Draws makespans over the checkpoint settings, in the given order, from the summaries with the failure-rate factor
+/// `factor`.
 pub(super) fn over_checkpoints(
     summaries: &[Summary],
     policies: &[String],
@@ -52,10 +54,12 @@ pub(super) fn over_checkpoints(
         (summary.rate_factor == factor).then_some(at as f64)
     };
     LineChart {
-        title: format!("Makespan by checkpoint interval, for each placement policy; failure rate x{factor}"),
+        title: format!(
+            "Makespan by checkpoint setting, for each placement policy; failure-rate factor {factor}"
+        ),
         note: NOTE.to_owned(),
         x: Axis::named(
-            Quantity::plain("Checkpoint interval"),
+            Quantity::plain("Checkpoint setting"),
             savings.iter().map(|saving| name(*saving)).collect(),
         ),
         y: Axis::logarithmic(Quantity::new("Makespan", "days")),
@@ -65,7 +69,7 @@ pub(super) fn over_checkpoints(
     .draw()
 }
 
-/// How a training went; `reference` is what the network was compared with.
+/// Draws the test results of a training; `reference` is the policy that the network was compared with.
 pub(super) fn learning(history: &[Iteration], reference: &str) -> String {
     let tested = history.iter().filter_map(|record| Some((record.iteration as f64, record.gain?)));
     LineChart {
@@ -79,7 +83,7 @@ pub(super) fn learning(history: &[Iteration], reference: &str) -> String {
     .draw()
 }
 
-/// A line for each policy, with its 95 % intervals.
+/// Returns a line for each policy, with its 95 % confidence intervals.
 fn lines(summaries: &[Summary], policies: &[String], place: impl Fn(&Summary) -> Option<f64>) -> Vec<Line> {
     let line = |(at, policy): (usize, &String)| {
         let own = summaries.iter().filter(|summary| summary.policy == *policy);
@@ -95,7 +99,7 @@ fn lines(summaries: &[Summary], policies: &[String], place: impl Fn(&Summary) ->
     policies.iter().enumerate().map(line).collect()
 }
 
-/// Short enough to stand below an axis.
+/// Returns a name of a checkpoint setting that is short enough for an axis label.
 fn name(saving: Saving) -> String {
     let Saving::Every(seconds) = saving else { return saving.to_string() };
     let unit = UNITS.into_iter().find(|(unit, _)| seconds % unit == 0.0);

@@ -1,4 +1,4 @@
-//! Means over draws.
+//! Means of results over draws.
 
 use iswitch_placement::simulation::GpuTime;
 use serde::Serialize;
@@ -7,13 +7,14 @@ use super::HOUR_S;
 use super::runs::{Measured, PolicyRuns};
 use iswitch_cli::mean::Mean;
 
-/// How many times as much as under the baseline: the geometric mean over draws. Makespans may differ by factors of ten
-/// between draws, and a mean of ratios would be above 1 whichever of two policies is the baseline.
+/// Ratio of a policy's result to the baseline's: the geometric mean over draws. Makespans may differ by factors of ten
+/// between draws, so the arithmetic mean of the ratios could exceed 1 whichever of two policies is the baseline.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Ratio {
     pub(super) mean: f64,
-    /// The 95 % confidence interval; null for a single draw.
+    /// Lower end of the 95 % confidence interval; null for a single draw.
     pub(super) low: Option<f64>,
+    /// Upper end of the 95 % confidence interval; null for a single draw.
     pub(super) high: Option<f64>,
 }
 
@@ -33,8 +34,8 @@ impl Ratio {
     }
 }
 
-/// Completion times in seconds: of each draw the mean and percentiles, of these the means over draws. A percentile is
-/// null if it is that of a job which was not complete in some draw; the mean is over jobs that were complete.
+/// Completion times in seconds: the means over draws of each draw's mean and percentiles. A percentile is null if, in
+/// any draw, it falls on a job that was not complete; the mean covers only complete jobs.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct TimesSummary {
     pub(super) mean: Option<Mean>,
@@ -43,7 +44,7 @@ pub(super) struct TimesSummary {
     pub(super) p99: Option<Mean>,
 }
 
-/// Hours of GPUs; together the cluster's GPUs times the makespan.
+/// GPU-hours by use; their sum is the number of GPUs in the cluster times the makespan.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct GpuHours {
     /// Work that counted.
@@ -52,7 +53,7 @@ pub(super) struct GpuHours {
     pub(super) lost: Mean,
     /// Restarts and checkpoints.
     pub(super) overhead: Mean,
-    /// GPUs that worked, of jobs that waited for the repair of others.
+    /// Working GPUs held by jobs that wait for the repair of another GPU.
     pub(super) held: Mean,
     /// Failed GPUs.
     pub(super) failed: Mean,
@@ -60,7 +61,7 @@ pub(super) struct GpuHours {
     pub(super) idle: Mean,
 }
 
-/// What one policy came to over several draws. The keys are an interface.
+/// Results of one policy over several draws. The keys are an interface.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Summary {
     pub(super) policy: String,
@@ -68,27 +69,27 @@ pub(super) struct Summary {
     pub(super) checkpoint: String,
     pub(super) draws: usize,
     pub(super) jobs: usize,
-    /// In seconds.
+    /// Makespan in seconds.
     pub(super) makespan: Mean,
-    /// Makespan over that of the baseline. Null without a baseline.
+    /// Makespan divided by the baseline's. Null without a baseline.
     pub(super) makespan_ratio: Option<Ratio>,
     pub(super) jct: TimesSummary,
-    /// The same of mean completion times.
+    /// Mean completion time divided by the baseline's. Null without a baseline.
     pub(super) jct_ratio: Option<Ratio>,
     /// Failures of GPUs.
     pub(super) failures: Mean,
-    /// Those that stopped a job.
+    /// Failures that stopped a job.
     pub(super) hits: Mean,
     pub(super) suspensions: Mean,
     pub(super) gpu_hours: GpuHours,
-    /// Share of all GPU-hours that was of use.
+    /// Useful share of all GPU-hours.
     pub(super) utilisation: Mean,
-    /// Jobs of a draw that were not complete at the horizon.
+    /// Jobs per draw that were not complete at the horizon.
     pub(super) unfinished: Mean,
 }
 
 impl Summary {
-    /// Ratios are those to `baseline`, which ran on the same draws.
+    /// Summarises the runs of a policy; ratios are relative to `baseline`, which ran on the same draws.
     pub(super) fn new(runs: &PolicyRuns, baseline: Option<&PolicyRuns>) -> Self {
         let mean = |of: fn(&Measured) -> f64| runs.mean(|run| of(&run.measured));
         let hours = |of: fn(&GpuTime) -> f64| runs.mean(|run| of(&run.measured.gpu_time) / HOUR_S);

@@ -1,4 +1,4 @@
-//! What failures cost, and who may go first.
+//! Options for the cost of failures and for the queue.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,16 +8,17 @@ use clap::{Args, ValueEnum};
 use iswitch_placement::Options;
 use iswitch_placement::options::{AfterFailure, Checkpoint, Queueing};
 
+/// Default of `--checkpoint-cost`, in seconds.
 const CHECKPOINT_COST_S: f64 = 60.0;
 
-/// When jobs save their state, as the command line names it.
+/// Checkpoint setting of jobs, as the command line names it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Saving {
-    /// Never.
+    /// No checkpoints.
     None,
-    /// After each so many seconds of work.
+    /// A checkpoint after every interval of this many seconds of work.
     Every(f64),
-    /// When it is best for the rates of a job's GPUs.
+    /// The interval that is optimal for the failure rates of a job's GPUs.
     YoungDaly,
 }
 
@@ -48,39 +49,47 @@ impl fmt::Display for Saving {
     }
 }
 
-/// What a failure costs a job.
+/// Options for the cost of a failure.
 #[derive(Args, Clone, Debug)]
 pub(super) struct CostArgs {
-    /// Seconds that a job takes to start again, after a failure or a suspension, before it works.
+    /// Time of a restart after a failure or a suspension, in seconds
+    ///
+    /// The job does no work in this time.
     #[arg(long, value_name = "SECONDS", default_value_t = Options::default().restart, allow_negative_numbers = true)]
     restart: f64,
-    /// When jobs save their state: none (a failure undoes all work), after so many SECONDS of work, or young-daly, the
-    /// interval that is best for the failure rates of a job's GPUs.
+    /// Checkpoint setting of jobs: none, seconds of work, or young-daly
+    ///
+    /// With none, a failure undoes all of a job's work. A number is the interval between checkpoints, in seconds of
+    /// work. With young-daly, a job uses the interval that is optimal for the failure rates of its GPUs.
     #[arg(long, value_name = "WHEN", default_value = "none", allow_negative_numbers = true)]
     pub(super) checkpoint: Saving,
-    /// Seconds for which a job's work stands still while it saves its state.
+    /// Time for which a job stops to write a checkpoint, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = CHECKPOINT_COST_S, allow_negative_numbers = true)]
     pub(super) checkpoint_cost: f64,
 }
 
-/// The rules of a cluster.
+/// Options for the rules of a cluster.
 #[derive(Args, Clone, Debug)]
 pub(super) struct RulesArgs {
     #[command(flatten)]
     pub(super) cost: CostArgs,
-    /// Seconds until a failed GPU is repaired; with --failures the file says so.
+    /// Time until a failed GPU is repaired, in seconds
+    ///
+    /// With --failures, the file gives the end of each outage instead.
     #[arg(long, value_name = "SECONDS", default_value_t = Options::default().repair, allow_negative_numbers = true)]
     repair: f64,
-    /// What waits while a job finds no GPUs.
+    /// Jobs that wait while too few GPUs are free for the first job in the queue
     #[arg(long, value_name = "RULE", default_value = "easy")]
     queueing: QueueingRule,
-    /// Where a job goes on after a failure.
+    /// Placement of a job after a failure
     #[arg(long, value_name = "RULE", default_value = "place-again")]
     after_failure: AfterFailureRule,
-    /// How many times as long a job takes on more nodes than it needs to be on.
+    /// Slowdown of a job that runs on more nodes than it needs; 1 is none
     #[arg(long, value_name = "TIMES", default_value_t = 1.0, allow_negative_numbers = true)]
     spread_slowdown: f64,
-    /// Days after the last arrival at which a run ends, whatever still runs.
+    /// End of a simulation, in days after the last arrival
+    ///
+    /// Jobs that are not complete by then are counted as unfinished.
     #[arg(
         long, value_name = "DAYS", default_value_t = Options::default().horizon / DAY_S, allow_negative_numbers = true
     )]
@@ -89,24 +98,24 @@ pub(super) struct RulesArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum QueueingRule {
-    /// All jobs after it.
+    /// All jobs behind it
     Strict,
-    /// None: any job that fits starts.
+    /// None: any job that fits starts
     FirstFit,
-    /// Jobs that would delay it: EASY backfilling.
+    /// Jobs that would delay it (EASY backfilling)
     Easy,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum AfterFailureRule {
-    /// It is placed again, with the others that wait.
+    /// The job returns to the queue and is placed again
     PlaceAgain,
-    /// On the same GPUs, which it keeps until the failed one is repaired.
+    /// The job keeps its GPUs until the failed one is repaired
     WaitForRepair,
 }
 
 impl CostArgs {
-    /// When jobs save their state under one of several rules.
+    /// Returns the simulator's checkpoint option for a checkpoint setting.
     pub(super) fn checkpoint(&self, saving: Saving) -> Checkpoint {
         let cost = self.checkpoint_cost;
         match saving {
@@ -116,7 +125,7 @@ impl CostArgs {
         }
     }
 
-    /// Rules that are as usual but for what a failure costs.
+    /// Returns the default options with these costs of a failure.
     pub(super) fn options(&self) -> anyhow::Result<Options> {
         let checkpoint = self.checkpoint(self.checkpoint);
         let options = Options { restart: self.restart, checkpoint, ..Options::default() };

@@ -1,4 +1,4 @@
-//! All policies on all draws.
+//! Runs of all policies on all draws.
 
 use iswitch_placement::simulation::{Event, GpuTime, Outcome, Scenario};
 use iswitch_placement::state::State;
@@ -9,31 +9,32 @@ use super::gantt::Recorder;
 use super::source::PolicySource;
 use super::workload::{Condition, Workload};
 
-/// What policies came to.
+/// Results of all runs.
 pub(super) struct Runs {
-    /// By condition, then by policy.
+    /// Runs by condition, then by policy.
     pub(super) policies: Vec<PolicyRuns>,
-    /// A line for each job of each draw under each condition and policy.
+    /// Table with a row for each job of each draw under each condition and policy.
     pub(super) per_job: Output,
 }
 
 /// Runs of one policy under one condition.
 pub(super) type PolicyRuns = Series<Condition, Run>;
 
-/// What one run came to.
+/// Result of one run.
 pub(super) struct Run {
     pub(super) measured: Measured,
-    /// Jobs of a draw.
+    /// Number of jobs in the draw.
     pub(super) jobs: usize,
-    /// GPUs in the first draw, if they were asked for.
+    /// Recording for the Gantt chart; only for the first draw, and only if a chart was requested.
     pub(super) gantt: Option<Recorder>,
 }
 
-/// What one run came to. Times in seconds.
+/// Measurements of one run. Times are in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     pub(super) makespan: f64,
-    /// Completion times: mean and percentiles. None where the job was not complete.
+    /// Mean completion time of the complete jobs; the fields below are percentiles over all jobs. None where the job in
+    /// question was not complete.
     pub(super) jct_mean: Option<f64>,
     pub(super) jct_p50: Option<f64>,
     pub(super) jct_p95: Option<f64>,
@@ -62,7 +63,7 @@ impl Measured {
     }
 }
 
-/// What has become of a job.
+/// Starts and failures of a job.
 #[derive(Clone, Copy, Debug, Default)]
 struct JobRecord {
     started: Option<f64>,
@@ -74,7 +75,8 @@ const PER_JOB: &str =
     "rate_factor,checkpoint,draw,policy,job,arrival_s,gpus,duration_s,started_s,jct_s,starts,hits";
 
 impl Runs {
-    /// Runs all. The first draw of each policy is recorded for a picture of so many GPUs, if there is to be one.
+    /// Runs all policies on all draws. With `gantt_gpus`, the first draw of each policy is recorded for a Gantt chart
+    /// of at most that many GPUs.
     pub(super) fn of(
         contest: &Contest<PolicySource>,
         workload: &Workload,
@@ -92,7 +94,7 @@ impl Runs {
     }
 }
 
-/// Runs one draw; adds a line for each job.
+/// Runs one draw and adds a row for each job to `per_job`.
 fn run(
     turn: &Turn<'_, PolicySource, Condition, Scenario>,
     gantt_gpus: Option<usize>,

@@ -1,4 +1,4 @@
-//! `iswitch place serve`: where a scheduler's jobs should run.
+//! `iswitch place serve`: placement of a scheduler's jobs.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,28 +18,34 @@ use iswitch_cli::line_server::{self, Answer, Service};
 /// Arguments of `iswitch place serve`.
 #[derive(Args)]
 pub(crate) struct ServeArgs {
-    #[arg(help = format!("Policy, one that only picks GPUs: {PICKERS}"))]
+    #[arg(help = format!("Policy that picks GPUs: {PICKERS}"))]
     policy: String,
-    /// Unix socket to listen at. Each line of a connection is answered with a line of JSON: {"gpus": [{"state":
-    /// "free"}, ...], "job": {"gpus": 2, "duration": 3600}}, an entry for each GPU, with {"gpus": [4, 5]}, and an empty
-    /// list if the job is to wait. Entries may have id, rate (failures a year), age (years), node, and left (seconds
-    /// until the GPU is free or repaired); state is free, busy or failed. {"describe": true} tells what is served.
+    /// Path of the Unix socket to listen on
+    ///
+    /// Each line of a connection is a request in JSON and is answered with a line of JSON. A request such as
+    /// {"gpus": [{"state": "free"}, ...], "job": {"gpus": 2, "duration": 3600}} has an entry for each GPU; the answer,
+    /// such as {"gpus": [4, 5]}, lists the GPUs for the job, and is an empty list if the job should wait. The state of
+    /// an entry is free, busy or failed. An entry may also have id, rate (failures a year), age (years), node, and left
+    /// (seconds until the GPU is free or repaired). The request {"describe": true} returns a description of the
+    /// service.
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// Failure rates and ages, for requests that have none: gpu,per_year,age_years, a line for each GPU [default: GPUs
-    /// do not fail].
+    /// CSV file of failure rates and ages: gpu,per_year,age_years
+    ///
+    /// The file has one line for each GPU. It supplies the values that requests omit. Without a file, GPUs are assumed
+    /// not to fail.
     #[arg(long, value_name = "FILE")]
     rates: Option<PathBuf>,
     #[command(flatten)]
     cost: CostArgs,
-    /// Seed of the policy's draws, the same for each connection.
+    /// Seed of the policy's random choices, the same for each connection
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
 
-/// Serves until it is told to stop.
+/// Serves requests until the process is stopped.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let cluster = args.cluster.load()?;
     let failures = match &args.rates {
@@ -48,13 +54,13 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     };
     let source = PolicySource::parse(&args.policy)?;
     let scheduler = Scheduler { source, cluster, failures, options: args.cost.options()?, seed: args.seed };
-    // What cannot be built is best told before anybody connects.
+    // A policy that cannot be built is reported at start, not when a scheduler connects.
     scheduler.agent()?;
     line_server::serve(&args.socket, &scheduler.source.name(), scheduler)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Each connection is a scheduler.
+/// Service that gives each connection its own agent.
 struct Scheduler {
     source: PolicySource,
     cluster: Cluster,

@@ -1,4 +1,4 @@
-//! Policies as the command line names them.
+//! Policies, by their names on the command line.
 
 use anyhow::bail;
 use iswitch_learn::algorithms::streams::Purpose;
@@ -9,24 +9,24 @@ use iswitch_placement::policy::{Placer, PolicySpec};
 use iswitch_placement::simulation::{Observer, Outcome, Scenario, simulate_draw};
 use iswitch_study::contest::{Contestant, directory_name, plain, saved};
 
-/// Help for arguments that name policies.
+/// Policies that the command line accepts, as help and error messages list them.
 pub(super) const POLICIES: &str = "random, best-of:N (the best of N random plans), hindsight:N (the best of N random \
-    courses, chosen afterwards), first-fit, best-fit, reliable, longest-reliable, match, las, pollux, oracle, saving; \
+    runs, chosen afterwards), first-fit, best-fit, reliable, longest-reliable, match, las, pollux, oracle, saving; \
     or the run directory of `iswitch place train`";
-/// Those of them that only pick GPUs.
+/// Policies that only pick GPUs, as help and error messages list them.
 pub(super) const PICKERS: &str = "random, first-fit, best-fit, reliable, match, oracle; or the run \
     directory of `iswitch place train`";
 
-/// Where a policy comes from.
+/// Source of a policy.
 #[derive(Debug)]
 pub(super) enum PolicySource {
-    /// One that needs no training.
+    /// Policy that needs no training.
     Plain(PolicySpec),
-    /// A trained one.
+    /// Trained policy.
     Saved {
-        /// What came out of the training.
+        /// Trained network and its hyper-parameters.
         policy: Box<Trained>,
-        /// As the command line has it, without the directories before.
+        /// Last component of the run directory's path on the command line.
         name: String,
     },
 }
@@ -48,8 +48,8 @@ impl Contestant for PolicySource {
 }
 
 impl PolicySource {
-    /// What it makes of a scenario whose failures and own draws `seed` decides. A policy that chooses afterwards has no
-    /// course that could be watched.
+    /// Runs the policy on a scenario; `seed` determines the failures and the policy's own random choices. The observer
+    /// is not called for a policy that chooses among finished runs (`hindsight`).
     pub(super) fn run<'o>(
         &self,
         scenario: &Scenario,
@@ -65,7 +65,10 @@ impl PolicySource {
         Ok(simulate_draw(scenario, placer.as_mut(), draw, Some(observer))?)
     }
 
-    /// A policy that picks GPUs for one job at a time, in a cluster that others run.
+    /// Returns a placer that picks GPUs for one job at a time, in a cluster that another scheduler runs.
+    ///
+    /// # Errors
+    /// If the policy also decides about other jobs.
     pub(super) fn picker(&self, scenario: &Scenario, seed: u64) -> anyhow::Result<Box<dyn Placer>> {
         match self {
             Self::Plain(
@@ -76,10 +79,10 @@ impl PolicySource {
                 | PolicySpec::Match
                 | PolicySpec::Oracle),
             ) => Ok(spec.build(scenario, seed)?),
-            // Of its decisions only that about GPUs is asked.
+            // A trained policy also orders and suspends jobs, but only its picks of GPUs are used.
             Self::Saved { policy, .. } => Ok(policy.placer(scenario.cluster())?),
             Self::Plain(spec) => {
-                bail!("policy is {spec}, which decides about more than one job's GPUs; expected {PICKERS}")
+                bail!("policy is {spec}, which decides more than the GPUs of one job; expected {PICKERS}")
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `iswitch place train`.
+//! `iswitch place train`: training of a placement network.
 
 use std::path::Path;
 
@@ -15,17 +15,21 @@ use super::plots;
 use super::rules::Saving;
 use super::workload::{Condition, ScenarioArgs};
 
-/// Arguments of `iswitch place train`. Hyper-parameters say how often GPUs fail and when jobs save their state, in each
-/// environment something else; with --rate-factor or --checkpoint it is that alone.
+/// Arguments of `iswitch place train`.
+///
+/// Without `--rate-factor` and `--checkpoint`, the hyper-parameters determine the failure-rate factor and the
+/// checkpoint setting, which differ between environments; each of the two options fixes a single value instead.
 #[derive(Args)]
 pub(crate) struct TrainArgs {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// The network [default: shared].
+    /// Network to train [default: shared]
     #[arg(long, value_enum, conflicts_with = "resume")]
     network: Option<NetworkName>,
-    /// For schedulers that cannot suspend a job and go on with it later: the shared network decides about the queue and
-    /// GPUs alone.
+    /// Train a policy that never suspends jobs
+    ///
+    /// For schedulers that cannot suspend a job and resume it later. The shared network then decides only about the
+    /// order of the queue and about GPUs.
     #[arg(long, conflicts_with = "resume")]
     no_suspend: bool,
     #[command(flatten)]
@@ -34,9 +38,9 @@ pub(crate) struct TrainArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum NetworkName {
-    /// Scores jobs and GPUs one by one, on top of the policy saving: for clusters of any size.
+    /// Scores jobs and GPUs singly, on top of the policy saving; for any cluster
     Shared,
-    /// The patent's, for a cluster of one size whose GPUs it knows by their place.
+    /// The patent's network, which identifies GPUs by their index; for one cluster
     Patent,
 }
 
@@ -56,7 +60,7 @@ impl train::Command for TrainArgs {
 
     const NAME: &'static str = "place";
     const CHARTS: &'static [&'static str] = &["placement/gain", "placement/reward", "placement/choices"];
-    const RESUMED_WITH: &'static str = ", and the same files";
+    const RESUMED_WITH: &'static str = ", with the same files";
 
     fn common(&self) -> &TrainingArgs {
         &self.training
@@ -70,7 +74,7 @@ impl train::Command for TrainArgs {
         self.scenario.load()
     }
 
-    /// Trains under one condition only, if one was asked for.
+    /// Returns the default hyper-parameters, with the failure-rate factor and the checkpoint setting of the options.
     fn preset(&self, workload: &Workload) -> anyhow::Result<PlacementConfig> {
         let mut preset = PlacementConfig::preset(self.network(), workload.cluster.gpus());
         preset.suspends &= !self.no_suspend;
@@ -83,7 +87,7 @@ impl train::Command for TrainArgs {
             Saving::None => {}
             Saving::Every(seconds) => preset.checkpoint_intervals = vec![seconds],
             Saving::YoungDaly => {
-                bail!("checkpoint is young-daly, expected none or a number of seconds for a training")
+                bail!("checkpoint is young-daly, expected none or a number of seconds for training")
             }
         }
         Ok(preset)
@@ -124,7 +128,7 @@ impl train::Command for TrainArgs {
     }
 }
 
-/// What a training came to. The keys of the JSON object are an interface.
+/// Result of a training. The keys of the JSON object are an interface.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     network: Network,
@@ -132,9 +136,9 @@ pub(crate) struct Outcome {
     iterations: u64,
     courses: u64,
     best_iteration: Option<u64>,
-    /// What the network was compared with.
+    /// Name of the policy that the network was compared with.
     reference: String,
-    /// Its makespan over the network's in the test.
+    /// Makespan of the reference divided by the network's, in the best test.
     gain: Option<f64>,
 }
 
@@ -143,8 +147,8 @@ impl train::Outcome for Outcome {
         let Self { parameters, iterations, courses, reference, .. } = self;
         let (gain, best) = self.gain.zip(self.best_iteration)?;
         Some(format!(
-            "{parameters} parameters, {iterations} iterations, {courses} courses, {seconds:.1} s\n\
-             the best network, of iteration {best}: {reference} takes {gain:.4} times as long in the test"
+            "{parameters} parameters, {iterations} iterations, {courses} simulated runs, {seconds:.1} s\n\
+             best network (iteration {best}): in the test, the makespan of {reference} is {gain:.4} times as long"
         ))
     }
 }

@@ -1,4 +1,4 @@
-//! Which jobs, on which cluster, under which failures and rules.
+//! Options that describe a scenario: the cluster, the jobs, the failures and the rules.
 
 use std::fmt;
 use std::ops::Range;
@@ -20,16 +20,21 @@ const GPUS: usize = 64;
 const GPUS_PER_NODE: usize = 8;
 const DRAWS: u64 = 20;
 
-/// Which cluster.
+/// Options that describe the cluster.
 #[derive(Args, Clone, Debug)]
 pub(super) struct ClusterArgs {
-    /// Nodes: gpus,cage, or Alibaba's list of nodes, with a column gpu [default: equal nodes].
+    /// CSV file of the cluster's nodes
+    ///
+    /// The columns are gpus,cage, or those of Alibaba's list of nodes, with a column gpu. Without a file, all nodes are
+    /// equal; see --gpus and --gpus-per-node.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["gpus", "gpus_per_node"])]
     cluster: Option<PathBuf>,
-    /// GPUs of the cluster.
+    /// Number of GPUs in the cluster
     #[arg(long, value_name = "N", default_value_t = GPUS)]
     gpus: usize,
-    /// GPUs of a node; the last one has the rest. Nodes are in cages 0, 1 and 2 in turn.
+    /// Number of GPUs per node
+    ///
+    /// The last node has the remainder. Nodes are in cages 0, 1 and 2 in turn.
     #[arg(long, value_name = "K", default_value_t = GPUS_PER_NODE)]
     gpus_per_node: usize,
 }
@@ -51,7 +56,7 @@ impl ClusterArgs {
     }
 }
 
-/// Which jobs on which GPUs, by which rules.
+/// Options that describe a scenario: cluster, jobs, failures and rules.
 #[derive(Args, Clone, Debug)]
 pub(super) struct ScenarioArgs {
     #[command(flatten)]
@@ -65,55 +70,56 @@ pub(super) struct ScenarioArgs {
 }
 
 impl ScenarioArgs {
-    /// Reads or makes what draws have in common.
+    /// Reads or generates the parts that all draws have in common.
     pub(super) fn load(&self) -> anyhow::Result<workload::Workload> {
         let cluster = self.cluster.load()?;
         let (jobs, failures) = (self.jobs.load(cluster.gpus())?, self.failures.load(&cluster)?);
         Ok(workload::Workload { cluster, jobs, failures, options: self.rules.options()? })
     }
 
-    /// What was asked for, where nothing asks for something else.
+    /// Returns the condition that the options give.
     pub(super) fn condition(&self) -> Condition {
         Condition { rate_factor: self.failures.rate_factor, saving: self.rules.cost.checkpoint }
     }
 
-    /// What a failure costs.
+    /// Returns the options for the cost of a failure.
     pub(super) fn cost(&self) -> &CostArgs {
         &self.rules.cost
     }
 }
 
-/// All that a simulation is about, but its policy.
+/// Options that describe everything about a simulation except its policy.
 #[derive(Args, Clone, Debug)]
 pub(super) struct WorkloadArgs {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// Independent draws of jobs, of GPUs and of when they fail, with a run of each policy for each [default: 20; 1
-    /// where files say all of that].
+    /// Number of independent draws of jobs, GPUs and failures
+    ///
+    /// Each policy runs once on each draw. The default is 20, or 1 if files determine the jobs and the failure times.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     draws: Option<u64>,
-    /// Number of the first draw, its seed.
+    /// Number of the first draw, which is also its seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     draw: u64,
 }
 
-/// What may differ between runs on the same draw.
+/// Settings that may differ between runs on the same draw.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Condition {
-    /// How many times as often GPUs fail.
+    /// Factor of all failure rates.
     pub(super) rate_factor: f64,
-    /// When jobs save their state.
+    /// Checkpoint setting.
     pub(super) saving: Saving,
 }
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rate_factor, saving } = self;
-        write!(f, "rates x {rate_factor}, checkpoint {saving}, ")
+        write!(f, "failure rates x {rate_factor}, checkpoint {saving}, ")
     }
 }
 
-/// Scenarios of any draw.
+/// Source of the scenarios of all draws.
 #[derive(Clone, Debug)]
 pub(super) struct Workload {
     scenarios: workload::Workload,
@@ -123,7 +129,10 @@ pub(super) struct Workload {
 }
 
 impl WorkloadArgs {
-    /// Reads or makes all that draws have in common.
+    /// Reads or generates the parts that all draws have in common.
+    ///
+    /// # Errors
+    /// If a file cannot be read or an option is out of range.
     pub(super) fn load(&self) -> anyhow::Result<Workload> {
         let scenarios = self.scenario.load()?;
         let is_fixed = matches!(scenarios.jobs, JobSource::Trace(_)) && scenarios.failures.is_trace();
@@ -139,34 +148,34 @@ impl WorkloadArgs {
 }
 
 impl Workload {
-    /// What was asked for, where no sweep asks for something else.
+    /// Returns the condition that the options give; a sweep may override it.
     pub(super) fn condition(&self) -> Condition {
         self.condition
     }
 
-    /// The numbers of all draws.
+    /// Returns the numbers of all draws.
     pub(super) fn draws(&self) -> Range<u64> {
         self.draws.clone()
     }
 
-    /// Refuses what could not be run.
+    /// Checks that scenarios under this condition can be simulated.
     pub(super) fn check(&self, condition: Condition) -> anyhow::Result<()> {
         if condition.saving == Saving::YoungDaly && !self.scenarios.failures.has_rates() {
             bail!(
-                "checkpoint is young-daly, which needs failure rates: --failures says when GPUs fail, --rates how \
-                 often that is to be expected"
+                "checkpoint is young-daly, which needs failure rates: --failures gives only the failure times; \
+                 add --rates with the expected failures per year"
             );
         }
         self.scenario(self.draws.start, condition).map(|_| ())
     }
 
-    /// The scenario of a draw. Under all conditions a draw has the same jobs and GPUs.
+    /// Returns the scenario of a draw. A draw has the same jobs and GPUs under all conditions.
     pub(super) fn scenario(&self, draw: u64, condition: Condition) -> anyhow::Result<Scenario> {
         let Condition { rate_factor, saving } = condition;
         Ok(self.scenarios.scenario(draw, rate_factor, self.cost.checkpoint(saving))?)
     }
 
-    /// What a draw is, in words.
+    /// Describes the workload in words.
     pub(super) fn describe(&self) -> String {
         let workload::Workload { cluster, jobs, failures, .. } = &self.scenarios;
         let (gpus, nodes) = (cluster.gpus(), cluster.nodes().len());

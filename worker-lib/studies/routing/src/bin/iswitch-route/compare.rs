@@ -1,4 +1,4 @@
-//! `iswitch route compare`: several policies on the same arrivals.
+//! `iswitch route compare`: runs several policies on the same arrivals.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -31,21 +31,28 @@ pub(crate) struct CompareArgs {
     shape: ShapeArgs,
     #[command(flatten)]
     runs: RunsArgs,
-    /// Loads, each above 0 and below 1.
+    /// Loads, each above 0 and below 1
+    ///
+    /// The load is the sum of all arrival rates, divided by the number of links between two stages.
     #[arg(long, value_name = "RHO,...", value_delimiter = ',', default_values_t = [0.5, 0.6, 0.7, 0.8])]
     loads: Vec<f64>,
-    /// How packets that are not heads of their queues find a link under jsq, po2 and drill: random, or by their rule.
+    /// Links for packets behind the head of a queue: random or rule
+    ///
+    /// Affects only jsq, po2 and drill. With random, such a packet takes a random link among those still idle; with
+    /// rule, it follows the rule of its policy, as the head of a queue does.
     #[arg(long, default_value = "random")]
     fill: Fill,
-    /// Write figures into this directory: queued.svg and delay.svg over the load, heat-LOAD.svg of the first draw, and
-    /// learning.svg if run directories are among the policies.
+    /// Directory in which to write figures
+    ///
+    /// The figures are queued.svg and delay.svg over the load; heat-LOAD.svg, the mean queue lengths in the first draw;
+    /// and learning.svg, if run directories are among the policies.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
     #[command(flatten)]
     results: ResultArgs,
 }
 
-/// Compares policies.
+/// Runs and compares several policies.
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let contest: Contest<PolicySource> = Contest::new(&args.policies)?;
     let shape = common_shape(args, contest.policies())?;
@@ -138,7 +145,7 @@ fn draw(
     let delay = format!("Delay by load under each routing policy, {shape}");
     let svg = plots::over_load(delay, plots::delay(), names, summaries, |it| it.delay, |it| it.bound_delay);
     write(&directory.join("delay.svg"), &svg)?;
-    // Heat maps are of the first draw.
+    // A heat map shows only the first draw.
     for at_load in runs.chunks(names.len()) {
         let first = at_load.iter().filter_map(|series| Some((series.policy.clone(), series.runs.first()?)));
         let runs: Vec<_> = first.map(|(name, run)| (name, &run.measured)).collect();

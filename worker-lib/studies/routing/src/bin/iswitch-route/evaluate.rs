@@ -1,4 +1,4 @@
-//! `iswitch route evaluate`: one policy.
+//! `iswitch route evaluate`: runs one policy.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,22 +27,33 @@ pub(crate) struct EvaluateArgs {
     shape: ShapeArgs,
     #[command(flatten)]
     runs: RunsArgs,
-    /// Load: the sum of all arrival rates over the links of a stage, above 0 and below 1.
+    /// Load, above 0 and below 1
+    ///
+    /// The load is the sum of all arrival rates, divided by the number of links between two stages.
     #[arg(long, value_name = "RHO", default_value_t = LOAD, conflicts_with = "rates")]
     load: f64,
-    /// How packets that are not heads of their queues find a link: random, or by the policy's rule.
+    /// Links for packets behind the head of a queue: random or rule
+    ///
+    /// Affects only jsq, po2 and drill. With random, such a packet takes a random link among those still idle; with
+    /// rule, it follows the rule of its policy, as the head of a queue does.
     #[arg(long, default_value = "random")]
     fill: Fill,
-    /// Write `slot,queued_before_arrivals,queued_after_arrivals` for each slot of the only run.
+    /// CSV file for the number of queued packets in each slot
+    ///
+    /// The columns are `slot,queued_before_arrivals,queued_after_arrivals`. Requires a single run (`--draws 1`).
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Write the arrivals of the only run, as `slot,switch,class,count`.
+    /// CSV file for the arrivals
+    ///
+    /// The columns are `slot,switch,class,count`. Requires a single run (`--draws 1`).
     #[arg(long, value_name = "FILE")]
     arrivals: Option<PathBuf>,
-    /// Write the arrival rates of the only run, as --rates reads them.
+    /// CSV file for the arrival rates, in the format of --rates
+    ///
+    /// Requires a single run (`--draws 1`).
     #[arg(long, value_name = "FILE")]
     write_rates: Option<PathBuf>,
-    /// Print one JSON object instead of text.
+    /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
 }
@@ -56,7 +67,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     let files =
         [("--trace", &args.trace), ("--arrivals", &args.arrivals), ("--write-rates", &args.write_rates)];
     if let Some((name, _)) = files.iter().find(|(_, file)| file.is_some() && draws.clone().count() > 1) {
-        bail!("{name} is of one run: give --draws 1");
+        bail!("{name} requires a single run: add --draws 1");
     }
     let wants_record = files.iter().any(|(_, file)| file.is_some());
     let mut series = PolicyRuns { policy: source.name(), condition: Load(args.load), runs: Vec::new() };
@@ -84,8 +95,8 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     } else {
         print_line!(
             "{}: {} stages of {} switches, load {:.3}, {} run(s) of {} slots from an empty network\n\
-             queued before arrivals {} (at least {}), {:.1} % above the bound\n\
-             delay {} slots by Little's law (at least {}), {} of the packets that left",
+             queued before arrivals: {} packets (bound {}), {:.1} % above the bound\n\
+             delay {} slots by Little's law (bound {}), {} slots over the packets that left",
             summary.policy,
             summary.stages,
             summary.switches,
@@ -103,7 +114,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What happened in a run, as CSV.
+/// Queue lengths and arrivals of a run, as CSV.
 struct Record {
     switches: usize,
     slot: u64,
@@ -131,7 +142,7 @@ impl Record {
     }
 }
 
-/// Runs a fresh policy once. All policies have the same arrivals for the same rates and draw.
+/// Runs a fresh policy once. For the same rates and draw, all policies get the same arrivals.
 pub(super) fn run_once(
     source: &PolicySource,
     rates: &Rates,
@@ -145,12 +156,12 @@ pub(super) fn run_once(
     Ok(measure(policy.as_mut(), rates, &mut arrivals, slots, on_slot)?)
 }
 
-/// Says where queues grow for ever, whatever the policy.
+/// Logs the switches and classes whose queues grow without bound under every policy.
 pub(super) fn note_overload(rates: &Rates, draw: u64) {
     let (switches, classes) = rates.overloaded();
     for (what, which) in [("switches of the first stage", switches), ("classes", classes)] {
         if !which.is_empty() {
-            tracing::info!("draw {draw}: {what} {which:?} get more packets than their links carry");
+            tracing::info!("draw {draw}: {what} {which:?} receive more packets than their links can carry");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `iswitch route`: learned packet routing in multi-stage networks.
+//! `iswitch route`: training and comparison of packet-routing policies for multi-stage networks.
 
 mod compare;
 mod evaluate;
@@ -14,21 +14,23 @@ use std::process::ExitCode;
 use clap::Parser;
 use iswitch_cli::program;
 
-/// Trains and compares packet-routing policies for multi-stage networks.
+/// Train and compare packet-routing policies for multi-stage networks
 #[derive(Parser)]
 #[command(name = "iswitch-route", bin_name = "iswitch route", version, about)]
 enum Cli {
-    /// Trains a routing policy with one or more workers.
+    /// Train a routing policy with one or more workers
     Train(Box<train::TrainArgs>),
-    /// Runs one policy and reports queues and delays.
+    /// Run one policy and report queue lengths and delays
     Evaluate(evaluate::EvaluateArgs),
-    /// Runs several policies on the same arrivals, over one or more loads: table, CSV, figures.
+    /// Compare several policies on the same arrivals, at one or more loads
+    ///
+    /// Prints a table, or one JSON object with --json; --csv and --plots also write the results to files.
     Compare(compare::CompareArgs),
-    /// Answers for each slot which packet goes over which link: JSON lines at a Unix socket.
+    /// Serve routing decisions for each slot over a Unix socket, as JSON lines
     Serve(serve::ServeArgs),
 }
 
-/// Threads for the matrix products of one of so many workers on this machine.
+/// Returns the number of threads for the matrix products of each worker, if `workers` workers share this machine.
 fn threads(workers: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     (cores / workers).max(1)

@@ -1,4 +1,4 @@
-//! Which network.
+//! Arguments that select the network and its arrival rates.
 
 use std::path::PathBuf;
 
@@ -14,37 +14,45 @@ pub(super) const LOAD: f64 = 0.6;
 /// Size of a network.
 #[derive(Args, Clone, Debug)]
 pub(super) struct ShapeArgs {
-    /// Stages [default: 3; of a trained policy its own].
+    /// Number of stages
+    ///
+    /// The default is that of the trained policy; 3 if there is none, and with --rates.
     #[arg(long, value_name = "S")]
     stages: Option<usize>,
-    /// Switches of a stage, and classes [default: 16; of a trained policy its own].
+    /// Number of switches per stage, and of classes
+    ///
+    /// The default is that of the file given with --rates or of the trained policy; 16 if there is neither.
     #[arg(long, value_name = "N")]
     switches: Option<usize>,
 }
 
 impl ShapeArgs {
-    /// What was asked for; what was not is as in `default`, if there is one.
+    /// Returns the size of the network. Dimensions that are not given are those of `default`, if there is one.
     pub(super) fn shape(&self, default: Option<Shape>) -> anyhow::Result<Shape> {
         let stages = self.stages.unwrap_or_else(|| default.map_or(STAGES, Shape::stages));
         let switches = self.switches.unwrap_or_else(|| default.map_or(SWITCHES, Shape::switches));
-        Shape::new(stages, switches).context("the network's size")
+        Shape::new(stages, switches).context("invalid size of the network")
     }
 }
 
-/// Arrival rates of one or more runs, and how long they are.
+/// Arrival rates of one or more runs, and the length of a run.
 #[derive(Args, Clone, Debug)]
 pub(super) struct RunsArgs {
-    /// Arrival rates from a CSV file, a line of N numbers for each of N switches, in place of draws.
+    /// CSV file of arrival rates, instead of random ones
+    ///
+    /// The file has a line of N numbers, one for each class, for each of the N switches of the first stage.
     #[arg(long, value_name = "FILE", conflicts_with = "switches")]
     rates: Option<PathBuf>,
-    /// Draws of arrival rates, uniform over 0 to 1 and rescaled to the load, with a run each [default: 20]; with
-    /// --rates just runs [default: 1].
+    /// Number of draws of arrival rates, with one run each
+    ///
+    /// Arrival rates are drawn uniformly from 0 to 1 and rescaled to the load; the default is 20 draws. With --rates,
+    /// all runs have the rates of the file, and the default is 1 run.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     draws: Option<u64>,
-    /// Number of the first draw.
+    /// Number of the first draw
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) draw: u64,
-    /// Slots of a run, from an empty network.
+    /// Number of slots per run, starting from an empty network
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) slots: u64,
 }
@@ -52,17 +60,17 @@ pub(super) struct RunsArgs {
 const DRAWS: u64 = 20;
 
 impl RunsArgs {
-    /// The numbers of all draws.
+    /// Returns the numbers of all draws.
     pub(super) fn numbers(&self) -> std::ops::Range<u64> {
         self.draw..self.draw + self.draws.unwrap_or(if self.rates.is_some() { 1 } else { DRAWS })
     }
 
-    /// The size of the network of a file.
+    /// Returns the size of the network in the file of arrival rates, if one is given.
     pub(super) fn shape_of_file(&self) -> anyhow::Result<Option<Shape>> {
         Ok(self.rates.as_ref().map(|path| Rates::read(path, STAGES)).transpose()?.map(|rates| rates.shape()))
     }
 
-    /// Arrival rates of one draw.
+    /// Returns the arrival rates of one draw.
     pub(super) fn rates(&self, shape: Shape, load: f64, draw: u64) -> anyhow::Result<Rates> {
         Ok(match &self.rates {
             Some(path) => Rates::read(path, shape.stages())?,
@@ -70,7 +78,7 @@ impl RunsArgs {
         })
     }
 
-    /// Whether all runs have the same rates.
+    /// Returns whether the rates come from a file, so that all runs have the same rates.
     pub(super) fn is_file(&self) -> bool {
         self.rates.is_some()
     }

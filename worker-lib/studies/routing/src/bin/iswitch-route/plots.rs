@@ -1,4 +1,4 @@
-//! The figures of the paper, as SVG.
+//! Figures of the paper, as SVG.
 
 use iswitch_figure::{Axis, HeatMap, Line, LineChart, Matrix, MatrixRow, Paint, Quantity, Reference};
 use iswitch_routing::measure::Measurement;
@@ -10,20 +10,20 @@ use iswitch_cli::mean::Mean;
 
 /// Learned policy, whose line is emphasised.
 const LEARNED: &str = "mlpi";
-/// Colours of lines, in their order; then the same with gaps.
+/// Colours of the lines, in order. Further lines repeat them with dashes.
 const PAINTS: [Paint; 6] = [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK];
 
-/// Queued packets, on an axis.
+/// Returns the quantity of an axis of queued packets.
 pub(super) fn packets() -> Quantity {
     Quantity::plain("Mean queued packets")
 }
 
-/// Delay, on an axis.
+/// Returns the quantity of an axis of delays.
 pub(super) fn delay() -> Quantity {
     Quantity::new("Mean delay", "slots")
 }
 
-/// Figures 2 to 5: a value over policy iterations, beside those of policies that do not learn.
+/// Draws figures 2 to 5: a value over policy iterations, with those of policies without learning as references.
 pub(super) fn learning(
     title: String,
     quantity: Quantity,
@@ -47,12 +47,12 @@ pub(super) fn learning(
     .draw()
 }
 
-/// Formats the number of an iteration; there are none between whole numbers.
+/// Formats the number of an iteration; a tick between whole numbers has no label.
 fn whole(iteration: f64) -> String {
     if iteration.fract() == 0.0 { format!("{iteration:.0}") } else { String::new() }
 }
 
-/// Figure 6: a mean over the load, a line for each policy and one for the bound.
+/// Draws figure 6: a mean over the load, with one line for each policy and one for the bound.
 pub(super) fn over_load(
     title: String,
     quantity: Quantity,
@@ -85,7 +85,7 @@ pub(super) fn over_load(
     .draw()
 }
 
-/// Figure 7: mean lengths of all queues, a matrix of switch and class for each stage.
+/// Draws figure 7: mean lengths of all queues, with one matrix by switch and class for each stage.
 pub(super) fn heat(title: String, shape: Shape, runs: &[(String, &Measurement)]) -> String {
     let row = |(name, measured): &(String, &Measurement)| {
         let stages = measured.heat.chunks_exact(shape.links()).enumerate();

@@ -1,4 +1,4 @@
-//! Means of several runs with their confidence.
+//! Means over several runs, with their confidence intervals.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use iswitch_cli::mean::Mean;
 
-/// What one policy came to over several runs. The keys are an interface.
+/// Results of one policy over several runs. The JSON keys are a public interface.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Summary {
     pub(super) policy: String,
@@ -18,34 +18,34 @@ pub(super) struct Summary {
     pub(super) load: f64,
     pub(super) runs: usize,
     pub(super) slots: u64,
-    /// Packets in the network before arrivals.
+    /// Mean number of packets in the network before arrivals.
     pub(super) queued: Mean,
-    /// In slots, by Little's law.
+    /// Delay in slots, by Little's law.
     pub(super) delay: Mean,
-    /// In slots, over the packets that left.
+    /// Delay in slots, averaged over the packets that left the network.
     pub(super) tracked_delay: Mean,
-    /// What no policy could fall below for the same arrivals.
+    /// Lower bounds under any policy, for the same arrivals.
     pub(super) bound_queued: Mean,
     pub(super) bound_delay: Mean,
-    /// Queued beyond the bound, in parts of the bound, of all runs together.
+    /// Excess of `queued` over its bound as a fraction of the bound, from the means over all runs.
     pub(super) above_bound: f64,
 }
 
 /// Runs of one policy at one load.
 pub(super) type PolicyRuns = Series<Load, Run>;
 
-/// A load that is asked for.
+/// Requested load; NaN if the rates are read from a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load(pub(super) f64);
 
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The rates of a file have a load of their own.
+        // The rates of a file determine the load, so there is no requested one.
         if self.0.is_nan() { Ok(()) } else { write!(f, "load {:.2}, ", self.0) }
     }
 }
 
-/// What one run came to.
+/// Result of one run.
 pub(super) struct Run {
     pub(super) measured: Measurement,
     /// Load of the run's arrival rates.

@@ -1,4 +1,4 @@
-//! `iswitch route serve`: the routing agent of a network.
+//! `iswitch route serve`: serves the routing agent of a network.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,33 +18,39 @@ use iswitch_cli::line_server::{self, Answer, Service};
 pub(crate) struct ServeArgs {
     #[arg(help = format!("Policy: {POLICIES}"))]
     policy: String,
-    /// Unix socket to listen at. Each connection is one network with a fresh policy, and gets a line of JSON for each
-    /// line: {"queues": [[[n, ...], ...], ...]}, by stage, switch and class, is answered with {"links": [[[c, ...],
-    /// ...], ...]}, by stage, switch and link; a link without a packet is null.
+    /// Path of the Unix socket to listen on
+    ///
+    /// Each connection is one network with a fresh policy. The server answers each line with one line of JSON. The
+    /// request {"queues": [[[n, ...], ...], ...]} gives the queue lengths by stage, switch and class. The answer
+    /// {"links": [[[c, ...], ...], ...]} gives, by stage, switch and link, the class whose packet takes the link, or
+    /// null if the link stays idle.
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
     #[command(flatten)]
     shape: ShapeArgs,
-    /// How packets that are not heads of their queues find a link: random, or by the policy's rule.
+    /// Links for packets behind the head of a queue: random or rule
+    ///
+    /// Affects only jsq, po2 and drill. With random, such a packet takes a random link among those still idle; with
+    /// rule, it follows the rule of its policy, as the head of a queue does.
     #[arg(long, default_value = "random")]
     fill: Fill,
-    /// Seed of the policy's draws, the same for each connection.
+    /// Seed of the policy's random choices, the same for each connection
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
 
-/// Serves until it is told to stop.
+/// Serves until it is asked to stop.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let source = PolicySource::parse(&args.policy)?;
     let shape = args.shape.shape(source.shape())?;
-    // What cannot be built is best told before anybody connects.
+    // Report a policy that cannot be built before any client connects.
     source.build(shape, args.fill, args.seed)?;
     let name = source.name();
     line_server::serve(&args.socket, &name, Network { source, shape, fill: args.fill, seed: args.seed })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Each connection is a network.
+/// Service in which each connection is one network with its own policy.
 struct Network {
     source: PolicySource,
     shape: Shape,

@@ -1,4 +1,4 @@
-//! Policies as the command line names them.
+//! Policies that are named on the command line.
 
 use anyhow::{Context as _, bail};
 use iswitch::Loopback;
@@ -11,22 +11,22 @@ use iswitch_routing::training::{RoutingStudy, Saved, Task, Training};
 use iswitch_routing::value::Value;
 use iswitch_study::contest::{Contestant, directory_name, plain, saved};
 
-/// Help for arguments that name policies.
+/// Accepted policies, for help texts and errors.
 pub(super) const POLICIES: &str = "rand, jsq, po2, drill:D:M, spray, maxweight, central-jsq, central-jsq-exits, \
-    colouring, mlpi (trained with a linear value on the network's own rates before the run), or the run directory of \
-    `iswitch route train`";
+    colouring, mlpi (trained before each run, with a linear value and the arrival rates of the run), or the run \
+    directory of `iswitch route train`";
 
 /// Name of the policy that is trained before each run.
 const MLPI: &str = "mlpi";
 
-/// Where a policy comes from.
+/// Source of a policy.
 #[derive(Debug)]
 pub(super) enum PolicySource {
-    /// One that needs no training.
+    /// Policy without learning.
     Plain(PolicySpec),
-    /// One that is trained on the rates of each run.
+    /// Policy that is trained on the arrival rates of each run, before the run.
     Mlpi,
-    /// One that was trained, and the name of its directory.
+    /// Checkpoint of a trained policy, and the name of its run directory.
     Saved(Box<Saved>, String),
 }
 
@@ -49,7 +49,7 @@ impl Contestant for PolicySource {
 }
 
 impl PolicySource {
-    /// The size that it was trained for.
+    /// Returns the size of the network for which the policy was trained, if it is a checkpoint.
     pub(super) fn shape(&self) -> Option<Shape> {
         match self {
             Self::Saved(saved, _) => saved.config().shape().ok(),
@@ -57,7 +57,7 @@ impl PolicySource {
         }
     }
 
-    /// A fresh policy for a network of this size. `seed` is of its draws.
+    /// Creates a fresh policy for a network of this size. `seed` is the seed of its random choices.
     pub(super) fn build(&self, shape: Shape, fill: Fill, seed: u64) -> anyhow::Result<Box<dyn Policy>> {
         Ok(match self {
             Self::Plain(spec) => spec.build(shape, fill, seed),
@@ -65,12 +65,12 @@ impl PolicySource {
                 Box::new(RoutingStudy::saved_policy(saved, shape, seed, super::threads(1))?)
             }
             Self::Mlpi => bail!(
-                "policy mlpi is trained on a network's rates: give a directory of `iswitch route train`"
+                "policy mlpi must be trained on known arrival rates; give the run directory of `iswitch route train`"
             ),
         })
     }
 
-    /// A fresh policy for a network with these rates, on which it is trained first if need be.
+    /// Creates a fresh policy for a network with these arrival rates. The policy `mlpi` is first trained on them.
     pub(super) fn build_for(&self, rates: &Rates, fill: Fill, seed: u64) -> anyhow::Result<Box<dyn Policy>> {
         match self {
             Self::Mlpi => Ok(Box::new(train(rates, seed)?)),
@@ -89,5 +89,5 @@ fn train(rates: &Rates, seed: u64) -> anyhow::Result<Greedy<Box<dyn Value>>> {
     while !training.is_finished() {
         training.advance()?;
     }
-    RoutingStudy::best_policy(&training, seed).context("nothing was trained")
+    RoutingStudy::best_policy(&training, seed).context("the training has tested no policy")
 }

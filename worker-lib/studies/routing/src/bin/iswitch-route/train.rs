@@ -1,4 +1,4 @@
-//! `iswitch route train`.
+//! `iswitch route train`: trains a routing policy.
 
 use std::path::{Path, PathBuf};
 
@@ -19,28 +19,37 @@ use super::plots;
 /// Arguments of `iswitch route train`.
 #[derive(Args)]
 pub(crate) struct TrainArgs {
-    /// How the value of a policy is estimated [default: mlpi].
+    /// Method that estimates the value of a policy [default: mlpi]
     #[arg(long, value_enum, conflicts_with = "resume")]
     learner: Option<LearnerName>,
-    /// What the value is a function of [default: linear for mlpi, cnn for others].
+    /// Value function [default: linear with mlpi, otherwise cnn]
     #[arg(long, value_enum, conflicts_with = "resume")]
     value: Option<ValueName>,
-    /// Stages of the network [default: 3].
+    /// Number of stages of the network [default: 3]
     #[arg(long, value_name = "S", conflicts_with = "resume")]
     stages: Option<usize>,
-    /// Switches of a stage, and classes [default: 16].
+    /// Number of switches per stage, and of classes [default: 16]
     #[arg(long, value_name = "N", conflicts_with_all = ["resume", "rates"])]
     switches: Option<usize>,
-    /// Load: the sum of all arrival rates over the links of a stage, above 0 and below 1 [default: 0.6].
+    /// Load, above 0 and below 1 [default: 0.6]
+    ///
+    /// The load is the sum of all arrival rates, divided by the number of links between two stages.
     #[arg(long, value_name = "RHO", conflicts_with_all = ["resume", "rates"])]
     load: Option<f64>,
-    /// Number of the draw of arrival rates, uniform over 0 to 1 and rescaled to the load [default: 1].
+    /// Number of the draw of arrival rates [default: 1]
+    ///
+    /// Arrival rates are drawn uniformly from 0 to 1 and rescaled to the load.
     #[arg(long, value_name = "N", conflicts_with_all = ["resume", "rates"])]
     draw: Option<u64>,
-    /// Arrival rates from a CSV file, a line of N numbers for each of N switches.
+    /// CSV file of arrival rates
+    ///
+    /// The file has a line of N numbers, one for each class, for each of the N switches of the first stage.
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     rates: Option<PathBuf>,
-    /// Threads for matrix products of each worker, which only a cnn has [default: the cores, divided by the workers].
+    /// Number of threads for the matrix products of each worker
+    ///
+    /// Only the value function cnn has matrix products. The default is the number of cores divided by the number of
+    /// workers.
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     #[command(flatten)]
@@ -49,19 +58,21 @@ pub(crate) struct TrainArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum LearnerName {
-    /// From simulated slots, with arrival rates estimated in few observed ones: maximum likelihood.
+    /// Costs of a simulation whose arrival rates are maximum-likelihood estimates
+    ///
+    /// The arrival rates are estimated from the arrivals in a few slots of the network.
     Mlpi,
-    /// From the costs that follow in the network itself: Monte Carlo.
+    /// Costs of the slots that follow in the network itself (Monte Carlo)
     Mc,
-    /// From the costs of 100 slots in the network itself and the value then: temporal difference.
+    /// Costs of 100 slots in the network, plus the value then (temporal difference)
     Td,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ValueName {
-    /// Of how many queues have which length: seconds.
+    /// Linear function of the numbers of queues of each length; trains in seconds
     Linear,
-    /// The paper's convolutional network over all lengths: hours.
+    /// The paper's convolutional network over all queue lengths; trains in hours
     Cnn,
 }
 
@@ -85,7 +96,7 @@ impl TrainArgs {
 
 impl train::Command for TrainArgs {
     type Study = RoutingStudy;
-    /// Arrival rates of a file or of the run that goes on.
+    /// Arrival rates from a file or from the run that is resumed.
     type Input = Option<Rates>;
     type Outcome = Outcome;
 
@@ -138,7 +149,7 @@ impl train::Command for TrainArgs {
     fn describe(record: &Iteration, _: Option<&Iteration>) -> String {
         let Iteration { iteration, queued, bound_queued, delay, seconds, .. } = record;
         format!(
-            "iteration {iteration}: queued {queued:.1} (bound {bound_queued:.1}), delay {delay:.3} slots, \
+            "iteration {iteration}: queued {queued:.1} packets (bound {bound_queued:.1}), delay {delay:.3} slots, \
              {seconds:.1} s"
         )
     }
@@ -168,7 +179,7 @@ impl train::Command for TrainArgs {
     }
 }
 
-/// What policies without learning come to in the tests of a training.
+/// Returns the queued packets and the delay of policies without learning, with the arrivals of the training's tests.
 fn baselines(training: &Training) -> anyhow::Result<Vec<(PolicySpec, f64, f64)>> {
     let (config, rates) = (training.config(), training.study().rates());
     let of = |spec: PolicySpec| {
@@ -185,7 +196,7 @@ fn baselines(training: &Training) -> anyhow::Result<Vec<(PolicySpec, f64, f64)>>
     [PolicySpec::Random, PolicySpec::JoinShortestQueue, PolicySpec::PowerOfTwo].into_iter().map(of).collect()
 }
 
-/// Figures 2 to 5 of the paper, for this run.
+/// Draws figures 2 to 5 of the paper for this run.
 fn draw(training: &Training, out: &Path) -> anyhow::Result<()> {
     let Some(last) = training.history().last() else { return Ok(()) };
     let baselines = baselines(training)?;
@@ -215,7 +226,7 @@ fn draw(training: &Training, out: &Path) -> anyhow::Result<()> {
     write(&out.join("delay.svg"), &delay)
 }
 
-/// What a training came to. The keys of the JSON object are an interface.
+/// Result of a training. The JSON keys are a public interface.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     learner: Learner,
@@ -237,9 +248,9 @@ impl train::Outcome for Outcome {
     fn text(&self, seconds: f64) -> Option<String> {
         let (queued, bound) = self.queued.zip(self.bound_queued)?;
         Some(format!(
-            "{} stages of {} switches, load {:.2}, {} iterations: {} slots of the network, {} simulated, \
+            "{} stages of {} switches, load {:.2}, {} iterations: {} slots of the network, {} simulated slots, \
              {seconds:.1} s\n\
-             the best policy, of iteration {}, queues {queued:.1} packets, {:.1} % above the bound; delay {:.3} slots",
+             best policy (iteration {}): {queued:.1} packets queued, {:.1} % above the bound; delay {:.3} slots",
             self.stages,
             self.switches,
             self.load,
