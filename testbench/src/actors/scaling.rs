@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Write as _};
 
-use iswitch_figure::{Axis, Line, LineChart, Paint};
+use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity};
 use serde_json::{Value, json};
 
 use super::testbed::{Outcome, Run};
@@ -114,14 +114,18 @@ impl Table {
         let proportional = rows().next().map(|first| {
             let (actors, rate) = point(first);
             let points = rows().map(|row| (row.contender.0 as f64, rate * row.contender.0 as f64 / actors));
-            Line::new("in proportion to the actors", Paint::GREEN, points.collect())
+            Line::new("proportional", Paint::GREY, points.collect())
         });
         let number = |value: f64| format!("{value:.0}");
         let Run { env, rate, .. } = &self.run;
         LineChart {
-            title: format!("Gradients a second over actors: DQN on {env}, each actor {rate} steps a second"),
-            x: Axis { label: number, ..Axis::logarithmic() },
-            y: Axis { label: number, ..Axis::logarithmic() },
+            title: format!("Learner throughput by number of actors: DQN on {env}, {rate} steps/s per actor"),
+            note: format!(
+                "Measured: {}; proportional: extrapolated from the fewest actors.",
+                self.standings.note()
+            ),
+            x: Axis { label: number, ..Axis::logarithmic(Quantity::plain("Actors")) },
+            y: Axis { label: number, ..Axis::logarithmic(Quantity::plain("Gradients per second")) },
             lines: [measured].into_iter().chain(proportional).collect(),
             references: Vec::new(),
         }

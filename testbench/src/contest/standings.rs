@@ -61,6 +61,14 @@ impl<T, R> Standings<T, R> {
         rows.min_by(|a, b| a.spread(&value).median.total_cmp(&b.spread(&value).median))
     }
 
+    /// Returns what figures show of each row, such as `median of 5 runs; whiskers: minimum to maximum`.
+    pub fn note(&self) -> String {
+        match self.rows.first().map_or(0, |row| row.runs.len()) {
+            1 => "one run".to_owned(),
+            runs => format!("median of {runs} runs; whiskers: minimum to maximum"),
+        }
+    }
+
     /// Returns a JSON array with the value of `row` for each contender.
     pub fn json(&self, row: impl Fn(&Row<T, R>) -> Value) -> Value {
         self.rows.iter().map(row).collect()

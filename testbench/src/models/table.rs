@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use iswitch_figure::{Axis, Line, LineChart, Paint, Reference};
+use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity, Reference};
 use serde_json::{Value, json};
 
 use super::{Contender, Load, Run};
@@ -141,9 +141,18 @@ impl Table {
             value: us(self.standings.reference()).median,
         };
         LineChart {
-            title: format!("Mean read latency over cells: {}", self.title()),
-            x: Axis { label: |cells| format!("{cells:.0}"), includes: vec![0.0], ..Axis::linear() },
-            y: Axis { label: tick_text, includes: vec![0.0], ..Axis::linear() },
+            title: format!("Model read latency by number of cache cells: {}", self.title()),
+            note: format!("Mean latency; {}.", self.standings.note()),
+            x: Axis {
+                label: |cells| format!("{cells:.0}"),
+                includes: vec![0.0],
+                ..Axis::linear(Quantity::plain("Cells"))
+            },
+            y: Axis {
+                label: tick_text,
+                includes: vec![0.0],
+                ..Axis::linear(Quantity::plain("Mean read latency"))
+            },
             lines: lines.into_iter().filter(|line| !line.points.is_empty()).collect(),
             references: vec![direct],
         }

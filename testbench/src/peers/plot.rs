@@ -1,12 +1,15 @@
 //! Figures of tables and series, as SVG.
 
-use iswitch_figure::{Axis, Bar, BarChart, Line, LineChart, Paint, Reference};
+use iswitch_figure::{Axis, Bar, BarChart, Line, LineChart, Paint, Quantity, Reference};
 use strum::IntoEnumIterator as _;
 
 use super::series::{self, Family, bytes_text, time_text};
 use super::table::us_p50;
 use super::{Contender, Runs, Series, Table};
 use crate::contest::Spread;
+
+/// Quantity that figures of all-reduces show. The labels of the ticks have units.
+const SUM: &str = "All-reduce time";
 
 /// Draws one bar for each contender: the median of its turns, with whiskers from the minimum to the maximum.
 pub fn bars(table: &Table) -> String {
@@ -15,7 +18,9 @@ pub fn bars(table: &Table) -> String {
         bar(row.contender.to_string(), 0.0, us_p50(row), matches!(row.contender, Contender::Switch(_)))
     };
     let bars = table.standings.rows.iter().map(bar).collect();
-    bar_chart(format!("Time of a sum: {}", table.title()), bars, table.wire_us())
+    let title = format!("All-reduce time: {}", table.figure_title());
+    let note = format!("Bars: {}.", table.standings.note());
+    bar_chart(title, note, SUM, bars, table.wire_us())
 }
 
 /// Returns a bar of microseconds whose first part ends at `first_us`.
@@ -24,16 +29,17 @@ pub(crate) fn bar(name: String, first_us: f64, us: Spread, is_marked: bool) -> B
 }
 
 /// Draws bars of microseconds, the first at the top, with a mark at `wire_us`.
-pub fn bar_chart(title: String, bars: Vec<Bar>, wire_us: Option<f64>) -> String {
+pub fn bar_chart(title: String, note: String, what: &str, bars: Vec<Bar>, wire_us: Option<f64>) -> String {
     let limit =
         |us: f64| Reference { name: format!("wire limit {}", time_text(us)), paint: Paint::RED, value: us };
     let references = wire_us.map(limit).into_iter().collect();
-    BarChart { title, tick: tick_text, length: time_text, bars, references }.draw()
+    let quantity = Quantity::plain(what);
+    BarChart { title, note, quantity, tick: tick_text, length: time_text, bars, references }.draw()
 }
 
 /// Draws one line for each kind of contender, through the best of the kind at each point, on two logarithmic axes.
 pub fn lines(series: &Series) -> String {
-    lines_of("Time of a sum", series)
+    lines_of(SUM, series)
 }
 
 /// Draws lines of other times than those of sums.
@@ -45,14 +51,19 @@ pub fn lines_of(what: &str, series: &Series) -> String {
         let limits = xs.iter().copied().zip(wire).collect();
         lines.push(Line { width_px: 1, ..Line::new("wire limit", Paint::RED, limits) });
     }
-    let x_text = match series.axis {
-        series::Axis::Bytes => bytes_text,
-        series::Axis::Workers => |workers: f64| format!("{workers:.0} workers"),
+    let (x_name, x_text): (_, fn(f64) -> String) = match series.axis {
+        series::Axis::Bytes => ("Vector length", bytes_text),
+        series::Axis::Workers => ("Workers", |workers| format!("{workers:.0}")),
     };
+    let x = Axis { label: x_text, ticks: xs, ..Axis::logarithmic(Quantity::plain(x_name)) };
     LineChart {
-        title: format!("{what}: {}", series.title()),
-        x: Axis { label: x_text, ticks: xs, ..Axis::logarithmic() },
-        y: Axis { label: tick_text, ..Axis::logarithmic() },
+        title: format!("{what} by {}: {}", x_name.to_lowercase(), series.figure_title()),
+        note: format!(
+            "Points: {}; the fastest variant of each kind at each point.",
+            series.tables[0].standings.note()
+        ),
+        x,
+        y: Axis { label: tick_text, ..Axis::logarithmic(Quantity::plain(what)) },
         lines,
         references: Vec::new(),
     }
@@ -135,7 +146,15 @@ mod tests {
     fn lines_show_each_kind_of_contender() {
         let tables = [1_024, 4_096, 16_384].map(|floats| table(floats, Links::default())).to_vec();
         let svg = lines(&Series { axis: series::Axis::Bytes, tables });
-        for text in ["4 KiB", "16 KiB", "64 KiB", "iswitchd, the best", "Open MPI, the best", "Gloo"] {
+        for text in [
+            "4 KiB",
+            "16 KiB",
+            "64 KiB",
+            "iswitchd, the best",
+            "Open MPI, the best",
+            "Gloo",
+            "\nVector length (log scale)\n",
+        ] {
             assert!(svg.contains(text), "{text} is not in {svg}");
         }
         assert!(!svg.contains("ring"), "a contender that was not run must not be drawn");

@@ -43,6 +43,16 @@ impl Series {
         }
     }
 
+    /// Returns the common parts as a text for the title of a figure, with the length in bytes.
+    pub(super) fn figure_title(&self) -> String {
+        let first = &self.tables[0];
+        let racks = if first.racks.is_some() { ", workers in racks" } else { "" };
+        match self.axis {
+            Axis::Bytes => self.title(),
+            Axis::Workers => format!("{}{racks}, {}", bytes_text(first.load.bytes()), first.links.text()),
+        }
+    }
+
     /// Returns the common parts as a text for the name of a file.
     pub fn slug(&self) -> String {
         let first = &self.tables[0];

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use iswitch_protocol::limits::DEFAULT_SEGMENT_FLOATS;
 use serde_json::{Value, json};
 
+use super::series::bytes_text;
 use super::{Contender, Links, Load, Run};
 use crate::contest::{Markdown, Row, Spread, Standings};
 
@@ -62,6 +63,12 @@ impl Table {
     pub fn title(&self) -> String {
         let racks = self.racks.map_or_else(String::new, |racks| format!(" in {racks} racks"));
         format!("{} floats, {} workers{racks}, {}", self.load.floats, self.workers, self.links.text())
+    }
+
+    /// Returns a text for the title of a figure, with the length in bytes.
+    pub(super) fn figure_title(&self) -> String {
+        let racks = self.racks.map_or_else(String::new, |racks| format!(" in {racks} racks"));
+        format!("{}, {} workers{racks}, {}", bytes_text(self.load.bytes()), self.workers, self.links.text())
     }
 
     /// Returns a text for the name of a file.

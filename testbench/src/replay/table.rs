@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use iswitch_figure::{Axis, Line, LineChart, Paint};
+use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity};
 use serde_json::{Value, json};
 
 use super::{Contender, Kind, Load, LoadedContender, Run};
@@ -106,17 +106,24 @@ impl Table {
         let line = |(contender, columns): (Contender, &Columns)| {
             let us = columns.iter().map(|row| (row.contender.actors, row.spread(|run| run.mean_ms * 1e3)));
             let (points, spreads) = us.map(|(actors, us)| ((actors as f64, us.median), us.ends())).unzip();
+            let is_own = contender.kind != Kind::Reverb;
             Line {
-                is_dashed: contender.kind == Kind::Reverb,
+                width_px: if is_own { 3 } else { 2 },
+                is_dashed: !is_own,
                 spreads,
                 ..Line::new(contender.to_string(), paint(contender.shards), points)
             }
         };
         let ticks = self.load.actors.iter().map(|actors| *actors as f64).collect();
         LineChart {
-            title: format!("Mean write latency over actors: {}", self.title()),
-            x: Axis { label: |actors| format!("{actors:.0}"), ticks, ..Axis::logarithmic() },
-            y: Axis { label: tick_text, ..Axis::logarithmic() },
+            title: format!("Replay write latency by number of actors: {}", self.title()),
+            note: format!("Mean latency; {}. Dashed: Reverb.", self.standings.note()),
+            x: Axis {
+                label: |actors| format!("{actors:.0}"),
+                ticks,
+                ..Axis::logarithmic(Quantity::plain("Actors"))
+            },
+            y: Axis { label: tick_text, ..Axis::logarithmic(Quantity::plain("Mean write latency")) },
             lines: self.contenders().map(line).collect(),
             references: Vec::new(),
         }

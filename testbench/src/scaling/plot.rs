@@ -1,18 +1,23 @@
 //! Figure of the time of a sum by number of workers, with two logarithmic axes, as SVG.
 
-use iswitch_figure::{Axis, Line, LineChart, Paint};
+use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity};
 
 use super::study::{Cell, Table};
 use super::{Algorithm, micros};
 use crate::peers::plot::tick_text;
+use crate::peers::series::bytes_text;
 
 /// Draws a table.
 pub fn draw(table: &Table) -> String {
     let columns = table.rows.first().map_or(0, |(_, cells)| cells.len());
     LineChart {
-        title: format!("Time of a sum over workers: {} floats", table.scenario.floats),
-        x: Axis { label: |workers| format!("{workers:.0}"), ..Axis::logarithmic() },
-        y: Axis { label: tick_text, ..Axis::logarithmic() },
+        title: format!(
+            "Predicted all-reduce time by workers: {}",
+            bytes_text(4.0 * f64::from(table.scenario.floats))
+        ),
+        note: "Model with measured costs; no whiskers, since nothing is random.".to_owned(),
+        x: Axis { label: |workers| format!("{workers:.0}"), ..Axis::logarithmic(Quantity::plain("Workers")) },
+        y: Axis { label: tick_text, ..Axis::logarithmic(Quantity::plain("All-reduce time")) },
         lines: (0..columns).map(|column| line(table, column)).collect(),
         references: Vec::new(),
     }

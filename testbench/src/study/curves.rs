@@ -1,29 +1,79 @@
 //! Learning curves as a figure.
 
-use iswitch_figure::{Axis, Line, LineChart, Paint, Reference};
+use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity, Reference};
 
 use super::convergence::{Comparison, Training};
 use super::tasks::Method;
+use crate::contest::Row;
 
-/// Draws a line for each run, in a colour for each method: mean return of the last 100 episodes by environment steps
-/// or, for asynchronous methods, by gradients in the model. The return that counts as learnt is marked.
+/// Number of points of a curve. The points of the seeds differ, so the curves are interpolated between them.
+const POINTS: u32 = 200;
+/// End of the horizontal axis, as a multiple of the point at which the last run has learnt.
+const AFTER: f64 = 1.1;
+
+/// Draws the mean over the seeds and a band from the lowest to the highest seed, in a colour for each method: mean
+/// return of the last 100 episodes by environment steps or, for asynchronous methods, by gradients in the model. The
+/// return that counts as learnt is marked. The flat rest of the curves is cut off.
 pub fn draw(comparison: &Comparison) -> String {
     let Comparison { task, workers, standings } = comparison;
     let is_async = standings.rows.iter().any(|row| row.contender.is_async);
-    let over = if is_async { "gradients in the model" } else { "environment steps" };
-    let algorithm = task.algorithm.to_uppercase();
-    let line = |method: Method, training: &Training| {
-        Line::new(method.to_string(), paint(method), points(method, training, *workers))
+    let over = if is_async { "Gradients in the model" } else { "Environment steps" };
+    let curves_of = |row: &Row<Method, Training>| -> Vec<Vec<(f64, f64)>> {
+        row.runs.iter().map(|run| points(row.contender, run, *workers)).collect()
     };
-    let runs = standings.rows.iter().flat_map(|row| row.runs.iter().map(|run| line(row.contender, run)));
+    let curves: Vec<_> = standings.rows.iter().map(|row| (row.contender, curves_of(row))).collect();
+    let settled = curves.iter().flat_map(|(_, curves)| curves).map(|curve| settled(curve, task.threshold));
+    let end = AFTER * settled.fold(0.0, f64::max);
+    let seeds = standings.rows.iter().map(|row| row.runs.len()).max().unwrap_or(0);
     LineChart {
-        title: format!("{algorithm} on {}, {workers} workers: mean return over {over}", task.env),
-        x: Axis { includes: vec![0.0], ..Axis::linear() },
-        y: Axis::linear(),
-        lines: runs.collect(),
-        references: vec![Reference { name: "learnt".to_owned(), paint: Paint::INK, value: task.threshold }],
+        title: format!(
+            "{} on {}, {workers} workers: learning curves",
+            task.algorithm.to_uppercase(),
+            task.env
+        ),
+        note: format!(
+            "Lines: mean of {seeds} seeds; bands: lowest to highest seed. The flat rest is cut off."
+        ),
+        x: Axis { includes: vec![0.0], ..Axis::linear(Quantity::plain(over)) },
+        y: Axis::linear(Quantity::plain("Mean return of the last 100 episodes")),
+        lines: curves.iter().map(|(method, curves)| mean_line(*method, curves, end)).collect(),
+        references: vec![Reference { name: "target".to_owned(), paint: Paint::INK, value: task.threshold }],
     }
     .draw()
+}
+
+/// Returns where a curve is above the threshold from then on, or its end.
+fn settled(curve: &[(f64, f64)], threshold: f64) -> f64 {
+    let below = curve.iter().rposition(|(_, value)| *value < threshold);
+    let at = below.map_or(0, |at| at + 1).min(curve.len().saturating_sub(1));
+    curve.get(at).map_or(0.0, |(x, _)| *x)
+}
+
+/// Returns the mean and the band of curves, over the part of the axis that all of them cover.
+fn mean_line(method: Method, curves: &[Vec<(f64, f64)>], end: f64) -> Line {
+    let first = curves.iter().filter_map(|curve| curve.first()).map(|(x, _)| *x).fold(0.0, f64::max);
+    let last = curves.iter().filter_map(|curve| curve.last()).map(|(x, _)| *x).fold(end, f64::min);
+    let (mut points, mut band) = (Vec::new(), Vec::new());
+    for at in 0..=POINTS {
+        let x = first + (last - first) * f64::from(at) / f64::from(POINTS);
+        let values: Vec<f64> = curves.iter().filter_map(|curve| interpolated(curve, x)).collect();
+        if !values.is_empty() {
+            points.push((x, values.iter().sum::<f64>() / values.len() as f64));
+            let bounds =
+                values.iter().fold((f64::MAX, f64::MIN), |(a, b), value| (a.min(*value), b.max(*value)));
+            band.push((x, bounds.0, bounds.1));
+        }
+    }
+    let width_px = if method.aggregator == "switch" { 3 } else { 2 };
+    Line { width_px, band, ..Line::new(method.to_string(), paint(method), points) }
+}
+
+/// Returns the value of a curve between its points.
+fn interpolated(curve: &[(f64, f64)], x: f64) -> Option<f64> {
+    let after = curve.iter().position(|(at, _)| *at >= x)?;
+    let (right, high) = curve[after];
+    let (left, low) = curve[after.saturating_sub(1)];
+    Some(if right > left { low + (high - low) * (x - left) / (right - left) } else { high })
 }
 
 fn points(method: Method, training: &Training, workers: usize) -> Vec<(f64, f64)> {
@@ -69,7 +119,7 @@ mod tests {
         let standings = rows.into_iter().collect();
         let svg = draw(&Comparison { task: TASKS[0], workers: 4, standings });
         for text in
-            ["one process", "switch", "ring", "parameter server", "learnt", "environment steps", "400 k"]
+            ["one process", "switch", "ring", "parameter server", "target", "Environment steps", "400 k"]
         {
             assert_eq!(svg.matches(text).count(), 1, "{text} in {svg}");
         }
@@ -86,6 +136,6 @@ mod tests {
     fn nothing_learnt_is_drawn_too() {
         let rows = [(Method::ASYNCHRONOUS[0], vec![Training { points: Vec::new(), ..training() }])];
         let standings = rows.into_iter().collect();
-        assert!(draw(&Comparison { task: TASKS[0], workers: 4, standings }).contains("learnt"));
+        assert!(draw(&Comparison { task: TASKS[0], workers: 4, standings }).contains("target"));
     }
 }

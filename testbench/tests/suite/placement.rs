@@ -175,9 +175,11 @@ fn gpus_are_drawn_with_their_failures() {
     run(PLACE.command(&given).args(["--gantt-gpus", "2", "--gantt"]).arg(&svg));
     let drawn = text(&svg);
     assert!(drawn.contains("first-fit; the first 2 of 3 GPUs"), "{drawn}");
-    assert!(["GPU 0", "GPU 1", "job 0", "failed"].iter().all(|name| drawn.contains(&format!("\n{name}\n"))));
-    // There is one mark, because GPU 2 is not shown.
-    assert_eq!(drawn.matches("stroke-width=\"2\"").count(), 1, "{drawn}");
+    assert!(
+        ["GPU 0", "GPU 1", "job 0", "GPU failed"].iter().all(|name| drawn.contains(&format!("\n{name}\n")))
+    );
+    // There is one mark and one in the legend, because GPU 2 is not shown.
+    assert_eq!(drawn.matches("stroke-width=\"2\"").count(), 2, "{drawn}");
     assert!(!drawn.contains("\nGPU 2\n"), "{drawn}");
     let output = PLACE.command(&given).args(["--gantt"]).arg(&svg).arg("--json").output().unwrap();
     assert!(output.status.success(), "{output:?}");

@@ -8,8 +8,8 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use crate::Paint;
-use crate::page::{Page, label_style, short};
+use crate::page::{MARGIN_PX, Page, label_style, short, write};
+use crate::{Paint, Quantity};
 
 /// Largest absolute value that is drawn. Differences and powers of larger values would overflow; only a diverging run
 /// produces such values.
@@ -18,6 +18,8 @@ const GREATEST: f64 = 1e100;
 /// Axis of a chart. Its range adapts to the values that are drawn.
 #[derive(Clone, Debug)]
 pub struct Axis {
+    /// Name and unit of what the axis shows, which its title states.
+    pub quantity: Quantity,
     /// Whether the axis is logarithmic. A logarithmic axis omits zero and negative values.
     pub is_logarithmic: bool,
     /// Function that formats the label of a tick.
@@ -32,8 +34,9 @@ pub struct Axis {
 
 impl Axis {
     /// Returns a linear axis with ticks at round numbers, with labels such as `500` or `1.5 k`.
-    pub fn linear() -> Self {
+    pub fn linear(quantity: Quantity) -> Self {
         Self {
+            quantity,
             is_logarithmic: false,
             label: short,
             ticks: Vec::new(),
@@ -43,13 +46,17 @@ impl Axis {
     }
 
     /// Returns an axis of equidistant named ticks, for categories.
-    pub fn named(names: Vec<String>) -> Self {
-        Self { ticks: (0..names.len()).map(|at| at as f64).collect(), names, ..Self::linear() }
+    pub fn named(quantity: Quantity, names: Vec<String>) -> Self {
+        Self { ticks: (0..names.len()).map(|at| at as f64).collect(), names, ..Self::linear(quantity) }
     }
 
     /// Returns a logarithmic axis with ticks at round numbers.
-    pub fn logarithmic() -> Self {
-        Self { is_logarithmic: true, ..Self::linear() }
+    pub fn logarithmic(quantity: Quantity) -> Self {
+        Self { is_logarithmic: true, ..Self::linear(quantity) }
+    }
+
+    pub(crate) fn title(&self) -> String {
+        self.quantity.title(self.is_logarithmic)
     }
 
     /// Returns whether the axis can represent the value.
@@ -205,6 +212,19 @@ pub(crate) fn draw_grid<'page, 'svg>(
     chart
 }
 
+/// Writes the title of the horizontal axis below the labels of its ticks.
+pub(crate) fn draw_x_title(page: &Page<'_>, chart: &Chart<'_, '_>, title: &str) {
+    let (across, down) = chart.plotting_area().get_pixel_range();
+    let at = (across.start.midpoint(across.end), down.end + 38);
+    write(page, title, at, &label_style(Paint::INK, HPos::Center));
+}
+
+/// Writes the title of the vertical axis above the axis, where it is readable without turning the page.
+pub(crate) fn draw_y_title(page: &Page<'_>, chart: &Chart<'_, '_>, title: &str) {
+    let (_, down) = chart.plotting_area().get_pixel_range();
+    write(page, title, (MARGIN_PX, down.start - 16), &label_style(Paint::INK, HPos::Left));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,20 +235,29 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        assert_eq!(ticks(&Axis::linear(), &[0.0, 4e5]), [0.0, 1e5, 2e5, 3e5, 4e5]);
-        assert!(ticks(&Axis::linear(), &[-0.37, 0.4]).contains(&0.0));
-        assert_eq!(ticks(&Axis::logarithmic(), &[0.9, 30.5]), [1.0, 2.0, 5.0, 10.0, 20.0]);
-        assert_eq!(ticks(&Axis::logarithmic(), &[0.9, 130.0]), [1.0, 3.0, 10.0, 30.0, 100.0]);
-        assert_eq!(ticks(&Axis::logarithmic(), &[0.9, 1.1e9]).len(), 10);
-        assert!(ticks(&Axis::logarithmic(), &[3.1, 4.4]).len() > 1, "between 2 and 5");
-        assert_eq!(ticks(&Axis { ticks: vec![4.0, 7.0], ..Axis::linear() }, &[5.0]), [4.0, 7.0]);
-        let scale = Axis::logarithmic().fit(std::iter::once(100.0), 0.0, 6);
+        assert_eq!(ticks(&Axis::linear(Quantity::plain("x")), &[0.0, 4e5]), [0.0, 1e5, 2e5, 3e5, 4e5]);
+        assert!(ticks(&Axis::linear(Quantity::plain("x")), &[-0.37, 0.4]).contains(&0.0));
+        assert_eq!(
+            ticks(&Axis::logarithmic(Quantity::plain("x")), &[0.9, 30.5]),
+            [1.0, 2.0, 5.0, 10.0, 20.0]
+        );
+        assert_eq!(
+            ticks(&Axis::logarithmic(Quantity::plain("x")), &[0.9, 130.0]),
+            [1.0, 3.0, 10.0, 30.0, 100.0]
+        );
+        assert_eq!(ticks(&Axis::logarithmic(Quantity::plain("x")), &[0.9, 1.1e9]).len(), 10);
+        assert!(ticks(&Axis::logarithmic(Quantity::plain("x")), &[3.1, 4.4]).len() > 1, "between 2 and 5");
+        assert_eq!(
+            ticks(&Axis { ticks: vec![4.0, 7.0], ..Axis::linear(Quantity::plain("x")) }, &[5.0]),
+            [4.0, 7.0]
+        );
+        let scale = Axis::logarithmic(Quantity::plain("x")).fit(std::iter::once(100.0), 0.0, 6);
         assert_eq!([50.0, 100.0, 200.0].map(|value| scale.map(&value, (0, 100))), [0, 50, 100]);
     }
 
     #[test]
     fn ticks_may_have_names() {
-        let axis = Axis::named(vec!["none".to_owned(), "daily".to_owned()]);
+        let axis = Axis::named(Quantity::plain("x"), vec!["none".to_owned(), "daily".to_owned()]);
         let scale = axis.fit([0.5].into_iter(), 0.0, 6);
         assert_eq!(scale.ticks, [0.0, 1.0]);
         assert_eq!([0.0, 1.0, 2.0].map(|tick| scale.format_ext(&tick)), ["none", "daily", "2"]);
@@ -236,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_logarithmic_axis_has_no_zero() {
-        let axis = Axis { includes: vec![0.0], ..Axis::logarithmic() };
+        let axis = Axis { includes: vec![0.0], ..Axis::logarithmic(Quantity::plain("x")) };
         let scale = axis.fit([-1.0, 0.0, 2.0, 20.0].into_iter(), 0.0, 6);
         assert_eq!(scale.ticks, [2.0, 5.0, 10.0]);
         assert_eq!([-1.0, 0.0, 2.0, 20.0].map(|value| scale.map(&value, (0, 100))), [0, 0, 0, 100]);
@@ -246,7 +275,8 @@ mod tests {
     fn every_axis_has_a_length() {
         let odd = [f64::NAN, f64::INFINITY, f64::MAX, f64::MIN];
         for values in [&[][..], &[0.0], &[5.0, 5.0], &[-1e99], &[1e-99], &[-1e99, 1e99], &odd] {
-            for axis in [Axis::linear(), Axis::logarithmic()] {
+            let x = || Quantity::plain("x");
+            for axis in [Axis::linear(x()), Axis::logarithmic(x())] {
                 let scale = axis.fit(values.iter().copied(), 0.05, 6);
                 let range = scale.range();
                 assert!(range.start < range.end && !scale.ticks.is_empty(), "{values:?}: {range:?}");

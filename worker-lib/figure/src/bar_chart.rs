@@ -2,13 +2,13 @@
 
 use plotters::style::text_anchor::HPos;
 
-use crate::axis::{Margins, Scale, draw_grid};
+use crate::axis::{Margins, Scale, draw_grid, draw_x_title};
 use crate::page::{Page, draw_box, draw_path, label_style, page, write};
-use crate::{Axis, Paint, Reference};
+use crate::{Axis, Paint, Quantity, Reference};
 
 const ROW_PX: u32 = 26;
 /// Margins: names are to the left of the bars, lengths to the right, and labels of references above.
-const MARGINS: Margins = Margins { top: 54, right: 84, bottom: 30, left: 236 };
+const MARGINS: Margins = Margins { top: 74, right: 84, bottom: 50, left: 236 };
 const MOST_TICKS: usize = 7;
 /// Maximum ratio of a bar to the shortest one. Longer bars are cut off, because the others would become too short to
 /// compare.
@@ -34,6 +34,10 @@ pub struct Bar {
 pub struct BarChart {
     /// Title of the figure.
     pub title: String,
+    /// Explanation below the title: what bars and whiskers are.
+    pub note: String,
+    /// Name of what the bars show; tick labels have the unit.
+    pub quantity: Quantity,
     /// Function that formats the label of a tick.
     pub tick: fn(f64) -> String,
     /// Function that formats the length beside a bar.
@@ -49,10 +53,16 @@ impl BarChart {
     pub fn draw(&self) -> String {
         let rows = self.bars.len();
         let end_of_scale = self.end_of_scale();
-        page(&self.title, 90 + ROW_PX * rows as u32, |page| {
-            let x = Axis { label: self.tick, includes: vec![0.0, end_of_scale], ..Axis::linear() };
+        page(&self.title, &self.note, 130 + ROW_PX * rows as u32, |page| {
+            let x = Axis {
+                label: self.tick,
+                includes: vec![0.0, end_of_scale],
+                ..Axis::linear(self.quantity.clone())
+            };
+            let title = x.title();
             let x = x.fit(std::iter::empty(), 0.0, MOST_TICKS);
             let chart = draw_grid(page, &MARGINS, x, Scale::without_ticks(0.0..rows.max(1) as f64));
+            draw_x_title(page, &chart, &title);
             for (row, bar) in self.bars.iter().enumerate() {
                 let middle = rows as f64 - row as f64 - 0.5;
                 let at = |length: f64, up: f64| chart.backend_coord(&(length, middle + up));
@@ -110,7 +120,9 @@ mod tests {
         let metres = |length: f64| format!("{length} m");
         let limit = Reference { name: "limit".to_owned(), paint: Paint::RED, value: 0.5 };
         BarChart {
-            title: "length".to_owned(),
+            title: "Lengths of bars".to_owned(),
+            note: "Bars: median.".to_owned(),
+            quantity: Quantity::new("Length", "m"),
             tick: |length| format!("{length:.0}"),
             length: metres,
             bars: ends.iter().map(bar).collect(),
@@ -122,7 +134,8 @@ mod tests {
     fn names_and_lengths_appear_once() {
         let svg = chart(&[1.0, 4.0, 90.0]).draw();
         for text in [
-            "length",
+            "Lengths of bars",
+            "\nLength (m)\n",
             "bar 1",
             "bar 4",
             "bar 90",

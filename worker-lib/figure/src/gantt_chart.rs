@@ -3,8 +3,8 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use crate::axis::{Margins, Scale, draw_grid};
-use crate::page::{LABEL_PX, MARGIN_PX, WIDTH_PX, draw_box, draw_path, label_style, page, write};
+use crate::axis::{Margins, Scale, draw_grid, draw_x_title};
+use crate::page::{LABEL_PX, MARGIN_PX, Page, WIDTH_PX, draw_box, draw_path, label_style, page, write};
 use crate::{Axis, Paint};
 
 /// Height of a row in pixels; charts with more than `MANY_ROWS` rows use the narrow height.
@@ -12,12 +12,15 @@ const ROW_PX: i32 = 18;
 const NARROW_ROW_PX: i32 = 8;
 const MANY_ROWS: usize = 40;
 /// Margins: names of rows are on the left, names of series on the right.
-const MARGINS: Margins = Margins { top: 44, right: 110, bottom: 30, left: 84 };
+const MARGINS: Margins = Margins { top: 62, right: 116, bottom: 50, left: 84 };
 const TICKS: usize = 7;
 /// Step from the hue of a series to the next, as a fraction of the colour wheel. No two of the first dozens of hues
 /// are close.
 const HUE_STEP: f64 = 0.618_034;
 const SQUARE_PX: i32 = 10;
+/// Part of the height of a row that an outage occupies.
+const OUTAGE_PART: (f64, f64) = (0.0, 0.4);
+/// Width of the line at the start of an outage, over the full height of the row. Short outages are visible by it.
 const MARK_PX: u32 = 2;
 
 /// Bar in a row.
@@ -40,24 +43,26 @@ pub struct GanttRow {
     pub name: String,
     /// Bars in any order; later bars are drawn over earlier ones.
     pub spans: Vec<Span>,
-    /// Times on the horizontal axis of events of the row, drawn as marks over the bars.
-    pub marks: Vec<f64>,
+    /// Intervals in which the row was out of order, drawn as narrow bars over the others.
+    pub outages: Vec<(f64, f64)>,
 }
 
 /// Gantt chart: rows of bars over time, coloured by series, for example processors with the jobs that occupy them.
 ///
 /// ```
-/// use iswitch_figure::{Axis, GanttChart, GanttRow, Span};
+/// use iswitch_figure::{Axis, GanttChart, GanttRow, Quantity, Span};
 ///
 /// let span = |begin, end, series| Span { begin, end, part: (0.0, 1.0), series };
 /// let svg = GanttChart {
 ///     title: "Processors over time, by job".to_owned(),
-///     x: Axis { includes: vec![0.0], ..Axis::linear() },
+///     note: "Bars: the job that occupies the processor.".to_owned(),
+///     x: Axis { includes: vec![0.0], ..Axis::linear(Quantity::new("Time", "s")) },
+///     outage: Some("broken".to_owned()),
 ///     series: vec!["job 1".to_owned(), "job 2".to_owned()],
 ///     rows: vec![GanttRow {
 ///         name: "cpu 0".to_owned(),
 ///         spans: vec![span(0.0, 2.5, 0), span(3.0, 4.0, 1)],
-///         marks: vec![2.5],
+///         outages: vec![(2.5, 3.0)],
 ///     }],
 /// }
 /// .draw();
@@ -67,8 +72,12 @@ pub struct GanttRow {
 pub struct GanttChart {
     /// Title of the figure.
     pub title: String,
+    /// Explanation below the title: what bars and their heights are.
+    pub note: String,
     /// Horizontal axis.
     pub x: Axis,
+    /// Name of outages, the first entry of the legend; `None` if the chart has none.
+    pub outage: Option<String>,
     /// Names of the series. The legend on the right shows as many as fit.
     pub series: Vec<String>,
     /// Rows from top to bottom.
@@ -81,43 +90,58 @@ impl GanttChart {
         let rows = self.rows.len();
         let row_px = if rows > MANY_ROWS { NARROW_ROW_PX } else { ROW_PX };
         let inside = (row_px * rows as i32).max(4 * ROW_PX);
-        page(&self.title, (inside as u32) + MARGINS.top + MARGINS.bottom, |page| {
-            let is_drawn = |span: &&Span| self.x.has(span.begin) && self.x.has(span.end);
-            let spans = || self.rows.iter().flat_map(|row| row.spans.iter().filter(is_drawn));
-            let marks = self.rows.iter().flat_map(|row| &row.marks).copied();
-            let ends = spans().flat_map(|span| [span.begin, span.end]).chain(marks);
+        page(&self.title, &self.note, (inside as u32) + MARGINS.top + MARGINS.bottom, |page| {
+            let spans = self.rows.iter().flat_map(|row| &row.spans).map(|span| (span.begin, span.end));
+            let outages = self.rows.iter().flat_map(|row| &row.outages).copied();
+            let is_drawn = |(begin, end): &(f64, f64)| self.x.has(*begin) && self.x.has(*end);
+            let ends = spans.chain(outages).filter(is_drawn).flat_map(|(begin, end)| [begin, end]);
             let x = self.x.fit(ends, 0.0, TICKS);
             let chart = draw_grid(page, &MARGINS, x, Scale::without_ticks(0.0..rows.max(1) as f64));
+            draw_x_title(page, &chart, &self.x.title());
             // Names that would overlap are omitted.
             let named = if row_px > LABEL_PX { 1 } else { (LABEL_PX / row_px) as usize + 1 };
             for (at, row) in self.rows.iter().enumerate() {
                 let bottom = (rows - at - 1) as f64;
-                for span in row.spans.iter().filter(is_drawn) {
-                    let place = |x: f64, part: f64| {
-                        chart.backend_coord(&(x, bottom + 0.08 + 0.84 * part.clamp(0.0, 1.0)))
-                    };
-                    let (from, to) = (place(span.begin, span.part.1), place(span.end, span.part.0));
-                    draw_box(page, [from, to], colour(span.series));
-                }
-                for mark in row.marks.iter().filter(|mark| self.x.has(**mark)) {
-                    let ends = [0.0, 1.0].map(|part| chart.backend_coord(&(*mark, bottom + part)));
-                    draw_path(page, ends, Paint::INK, MARK_PX);
-                }
+                self.draw_row(page, row, &|x, part| chart.backend_coord(&(x, bottom + part)));
                 if at % named == 0 {
                     let (_, y) = chart.backend_coord(&(0.0, bottom + 0.5));
                     let x = MARGINS.left as i32 - 8;
                     write(page, &row.name, (x, y), &label_style(Paint::INK, HPos::Right));
                 }
             }
-            let room = (inside / (LABEL_PX + 4)) as usize;
-            let left = WIDTH_PX as i32 - MARGINS.right as i32 + MARGIN_PX;
-            for (series, name) in self.series.iter().enumerate().take(room) {
-                let y = MARGINS.top as i32 + (LABEL_PX + 4) * series as i32 + LABEL_PX / 2;
-                let corner = (left, y - SQUARE_PX / 2);
-                draw_box(page, [corner, (left + SQUARE_PX, y + SQUARE_PX / 2)], colour(series));
-                write(page, name, (left + SQUARE_PX + 6, y), &label_style(Paint::INK, HPos::Left));
-            }
+            self.draw_legend(page, inside);
         })
+    }
+
+    fn draw_row(&self, page: &Page<'_>, row: &GanttRow, at: &dyn Fn(f64, f64) -> (i32, i32)) {
+        let inside = |part: f64| 0.08 + 0.84 * part.clamp(0.0, 1.0);
+        let has = |begin: f64, end: f64| self.x.has(begin) && self.x.has(end);
+        for Span { begin, end, part, series } in row.spans.iter().filter(|span| has(span.begin, span.end)) {
+            draw_box(page, [at(*begin, inside(part.1)), at(*end, inside(part.0))], colour(*series));
+        }
+        for (begin, end) in row.outages.iter().filter(|(begin, end)| has(*begin, *end)) {
+            let corners = [at(*begin, inside(OUTAGE_PART.1)), at(*end, inside(OUTAGE_PART.0))];
+            draw_box(page, corners, Paint::INK.light);
+            draw_path(page, [at(*begin, 0.0), at(*begin, 1.0)], Paint::INK, MARK_PX);
+        }
+    }
+
+    fn draw_legend(&self, page: &Page<'_>, inside: i32) {
+        let room = (inside / (LABEL_PX + 4)) as usize;
+        let left = WIDTH_PX as i32 - MARGINS.right as i32 + MARGIN_PX;
+        let outage = self.outage.iter().map(|name| (name, None));
+        let series = self.series.iter().enumerate().map(|(series, name)| (name, Some(series)));
+        for (at, (name, series)) in outage.chain(series).enumerate().take(room) {
+            let y = MARGINS.top as i32 + (LABEL_PX + 4) * at as i32 + LABEL_PX / 2;
+            let (top, bottom) = (y - SQUARE_PX / 2, y + SQUARE_PX / 2);
+            if let Some(series) = series {
+                draw_box(page, [(left, top), (left + SQUARE_PX, bottom)], colour(series));
+            } else {
+                draw_box(page, [(left, y + 1), (left + SQUARE_PX, bottom)], Paint::INK.light);
+                draw_path(page, [(left, top), (left, bottom)], Paint::INK, MARK_PX);
+            }
+            write(page, name, (left + SQUARE_PX + 6, y), &label_style(Paint::INK, HPos::Left));
+        }
     }
 }
 
@@ -133,14 +157,18 @@ fn colour(series: usize) -> RGBColor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Quantity;
     use std::collections::HashSet;
 
     fn chart(rows: Vec<Vec<Span>>) -> GanttChart {
         let rows = rows.into_iter().enumerate();
-        let rows = rows.map(|(at, spans)| GanttRow { name: format!("port {at}"), spans, marks: Vec::new() });
+        let rows =
+            rows.map(|(at, spans)| GanttRow { name: format!("port {at}"), spans, outages: Vec::new() });
         GanttChart {
             title: "ports".to_owned(),
-            x: Axis { includes: vec![0.0], ..Axis::linear() },
+            note: "Heights: shares.".to_owned(),
+            outage: Some("down".to_owned()),
+            x: Axis { includes: vec![0.0], ..Axis::linear(Quantity::new("Time", "s")) },
             series: (0..3).map(|job| format!("job {job}")).collect(),
             rows: rows.collect(),
         }
@@ -183,15 +211,18 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_drawn_where_they_are() {
+    fn outages_look_like_their_entry_in_the_legend() {
         let mut chart = chart(vec![vec![span(0.0, 10.0, (0.0, 1.0), 0)], Vec::new()]);
         let lines = |chart: &GanttChart| chart.draw().matches("stroke-width=\"2\"").count();
-        assert_eq!(lines(&chart), 0);
-        chart.rows[1].marks = vec![5.0, 10.0, f64::NAN];
-        assert_eq!(lines(&chart), 2);
-        // The range of the axis includes the marks.
-        chart.rows[0].marks = vec![40.0];
-        assert!(chart.draw().contains("\n40\n"), "{}", chart.draw());
+        assert_eq!(lines(&chart), 1, "the legend");
+        chart.rows[1].outages = vec![(5.0, 6.0), (10.0, 10.0), (f64::NAN, 1.0)];
+        assert_eq!(lines(&chart), 3);
+        // The range of the axis includes the outages.
+        chart.rows[0].outages = vec![(30.0, 40.0)];
+        let svg = chart.draw();
+        assert!(svg.contains("\n40\n") && svg.contains("\nTime (s)\n") && svg.contains("\ndown\n"), "{svg}");
+        chart.outage = None;
+        assert!(!chart.draw().contains("\ndown\n"));
     }
 
     #[test]

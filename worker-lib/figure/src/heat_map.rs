@@ -3,13 +3,15 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use crate::Paint;
 use crate::page::{
     LABEL_PX, MARGIN_PX, Page, WIDTH_PX, draw_box, draw_path, label_style, page, short, write,
 };
+use crate::{Paint, Quantity};
 
 /// Top of the first row of matrices, below the title.
-const TOP_PX: i32 = 48;
+const TOP_PX: i32 = 70;
+/// Width of the area on the left that contains the numbers of lines and their title.
+const LEFT_PX: i32 = 62;
 /// Width of the area on the right that contains the legend.
 const LEGEND_PX: i32 = 100;
 const BAR_PX: (i32, i32) = (14, 160);
@@ -49,17 +51,33 @@ pub struct MatrixRow {
 /// viridis, which is ordered by lightness and avoids black and white, the colours of pages.
 ///
 /// ```
-/// use iswitch_figure::{HeatMap, Matrix, MatrixRow};
+/// use iswitch_figure::{HeatMap, Matrix, MatrixRow, Quantity};
 ///
 /// let stage = |at: usize| Matrix { caption: format!("stage {at}"), values: vec![vec![0.0, 0.4], vec![0.1, 0.2]] };
 /// let rows = vec![MatrixRow { name: "shortest path".to_owned(), matrices: vec![stage(1), stage(2), stage(3)] }];
-/// let svg = HeatMap { title: "Load of links".to_owned(), rows }.draw();
+/// let svg = HeatMap {
+///     title: "Load of links".to_owned(),
+///     note: "One run.".to_owned(),
+///     columns: Quantity::plain("To switch"),
+///     lines: Quantity::plain("From switch"),
+///     scale: Quantity::plain("Load"),
+///     rows,
+/// }
+/// .draw();
 /// assert!(svg.contains("stage 3"));
 /// ```
 #[derive(Clone, Debug)]
 pub struct HeatMap {
     /// Title of the figure.
     pub title: String,
+    /// Explanation below the title.
+    pub note: String,
+    /// What the columns of matrices are; they are counted from 1.
+    pub columns: Quantity,
+    /// What the rows of matrices are; they are counted from 1.
+    pub lines: Quantity,
+    /// What the colours are.
+    pub scale: Quantity,
     /// Rows from top to bottom.
     pub rows: Vec<MatrixRow>,
 }
@@ -71,20 +89,48 @@ impl HeatMap {
         let values = matrices.flat_map(|matrix| &matrix.values).flatten().copied();
         let greatest = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
         let most = self.rows.iter().map(|row| row.matrices.len()).max().unwrap_or(0).max(1);
-        let side = ((WIDTH_PX as i32 - MARGIN_PX - LEGEND_PX) / most as i32 - GAP_PX).min(MOST_SIDE_PX);
-        let row_px = 2 * TEXT_PX + side + GAP_PX;
+        let side = ((WIDTH_PX as i32 - LEFT_PX - LEGEND_PX) / most as i32 - GAP_PX).min(MOST_SIDE_PX);
+        let row_px = 4 * TEXT_PX + side + GAP_PX;
         let height = TOP_PX + (row_px * self.rows.len() as i32).max(BAR_PX.1 + GAP_PX);
-        page(&self.title, height as u32, |page| {
+        page(&self.title, &self.note, height as u32, |page| {
             for (at, row) in self.rows.iter().enumerate() {
                 let top = TOP_PX + at as i32 * row_px;
                 write(page, &row.name, (MARGIN_PX, top), &label_style(Paint::INK, HPos::Left));
                 for (at, matrix) in row.matrices.iter().enumerate() {
-                    let corner = (MARGIN_PX + at as i32 * (side + GAP_PX), top + TEXT_PX);
+                    let corner = (LEFT_PX + at as i32 * (side + GAP_PX), top + TEXT_PX);
                     draw_matrix(page, matrix, corner, side, greatest);
+                    self.draw_axes(page, matrix, corner, side, at == 0);
                 }
             }
+            let left = WIDTH_PX as i32 - MARGIN_PX;
+            let style = label_style(Paint::INK, HPos::Right);
+            write(page, &self.scale.title(false), (left, TOP_PX - 20), &style);
             draw_legend(page, greatest);
         })
+    }
+
+    /// Writes the numbers of the first and the last column and line, and what they are.
+    fn draw_axes(&self, page: &Page<'_>, matrix: &Matrix, corner: (i32, i32), side: i32, is_first: bool) {
+        let (left, top) = (corner.0, corner.1 + TEXT_PX / 2);
+        let cell = (side / matrix.cells().max(1) as i32).max(1);
+        let ends = |cells: usize| if cells > 1 { vec![1, cells] } else { vec![1; cells] };
+        let middle = |number: usize| cell * number as i32 - cell / 2;
+        let columns = matrix.values.iter().map(Vec::len).max().unwrap_or(0);
+        let bottom = top + cell * matrix.values.len() as i32;
+        for number in ends(columns) {
+            let at = (left + middle(number), bottom + TEXT_PX / 2);
+            write(page, &number.to_string(), at, &label_style(Paint::INK, HPos::Center));
+        }
+        let title_at = (left + cell * columns as i32 / 2, bottom + TEXT_PX / 2);
+        write(page, &self.columns.title(false), title_at, &label_style(Paint::INK, HPos::Center));
+        if is_first {
+            for number in ends(matrix.values.len()) {
+                let at = (left - 6, top + middle(number));
+                write(page, &number.to_string(), at, &label_style(Paint::INK, HPos::Right));
+            }
+            let style = label_style(Paint::INK, HPos::Center).transform(FontTransform::Rotate270);
+            write(page, &self.lines.title(false), (left - 30, top.midpoint(bottom)), &style);
+        }
     }
 }
 
@@ -139,9 +185,20 @@ mod tests {
         Matrix { caption: caption.to_owned(), values: (0..cells).map(row).collect() }
     }
 
+    fn heat_map(title: &str, rows: Vec<MatrixRow>) -> HeatMap {
+        HeatMap {
+            title: title.to_owned(),
+            note: String::new(),
+            columns: Quantity::plain("To"),
+            lines: Quantity::plain("From"),
+            scale: Quantity::plain("Load"),
+            rows,
+        }
+    }
+
     fn draw(matrices: Vec<Matrix>) -> String {
         let rows = vec![MatrixRow { name: "shortest path".to_owned(), matrices }];
-        HeatMap { title: "share of flows".to_owned(), rows }.draw()
+        heat_map("share of flows", rows).draw()
     }
 
     #[test]
@@ -158,7 +215,7 @@ mod tests {
     fn all_matrices_have_one_scale() {
         let cells = |greatest: f64| {
             let svg = draw(vec![matrix("", 1, |_, _| greatest), matrix("", 1, |_, _| 5.0)]);
-            let (_, cells) = svg.split_once("text-anchor").unwrap();
+            let (_, cells) = svg.split_once("shortest path").unwrap();
             ["#440154", "#FEE825"].map(|colour| cells.matches(&format!("fill=\"{colour}\"")).count())
         };
         let legend = 1;
@@ -179,7 +236,7 @@ mod tests {
 
     #[test]
     fn nothing_is_drawn_too() {
-        assert!(HeatMap { title: "none".to_owned(), rows: Vec::new() }.draw().contains("none"));
+        assert!(heat_map("none", Vec::new()).draw().contains("none"));
         let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0];
         let ragged = Matrix { caption: String::new(), values: vec![vec![1.0, 2.0, 3.0], Vec::new()] };
         for matrices in [

@@ -3,6 +3,10 @@
 //!
 //! Drawing never fails: an empty chart is drawn as well, and points that are not numbers, or that a logarithmic axis
 //! cannot represent, are omitted.
+//!
+//! plotters draws the elements and maps values to pixels, because with only its SVG backend it adds just four small
+//! crates. This crate adds what plotters lacks: obligatory axis titles, labels at the ends of lines, and colours for
+//! light and dark pages.
 
 mod axis;
 mod bar_chart;
@@ -11,6 +15,9 @@ mod heat_map;
 mod line_chart;
 mod page;
 mod paint;
+mod quantity;
+#[cfg(test)]
+mod readability;
 
 pub use axis::Axis;
 pub use bar_chart::{Bar, BarChart};
@@ -18,6 +25,7 @@ pub use gantt_chart::{GanttChart, GanttRow, Span};
 pub use heat_map::{HeatMap, Matrix, MatrixRow};
 pub use line_chart::{Line, LineChart};
 pub use paint::Paint;
+pub use quantity::Quantity;
 
 /// Reference value for comparison, drawn as a line across the chart.
 #[derive(Clone, Debug)]

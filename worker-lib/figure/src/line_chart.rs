@@ -4,13 +4,13 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use crate::axis::{Chart, Margins, draw_grid};
+use crate::axis::{Chart, Margins, draw_grid, draw_x_title, draw_y_title};
 use crate::page::{LABEL_PX, Page, draw_path, label_style, page, write};
 use crate::{Axis, Paint, Reference};
 
-const HEIGHT_PX: u32 = 460;
+const HEIGHT_PX: u32 = 518;
 /// Margins: names of lines are on the right.
-const MARGINS: Margins = Margins { top: 44, right: 210, bottom: 34, left: 70 };
+const MARGINS: Margins = Margins { top: 82, right: 220, bottom: 54, left: 70 };
 /// Maximum number of ticks at round numbers. The x axis has fewer, because its labels are side by side.
 const X_TICKS: usize = 6;
 const Y_TICKS: usize = 11;
@@ -24,6 +24,9 @@ const LOGARITHMIC_X_MARGIN: f64 = 0.02;
 const NAMED_X_MARGIN: f64 = 0.07;
 const DASH_PX: i32 = 6;
 const GAP_PX: i32 = 4;
+/// Length of the sample of a stroke before the name of a line.
+const SAMPLE_PX: i32 = 20;
+const BAND_OPACITY: f64 = 0.18;
 
 /// Line of a chart.
 #[derive(Clone, Debug)]
@@ -38,6 +41,8 @@ pub struct Line {
     pub is_dashed: bool,
     /// Points that the line connects.
     pub points: Vec<(f64, f64)>,
+    /// Smallest and largest value at each x, drawn as a translucent band behind all lines: `(x, smallest, largest)`.
+    pub band: Vec<(f64, f64, f64)>,
     /// Smallest and largest value at each point, which is drawn with a mark and whiskers. If empty, points have
     /// neither.
     pub spreads: Vec<(f64, f64)>,
@@ -46,19 +51,28 @@ pub struct Line {
 impl Line {
     /// Returns a solid line of the default width, without marks.
     pub fn new(name: impl Into<String>, paint: Paint, points: Vec<(f64, f64)>) -> Self {
-        Self { name: name.into(), paint, width_px: 2, is_dashed: false, points, spreads: Vec::new() }
+        Self {
+            name: name.into(),
+            paint,
+            width_px: 2,
+            is_dashed: false,
+            points,
+            band: Vec::new(),
+            spreads: Vec::new(),
+        }
     }
 }
 
 /// Line chart with the names of lines at their ends.
 ///
 /// ```
-/// use iswitch_figure::{Axis, Line, LineChart, Paint, Reference};
+/// use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity, Reference};
 ///
 /// let svg = LineChart {
-///     title: "Mean return over environment steps".to_owned(),
-///     x: Axis { includes: vec![0.0], ..Axis::linear() },
-///     y: Axis::linear(),
+///     title: "PPO learns CartPole faster than DQN".to_owned(),
+///     note: "One run of each.".to_owned(),
+///     x: Axis { includes: vec![0.0], ..Axis::linear(Quantity::plain("Environment steps")) },
+///     y: Axis::linear(Quantity::plain("Mean return")),
 ///     lines: vec![
 ///         Line::new("PPO", Paint::BLUE, vec![(1e4, 20.0), (2e4, 180.0)]),
 ///         Line { is_dashed: true, ..Line::new("DQN", Paint::GREEN, vec![(1e4, 9.0), (2e4, 90.0)]) },
@@ -70,13 +84,15 @@ impl Line {
 /// ```
 #[derive(Clone, Debug)]
 pub struct LineChart {
-    /// Title of the figure, which states what both axes are.
+    /// Title of the figure, which states what is compared.
     pub title: String,
+    /// Explanation below the title: what lines, whiskers and bands are.
+    pub note: String,
     /// Horizontal axis.
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
-    /// Lines of the chart; later lines are drawn over earlier ones.
+    /// Lines of the chart; wider lines are drawn over narrower ones, later lines over earlier ones.
     pub lines: Vec<Line>,
     /// Reference values of the vertical axis, drawn below all lines.
     pub references: Vec<Reference>,
@@ -85,19 +101,25 @@ pub struct LineChart {
 impl LineChart {
     /// Returns the figure as SVG.
     pub fn draw(&self) -> String {
-        page(&self.title, HEIGHT_PX, |page| {
+        page(&self.title, &self.note, HEIGHT_PX, |page| {
             let chart = self.draw_grid(page);
+            draw_x_title(page, &chart, &self.x.title());
+            draw_y_title(page, &chart, &self.y.title());
             let across = chart.plotting_area().get_pixel_range().0;
             let mut ends = Vec::new();
             for Reference { name, paint, value } in self.references.iter().filter(|it| self.y.has(it.value)) {
                 let (_, y) = chart.backend_coord(&(0.0, *value));
                 draw_path(page, [(across.start, y), (across.end - 1, y)], *paint, 1);
-                ends.push((y, name, *paint));
+                ends.push(End { y, name, paint: *paint, width_px: 1, is_dashed: false });
             }
-            for line in &self.lines {
+            self.lines.iter().for_each(|line| self.draw_band(page, &chart, line));
+            let mut lines: Vec<&Line> = self.lines.iter().collect();
+            lines.sort_by_key(|line| line.width_px);
+            for line in lines {
                 let Some(y) = self.draw_line(page, &chart, line) else { continue };
-                if ends.iter().all(|(_, name, _)| **name != line.name) {
-                    ends.push((y, &line.name, line.paint));
+                if ends.iter().all(|end| *end.name != line.name) {
+                    let Line { name, paint, width_px, is_dashed, .. } = line;
+                    ends.push(End { y, name, paint: *paint, width_px: *width_px, is_dashed: *is_dashed });
                 }
             }
             label_ends(page, across.end, ends);
@@ -108,6 +130,8 @@ impl LineChart {
         let points = || self.lines.iter().flat_map(|line| &line.points).filter(|point| self.has(**point));
         let spreads = self.lines.iter().flat_map(|line| &line.spreads);
         let ys = points().map(|(_, y)| *y).chain(spreads.flat_map(|(least, greatest)| [*least, *greatest]));
+        let bands = self.lines.iter().flat_map(|line| &line.band).filter(|(x, ..)| self.x.has(*x));
+        let ys = ys.chain(bands.flat_map(|(_, least, greatest)| [*least, *greatest]));
         let ys = ys.chain(self.references.iter().map(|reference| reference.value));
         let x_margin = match (self.x.names.is_empty(), self.x.is_logarithmic) {
             (false, _) => NAMED_X_MARGIN,
@@ -122,18 +146,27 @@ impl LineChart {
         self.x.has(x) && self.y.has(y)
     }
 
+    /// Draws the band between the smallest and largest values of a line.
+    fn draw_band(&self, page: &Page<'_>, chart: &Chart<'_, '_>, line: &Line) {
+        let has =
+            |(x, least, greatest): &&(f64, f64, f64)| self.has((*x, *least)) && self.has((*x, *greatest));
+        let band: Vec<_> = line.band.iter().filter(has).collect();
+        let below = band.iter().map(|(x, least, _)| chart.backend_coord(&(*x, *least)));
+        let above = band.iter().rev().map(|(x, _, greatest)| chart.backend_coord(&(*x, *greatest)));
+        let outline: Vec<_> = below.chain(above).collect();
+        if !outline.is_empty() {
+            let colour = line.paint.light.mix(BAND_OPACITY);
+            page.draw(&Polygon::new(outline, colour)).expect("a string takes all");
+        }
+    }
+
     /// Draws a line and returns the vertical position of its end, or `None` if it has no points.
     fn draw_line(&self, page: &Page<'_>, chart: &Chart<'_, '_>, line: &Line) -> Option<i32> {
         let Line { paint, width_px, is_dashed, points, spreads, .. } = line;
         let pixels: Vec<_> =
             points.iter().filter(|point| self.has(**point)).map(|point| chart.backend_coord(point)).collect();
         let (_, end) = *pixels.last()?;
-        if *is_dashed {
-            let style = paint.light.stroke_width(*width_px);
-            page.draw(&DashedPathElement::new(pixels, DASH_PX, GAP_PX, style)).expect("a string takes all");
-        } else {
-            draw_path(page, pixels, *paint, *width_px);
-        }
+        draw_stroke(page, pixels, *paint, *width_px, *is_dashed);
         for ((x, y), (least, greatest)) in points.iter().zip(spreads).filter(|(point, _)| self.has(**point)) {
             let whisker = [least, greatest].map(|end| chart.backend_coord(&(*x, *end)));
             draw_path(page, whisker, *paint, 1);
@@ -144,28 +177,62 @@ impl LineChart {
     }
 }
 
+/// Draws a solid or dashed line.
+fn draw_stroke(page: &Page<'_>, pixels: Vec<(i32, i32)>, paint: Paint, width_px: u32, is_dashed: bool) {
+    if is_dashed {
+        let style = paint.light.stroke_width(width_px);
+        page.draw(&DashedPathElement::new(pixels, DASH_PX, GAP_PX, style)).expect("a string takes all");
+    } else {
+        draw_path(page, pixels, paint, width_px);
+    }
+}
+
+/// End of a line, which is labelled with the line's name and a sample of its stroke.
+struct End<'a> {
+    y: i32,
+    name: &'a String,
+    paint: Paint,
+    width_px: u32,
+    is_dashed: bool,
+}
+
 /// Writes the names of lines beside their ends, without overlap.
-fn label_ends(page: &Page<'_>, right: i32, mut ends: Vec<(i32, &String, Paint)>) {
+fn label_ends(page: &Page<'_>, right: i32, mut ends: Vec<End<'_>>) {
     let step = LABEL_PX + 4;
-    ends.sort_by_key(|(y, _, _)| *y);
+    ends.sort_by_key(|end| end.y);
     let mut free = i32::MIN;
-    for (at, (y, name, paint)) in ends.iter().enumerate() {
+    let count = ends.len();
+    for (at, End { y, name, paint, width_px, is_dashed }) in ends.into_iter().enumerate() {
         // Leave room on the page for the names below.
-        let lowest = HEIGHT_PX as i32 - LABEL_PX - step * (ends.len() - 1 - at) as i32;
-        let y = (*y).max(free).min(lowest);
+        let lowest = HEIGHT_PX as i32 - LABEL_PX - step * (count - 1 - at) as i32;
+        let y = y.max(free).min(lowest);
         free = y + step;
-        write(page, name, (right + 12, y), &label_style(*paint, HPos::Left));
+        let left = right + 10;
+        draw_stroke(page, vec![(left, y), (left + SAMPLE_PX, y)], paint, width_px, is_dashed);
+        write(page, name, (left + SAMPLE_PX + 6, y), &label_style(paint, HPos::Left));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Quantity;
+
+    fn quantity() -> Quantity {
+        Quantity::plain("quantity")
+    }
 
     fn chart(lines: Vec<Line>) -> LineChart {
         let learnt = Reference { name: "learnt".to_owned(), paint: Paint::INK, value: 475.0 };
-        let x = Axis { includes: vec![0.0], ..Axis::linear() };
-        LineChart { title: "return".to_owned(), x, y: Axis::linear(), lines, references: vec![learnt] }
+        let x = Axis { includes: vec![0.0], ..Axis::linear(quantity()) };
+        LineChart {
+            title: "return".to_owned(),
+            note: String::new(),
+            x,
+            y: Axis::linear(quantity()),
+            lines,
+            references: vec![learnt],
+        }
     }
 
     fn line(name: &str) -> Line {
@@ -185,7 +252,7 @@ mod tests {
     #[test]
     fn nothing_is_drawn_too() {
         let nowhere = Line::new("nowhere", Paint::RED, vec![(f64::NAN, 1.0), (1.0, f64::INFINITY)]);
-        for axis in [Axis::linear(), Axis::logarithmic()] {
+        for axis in [Axis::linear(quantity()), Axis::logarithmic(quantity())] {
             let nothing = LineChart { x: axis.clone(), y: axis, ..chart(vec![nowhere.clone(), line("")]) };
             for lines in [Vec::new(), vec![Line::new("not", Paint::RED, Vec::new())], nothing.lines.clone()] {
                 let svg = LineChart { lines, ..nothing.clone() }.draw();
@@ -199,7 +266,7 @@ mod tests {
     fn a_logarithmic_axis_leaves_zero_out() {
         let mut line = Line::new("loss", Paint::RED, vec![(1.0, 0.0), (2.0, 5.0), (3.0, 50.0)]);
         line.spreads = vec![(0.0, 0.0), (0.0, 6.0), (40.0, 60.0)];
-        let logarithmic = LineChart { y: Axis::logarithmic(), ..chart(vec![line]) };
+        let logarithmic = LineChart { y: Axis::logarithmic(quantity()), ..chart(vec![line]) };
         let svg = logarithmic.draw();
         assert_eq!(svg.matches("<circle").count(), 2, "{svg}");
         assert!(!chart_numbers(&svg).contains(&"0"), "{svg}");
@@ -215,9 +282,9 @@ mod tests {
     fn dashes_are_paths_of_their_own() {
         let paths = |is_dashed: bool| {
             let svg = chart(vec![Line { is_dashed, ..line("switch") }]).draw();
-            svg.matches("stroke=\"#0969DA\" stroke-width").count()
+            svg.matches("stroke=\"#0072B2\" stroke-width").count()
         };
-        assert_eq!(paths(false), 1);
+        assert_eq!(paths(false), 2, "the line and its sample");
         assert!(paths(true) > 20);
     }
 

@@ -16,13 +16,15 @@ const TITLE_PX: i32 = 16;
 /// Drawing area of a page.
 pub(crate) type Page<'svg> = DrawingArea<SVGBackend<'svg>, Shift>;
 
-/// Draws a page with a title and returns it as SVG. Drawing cannot fail, because the output is a string.
-pub(crate) fn page(title: &str, height_px: u32, draw: impl FnOnce(&Page<'_>)) -> String {
+/// Draws a page with a title and a note below it, and returns it as SVG. Drawing cannot fail, because the output
+/// is a string.
+pub(crate) fn page(title: &str, note: &str, height_px: u32, draw: impl FnOnce(&Page<'_>)) -> String {
     let mut svg = String::new();
     {
         let page = SVGBackend::with_string(&mut svg, (WIDTH_PX, height_px)).into_drawing_area();
         page.fill(&Paint::PAGE.light).expect("a string takes all");
         write(&page, title, (MARGIN_PX, 20), &text_style(TITLE_PX, Paint::INK, HPos::Left));
+        write(&page, note, (MARGIN_PX, 42), &label_style(Paint::GREY, HPos::Left));
         draw(&page);
         page.present().expect("a string takes all");
     }
@@ -50,8 +52,11 @@ pub(crate) fn label_style(paint: Paint, horizontal: HPos) -> TextStyle<'static> 
     text_style(LABEL_PX, paint, horizontal)
 }
 
-/// Draws text at a position in pixels.
+/// Draws text at a position in pixels. Empty text is omitted.
 pub(crate) fn write(page: &Page<'_>, text: &str, at: (i32, i32), style: &TextStyle<'_>) {
+    if text.is_empty() {
+        return;
+    }
     page.draw(&Text::new(text.to_owned(), at, style)).expect("a string takes all");
 }
 
@@ -83,7 +88,7 @@ mod tests {
 
     #[test]
     fn colours_follow_the_page() {
-        let svg = page("", 100, |_| ());
+        let svg = page("", "", 100, |_| ());
         assert!(
             svg.contains("[fill=\"#FFFFFF\"]{fill:#0d1117}") && svg.contains("fill=\"#FFFFFF\" stroke"),
             "{svg}"

@@ -1,4 +1,5 @@
-//! Colours that adapt to light and dark pages.
+//! Colours that adapt to light and dark pages: the Okabe-Ito palette, which people with colour-blindness can tell
+//! apart, darkened for white pages where text in the original colour would have too little contrast.
 
 use plotters::style::RGBColor;
 
@@ -14,18 +15,18 @@ impl Paint {
     pub(crate) const GRID: Self = Self { light: RGBColor(0xd0, 0xd7, 0xde), dark: "#30363d" };
     /// Colour of text.
     pub const INK: Self = Self { light: RGBColor(0x1f, 0x23, 0x28), dark: "#e6edf3" };
-    /// Red.
-    pub const RED: Self = Self { light: RGBColor(0xcf, 0x22, 0x2e), dark: "#f85149" };
+    /// Vermilion.
+    pub const RED: Self = Self { light: RGBColor(0xc4, 0x4e, 0x00), dark: "#f58a4b" };
     /// Blue.
-    pub const BLUE: Self = Self { light: RGBColor(0x09, 0x69, 0xda), dark: "#58a6ff" };
+    pub const BLUE: Self = Self { light: RGBColor(0x00, 0x72, 0xb2), dark: "#56b4e9" };
     /// Grey.
     pub const GREY: Self = Self { light: RGBColor(0x6e, 0x77, 0x81), dark: "#8b949e" };
-    /// Purple.
-    pub const PURPLE: Self = Self { light: RGBColor(0x82, 0x50, 0xdf), dark: "#bc8cff" };
-    /// Yellow.
-    pub const YELLOW: Self = Self { light: RGBColor(0xbf, 0x87, 0x00), dark: "#d29922" };
-    /// Green.
-    pub const GREEN: Self = Self { light: RGBColor(0x1a, 0x7f, 0x37), dark: "#3fb950" };
+    /// Reddish purple.
+    pub const PURPLE: Self = Self { light: RGBColor(0xb0, 0x4f, 0x88), dark: "#e29bc6" };
+    /// Orange.
+    pub const YELLOW: Self = Self { light: RGBColor(0xb8, 0x86, 0x00), dark: "#e6b422" };
+    /// Bluish green.
+    pub const GREEN: Self = Self { light: RGBColor(0x00, 0x8a, 0x64), dark: "#2bc495" };
 
     pub(crate) const ALL: [Self; 9] = [
         Self::PAGE,

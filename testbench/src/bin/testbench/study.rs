@@ -255,8 +255,10 @@ fn replay_sync(replayed: &Replayed, scene: Scene, network: &Network) {
     let turns = usize::from(output.turns);
     let replay = scene.measure(network, &CONTENDERS, turns, replayed.seconds, &Progress::new());
     output.shown.show(&replay.text(), &replay.json());
-    let title = format!("Iteration: {}; computation is light", replay.title());
-    output.shown.draw_or_warn(&replay.slug(), &bar_chart(title, replay.bars(), None));
+    let title = format!("Time of a training iteration: {}", replay.title());
+    let note = format!("Light part: computation; whole bar: {}.", replay.table.standings.note());
+    let figure = bar_chart(title, note, "Iteration time", replay.bars(), None);
+    output.shown.draw_or_warn(&replay.slug(), &figure);
 }
 
 fn replay_async(replayed: &Replayed, scene: Scene, network: &Network) {
@@ -265,7 +267,9 @@ fn replay_async(replayed: &Replayed, scene: Scene, network: &Network) {
     let replay = asynchronous::measure(scene, network, turns, replayed.seconds, &Progress::new());
     output.shown.show(&replay.text(), &replay.json());
     let title = format!("Time per gradient: {}", replay.title());
-    output.shown.draw_or_warn(&replay.slug(), &bar_chart(title, replay.bars(), None));
+    let note = format!("Bars: {}.", replay.standings.note());
+    let figure = bar_chart(title, note, "Time per gradient", replay.bars(), None);
+    output.shown.draw_or_warn(&replay.slug(), &figure);
 }
 
 fn racks(options: &RackOptions) -> Result<(), String> {
@@ -296,7 +300,7 @@ fn show_racks(output: &Repeated, replays: &[Replay]) {
         println!("{}", scaling_text(replays));
     }
     let series = Series { axis: Axis::Workers, tables: replays.iter().map(Replay::iterations).collect() };
-    output.shown.draw_or_warn(&format!("{}-racks", replays[0].slug()), &lines_of("Iteration", &series));
+    output.shown.draw_or_warn(&format!("{}-racks", replays[0].slug()), &lines_of("Iteration time", &series));
 }
 
 fn split_iterations(options: &SplitOptions) -> Result<(), String> {

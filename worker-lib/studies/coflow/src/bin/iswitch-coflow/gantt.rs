@@ -2,7 +2,7 @@
 
 use iswitch_coflow::simulation::{Fabric, Interval, State};
 use iswitch_coflow::workload::{Coflow, Job};
-use iswitch_figure::{Axis, GanttChart, GanttRow, Span};
+use iswitch_figure::{Axis, GanttChart, GanttRow, Quantity, Span};
 
 /// Maximum number of bars in a chart. A chart with more bars is neither readable nor of a reasonable file size.
 pub(super) const SPANS_MAX: usize = 20_000;
@@ -101,11 +101,13 @@ impl Recorder {
         };
         let rows = self.rows.iter().zip(self.done);
         let chart = GanttChart {
-            title: format!("Ports over seconds, by job: {policy}; {shown}"),
-            x: Axis { includes: vec![0.0], ..Axis::linear() },
+            title: format!("Jobs on ports over time under {policy}; {shown}"),
+            note: "Colours: jobs. Height of a bar: share of the rate of the port.".to_owned(),
+            x: Axis { includes: vec![0.0], ..Axis::linear(Quantity::new("Time", "s")) },
+            outage: None,
             series: (0..jobs).map(|job| format!("job {job}")).collect(),
             rows: rows
-                .map(|(port, spans)| GanttRow { name: name(*port), spans, marks: Vec::new() })
+                .map(|(port, spans)| GanttRow { name: name(*port), spans, outages: Vec::new() })
                 .collect(),
         };
         Some(chart.draw())

@@ -1,7 +1,7 @@
 //! Figures as SVG.
 
 use iswitch_coflow::deepweave::training::Iteration;
-use iswitch_figure::{Axis, Line, LineChart, Paint, Reference};
+use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity, Reference};
 
 use super::runs::{PolicyRuns, Run};
 
@@ -14,23 +14,26 @@ const POINTS: usize = 400;
 /// Function that returns the completion times of a run.
 type TimesOf = fn(&Run) -> &[f64];
 
-/// File name, title and completion times of each distribution.
-pub(super) const CDFS: [(&str, &str, TimesOf); 2] = [
-    ("cdf-cct.svg", "Share of coflows over their completion time in seconds", |run| &run.cct),
-    ("cdf-jct.svg", "Share of jobs over their completion time in seconds", |run| &run.jct),
-];
+/// File name, noun of the title and completion times of each distribution.
+pub(super) const CDFS: [(&str, &str, TimesOf); 2] =
+    [("cdf-cct.svg", "Coflow", |run| &run.cct), ("cdf-jct.svg", "Job", |run| &run.jct)];
 
 /// Draws cumulative distributions over a logarithmic axis, with one line for each policy.
-pub(super) fn cdf(title: &str, policies: &[PolicyRuns], of: TimesOf) -> String {
+pub(super) fn cdf(what: &str, policies: &[PolicyRuns], of: TimesOf) -> String {
     let line = |(at, runs): (usize, &PolicyRuns)| {
         let line =
             Line::new(&runs.policy, PAINTS[at % PAINTS.len()], distribution(runs.runs.iter().flat_map(of)));
         Line { is_dashed: at / PAINTS.len() % 2 == 1, ..line }
     };
     LineChart {
-        title: title.to_owned(),
-        x: Axis::logarithmic(),
-        y: Axis { includes: vec![0.0, 1.0], ..Axis::linear() },
+        title: format!("{what} completion times under each policy: cumulative distribution"),
+        note: "All draws together; further left and higher is better. Dashed lines repeat colours."
+            .to_owned(),
+        x: Axis::logarithmic(Quantity::new(format!("{what} completion time"), "s")),
+        y: Axis {
+            includes: vec![0.0, 1.0],
+            ..Axis::linear(Quantity::plain(format!("Share of {}s", what.to_lowercase())))
+        },
         lines: policies.iter().enumerate().map(line).collect(),
         references: Vec::new(),
     }
@@ -41,9 +44,11 @@ pub(super) fn cdf(title: &str, policies: &[PolicyRuns], of: TimesOf) -> String {
 pub(super) fn learning(history: &[Iteration]) -> String {
     let tested = history.iter().filter_map(|record| Some((record.iteration as f64, record.gain?)));
     LineChart {
-        title: "Mean JCT of job-sebf divided by that of the network, in tests".to_owned(),
-        x: Axis { includes: vec![0.0], ..Axis::linear() },
-        y: Axis::linear(),
+        title: "Speed-up of the network over job-sebf in tests".to_owned(),
+        note: "Mean job completion time of job-sebf divided by that of the network; higher is better."
+            .to_owned(),
+        x: Axis { includes: vec![0.0], ..Axis::linear(Quantity::plain("Training iteration")) },
+        y: Axis::linear(Quantity::plain("Speed-up")),
         lines: vec![Line::new("network", PAINTS[0], tested.collect())],
         references: vec![Reference { name: "job-sebf".to_owned(), paint: Paint::GREY, value: 1.0 }],
     }

@@ -1,16 +1,12 @@
 //! Gantt chart of the GPUs of a run: which job has which GPU at each time, and when GPUs fail.
 
 use super::DAY_S;
-use iswitch_figure::{Axis, GanttChart, GanttRow, Span};
+use iswitch_figure::{Axis, GanttChart, GanttRow, Quantity, Span};
 use iswitch_placement::simulation::{Event, Scenario};
 use iswitch_placement::state::State;
 
 /// Maximum number of bars in a chart; a chart with more is unreadable and its file too large.
 pub(super) const SPANS_MAX: usize = 20_000;
-/// Series of failed GPUs; the series of the jobs follow.
-const FAILED: usize = 0;
-/// Vertical extent of the bar of a failed GPU, as parts of the row.
-const FAILED_PART: (f64, f64) = (0.0, 0.3);
 
 /// Records the first GPUs of a run.
 #[derive(Clone, Debug)]
@@ -28,7 +24,7 @@ struct Row {
     job: Option<(usize, f64)>,
     failed_since: Option<f64>,
     spans: Vec<Span>,
-    marks: Vec<f64>,
+    outages: Vec<(f64, f64)>,
 }
 
 impl Recorder {
@@ -57,7 +53,6 @@ impl Recorder {
             }
             Event::Failure(gpu) => {
                 if let Some(row) = self.rows.get_mut(gpu) {
-                    row.marks.push(time);
                     row.failed_since = Some(time);
                 }
             }
@@ -89,12 +84,15 @@ impl Recorder {
         let row = |(gpu, row): (usize, Row)| GanttRow {
             name: format!("GPU {gpu}"),
             spans: row.spans,
-            marks: row.marks,
+            outages: row.outages,
         };
         let chart = GanttChart {
-            title: format!("Job on each GPU, time in days; marks are failures; {policy}; {shown}"),
-            x: Axis { includes: vec![0.0], ..Axis::linear() },
-            series: std::iter::once("failed".to_owned()).chain(jobs).collect(),
+            title: format!("Jobs on GPUs over time under {policy}; {shown}"),
+            note: "Colours: jobs. Black bar: the GPU is failed; vertical line: time of the failure."
+                .to_owned(),
+            x: Axis { includes: vec![0.0], ..Axis::linear(Quantity::new("Time", "days")) },
+            outage: Some("GPU failed".to_owned()),
+            series: jobs.collect(),
             rows: rows.map(row).collect(),
         };
         Some(chart.draw())
@@ -105,7 +103,7 @@ impl Row {
     /// Closes the bar of the job that has the GPU, if any; returns the number of bars added.
     fn release(&mut self, end: f64) -> usize {
         let Some((job, begin)) = self.job.take() else { return 0 };
-        self.spans.push(Span { begin, end, part: (0.0, 1.0), series: FAILED + 1 + job });
+        self.spans.push(Span { begin, end, part: (0.0, 1.0), series: job });
         1
     }
 
@@ -113,7 +111,7 @@ impl Row {
     /// added.
     fn repair(&mut self, end: f64) -> usize {
         let Some(begin) = self.failed_since.take() else { return 0 };
-        self.spans.push(Span { begin, end, part: FAILED_PART, series: FAILED });
+        self.outages.push((begin, end));
         1
     }
 }

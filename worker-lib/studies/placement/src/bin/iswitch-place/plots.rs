@@ -1,6 +1,6 @@
 //! SVG figures of results.
 
-use iswitch_figure::{Axis, Line, LineChart, Paint, Reference};
+use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity, Reference};
 use iswitch_placement::learned::training::Iteration;
 
 use super::results::Summary;
@@ -10,6 +10,7 @@ use super::{DAY_S, HOUR_S};
 /// Colours of the lines, in order; further lines use the same colours dashed.
 const PAINTS: [Paint; 7] =
     [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK, Paint::GREY];
+const NOTE: &str = "Mean over draws; whiskers: 95 % confidence interval. Dashed lines repeat colours.";
 const UNITS: [(f64, &str); 3] = [(DAY_S, "d"), (HOUR_S, "h"), (60.0, "min")];
 
 /// Draws makespans over the failure-rate factor, with a line for each policy, from the summaries with the checkpoint
@@ -23,9 +24,17 @@ pub(super) fn over_rates(
     let checkpoint = saving.to_string();
     let place = |summary: &Summary| (summary.checkpoint == checkpoint).then_some(summary.rate_factor);
     LineChart {
-        title: format!("Makespan in days over the failure-rate factor; checkpoint {}", name(saving)),
-        x: Axis { ticks: factors.to_vec(), ..Axis::logarithmic() },
-        y: Axis::logarithmic(),
+        title: format!(
+            "Makespan by failure-rate factor, for each placement policy; checkpoint: {}",
+            name(saving)
+        ),
+        note: NOTE.to_owned(),
+        x: Axis {
+            label: |factor| format!("x{factor}"),
+            ticks: factors.to_vec(),
+            ..Axis::logarithmic(Quantity::plain("Failure-rate factor"))
+        },
+        y: Axis::logarithmic(Quantity::new("Makespan", "days")),
         lines: lines(summaries, policies, place),
         references: Vec::new(),
     }
@@ -45,9 +54,15 @@ pub(super) fn over_checkpoints(
         (summary.rate_factor == factor).then_some(at as f64)
     };
     LineChart {
-        title: format!("Makespan in days over checkpoint settings; failure-rate factor {factor}"),
-        x: Axis::named(savings.iter().map(|saving| name(*saving)).collect()),
-        y: Axis::logarithmic(),
+        title: format!(
+            "Makespan by checkpoint setting, for each placement policy; failure-rate factor {factor}"
+        ),
+        note: NOTE.to_owned(),
+        x: Axis::named(
+            Quantity::plain("Checkpoint setting"),
+            savings.iter().map(|saving| name(*saving)).collect(),
+        ),
+        y: Axis::logarithmic(Quantity::new("Makespan", "days")),
         lines: lines(summaries, policies, place),
         references: Vec::new(),
     }
@@ -58,9 +73,10 @@ pub(super) fn over_checkpoints(
 pub(super) fn learning(history: &[Iteration], reference: &str) -> String {
     let tested = history.iter().filter_map(|record| Some((record.iteration as f64, record.gain?)));
     LineChart {
-        title: format!("Makespan of {reference} divided by the network's, in tests"),
-        x: Axis { includes: vec![0.0], ..Axis::linear() },
-        y: Axis::linear(),
+        title: format!("Speed-up of the network over {reference} in tests"),
+        note: format!("Makespan of {reference} divided by that of the network; higher is better."),
+        x: Axis { includes: vec![0.0], ..Axis::linear(Quantity::plain("Training iteration")) },
+        y: Axis::linear(Quantity::plain("Speed-up")),
         lines: vec![Line::new("network", PAINTS[0], tested.collect())],
         references: vec![Reference { name: reference.to_owned(), paint: Paint::GREY, value: 1.0 }],
     }

@@ -139,18 +139,20 @@ fn draw(
     summaries: &[Summary],
     runs: &[PolicyRuns],
 ) -> anyhow::Result<()> {
-    let queued = format!("Queued packets over the load, {shape}");
-    let svg = plots::over_load(queued, names, summaries, |it| it.queued, |it| it.bound_queued);
+    let queued = format!("Queued packets by load under each routing policy, {shape}");
+    let svg =
+        plots::over_load(queued, plots::packets(), names, summaries, |it| it.queued, |it| it.bound_queued);
     write(&directory.join("queued.svg"), &svg)?;
-    let delay = format!("Delay in slots over the load, {shape}");
-    let svg = plots::over_load(delay, names, summaries, |it| it.delay, |it| it.bound_delay);
+    let delay = format!("Delay by load under each routing policy, {shape}");
+    let svg = plots::over_load(delay, plots::delay(), names, summaries, |it| it.delay, |it| it.bound_delay);
     write(&directory.join("delay.svg"), &svg)?;
     // A heat map shows only the first draw.
     for at_load in runs.chunks(names.len()) {
         let first = at_load.iter().filter_map(|series| Some((series.policy.clone(), series.runs.first()?)));
         let runs: Vec<_> = first.map(|(name, run)| (name, &run.measured)).collect();
         let load = at_load[0].runs.last().map_or(f64::NAN, |run| run.load);
-        let svg = plots::heat(format!("Queued packets by switch and class, load {load:.2}"), shape, &runs);
+        let svg =
+            plots::heat(format!("Queued packets by switch, class and stage, load {load:.2}"), shape, &runs);
         write(&directory.join(format!("heat-{load:.2}.svg")), &svg)?;
     }
     Ok(())
@@ -168,7 +170,7 @@ fn draw_learning(directory: &Path, sources: &[PolicySource], shape: Shape) -> an
         return Ok(());
     }
     let runs: Vec<_> = histories.iter().map(|(name, history)| (name.clone(), history.as_slice())).collect();
-    let title = format!("Queued packets over policy iterations, {} switches", shape.switches());
-    let svg = plots::learning(title, &runs, |record| record.queued, Vec::new());
+    let title = format!("Queued packets by policy iteration, {} switches", shape.switches());
+    let svg = plots::learning(title, plots::packets(), &runs, |record| record.queued, Vec::new());
     write(&directory.join("learning.svg"), &svg)
 }

@@ -1,6 +1,6 @@
 //! Figures of the paper, as SVG.
 
-use iswitch_figure::{Axis, HeatMap, Line, LineChart, Matrix, MatrixRow, Paint, Reference};
+use iswitch_figure::{Axis, HeatMap, Line, LineChart, Matrix, MatrixRow, Paint, Quantity, Reference};
 use iswitch_routing::measure::Measurement;
 use iswitch_routing::network::Shape;
 use iswitch_routing::training::Iteration;
@@ -8,12 +8,25 @@ use iswitch_routing::training::Iteration;
 use super::results::Summary;
 use iswitch_cli::mean::Mean;
 
-/// Colours of the lines, in order.
+/// Learned policy, whose line is emphasised.
+const LEARNED: &str = "mlpi";
+/// Colours of the lines, in order. Further lines repeat them with dashes.
 const PAINTS: [Paint; 6] = [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK];
+
+/// Returns the quantity of an axis of queued packets.
+pub(super) fn packets() -> Quantity {
+    Quantity::plain("Mean queued packets")
+}
+
+/// Returns the quantity of an axis of delays.
+pub(super) fn delay() -> Quantity {
+    Quantity::new("Mean delay", "slots")
+}
 
 /// Draws figures 2 to 5: a value over policy iterations, with those of policies without learning as references.
 pub(super) fn learning(
     title: String,
+    quantity: Quantity,
     runs: &[(String, &[Iteration])],
     of: fn(&Iteration) -> f64,
     references: Vec<(String, f64)>,
@@ -25,17 +38,24 @@ pub(super) fn learning(
     let reference = |(name, value)| Reference { name, paint: Paint::GREY, value };
     LineChart {
         title,
-        x: Axis { includes: vec![0.0], ..Axis::linear() },
-        y: Axis::linear(),
+        note: "Test after each iteration; horizontal lines: policies that do not learn.".to_owned(),
+        x: Axis { label: whole, includes: vec![0.0], ..Axis::linear(Quantity::plain("Policy iteration")) },
+        y: Axis::linear(quantity),
         lines: runs.iter().zip(PAINTS.into_iter().cycle()).map(line).collect(),
         references: references.into_iter().map(reference).collect(),
     }
     .draw()
 }
 
+/// Formats the number of an iteration; a tick between whole numbers has no label.
+fn whole(iteration: f64) -> String {
+    if iteration.fract() == 0.0 { format!("{iteration:.0}") } else { String::new() }
+}
+
 /// Draws figure 6: a mean over the load, with one line for each policy and one for the bound.
 pub(super) fn over_load(
     title: String,
+    quantity: Quantity,
     policies: &[String],
     summaries: &[Summary],
     of: fn(&Summary) -> Mean,
@@ -45,15 +65,20 @@ pub(super) fn over_load(
         let own = summaries.iter().filter(|summary| summary.policy == *policy);
         own.map(|summary| (summary.load, of(summary).mean)).collect()
     };
-    let line = |(policy, paint): (&String, Paint)| Line::new(policy, paint, points(policy, of));
-    let mut lines: Vec<_> = policies.iter().zip(PAINTS.into_iter().cycle()).map(line).collect();
+    let line = |(at, policy): (usize, &String)| {
+        let width_px = if policy == LEARNED { 3 } else { 2 };
+        let is_dashed = at / PAINTS.len() % 2 == 1 && policy != LEARNED;
+        Line { width_px, is_dashed, ..Line::new(policy, PAINTS[at % PAINTS.len()], points(policy, of)) }
+    };
+    let mut lines: Vec<_> = policies.iter().enumerate().map(line).collect();
     if let Some(first) = policies.first() {
         lines.push(Line { is_dashed: true, ..Line::new("bound", Paint::GREY, points(first, bound)) });
     }
     LineChart {
         title,
-        x: Axis::linear(),
-        y: Axis { includes: vec![0.0], ..Axis::linear() },
+        note: "Mean over all draws of arrival rates; grey, dashed: lower bound of any policy.".to_owned(),
+        x: Axis::linear(Quantity::plain("Load")),
+        y: Axis { includes: vec![0.0], ..Axis::linear(quantity) },
         lines,
         references: Vec::new(),
     }
@@ -70,5 +95,13 @@ pub(super) fn heat(title: String, shape: Shape, runs: &[(String, &Measurement)])
         };
         MatrixRow { name: name.clone(), matrices: stages.map(matrix).collect() }
     };
-    HeatMap { title, rows: runs.iter().map(row).collect() }.draw()
+    HeatMap {
+        title,
+        note: "Numbers: first and last switch and class. All squares have the same colour scale.".to_owned(),
+        columns: Quantity::plain("Switch"),
+        lines: Quantity::plain("Class"),
+        scale: Quantity::plain("Mean packets"),
+        rows: runs.iter().map(row).collect(),
+    }
+    .draw()
 }

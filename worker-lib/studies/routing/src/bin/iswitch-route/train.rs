@@ -211,11 +211,18 @@ fn draw(training: &Training, out: &Path) -> anyhow::Result<()> {
         let policies = baselines.iter().map(|it| (it.0.to_string(), of(it)));
         policies.chain([("bound".to_owned(), bound)]).collect()
     };
-    let title = format!("Queued packets over policy iterations, {of}");
-    let queued = plots::learning(title, &runs, |it| it.queued, reference(|it| it.1, last.bound_queued));
+    let title = format!("Queued packets by policy iteration, {of}");
+    let queued = plots::learning(
+        title,
+        plots::packets(),
+        &runs,
+        |it| it.queued,
+        reference(|it| it.1, last.bound_queued),
+    );
     write(&out.join("queued.svg"), &queued)?;
-    let title = format!("Delay in slots over policy iterations, {of}");
-    let delay = plots::learning(title, &runs, |it| it.delay, reference(|it| it.2, last.bound_delay));
+    let title = format!("Delay by policy iteration, {of}");
+    let delay =
+        plots::learning(title, plots::delay(), &runs, |it| it.delay, reference(|it| it.2, last.bound_delay));
     write(&out.join("delay.svg"), &delay)
 }
 
