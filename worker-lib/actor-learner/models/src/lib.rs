@@ -63,3 +63,8 @@ pub use name::{BadName, ModelName};
 pub use server::{Access, Listen, Patience, Server, ServerOptions};
 pub use store::{Found, ModelStore, Object, PublishError, StoreOptions};
 pub use token::{Token, TokenError};
+
+/// Compiles the Rust code of the page on models.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/models.md")]
+struct ModelsPage;

@@ -28,6 +28,11 @@ pub mod proto {
 
 pub use bytes::Bytes;
 
+/// Compiles the Rust code of the page on experience replay.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/replay.md")]
+struct ReplayPage;
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Locks a mutex even if it is poisoned. Ignoring the poison is safe because a table's items are consistent after
