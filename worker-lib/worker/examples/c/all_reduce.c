@@ -1,7 +1,11 @@
 /* Sums a vector over all workers of a job ten times, and checks each result.
  *
- *   cc all_reduce.c -I../../include -L../../../target/release -liswitch -o all_reduce
- *   ./all_reduce 127.0.0.1:7711 2 0 &   ./all_reduce 127.0.0.1:7711 2 1
+ * In the root directory of the repository:
+ *
+ *   cargo build --release -p iswitch -p iswitch-daemon
+ *   cc worker-lib/worker/examples/c/all_reduce.c -Iworker-lib/worker/include -Ltarget/release -Wl,-rpath,target/release -liswitch -o all_reduce
+ *   target/release/iswitchd --udp 127.0.0.1:7711 &
+ *   ./all_reduce 127.0.0.1:7711 2 0 & ./all_reduce 127.0.0.1:7711 2 1
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,12 @@
 /* Asynchronous workers, which do not wait for each other: one thread submits vectors, another one receives the sums.
  * Each sum contains as many vectors as there are workers, but these need not come from different workers.
  *
- *   cc asynchronous.c -I../../include -L../../../target/release -liswitch -pthread -o asynchronous
- *   ./asynchronous 127.0.0.1:7711 2 0 &   ./asynchronous 127.0.0.1:7711 2 1
+ * In the root directory of the repository:
+ *
+ *   cargo build --release -p iswitch -p iswitch-daemon
+ *   cc worker-lib/worker/examples/c/asynchronous.c -Iworker-lib/worker/include -Ltarget/release -Wl,-rpath,target/release -liswitch -pthread -o asynchronous
+ *   target/release/iswitchd --udp 127.0.0.1:7711 &
+ *   ./asynchronous 127.0.0.1:7711 2 0 & ./asynchronous 127.0.0.1:7711 2 1
  */
 #include <pthread.h>
 #include <stdio.h>

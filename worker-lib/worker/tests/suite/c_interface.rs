@@ -3,6 +3,7 @@
 #![cfg(feature = "capi")]
 
 use std::io::Write as _;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -69,33 +70,36 @@ fn checked(program: &Path) -> Command {
     command
 }
 
-/// Compiles an example and runs it as two workers. Returns the output of each worker, or nothing without a C compiler.
+/// Returns the line of an example's introduction that compiles it.
+fn compiler_line(source: &Path) -> String {
+    let text = std::fs::read_to_string(source).unwrap();
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(" *   "));
+    lines.find(|line| line.starts_with("cc ")).expect("the example must state how to compile it").to_owned()
+}
+
+/// Compiles an example as it says itself and runs it as two workers. Returns the output of each worker, or nothing
+/// without a C compiler.
 fn run_example(name: &str) -> Vec<String> {
     if !has("cc", &format!("the C example {name}")) {
         return Vec::new();
     }
-    let directory = tempfile::tempdir().unwrap();
-    let program = directory.path().join(name);
-    let library = library_dir();
-    let status = Command::new("cc")
-        .args(["-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Werror"])
-        .arg(manifest_dir().join("examples/c").join(name).with_extension("c"))
-        .arg("-I")
-        .arg(manifest_dir().join("include"))
-        .arg("-L")
-        .arg(&library)
-        .args(["-liswitch", "-pthread", "-o"])
-        .arg(&program)
-        .status()
-        .unwrap();
-    assert!(status.success(), "{name} should compile without warnings");
+    // A directory with the layout of the repository after a release build.
+    let root = tempfile::tempdir().unwrap();
+    std::fs::create_dir(root.path().join("target")).unwrap();
+    symlink(library_dir(), root.path().join("target/release")).unwrap();
+    symlink(manifest_dir().parent().unwrap(), root.path().join("worker-lib")).unwrap();
+    let line = compiler_line(&manifest_dir().join("examples/c").join(name).with_extension("c"));
+    let strict = "-std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror";
+    let compile = Command::new("sh").args(["-c", &format!("{line} {strict}")]).current_dir(&root).status();
+    assert!(compile.unwrap().success(), "{line} should compile the example without warnings");
 
     let any_port = "127.0.0.1:0".parse().unwrap();
     let switch = EmbeddedSwitch::start(any_port, &EmbeddedOptions::default()).unwrap();
     let start = |rank: u32| {
-        let mut command = checked(&program);
+        let mut command = checked(&root.path().join(name));
         command.args([switch.address().to_string(), "2".into(), rank.to_string()]);
-        command.env("LD_LIBRARY_PATH", &library).stdout(Stdio::piped()).spawn().unwrap()
+        // The path of the library that the compiler recorded must suffice.
+        command.env_remove("LD_LIBRARY_PATH").current_dir(&root).stdout(Stdio::piped()).spawn().unwrap()
     };
     let workers: Vec<_> = (0..2).map(start).collect();
     let printed = workers.into_iter().map(|worker| {
