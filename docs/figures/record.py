@@ -26,6 +26,8 @@ from xml.sax.saxutils import escape
 
 COMMAND = ["cargo", "run", "--release", "--", "train", "ppo", "--workers", "4", "--json"]
 PROMPT = "$ "
+# The progress line of `iswitch train` has up to 118 columns.
+COLUMNS = 120
 
 # Output that follows earlier output within this time belongs to the same frame.
 SETTLE_SECONDS = 0.01
@@ -412,7 +414,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path(__file__).with_name("first-command.svg"), metavar="FILE",
                         help="SVG file to write (default: first-command.svg beside the script)")
-    parser.add_argument("--columns", type=size, default=100, help="width of the terminal (default: %(default)s)")
+    parser.add_argument("--columns", type=size, default=COLUMNS, help="width of the terminal (default: %(default)s)")
     parser.add_argument("--rows", type=size, default=24, help="height of the terminal (default: %(default)s)")
     parser.add_argument("command", nargs="*", default=COMMAND, metavar="COMMAND",
                         help="command to record, after -- (default: the README's first one)")

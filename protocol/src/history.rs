@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn the_function_is_fixed() {
+    fn the_history_function_is_fixed() {
         // Members and the switch may run different versions.
         assert_eq!(begin(0x0123_4567_89ab_cdef, 1, Round::new(0)), 8_874_051_391_050_643_150);
         assert_eq!(after(1, 0x0123_4567_89ab_cdef, Round::new(9)), 10_185_778_304_968_672_382);

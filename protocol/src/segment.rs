@@ -317,7 +317,7 @@ mod tests {
         }
 
         #[test]
-        fn exactly_one_of_two_rounds_is_first(a in 0..=ROUND_MASK, distance in 1u32..1 << 23) {
+        fn exactly_one_of_two_rounds_is_earlier(a in 0..=ROUND_MASK, distance in 1u32..1 << 23) {
             let (a, b) = (Round(a), Round(a).plus(distance));
             prop_assert!(a.is_before(b) && !b.is_before(a));
             prop_assert_eq!(b.distance_from(a), distance);

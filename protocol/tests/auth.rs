@@ -32,7 +32,7 @@ fn verify(key: &Key, direction: Direction, context: u64, bytes: &[u8]) -> Option
 }
 
 #[test]
-fn a_signed_packet_means_what_it_meant() {
+fn signing_does_not_change_the_meaning_of_a_packet() {
     let packet = signed(&key(1), 5, 77);
     assert_eq!(verify(&key(1), TO_SWITCH, 5, &packet), Some(77));
     assert_eq!(ControlRepr::parse(&ControlPacket::new_checked(&packet).unwrap()), Ok(help()));
@@ -51,7 +51,7 @@ fn another_key_direction_or_session_is_refused() {
 
 /// Returns the HMAC-SHA256 of direction, context, packet and counter, truncated to 128 bits.
 #[test]
-fn the_tag_is_that_of_the_specification() {
+fn the_tag_matches_the_specification() {
     use hmac::{Hmac, KeyInit, Mac};
 
     let packet = signed(&key(1), 5, 77);
@@ -65,7 +65,7 @@ fn the_tag_is_that_of_the_specification() {
 }
 
 #[test]
-fn keys_are_read_from_digits() {
+fn keys_are_parsed_from_hex_digits() {
     let digits = "000102030405060708090A0b0c0d0e0f\n";
     let bytes: Vec<u8> = (0..16).collect();
     let packet = signed(&Key::new(&bytes).unwrap(), 5, 1);
@@ -95,7 +95,7 @@ fn tag_keys() -> [TagKey; 6] {
 
 proptest! {
     #[test]
-    fn no_bit_of_a_signed_packet_can_change(context: u64, counter: u64, bit in 0..8 * 62usize) {
+    fn altered_signed_packets_are_refused(context: u64, counter: u64, bit in 0..8 * 62usize) {
         let packet = signed(&key(1), context, counter);
         prop_assert_eq!(verify(&key(1), TO_SWITCH, context, &packet), Some(counter));
         let mut changed = packet.clone();
@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bit_of_a_tagged_packet_can_change(floats in proptest::collection::vec(any::<u8>(), 4..200), bit: usize) {
+    fn altered_tagged_packets_are_refused(floats in proptest::collection::vec(any::<u8>(), 4..200), bit: usize) {
         let mut packet = floats.clone();
         packet.extend([0; DATA_TAG_LEN_BYTES]);
         let keys = tag_keys();
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_verify_or_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+    fn arbitrary_bytes_neither_verify_nor_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
         prop_assert_eq!(verify(&key(1), TO_SWITCH, 0, &bytes), None);
         prop_assert_eq!(key(1).result_key(1, 1).verify(&bytes), None);
     }
@@ -147,7 +147,7 @@ fn accept(member: &mut Conversation, context: u64, counter: u64) -> bool {
 }
 
 #[test]
-fn answers_without_session_repeat_a_counter_of_this_process_once() {
+fn answers_without_a_session_must_echo_an_unused_request_counter() {
     let mut member = Conversation::new(FIRST);
     assert!(!accept(&mut member, NO_SESSION, FIRST), "no request with this counter has been sent");
     assert_eq!(
@@ -162,7 +162,7 @@ fn answers_without_session_repeat_a_counter_of_this_process_once() {
 }
 
 #[test]
-fn counters_rise_within_a_session() {
+fn counters_must_increase_within_a_session() {
     let mut member = Conversation::new(FIRST);
     assert!(!accept(&mut member, NONCE, 5), "the session belongs to another member");
     member.open_session(NONCE);

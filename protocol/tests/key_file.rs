@@ -23,7 +23,7 @@ fn a_new_key_is_private_random_and_readable() {
 }
 
 #[test]
-fn a_file_that_is_no_key_is_refused_without_showing_it() {
+fn an_invalid_key_file_is_refused_without_showing_its_contents() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("job.key");
     let error = |text: &str, mode: u32| {

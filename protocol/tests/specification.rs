@@ -44,7 +44,7 @@ fn parse(bytes: &[u8]) -> Result<ControlRepr<'_>, WireError> {
 
 /// Section 1, W-1.
 #[test]
-fn both_tos_values_and_the_port_can_be_chosen() {
+fn both_tos_values_and_the_port_are_configurable() {
     let chosen = Classifier { control_tos: 0x2c, data_tos: 0x3c, udp_port: DEFAULT_PORT + 1 };
     for class in [Class::Control, Class::Data] {
         let bytes = frame(&chosen, class);
@@ -87,7 +87,7 @@ fn codes(heading: &str) -> Vec<(u8, String)> {
 
 /// Section 3.
 #[test]
-fn actions_have_the_codes_of_the_text() {
+fn action_codes_match_the_specification() {
     let actions: Vec<_> = (0..=u8::MAX)
         .filter_map(|code| Action::from_code(code).map(|action| (code, format!("{action:?}"))))
         .collect();
@@ -157,7 +157,7 @@ fn bits_beyond_a_range_are_ignored() {
 
 /// Section 3, C-8.
 #[test]
-fn statuses_have_the_codes_of_the_text() {
+fn status_codes_match_the_specification() {
     let statuses = Status::ALL.map(|status| (status as u8, format!("{status:?}")));
     assert_eq!(codes("| code | status |"), statuses);
     assert_eq!(Status::from_code(statuses.len() as u8), None);
@@ -165,7 +165,7 @@ fn statuses_have_the_codes_of_the_text() {
 
 /// Section 4, M-8: the example in the text.
 #[test]
-fn histories_are_those_of_the_example() {
+fn histories_match_the_example_in_the_specification() {
     let example = "job 1 of epoch 0x0123456789ABCDEF begins at round 0 with 8874051391050643150, and the sum of \
                    round 9 makes history 1 into 10185778304968672382";
     assert!(SPECIFICATION.contains(example));
@@ -192,7 +192,7 @@ fn a_join_and_its_ack_are_as_long_as_a_data_packet() {
 
 /// Limits that the sections state.
 #[test]
-fn limits_are_those_of_the_text() {
+fn limits_match_the_specification() {
     let w_1 = (DEFAULT_PORT, limits::DEFAULT_CONTROL_TOS, limits::DEFAULT_DATA_TOS);
     assert_eq!(w_1, (7711, 0x0C, 0x1C));
     assert_eq!((limits::MAX_SEGMENT_FLOATS, limits::MAX_CONTRIBUTIONS), (2241, 65_534), "D-2, D-3");

@@ -18,7 +18,7 @@ const ETHERTYPE_AT: usize = 12;
 const TICK: Duration = Duration::from_millis(1);
 /// MAC address of the sender, which is not forged: forgery shows only in the IP address.
 pub const SENDER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0x66];
-/// Range of IP addresses of hosts, outside this network, the loop-back network and multicast groups.
+/// Range of IP addresses of hosts, outside this network, the loopback network and multicast groups.
 const HOSTS: std::ops::Range<u32> = 0x0100_0000..0x7f00_0000;
 const MAX_GRADIENT_LEN: u32 = 4_000_000;
 

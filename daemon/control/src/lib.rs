@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_that_a_round_waits_for_are_named() {
+    fn the_status_shows_members_awaited_by_a_round() {
         let answer = json!({
             "jobs": 1,
             "waiting": [{
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_that_is_lost_or_refuses_is_named() {
+    fn the_status_shows_lost_and_refusing_parents() {
         let parent = |job, lost, refusal: Option<&str>| {
             json!({
                 "job": job, "address": "10.8.0.254:7711", "silent_ms": 1234, "lost": lost, "refusal": refusal,

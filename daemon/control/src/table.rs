@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_lists_and_tables() {
+    fn objects_lists_and_tables_are_rendered() {
         let value = json!([
             { "job": 7, "formed": true, "members": [{ "id": 0, "is": "long one" }, { "id": 1, "is": null }] },
             { "job": 123, "formed": false, "members": [] },

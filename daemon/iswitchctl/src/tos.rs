@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_leave_ecn_alone() {
+    fn tos_values_must_not_set_ecn_bits() {
         assert_eq!([parse_tos("12"), parse_tos("0x1c")], [Ok(12), Ok(0x1c)]);
         for text in ["0", "0x1d", "256", "-4", ""] {
             assert!(parse_tos(text).is_err(), "{text}");

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_are_answered() {
+    fn control_requests_are_answered() {
         with_socket(|path, _| {
             let status = ask(path, Request::Status).unwrap();
             assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_and_silence_do_no_harm() {
+    fn invalid_and_silent_clients_do_not_block_the_control_socket() {
         with_socket(|path, _| {
             let silent = UnixStream::connect(path).unwrap();
             let mut long = UnixStream::connect(path).unwrap();
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn live_socket_is_refused_and_a_dead_one_replaced() {
+    fn a_stale_socket_is_replaced_but_a_live_one_is_not() {
         with_socket(|path, handle| {
             let error = ControlListener::bind(path).unwrap_err();
             assert!(error.to_string().contains("in use by another iswitchd"), "{error}");

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_says_what_when_and_how_often() {
+    fn each_line_contains_an_event_its_time_and_its_count() {
         let lines = lines("signal", &flight());
         assert_eq!((lines[0]["dump"].as_str(), lines[0]["records"].as_u64()), (Some("signal"), Some(2)));
         let helped = json!({
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_appended_to_and_moves_aside_when_it_is_full() {
+    fn a_file_is_appended_to_and_rotated_when_it_is_full() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("flight.jsonl");
         let older = directory.path().join("flight.jsonl.1");

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_stalls_blocks_nobody_and_is_notified_of_what_it_has_missed() {
+    fn a_stalled_log_reader_blocks_no_thread_and_learns_of_lost_lines() {
         const LINES: usize = 4 * LINES_PENDING;
         let (mut output, input) = UnixStream::pair().unwrap();
         let notices = output.try_clone().unwrap();

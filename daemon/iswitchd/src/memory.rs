@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_than_the_machine_has_is_refused_with_what_it_has() {
+    fn a_size_beyond_the_memory_of_the_machine_is_refused_with_the_limit() {
         let error = check_with(1 << 40, 1 << 30).unwrap_err();
         let MemoryError::Machine { value_mib, most_mib, needed_mib, total_mib } = error else {
             panic!("{error}")
@@ -88,13 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn more_address_space_than_there_is_is_refused() {
+    fn a_size_beyond_the_address_space_is_refused() {
         let error = check_with(1 << 50, u64::MAX).unwrap_err();
         assert!(matches!(error, MemoryError::Process { value_mib: 0x4000_0000, .. }), "{error}");
     }
 
     #[test]
-    fn the_memory_of_this_machine_is_known() {
+    fn the_memory_size_of_the_machine_is_read() {
         let text = fs::read_to_string(MEMINFO).unwrap();
         assert!(total_bytes(&text).is_some_and(|bytes| bytes > MIB));
         let text = "MemTotal:       24683864 kB\nMemFree: 5 kB\nSwapTotal:        1024 kB\n";

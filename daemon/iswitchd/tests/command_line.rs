@@ -14,7 +14,7 @@ fn error(output: &Output) -> String {
 }
 
 #[test]
-fn memory_that_the_machine_cannot_give_is_refused_and_named() {
+fn unavailable_memory_is_refused_with_the_option_and_its_value() {
     let serve = "exec $iswitchd --udp 127.0.0.1:0 --memory-mib";
     let largest = shell(&format!("{serve} 1048576"));
     let text = error(&largest);
@@ -31,7 +31,7 @@ fn memory_that_the_machine_cannot_give_is_refused_and_named() {
 }
 
 #[test]
-fn a_standard_output_that_is_closed_is_no_error() {
+fn a_closed_standard_output_is_not_an_error() {
     // The reader of the pipe has terminated before the daemon starts.
     let script = "{ sleep 0.2; $iswitchd --udp 127.0.0.1:0 --check; echo $? >&2; } | true";
     assert_eq!(error(&shell(script)), "0\n");

@@ -39,7 +39,7 @@ fn enter_sandbox_after<T>(start: impl FnOnce() -> T) -> T {
 }
 
 #[test]
-fn forbidden_calls_end_the_process_and_are_named() {
+fn forbidden_system_calls_end_the_process_and_are_reported() {
     match std::env::var(DEED).as_deref() {
         Ok("socket") => {
             enter_sandbox();
@@ -53,7 +53,7 @@ fn forbidden_calls_end_the_process_and_are_named() {
         }
         _ => {}
     }
-    let socket = in_sandbox("forbidden_calls_end_the_process_and_are_named", "socket");
+    let socket = in_sandbox("forbidden_system_calls_end_the_process_and_are_reported", "socket");
     let log = String::from_utf8_lossy(&socket.stderr);
     if log.contains("seccomp is not available") {
         return;
@@ -62,12 +62,12 @@ fn forbidden_calls_end_the_process_and_are_named() {
     assert!(log.contains("iswitchd: stopped by its sandbox: system call "), "{log}");
     // The standard library blocks all signals before it starts a program, so the handler cannot print a message, and
     // the process dies from the signal.
-    let program = in_sandbox("forbidden_calls_end_the_process_and_are_named", "program");
+    let program = in_sandbox("forbidden_system_calls_end_the_process_and_are_reported", "program");
     assert_eq!(program.status.signal(), Some(SIGSYS));
 }
 
 #[test]
-fn files_are_out_of_reach_and_ordinary_work_goes_on() {
+fn the_sandbox_blocks_files_but_not_ordinary_work() {
     if std::env::var_os(DEED).is_some() {
         enter_sandbox();
         let error = File::open("/etc/hostname").unwrap_err();
@@ -78,7 +78,7 @@ fn files_are_out_of_reach_and_ordinary_work_goes_on() {
         assert_eq!(many.iter().map(Vec::len).sum::<usize>(), 10_000 * 9_999 / 2);
         return;
     }
-    let output = in_sandbox("files_are_out_of_reach_and_ordinary_work_goes_on", "work");
+    let output = in_sandbox("the_sandbox_blocks_files_but_not_ordinary_work", "work");
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && log.contains("logged by another thread"), "{log}");
 }
@@ -87,8 +87,8 @@ fn files_are_out_of_reach_and_ordinary_work_goes_on() {
 const FULL_LEN_BYTES: u64 = 40 << 20;
 
 #[test]
-fn the_flight_recorder_moves_a_full_file_aside() {
-    let test = "the_flight_recorder_moves_a_full_file_aside";
+fn the_flight_recorder_rotates_a_full_file() {
+    let test = "the_flight_recorder_rotates_a_full_file";
     if let Ok(path) = std::env::var(DEED) {
         let file = FlightFile::open(Some(path.as_ref())).unwrap();
         let writer = enter_sandbox_after(|| file.start().unwrap());
@@ -110,7 +110,7 @@ fn the_flight_recorder_moves_a_full_file_aside() {
 }
 
 #[test]
-fn users_that_do_not_exist_are_named() {
+fn an_unknown_user_is_reported_by_name() {
     let error = Account::choose(Some("no-such-user")).unwrap_err();
     assert_eq!(error.to_string(), "user is \"no-such-user\", expected an existing user of this system");
 }

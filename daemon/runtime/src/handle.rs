@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_ask_the_loop_makes_one_snapshot_and_rests() {
+    fn concurrent_requests_share_one_snapshot_and_are_rate_limited() {
         let (mut inquiries, handle) = Inquiries::new().unwrap();
         let made = std::cell::Cell::new(0);
         let answer = |inquiries: &mut Inquiries, now| {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_answer_earns_a_long_rest() {
+    fn a_slow_snapshot_is_followed_by_a_long_pause() {
         let ms = Duration::from_millis;
         assert_eq!(rest_after(ms(0)), ANSWER_INTERVAL);
         assert_eq!(rest_after(ms(4)), ms(200));

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_that_comes_again_and_again_is_dumped_ever_more_rarely() {
+    fn a_recurring_stall_is_dumped_at_growing_intervals() {
         let mut stalls = Stalls::new();
         let dumped: Vec<u64> = (0..100)
             .filter(|second| {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn few_are_dumped_at_once_and_few_are_remembered() {
+    fn the_numbers_of_dumped_and_remembered_stalls_are_limited() {
         let mut stalls = Stalls::new();
         let all = DUMPS_PER_INTERVAL + 1;
         assert_eq!((0..all).filter_map(|job| stalls.admit(at(0), &diverged(job))).count(), all as usize - 1);

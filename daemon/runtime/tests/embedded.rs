@@ -1,4 +1,4 @@
-//! Tests of the embedded switch on the loop-back interface, with plain UDP sockets as members.
+//! Tests of the embedded switch on the loopback interface, with plain UDP sockets as members.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
@@ -144,7 +144,7 @@ fn two_members_get_the_sum() {
 }
 
 #[test]
-fn ordered_sums_have_the_same_bits_in_any_order_of_arrival() {
+fn ordered_sums_have_the_same_bits_for_any_arrival_order() {
     let config = Config { ordered: true, ..Config::default() };
     let options = EmbeddedOptions { config, ..EmbeddedOptions::default() };
     let switch = EmbeddedSwitch::start(LOCALHOST, &options).unwrap();
@@ -183,7 +183,7 @@ fn untagged_datagrams_do_not_reach_the_core() {
 }
 
 #[test]
-fn dropping_ends_the_thread_and_frees_the_address() {
+fn dropping_the_switch_ends_its_thread_and_frees_its_address() {
     let switch = EmbeddedSwitch::start(LOCALHOST, &EmbeddedOptions::default()).unwrap();
     let address = switch.address();
     let taken = EmbeddedSwitch::start(address, &EmbeddedOptions::default()).unwrap_err();

@@ -84,9 +84,10 @@ fn only_the_data_directory_can_be_read_and_written() {
 }
 
 #[test]
-fn a_forbidden_call_ends_the_process_and_is_named() {
+fn a_forbidden_system_call_ends_the_process_and_is_reported() {
     let root = tempfile::tempdir().unwrap();
-    let Some(output) = in_sandbox("a_forbidden_call_ends_the_process_and_is_named", root.path()) else {
+    let Some(output) = in_sandbox("a_forbidden_system_call_ends_the_process_and_is_reported", root.path())
+    else {
         let other = std::sync::Barrier::new(2);
         std::thread::scope(|scope| {
             // The filter also applies to a thread that was started before it was installed.

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_pushed_is_parsed() {
+    fn pushed_ancillary_data_is_parsed() {
         let mut ancillary = Ancillary::new();
         ancillary.push_tos(0x1c);
         ancillary.push(libc::SOL_UDP, libc::UDP_GRO, 1472 as c_int);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_or_absurd_data_is_ignored() {
+    fn truncated_or_invalid_ancillary_data_is_ignored() {
         let mut ancillary = Ancillary::new();
         ancillary.push_tos(0x1c);
         for len in 0..space(0) {

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_interface_has_features_and_another_does_not_exist() {
+    fn offloads_are_reported_only_for_existing_interfaces() {
         assert!(offloads("lo").unwrap().gso);
         for name in ["no-such-if", "a-name-that-is-far-too-long"] {
             assert_eq!(offloads(name).unwrap_err().raw_os_error(), Some(libc::ENODEV), "{name}");

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_ready_is_ready() {
+    fn only_ready_descriptors_are_reported() {
         let (quiet, _quiet_peer) = UnixStream::pair().unwrap();
         let (loud, mut loud_peer) = UnixStream::pair().unwrap();
         let mut set = PollSet::new();
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_pipe_is_ready_when_it_is_read() {
+    fn a_full_socket_becomes_writable_after_a_read() {
         let (writer, mut reader) = UnixStream::pair().unwrap();
         writer.set_nonblocking(true).unwrap();
         while (&writer).write(&[0; 4096]).is_ok() {}

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_done_as_long_as_it_pays() {
+    fn spinning_continues_only_while_it_pays_off() {
         let [short, slept, long] = [10, 100, 200].map(Duration::from_micros);
         let mut spin = Spin::new(Duration::from_micros(50));
         assert!(spin.goes_on(short) && !spin.goes_on(slept));

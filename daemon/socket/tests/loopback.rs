@@ -1,4 +1,4 @@
-//! Tests of the socket on the loop-back interface.
+//! Tests of the socket on the loopback interface.
 
 use std::io;
 use std::io::Write as _;
@@ -58,7 +58,7 @@ fn superframes_of_any_size_arrive_whole() {
         let (all, superframes) = gather(&there, len);
         assert!(all == payload, "{len} bytes should arrive in order");
         if superframes == 0 && len > STRIDE {
-            eprintln!("NOTE: this kernel moves no super-frames over loop-back");
+            eprintln!("NOTE: this kernel moves no super-frames over loopback");
         }
     }
 }
@@ -78,7 +78,7 @@ fn many_small_datagrams_are_split_by_count() {
 }
 
 #[test]
-fn without_offload_datagrams_come_one_by_one() {
+fn without_offload_datagrams_arrive_individually() {
     for (sends, receives) in [(false, true), (true, false), (false, false)] {
         let (here, there) = (socket(sends), socket(receives));
         let payload = pattern(44 * STRIDE);
@@ -90,7 +90,7 @@ fn without_offload_datagrams_come_one_by_one() {
 }
 
 #[test]
-fn datagrams_in_parts_arrive_whole_and_into_parts() {
+fn gathered_sends_and_scattered_receives_preserve_datagrams() {
     for offload in [true, false] {
         let (here, there) = (socket(offload), socket(offload));
         here.connect(there.local_addr().unwrap()).unwrap();
@@ -116,7 +116,7 @@ fn datagrams_in_parts_arrive_whole_and_into_parts() {
 }
 
 #[test]
-fn wildcard_socket_knows_and_chooses_its_address() {
+fn a_wildcard_socket_reports_and_selects_its_local_address() {
     let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
     let switch = UdpSocket::bind(any, &Options::default()).unwrap();
     let worker = socket(true);
@@ -143,7 +143,7 @@ fn connected_socket_reports_a_refusal() {
 }
 
 #[test]
-fn waiting_without_traffic_takes_the_time_given() {
+fn waiting_without_traffic_lasts_for_the_timeout() {
     let quiet = socket(true);
     for timeout in [100, 1500].map(Duration::from_micros) {
         let start = Instant::now();
@@ -162,7 +162,7 @@ fn bad_arguments_are_refused() {
 }
 
 #[test]
-fn short_buffer_is_noticed() {
+fn truncation_by_a_short_buffer_is_reported() {
     let (here, there) = (socket(true), socket(true));
     here.send(TOS, Some(there.local_addr().unwrap()), None, &[7; 100], 100).unwrap();
     let received = there.recv(&mut [0; 10]).unwrap();
@@ -203,15 +203,15 @@ fn the_kernel_charges_no_more_for_a_datagram_than_windows_assume() {
 }
 
 #[test]
-fn receive_buffer_is_what_the_kernel_gave() {
+fn the_reported_receive_buffer_is_the_size_granted_by_the_kernel() {
     let options = Options { recv_buffer_bytes: 100_000, ..Options::default() };
     let given = UdpSocket::bind(localhost(0), &options).unwrap().recv_buffer_bytes().unwrap();
     assert!(given >= 100_000, "{given}");
 }
 
-/// Runs an ignored test of this file in a network namespace whose loop-back interface is set up by a shell script.
+/// Runs an ignored test of this file in a network namespace whose loopback interface is set up by a shell script.
 ///
-/// The namespace is needed because an ordinary loop-back interface does not show the behaviour: its MTU exceeds every
+/// The namespace is needed because an ordinary loopback interface does not show the behaviour: its MTU exceeds every
 /// datagram, and it releases the sender's buffer at once.
 fn in_namespace(test: &str, setup: &str) {
     let run = |script: &str| {

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn freed_regions_are_used_again() {
+    fn freed_regions_are_reused() {
         let mut arena = Arena::new(100, 0u8);
         let regions: Vec<_> = [40, 30, 30].map(|len| arena.take(len, 0).unwrap()).into();
         assert_eq!((arena.largest_gap(0), arena.take(1, 0)), (0, None));

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn results_and_time_fill_a_budget() {
+    fn results_and_elapsed_time_replenish_a_budget() {
         let most = 1000 * REPEATS_PER_RESULT;
         let mut budget = RepeatBudget::new(&income(5, 0));
         assert!(budget.take(most, &income(5, 0)) && !budget.take(1, &income(5, 0)));

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_do_not_wash_out_events_and_nothing_grows() {
+    fn round_records_do_not_evict_events_and_memory_stays_constant() {
         let mut recorder = FlightRecorder::new();
         recorder.begin(JobIndex::new(3), 7);
         recorder.record_event(at(1), Event::JobCreated { job: 7, gradient_len: 5, workers: 2 });
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_itself_is_one_record_until_something_else_happens() {
+    fn repeated_incidents_share_one_record_until_a_different_one_occurs() {
         let mut recorder = FlightRecorder::new();
         let log = recorder.log_mut(JobIndex::new(0));
         let helped = |member| Incident::Helped { member, round: Round::new(1) };
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_comes_back_elsewhere_keeps_its_records() {
+    fn a_job_recreated_at_another_index_keeps_its_records() {
         let mut recorder = FlightRecorder::new();
         recorder.begin(JobIndex::new(0), 7);
         recorder.record_event(at(1), Event::JobEnded { job: 7 });

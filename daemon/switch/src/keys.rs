@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_has_its_own_key_or_that_of_all() {
+    fn a_job_uses_its_own_key_or_the_default_key() {
         let key = |byte| Key::new(&[byte; 16]).unwrap();
         let mut keys = Keys::default();
         assert!(keys.of(1).is_none());

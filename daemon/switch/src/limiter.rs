@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_empties_and_fills_at_its_rate() {
+    fn a_bucket_drains_and_refills_at_its_rate() {
         let mut limiter = Limiter::new(&LIMITS);
         assert_eq!(admitted(&mut limiter, 0, 1, StrangerPacket::Control, 1000), BURST);
         assert_eq!(admitted(&mut limiter, 99, 1, StrangerPacket::Control, 10), 0);
@@ -152,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn data_leave_half_of_the_bucket_to_joins() {
+    fn data_packets_leave_half_of_the_bucket_for_joins() {
         let mut limiter = Limiter::new(&LIMITS);
         assert_eq!(admitted(&mut limiter, 0, 1, StrangerPacket::Data, 1000), BURST / 2);
         assert_eq!(admitted(&mut limiter, 0, 1, StrangerPacket::Control, 1000), BURST / 2);
     }
 
     #[test]
-    fn one_source_takes_nothing_from_another() {
+    fn one_source_does_not_consume_the_budget_of_another() {
         let mut limiter = Limiter::new(&LIMITS);
         admitted(&mut limiter, 0, 1, StrangerPacket::Control, 1_000_000);
         assert_eq!(
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn all_sources_together_have_a_limit() {
+    fn the_total_rate_of_all_sources_is_limited() {
         let mut limiter = Limiter::new(&LIMITS);
         let total: usize =
             (0..100_000).map(|source| admitted(&mut limiter, 0, source, StrangerPacket::Control, 1)).sum();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_decides_who_shares_cells() {
+    fn the_key_determines_which_sources_share_cells() {
         let cells = |key| Limiter::new(&StrangerLimits { key, ..LIMITS }).cells(Ipv4Addr::LOCALHOST);
         assert_ne!(cells([1; SECRET_LEN_BYTES]), cells([2; SECRET_LEN_BYTES]));
     }

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_epoch_is_given_twice() {
+    fn no_epoch_is_issued_twice() {
         let mut origins = Origins::new(42);
         let mut epochs: Vec<u64> = (0..1000).map(|_| origins.take_epoch()).collect();
         assert_ne!(epochs[0], Origins::new(43).take_epoch());
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_job_begins_after_the_one_that_went_furthest() {
+    fn the_next_job_starts_after_the_furthest_round_of_ended_jobs() {
         const STEP: u32 = 1 << 22;
         let mut origins = Origins::new(5 << 40);
         let mut far = origins.next();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_behind_changes_nothing() {
+    fn advancing_to_an_earlier_round_changes_nothing() {
         let mut position = Origins::new(9 << 40).next();
         position.advance(Round::new(8));
         assert_eq!((position.round(), position.count), (Round::new(9), 0));

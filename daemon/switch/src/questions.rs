@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_just_asked_is_not_asked_again() {
+    fn recently_requested_segments_are_not_requested_again() {
         let mut questions = Questions::new();
         let mut asked = ALL;
         asked[0] = 0b1111_0101;
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_parent_is_given_its_time() {
+    fn the_request_timeout_adapts_to_a_slow_parent() {
         let mut questions = Questions::new();
         questions.note(at(0), 1, range(0, 8), ALL);
         questions.note(at(2), 2, range(0, 8), ALL);

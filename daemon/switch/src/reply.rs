@@ -249,7 +249,7 @@ fn bare_ack(state: &State, action: Action, status: Status) -> AckRepr<'static> {
     AckRepr { boot, lease_ms, ..AckRepr::bare(action, status) }
 }
 
-/// Sends an Ack. A request with id zero is not acknowledged, but a refusal is sent.
+/// Sends an Ack. For a request with id zero, only a refusal is sent; a success is not acknowledged.
 pub(crate) fn send_ack(
     state: &mut State,
     to: &Endpoint,

@@ -98,7 +98,7 @@ pub struct IswitchAccel {
 }
 
 impl IswitchAccel {
-    /// Creates the accelerator of a build with connected signals, ready for simulation or Verilog generation.
+    /// Creates the accelerator of the given build and connects its signals, for simulation or Verilog generation.
     pub fn new(build: Build) -> Self {
         let mut top = Self::unconnected(build);
         top.datapath.accumulator.buffer = BlockRam::with_depth(build.bursts());

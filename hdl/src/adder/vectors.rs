@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn corners_are_all_floats_of_these_fractions() {
+    fn corner_values_cover_all_floats_with_the_corner_fractions() {
         let floats: HashSet<_> = (0..EXPONENTS * FRACTIONS * 2).map(corner).collect();
         assert_eq!(floats.len() as u64, EXPONENTS * FRACTIONS * 2);
         assert!(floats.iter().all(|bits| CORNER_FRACTIONS.contains(&(bits & 0x7f_ffff))));

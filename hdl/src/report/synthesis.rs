@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_yosys_is_known_by_its_version() {
+    fn yosys_versions_are_parsed_and_old_ones_refused() {
         assert_eq!(check("Yosys 0.70 (git sha1 abc)").unwrap().version, "0.70");
         assert_eq!(check("Yosys 0.71+12 (git sha1 abc)").unwrap().version, "0.71+12");
         assert_eq!(check("Yosys 1.0").unwrap().version, "1.0");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn statistics_are_those_of_the_design() {
+    fn cell_counts_are_read_from_the_design_statistics() {
         let counts = parse_stat(r#"{"modules": {}, "design": {"num_cells_by_type": {"LUT6": 7}}}"#).unwrap();
         assert_eq!(counts, BTreeMap::from([("LUT6".to_owned(), 7)]));
         assert!(matches!(parse_stat("{}"), Err(SynthesisError::Stat(_))));

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_has_the_ports_of_the_module() {
+    fn a_fault_selector_has_the_ports_of_its_module() {
         let planted = plant(VERILOG, &[fault("m", "a[0]")]).unwrap();
         for line in [
             "module m(a,b);",
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn only_text_that_occurs_once_is_replaced() {
+    fn a_replacement_requires_exactly_one_match() {
         assert!(fault("m", "a[0]").apply(VERILOG).unwrap().contains("b = a[1];"));
         let count = |search: &str| fault("m", search).apply(VERILOG).unwrap_err();
         assert!(count("a[2]").to_string().contains("0 times"));

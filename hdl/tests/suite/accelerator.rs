@@ -100,7 +100,7 @@ fn ordinary_frames_pass_untouched() {
 /// Regression test for a deadlock: a result that started immediately after its decision occupied the output while it
 /// waited for sums, and the sums waited for the output behind an ordinary frame.
 #[test]
-fn a_result_does_not_wait_for_itself() {
+fn a_result_does_not_deadlock_with_its_own_sums() {
     let setup = setup(1, 366);
     let mut device = configured(Build::Slots128, &setup);
     let ordinary = Frame { bytes: vec![0x86; 1514], source: 1, destination: 0 };
@@ -129,7 +129,7 @@ fn registers_follow_the_convention() {
 }
 
 #[test]
-fn status_says_what_is_under_way() {
+fn the_status_register_shows_operations_in_progress() {
     let mut device = RustDevice::new(Build::Slots128);
     assert_eq!(read(&mut device, offset::STATUS), 0x100, "halted after reset");
     configure(&mut device, &setup(366, 366));
@@ -143,7 +143,7 @@ fn status_says_what_is_under_way() {
 }
 
 #[test]
-fn a_board_that_stands_still_is_an_error() {
+fn a_stalled_board_is_an_error() {
     let mut device = configured(Build::Slots128, &setup(366, 366));
     let frame = Frame { bytes: vec![0; 1514], source: 1, destination: 0 };
     let mut commands = vec![Command::Pauses(Pause::Percent(0), Pause::Percent(100))];

@@ -19,7 +19,7 @@ fn apfloat_add(a: u32, b: u32) -> u32 {
 }
 
 #[test]
-fn the_contract_is_that_of_an_independent_adder() {
+fn the_contract_agrees_with_an_independent_adder() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     for _ in 0..1_000_000 {
         let (a, b) = random_pair(&mut rng);
@@ -28,7 +28,7 @@ fn the_contract_is_that_of_an_independent_adder() {
 }
 
 #[test]
-fn one_sum_a_cycle_to_the_bit() {
+fn the_adder_produces_one_bit_exact_sum_per_cycle() {
     let mut adder = Fp32Adder::default();
     adder.connect_all();
     let mut rng = ChaCha8Rng::seed_from_u64(2);
@@ -50,8 +50,8 @@ fn one_sum_a_cycle_to_the_bit() {
 }
 
 #[test]
-fn the_verilog_adds_as_the_contract_says() {
-    if !requirements::programs("the_verilog_adds_as_the_contract_says", &["verilator"]) {
+fn the_verilog_adder_agrees_with_the_contract() {
+    if !requirements::programs("the_verilog_adder_agrees_with_the_contract", &["verilator"]) {
         return;
     }
     let faults: Vec<_> = all().into_iter().filter(|fault| fault.found_by == Check::Adder).collect();

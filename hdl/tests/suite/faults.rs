@@ -9,7 +9,7 @@ use hdl::verification::faults::{Check, all, plant};
 use hdl::verification::modules::MODULES;
 
 #[test]
-fn every_fault_has_its_place_in_the_rtl() {
+fn every_fault_applies_to_the_rtl() {
     let faults = all();
     let names: HashSet<_> = faults.iter().map(|fault| &fault.name).collect();
     assert_eq!(names.len(), faults.len(), "names are unique");

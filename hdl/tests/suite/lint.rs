@@ -30,8 +30,8 @@ fn assert_clean(what: &str, (success, lines): (bool, Vec<String>), waivers: &[Wa
 }
 
 #[test]
-fn icarus_has_nothing_to_say() {
-    if !requirements::programs("icarus_has_nothing_to_say", &["iverilog"]) {
+fn icarus_reports_no_warnings() {
+    if !requirements::programs("icarus_reports_no_warnings", &["iverilog"]) {
         return;
     }
     for &build in Build::value_variants() {
@@ -41,8 +41,8 @@ fn icarus_has_nothing_to_say() {
 }
 
 #[test]
-fn verilator_has_nothing_to_say() {
-    if !requirements::programs("verilator_has_nothing_to_say", &["verilator"]) {
+fn verilator_reports_no_warnings() {
+    if !requirements::programs("verilator_reports_no_warnings", &["verilator"]) {
         return;
     }
     let waived: Vec<_> = VERILATOR.iter().map(|waiver| format!("-Wno-{}", waiver.code)).collect();

@@ -18,8 +18,8 @@ fn module(name: &str) -> &'static Module {
 }
 
 #[test]
-fn every_module_is_simulated_as_its_verilog_behaves() {
-    if !requirements::programs("every_module_is_simulated_as_its_verilog_behaves", &["iverilog", "vvp"]) {
+fn the_simulation_of_every_module_matches_its_verilog() {
+    if !requirements::programs("the_simulation_of_every_module_matches_its_verilog", &["iverilog", "vvp"]) {
         return;
     }
     let cycles = |name| if HOLD_OTHERS.contains(&name) { FEW_CYCLES } else { CYCLES };
@@ -33,8 +33,8 @@ fn every_module_is_simulated_as_its_verilog_behaves() {
 }
 
 #[test]
-fn changed_verilog_is_another_circuit() {
-    if !requirements::programs("changed_verilog_is_another_circuit", &["iverilog", "vvp"]) {
+fn the_comparison_detects_changed_verilog() {
+    if !requirements::programs("the_comparison_detects_changed_verilog", &["iverilog", "vvp"]) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -57,7 +57,7 @@ fn changed_verilog_is_another_circuit() {
 }
 
 #[test]
-fn no_module_is_forgotten() {
+fn every_hardware_module_is_tested() {
     let tested: HashSet<_> = MODULES.iter().map(|module| module.trace(1, SEED).signature()).collect();
     let register: Vec<_> = ["in clock", "in d", "out q"].map(str::to_owned).into();
     for (path, signature) in signatures("iswitch_accel", &IswitchAccel::new(Build::Slots128)) {

@@ -27,7 +27,7 @@ fn report(build: &str, cells: &[(&str, u32)], worst_ns: f64) -> BuildReport {
 }
 
 #[test]
-fn small_functions_share_luts_that_have_the_inputs() {
+fn small_functions_share_luts_with_enough_inputs() {
     // The INV shares a LUT with a LUT4, three LUT2 share with LUT3, and two of the other three LUT2 share one LUT.
     let cells = [("INV", 1), ("LUT2", 6), ("LUT3", 3), ("LUT4", 2), ("LUT5", 10), ("LUT6", 100)];
     let luts = LutUse::of(&counts(&cells));
@@ -37,14 +37,14 @@ fn small_functions_share_luts_that_have_the_inputs() {
 }
 
 #[test]
-fn half_a_block_ram_is_half() {
+fn a_ramb18_counts_as_half_a_block_ram() {
     let cells = [("RAMB36E1", 3), ("RAMB18E1", 1), ("FDRE", 5), ("FDSE", 2), ("DSP48E1", 4)];
     let found = Resources::of(&counts(&cells));
     assert_eq!(found, Resources { lut: 0, ff: 7, bram36: 3.5, dsp: 4 });
 }
 
 #[test]
-fn a_figure_above_its_limit_is_named() {
+fn a_value_above_its_limit_is_reported() {
     let said = |report: &BuildReport| excesses(report).iter().map(ToString::to_string).collect::<Vec<_>>();
     let at_limits = [("LUT6", 8_039), ("FDRE", 11_225), ("RAMB36E1", 91), ("DSP48E1", 17)];
     assert_eq!(said(&report("slots128", &at_limits, 5.0)), Vec::<String>::new());
@@ -64,7 +64,7 @@ fn a_figure_above_its_limit_is_named() {
 }
 
 #[test]
-fn the_table_has_shares_of_the_papers_and_the_device() {
+fn the_table_compares_with_the_paper_and_the_device() {
     let text = text::render(&report("slots128", &[("LUT6", 4_332), ("RAMB36E1", 45), ("RAMB18E1", 1)], 4.0));
     let lut = text.lines().find(|line| line.starts_with("LUT  ")).unwrap();
     assert_eq!(
@@ -77,7 +77,7 @@ fn the_table_has_shares_of_the_papers_and_the_device() {
 }
 
 #[test]
-fn a_missing_yosys_is_one_clear_line() {
+fn a_missing_yosys_is_reported_in_one_line() {
     let output = Command::new(env!("CARGO_BIN_EXE_hdl")).arg("report").env("PATH", "").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let error = String::from_utf8(output.stderr).unwrap();

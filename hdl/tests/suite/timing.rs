@@ -72,7 +72,7 @@ fn register_lut_register() {
 }
 
 #[test]
-fn slow_nets_are_slower() {
+fn the_net_delay_factor_scales_net_delays() {
     let cells = json!({"a": flip_flop(json!("0"), 10), "c": flip_flop(json!(10), 13)});
     let slow = analyse(&netlist(cells), 1.3, 0.5, 10).unwrap();
     assert_worst(&slow, 0.216 + 1.3 * 0.30 + 0.04);
@@ -81,7 +81,7 @@ fn slow_nets_are_slower() {
 }
 
 #[test]
-fn a_carry_chain_is_fast_from_block_to_block() {
+fn a_carry_chain_is_fast_between_blocks() {
     let block = |s: Value, ci: Value, co: Value, o: Value| {
         let inputs = [("S", s), ("DI", json!(["0", "0", "0", "0"])), ("CI", ci), ("CYINIT", json!(["0"]))];
         cell("CARRY4", &inputs, &[("CO", co), ("O", o)])
@@ -110,7 +110,7 @@ fn block_ram_is_slow() {
 }
 
 #[test]
-fn memory_in_luts_reads_and_is_written() {
+fn lut_memory_has_read_and_write_paths() {
     let inputs = [
         ("WCLK", json!([2])),
         ("WE", json!(["1"])),
@@ -131,13 +131,13 @@ fn memory_in_luts_reads_and_is_written() {
 }
 
 #[test]
-fn what_depends_on_constants_only_is_no_path() {
+fn logic_on_constants_forms_no_timing_path() {
     let cells = json!({"lut": lut2(json!("0"), json!("1"), 12), "c": flip_flop(json!(12), 13)});
     assert_eq!(timing(cells).unwrap().endpoints, 0);
 }
 
 #[test]
-fn loops_are_reported() {
+fn combinational_loops_are_reported() {
     let cells = json!({
         "a": flip_flop(json!("0"), 10),
         "x": lut2(json!(10), json!(13), 11),
@@ -153,7 +153,7 @@ fn loops_are_reported() {
 }
 
 #[test]
-fn what_the_model_does_not_know_is_an_error() {
+fn primitives_unknown_to_the_timing_model_are_errors() {
     let unknown = |cells| timing(cells).unwrap_err().to_string();
     let cells = json!({"odd": cell("DSP48E1", &[], &[("P", json!([10]))])});
     assert_eq!(unknown(cells), "the timing model does not know the primitive DSP48E1 (of cell odd)");

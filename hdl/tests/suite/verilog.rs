@@ -22,7 +22,7 @@ fn the_verilog_in_the_tree_is_up_to_date() {
 
 /// Only one build is in the tree. The other one differs only in the size of the buffer.
 #[test]
-fn builds_differ_in_the_buffer_only() {
+fn builds_differ_only_in_the_buffer_size() {
     let [small, large] = [Build::Slots128, Build::Slots256].map(generate::accelerator);
     assert_eq!(small.lines().count(), large.lines().count());
     let differing: Vec<_> =
@@ -34,7 +34,7 @@ fn builds_differ_in_the_buffer_only() {
 
 /// Rejects the constructs whose Verilog behaves differently from rust-hdl's simulation, as far as the text shows them.
 #[test]
-fn no_dangerous_construct_is_in_the_verilog() {
+fn the_verilog_contains_no_dangerous_construct() {
     for &build in Build::value_variants() {
         let text = generate::accelerator(build);
         for (number, line) in text.lines().enumerate() {
@@ -81,7 +81,7 @@ fn casts(line: &str) -> impl Iterator<Item = &str> {
 
 /// Checks that the documented register map is that of the hardware.
 #[test]
-fn the_readme_has_every_register() {
+fn the_readme_lists_every_register() {
     let source = include_str!("../../src/accelerator/registers.rs");
     let readme = include_str!("../../README.md");
     let constants = source.lines().filter_map(|line| line.trim().strip_prefix("pub const "));

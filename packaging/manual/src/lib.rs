@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_a_page_for_each_subcommand_and_a_completion_for_each_shell() {
+    fn each_subcommand_has_a_page_and_each_shell_a_completion() {
         let top = Command::new("top").arg(Arg::new("interval").long("interval").help("Seconds."));
         let top = top.subcommand(Command::new("once"));
         let command = Command::new("prog").version("1").about("Does things.").subcommand(top);

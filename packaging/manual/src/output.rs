@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_closed_pipe_is_no_error() {
+    fn only_a_closed_pipe_is_ignored() {
         assert!(has_reader(Ok(())).unwrap());
         assert!(!has_reader(Err(io::ErrorKind::BrokenPipe.into())).unwrap());
         let error = has_reader(Err(io::ErrorKind::StorageFull.into())).unwrap_err();

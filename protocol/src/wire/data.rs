@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_lengths() {
+    fn invalid_packet_lengths_are_refused() {
         let error = |len| DataPacket::new_checked(&[0; MAX_PAYLOAD_LEN_BYTES + 8][..len]).unwrap_err();
         assert_eq!(error(0), WireError::Truncated);
         assert_eq!(error(11), WireError::Truncated);

@@ -239,7 +239,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_emitted_is_ours(payload in proptest::collection::vec(any::<u8>(), 0..1472), data: bool) {
+        fn emitted_frames_are_recognised(payload in proptest::collection::vec(any::<u8>(), 0..1472), data: bool) {
             let class = if data { Class::Data } else { Class::Control };
             let (frame, len) = frame(class, &payload);
             let view = Classifier::default().classify(&frame[..len]).unwrap().unwrap();
@@ -262,7 +262,7 @@ mod tests {
         }
 
         #[test]
-        fn one_wrong_bit_is_noticed(payload in proptest::collection::vec(any::<u8>(), 1..200), bit: u16) {
+        fn a_flipped_bit_is_detected(payload in proptest::collection::vec(any::<u8>(), 1..200), bit: u16) {
             let (mut frame, len) = frame(Class::Data, &payload);
             let bit = usize::from(bit) % (payload.len() * 8);
             frame[HEADERS_LEN_BYTES + bit / 8] ^= 1 << (bit % 8);
@@ -271,7 +271,7 @@ mod tests {
         }
 
         #[test]
-        fn no_frame_panics(mut bytes in proptest::collection::vec(any::<u8>(), 0..200), tagged: bool) {
+        fn arbitrary_frames_cause_no_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..200), tagged: bool) {
             if tagged && bytes.len() >= 24 {
                 bytes[12..16].copy_from_slice(&[8, 0, 0x45, DEFAULT_DATA_TOS]);
                 bytes[23] = 17;
@@ -284,21 +284,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_are_those_of_the_words(bytes in proptest::collection::vec(any::<u8>(), 0..1500)) {
+        fn the_checksum_sums_16_bit_words(bytes in proptest::collection::vec(any::<u8>(), 0..1500)) {
             let word = |pair: &[u8]| u64::from(pair[0]) << 8 | u64::from(*pair.get(1).unwrap_or(&0));
             prop_assert_eq!(ones_complement_sum(&bytes), u64::from(fold(bytes.chunks(2).map(word).sum())));
         }
     }
 
     #[test]
-    fn ecn_bits_do_not_count() {
+    fn ecn_bits_are_ignored() {
         let (mut frame, len) = frame(Class::Data, &[0; 12]);
         set_ip_byte(&mut frame, 1, DEFAULT_DATA_TOS | 0b11);
         assert_eq!(Classifier::default().classify(&frame[..len]).unwrap().unwrap().class, Class::Data);
     }
 
     #[test]
-    fn ordinary_traffic_is_left_alone() {
+    fn ordinary_frames_are_not_classified() {
         let ordinary = |at: usize, value: u8| {
             let (mut frame, len) = frame(Class::Data, &[0; 12]);
             frame[at] = value;
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn unusable_frames_are_named() {
+    fn unusable_frames_cause_specific_errors() {
         let (good, len) = frame(Class::Data, &[0; 12]);
         let error = |frame: &[u8]| Classifier::default().classify(frame).unwrap().map(|_| ()).unwrap_err();
         let mut fragment = good;

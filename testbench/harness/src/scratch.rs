@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_living_processes_are_no_leftovers() {
+    fn names_of_running_processes_are_not_leftovers() {
         assert!(!is_leftover(&name("w1")));
         // Process ids are below 2^22.
         assert!(is_leftover("iswitch-test-99999999-0-w1"));

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_ends_with_the_first_value() {
+    fn waiting_returns_the_first_value() {
         let mut looks = 0;
         let found = until_some("the third attempt", Duration::from_secs(60), || {
             looks += 1;
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "waited 20ms for rain")]
-    fn waiting_ends_with_the_time() {
+    fn waiting_fails_after_the_timeout() {
         until("rain", Duration::from_millis(20), || false);
     }
 }

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_right_sum_passes() {
+    fn a_correct_sum_passes() {
         for workers in [1, 3, 12, 13, 64] {
             let census = Census { fewest: workers as u16, most: workers as u16 };
             assert_eq!(check(workers, |_| ()), Ok(census));
@@ -226,14 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_without_some_workers_passes_and_tells_how_many_it_holds() {
+    fn a_sum_of_fewer_workers_passes_and_reports_their_number() {
         assert_eq!(check(4, |vectors| vectors.truncate(2)), Ok(Census { fewest: 2, most: 2 }));
         let in_one_segment_only = |vectors: &mut Vec<Vec<f32>>| vectors[20][SEGMENT_FLOATS..].fill(0.0);
         assert_eq!(check(30, in_one_segment_only), Ok(Census { fewest: 29, most: 30 }));
     }
 
     #[test]
-    fn a_worker_that_is_counted_twice_or_not_at_all_is_named() {
+    fn a_worker_counted_twice_or_not_at_all_is_reported() {
         let twice = check(14, |vectors| vectors.push(vectors[13].clone()));
         assert_eq!(twice, Err(Wrong::Count { segment: 0, rank: 13, times: 2 }));
         let four_times = check(3, |vectors| vectors.extend(vec![vectors[1].clone(); 3]));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_misplaced_or_stale_is_found() {
+    fn missing_misplaced_or_stale_elements_are_detected() {
         let missing = check(3, |vectors| vectors[2][700..].fill(0.0));
         assert!(matches!(missing, Err(Wrong::Element { element: 700, .. })), "{missing:?}");
         check(3, |vectors| vectors[0].copy_within(366..732, 0)).unwrap_err();

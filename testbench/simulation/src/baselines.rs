@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clean_network_needs_no_packet_too_many() {
+    fn a_clean_network_causes_almost_no_extra_packets() {
         for &protocol in Protocol::VARIANTS {
             let outcome = run(protocol, LINK, 20, 1);
             assert_eq!((outcome.wrong, outcome.finished), (0, 1), "{protocol:?}");
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn one_lost_packet_spoils_a_bare_counter_and_not_the_others() {
+    fn packet_loss_corrupts_sums_only_with_a_bare_counter() {
         for (protocol, is_exact) in
             [(Protocol::Counter, false), (Protocol::OneBit, true), (Protocol::Rounds, true)]
         {
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn only_rounds_survive_packets_that_are_late() {
+    fn only_round_numbers_tolerate_late_packets() {
         let (_, link) = NETWORKS[NETWORKS.len() - 1];
         let wrong = |protocol| (1..4).map(|seed| run(protocol, link, 200, seed).wrong).sum::<u64>();
         assert!(wrong(Protocol::Counter) > 0);

@@ -614,7 +614,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_tells_who_is_in_it() {
+    fn a_sum_identifies_its_contributors() {
         // The last segment has three floats: the digits of 30 lives and no tag.
         let vectors: Vec<_> = [0, 11, 12, 29].map(|life| contribution(life, 3)).into();
         for segment in 0..3 {
@@ -623,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_does_not_belong_shows() {
+    fn invalid_contributions_are_detected_in_a_sum() {
         let own = contribution(4, 3);
         read(&[own.clone(), own.clone()], 0).unwrap_err();
         read(&[own.clone(), contribution(5, 2)], 0).unwrap_err();

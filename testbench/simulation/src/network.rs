@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_come_as_often_as_the_model_says() {
+    fn the_loss_rate_matches_the_model() {
         let (_, alone) =
             send(LinkModel { loss: Some(Loss::Bernoulli { probability: 0.1 }), ..LinkModel::PERFECT });
         assert!((1_800..2_200).contains(&alone.lost), "{alone:?}");
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_link_keeps_the_order_and_another_does_not() {
+    fn only_a_fifo_link_preserves_packet_order() {
         let jitter = Duration::from_micros(100);
         let (arrivals, _) = send(LinkModel { jitter, ..LinkModel::PERFECT });
         assert!(arrivals.is_sorted());
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bottleneck_drops_what_its_queue_does_not_hold() {
+    fn a_bottleneck_drops_packets_that_overflow_its_queue() {
         // 100 bytes every 10 us require 10 MB/s.
         let half = Rate { bytes_per_second: 5_000_000, queue_bytes: 1_000 };
         let model = LinkModel { rate: Some(half), ..LinkModel::PERFECT };

@@ -104,7 +104,7 @@ fn faults_never_change_a_sum() {
 }
 
 #[test]
-fn who_has_missed_more_than_is_kept_goes_on_with_the_others() {
+fn a_worker_that_missed_more_than_the_kept_results_continues() {
     // The other workers fill an aggregate in little more time than a Help and its answer take.
     let fast = Pace { compute: Duration::from_micros(6), stall: None };
     let stalling = Pace { stall: Some(Duration::from_millis(200)), ..fast };
@@ -128,7 +128,7 @@ fn one_is_killed(return_after: Option<Duration>, new_port: bool) -> Report {
 }
 
 #[test]
-fn a_killed_worker_is_expelled_and_the_others_go_on() {
+fn a_killed_worker_is_expelled_and_the_others_continue() {
     let report = one_is_killed(None, false);
     let departures = Departures { crashes: 1, expelled: 1, ..report.departures };
     assert_eq!(report.departures, departures);
@@ -141,7 +141,7 @@ fn a_killed_worker_is_expelled_and_the_others_go_on() {
 }
 
 #[test]
-fn a_process_at_the_address_of_a_killed_one_takes_its_place_at_once() {
+fn a_replacement_at_the_same_address_joins_immediately() {
     let report = one_is_killed(Some(Duration::from_millis(1)), false);
     let Departures { crashes, returns, turned_away, expelled, .. } = report.departures;
     assert_eq!((crashes, returns, turned_away, expelled), (1, 1, 0, 0));
@@ -150,7 +150,7 @@ fn a_process_at_the_address_of_a_killed_one_takes_its_place_at_once() {
 }
 
 #[test]
-fn a_process_at_another_port_finds_a_place_when_the_lease_of_the_killed_one_has_ended() {
+fn a_replacement_at_another_port_joins_after_the_old_lease_expires() {
     let report = one_is_killed(Some(Duration::from_millis(1)), true);
     let Departures { crashes, returns, turned_away, expelled, .. } = report.departures;
     assert_eq!((crashes, expelled), (1, 1));
@@ -159,7 +159,7 @@ fn a_process_at_another_port_finds_a_place_when_the_lease_of_the_killed_one_has_
 }
 
 #[test]
-fn random_scenarios_break_no_rule_and_leave_nothing_out() {
+fn random_scenarios_violate_no_rule_and_cover_all_events() {
     let mut total = Totals::default();
     (0..400).for_each(|seed| total += expect(simulate(seed)));
     for (name, count) in serde_json::to_value(total).unwrap().as_object().unwrap() {
@@ -168,7 +168,7 @@ fn random_scenarios_break_no_rule_and_leave_nothing_out() {
 }
 
 #[test]
-fn a_worker_that_stalls_half_of_the_time_costs_the_others_nothing() {
+fn a_worker_that_stalls_half_of_the_time_does_not_slow_the_others() {
     let stalling = Pace { stall: Some(Duration::from_millis(50)), ..FAST };
     let without = run(&Scenario { threshold: 3, ..scenario(&[FAST; 3]) }, 1);
     let with = run(&Scenario { threshold: 3, ..scenario(&[FAST, FAST, FAST, stalling]) }, 1);
@@ -181,7 +181,7 @@ fn a_worker_that_stalls_half_of_the_time_costs_the_others_nothing() {
 }
 
 #[test]
-fn what_was_found_once_is_not_found_again() {
+fn recorded_regressions_do_not_recur() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/regressions/asynchronous");
     let files: Vec<_> = directory.read_dir().unwrap().collect();
     assert!(!files.is_empty());

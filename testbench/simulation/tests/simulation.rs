@@ -22,7 +22,7 @@ fn ideal(scenario: &Scenario) -> u64 {
 }
 
 #[test]
-fn a_perfect_network_needs_no_packet_too_many() {
+fn a_perfect_network_causes_no_extra_packets() {
     for workers in [1, 2, 4, 9, 64] {
         let scenario = Scenario { workers, ..Scenario::perfect() };
         let report = expect(run(&scenario, 1));
@@ -41,7 +41,7 @@ fn one_segment_and_uneven_segments_work() {
 }
 
 #[test]
-fn a_small_buffer_narrows_the_window_and_nothing_else() {
+fn a_small_buffer_only_narrows_the_window() {
     let buffers = Scenario { switch_buffer_bytes: 1, ..Scenario::perfect() };
     assert_eq!(expect(run(&buffers, 1)).data_packets, ideal(&buffers));
     let buffers = Scenario { worker_buffer_bytes: 1, ..Scenario::perfect() };
@@ -49,7 +49,7 @@ fn a_small_buffer_narrows_the_window_and_nothing_else() {
 }
 
 #[test]
-fn one_percent_loss_costs_few_packets() {
+fn one_percent_loss_causes_few_extra_packets() {
     let link = LinkModel { loss: Some(Loss::Bernoulli { probability: 0.01 }), ..LinkModel::PERFECT };
     let scenario = Scenario { link, gradient_len: 20_000, rounds: Some(50), ..Scenario::perfect() };
     let overhead = expect(run(&scenario, 3)).data_packets as f64 / ideal(&scenario) as f64;
@@ -66,7 +66,7 @@ fn the_same_seed_gives_the_same_run() {
 }
 
 #[test]
-fn random_scenarios_break_no_rule_and_leave_no_fault_out() {
+fn random_scenarios_violate_no_rule_and_cover_all_faults() {
     let mut total = Report::default();
     (0..600).for_each(|seed| total += expect(simulate(seed)));
     let counts = serde_json::to_value(total).unwrap();
@@ -77,7 +77,7 @@ fn random_scenarios_break_no_rule_and_leave_no_fault_out() {
 }
 
 #[test]
-fn a_switch_that_restarts_costs_no_sum() {
+fn a_switch_restart_loses_no_sum() {
     let crash = |ms| Planned {
         at: Duration::from_millis(ms),
         action: Action::CrashSwitch { restart_after: Duration::from_millis(3) },
@@ -111,7 +111,7 @@ fn tree(racks: &[usize], places: &[usize], plan: Vec<Planned>) -> Scenario {
 }
 
 #[test]
-fn switches_of_a_tree_that_restart_cost_no_sum() {
+fn switch_restarts_in_a_tree_lose_no_sum() {
     let two_levels: (&[_], &[_]) = (&[0, 0], &[1, 1, 1, 1, 2, 2, 2, 2]);
     let three_levels: (&[_], &[_]) = (&[0, 0, 1, 1], &[2, 2, 2, 3, 3, 3, 4, 4, 4]);
     let restart_after = Duration::from_micros(300);
@@ -138,7 +138,7 @@ fn switches_of_a_tree_that_restart_cost_no_sum() {
 }
 
 #[test]
-fn what_was_found_once_is_not_found_again() {
+fn recorded_regressions_do_not_recur() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/regressions/synchronous");
     let mut count = 0;
     for entry in directory.read_dir().unwrap() {

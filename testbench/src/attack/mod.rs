@@ -59,7 +59,7 @@ pub const ALL: &[Attack] = &[
     },
     Attack {
         name: "group-senders",
-        what: "packets of all kinds from broadcast, group and loop-back addresses",
+        what: "packets of all kinds from broadcast, group and loopback addresses",
         promise: "no answer",
         run: forged::group_senders,
     },

@@ -25,7 +25,7 @@ struct Cli {
     /// Actors use them in turn: actor i reads from endpoint i modulo their number.
     #[arg(long, required = true, value_delimiter = ',')]
     from: Vec<Endpoint>,
-    /// Endpoint to ask for the latest version before the start
+    /// Endpoint from which actors fetch the latest version before a turn starts
     #[arg(long)]
     control: Endpoint,
     /// Name of the model

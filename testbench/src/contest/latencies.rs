@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mean_and_percentiles_are_of_all_outputs() {
+    fn the_mean_and_percentiles_cover_all_outputs() {
         let output = |numbers: std::ops::RangeInclusive<u32>| {
             format!("ready\n{}\n", serde_json::json!({ "latencies_ms": numbers.rev().collect::<Vec<_>>() }))
         };

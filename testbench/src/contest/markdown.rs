@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_lines() {
+    fn each_row_is_one_line() {
         let mut table = Markdown::new(["", "ms"]);
         table.row(["nginx", "3"]);
         table.row([String::new(), "4".to_owned()]);
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "cells of a row in a table of 2 columns")]
-    fn a_row_has_all_columns() {
+    fn a_row_must_have_all_columns() {
         Markdown::new(["", "ms"]).row(["nginx"]);
     }
 }

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_contender_runs_once_a_turn_in_an_order_that_the_seed_decides() {
+    fn each_contender_runs_once_per_turn_in_a_seeded_order() {
         let held = |seed| {
             let mut ran = Vec::new();
             let contest = Contest::new(["a", "b", "c", "d"], 6).seeded(seed);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_contenders_each_comes_first_equally_often() {
+    fn each_of_two_contenders_comes_first_equally_often() {
         for seed in 0..20 {
             let orders: Vec<_> = (0..10).map(|turn| order(5, turn, seed)).collect();
             for (a, b) in (0..5).flat_map(|a| (0..a).map(move |b| (a, b))) {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_says_what_runs() {
+    fn the_label_of_a_turn_names_its_contender() {
         let contest = Contest::new(["nginx"], 3).titled("4 KiB");
         assert_eq!(contest.label(1, &"nginx"), "4 KiB, turn 2 of 3: nginx");
         assert_eq!(Contest::new(["nginx"], 3).label(0, &"nginx"), "turn 1 of 3: nginx");

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_of_the_same_turn() {
+    fn ratios_compare_runs_of_the_same_turn() {
         let standings = standings();
         let ratio = standings.rows[1].ratio_to(standings.reference(), |run| *run);
         // The ratio of the medians would be 0.75.
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_median_wins() {
+    fn the_lowest_median_wins() {
         let standings = standings();
         let least = |names: &[&str]| {
             standings.least(|contender| names.contains(contender), |run| *run).map(|row| row.contender)

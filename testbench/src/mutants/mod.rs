@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn only_text_that_occurs_once_is_replaced() {
+    fn a_replacement_requires_exactly_one_match() {
         assert_eq!(mutant("a").apply("let x = a;").unwrap(), "let x = a + 1;");
         for (source, count) in [("let x = b;", "0 times"), ("a - a", "2 times")] {
             let error = mutant("a").apply(source).unwrap_err().to_string();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_description_is_refused_by_the_name_of_its_field() {
+    fn an_invalid_description_is_refused_with_the_name_of_its_field() {
         let directory = iswitch_harness::scratch::directory();
         let path = directory.path().join("mutant.toml");
         let text = |file: &str, more: &str| {

@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_simulation_prints_is_understood() {
+    fn the_output_of_a_simulation_is_parsed() {
         let survived = outcome(r#"{"first": 5, "seeds": 20, "violation": null, "total": {}}"#).unwrap();
         assert_eq!(survived, Outcome::Survived { seeds: 20 });
         let violation = |rule: &str| {
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_hangs_is_ended() {
+    fn a_hanging_program_is_killed() {
         let error = run_for(Command::new("sleep").arg("60"), Duration::from_millis(20)).unwrap_err();
         assert!(error.to_string().contains("20ms"), "{error}");
         assert!(run_for(&mut Command::new("true"), Duration::from_secs(60)).unwrap().success());

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_read() {
+    fn link_rates_are_parsed() {
         assert_eq!("1gbit".parse(), Ok(Rate { bits_per_s: 1e9 }));
         assert_eq!("2.5gbit".parse::<Rate>().unwrap().text(), "2.5 Gbit/s");
         for bad in ["", "gbit", "0gbit", "-1gbit", "1mbit", "nangbit", "infgbit"] {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn links_have_names() {
+    fn links_have_slugs_and_descriptions() {
         let rate = Some(Rate { bits_per_s: 1e10 });
         assert_eq!(Links::default().slug(), "unshaped");
         let links = Links { rate, delay: Some(Duration::from_micros(50)) };

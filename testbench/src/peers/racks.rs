@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn racks_are_those_of_the_paper() {
+    fn rack_sizes_match_the_paper() {
         assert_eq!(racks_of(4), [2, 2]);
         assert_eq!(racks_of(6), [3, 3]);
         assert_eq!(racks_of(9), [3, 3, 3]);

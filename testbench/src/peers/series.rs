@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short() {
+    fn numbers_are_abbreviated() {
         let texts = [4096.0, 16_777_216.0, 40_476.0, 12.0].map(bytes_text);
         assert_eq!(texts, ["4 KiB", "16 MiB", "39.5 KiB", "12 B"]);
         let texts = [0.0, 78.4, 6_681.0, 223_261.0, 1_234_567.0].map(time_text);

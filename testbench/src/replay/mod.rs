@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_greatest_number_of_actors_fills_one_link_and_not_eight() {
+    fn the_largest_number_of_actors_saturates_one_link_but_not_eight() {
         let rate = Rate { bits_per_s: 1e9 };
         let least = Duration::from_secs(1);
         let load = Load { actors: vec![16, 2048], len_bytes: 125_000, rate, turns: 1, least };

@@ -1,4 +1,4 @@
-//! Insert rate of one shard, and of one Reverb server, with actors that never pause, over the loop-back interface of
+//! Insert rate of one shard, and of one Reverb server, with actors that never pause, over the loopback interface of
 //! this machine, where the cores are the bottleneck.
 
 use std::path::Path;

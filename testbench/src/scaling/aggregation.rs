@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn one_child_stands_for_all_that_are_alike() {
+    fn one_simulated_child_represents_all_identical_children() {
         for scenario in scenarios() {
             for algorithm in [Algorithm::Daemon, Algorithm::Hardware] {
                 let [folded, unfolded] = both(&scenario, algorithm);
@@ -360,7 +360,7 @@ mod tests {
     /// The first child of a switch receives its sum before the last one, and continues to send while the last one still
     /// waits.
     #[test]
-    fn windows_let_children_differ_a_little() {
+    fn folding_identical_children_is_accurate_with_windows() {
         for scenario in scenarios() {
             let scenario = Scenario { switch_buffer_bytes: 16 << 20, superframe_segments: 8, ..scenario };
             for algorithm in [Algorithm::Daemon, Algorithm::Hardware] {

@@ -1,6 +1,6 @@
-//! Measures the costs of the model on this machine, over the loop-back interface, without privileges.
+//! Measures the costs of the model on this machine, over the loopback interface, without privileges.
 //!
-//! On the loop-back interface, the kernel does the receiver's work within the sender's call. The measurement therefore
+//! On the loopback interface, the kernel does the receiver's work within the sender's call. The measurement therefore
 //! does not separate the two sides well; only their sum is accurate.
 //! their sum is right.
 
@@ -41,7 +41,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(5);
 /// Measures all costs, which takes some seconds.
 ///
 /// # Errors
-/// If sockets on the loop-back interface do not work.
+/// If sockets on the loopback interface do not work.
 pub fn measure() -> io::Result<Costs> {
     let superframe = superframes()?;
     let (switch_add, switch_emit) = switch_core();
@@ -357,15 +357,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_measured_is_read_back() {
-        let costs = measure().expect("the loop-back interface must work");
+    fn measured_costs_are_read_back_unchanged() {
+        let costs = measure().expect("the loopback interface must work");
         assert!(costs.superframe.send.ns_per_byte + costs.superframe.send.ns > 0.0);
         assert!(costs.switch_add.ns_per_byte > 0.0);
         assert_eq!(Costs::parse(&file(&costs)), Ok(costs));
     }
 
     #[test]
-    fn a_line_goes_through_both_points() {
+    fn a_fitted_cost_line_passes_through_both_points() {
         assert_eq!(line([10, 20], [7.0, 12.0]), Line { ns: 2.0, ns_per_byte: 0.5 });
         assert_eq!(line([10, 20], [7.0, 6.0]), Line { ns: 7.0, ns_per_byte: 0.0 });
     }

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_measured_costs_are_read_and_bad_ones_refused() {
+    fn measured_costs_are_read_and_invalid_ones_refused() {
         assert!(Costs::measured().stream.send.ns > 0.0);
         for (from, to) in
             [("wake_ns = ", "wake_ns = -"), ("wake_ns = ", "wake = "), ("wake_ns = ", "wake_ns = 1e12 # ")]
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_counts_bytes() {
+    fn a_cost_line_adds_a_cost_per_byte() {
         assert_eq!(Line { ns: 2.0, ns_per_byte: 0.5 }.of(10), 7_000);
     }
 }

@@ -82,13 +82,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_sends_one_packet_after_the_other() {
+    fn a_link_sends_packets_one_after_another() {
         let mut link = Link::new(Cable { picos_per_byte: 800, delay: 1_000 });
         assert_eq!([link.carry(0, 10), link.carry(0, 10), link.carry(50_000, 10)], [9_000, 17_000, 59_000]);
     }
 
     #[test]
-    fn processes_wait_for_themselves_and_for_cores() {
+    fn processes_wait_for_their_earlier_work_and_for_free_cores() {
         let mut own = Processes::new(3, None, 7);
         assert_eq!([own.run(0, 0, 10), own.run(0, 5, 10), own.run(1, 5, 10)], [10, 20, 15]);
         // Only an idle process has to wake up.

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn racks_of_three_as_in_the_paper() {
+    fn racks_of_three_match_the_paper() {
         let tree = Tree::new(12, 3, 64);
         assert_eq!((tree.levels(), tree.switches(), tree.fan_in()), (2, 5, 4));
         assert_eq!((tree.hops(0, 2), tree.hops(2, 3), tree.hops(4, 4)), (2, 4, 0));

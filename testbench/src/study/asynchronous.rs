@@ -301,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn histograms_of_all_workers_count() {
+    fn histograms_of_all_workers_are_merged() {
         let lines = [
             json!({ "updates": 10, "gradients": 40, "seconds": 2.0, "skipped": 1,
                     "staleness": [1, 2, 0, 0], "inclusion": [0, 1, 2, 0, 0, 0] }),
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn speed_ups_are_per_gradient() {
+    fn speed_ups_are_computed_per_gradient() {
         let run = |gradients| AsyncRun { updates: 10.0, gradients, seconds: 1.0, ..AsyncRun::default() };
         let scene = Scene {
             model: Model::named("A2C").unwrap(),

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn curves_are_read() {
+    fn learning_curves_are_parsed() {
         let points = read_curve(CSV).unwrap();
         assert_eq!(points.len(), 4);
         assert_eq!(points[2], Point { steps: 400.0, seconds: 4.5, part: 0.8, mean_return: 480.0 });
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_time_counts() {
+    fn the_first_crossing_of_the_target_counts() {
         let training = training();
         let reached = training.reached(475.0).unwrap();
         assert_eq!(reached, Reached { updates: 240.0, steps: 400.0, seconds: 4.5 });
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn curves_that_part_are_found() {
+    fn diverging_curves_are_detected() {
         let first = training();
         let mut other = training();
         assert_eq!(first.same_until(&other), 500.0);
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn who_never_reached_it_is_reported() {
+    fn runs_that_never_reach_the_target_are_reported() {
         let mut never = training();
         never.points.truncate(2);
         let [server, switch] = Method::ASYNCHRONOUS;

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn each_method_is_named_once_and_the_return_is_marked() {
+    fn each_method_is_labelled_once_and_the_target_return_is_marked() {
         let rows = Method::SYNCHRONOUS.map(|method| (method, vec![training(), training()]));
         let standings = rows.into_iter().collect();
         let svg = draw(&Comparison { task: TASKS[0], workers: 4, standings });
@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn updates_of_the_switch_hold_a_gradient_of_each_worker() {
+    fn an_update_by_the_switch_counts_one_gradient_per_worker() {
         let [server, switch] = Method::ASYNCHRONOUS;
         assert_eq!(points(server, &training(), 4).last(), Some(&(1000.0, 490.0)));
         assert_eq!(points(switch, &training(), 4).last(), Some(&(4000.0, 490.0)));
     }
 
     #[test]
-    fn nothing_learnt_is_drawn_too() {
+    fn an_empty_learning_curve_is_drawn() {
         let rows = [(Method::ASYNCHRONOUS[0], vec![Training { points: Vec::new(), ..training() }])];
         let standings = rows.into_iter().collect();
         assert!(draw(&Comparison { task: TASKS[0], workers: 4, standings }).contains("target"));

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_frame_is_the_last_and_the_others_follow() {
+    fn the_newest_frame_is_last_and_older_frames_shift() {
         let (mut images, mut rng) = (Images::default(), ChaCha8Rng::seed_from_u64(1));
         let mut before = vec![0.0; images.spec.observation_dim];
         images.reset(&mut rng, &mut before).unwrap();

@@ -149,13 +149,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_lie_where_the_paper_says() {
+    fn aggregation_shares_match_the_paper() {
         let shares = MODELS.map(|model| (1000.0 * model.aggregation_share()).round() / 1000.0);
         assert_eq!(shares, [0.5, 0.542, 0.726, 0.832]);
     }
 
     #[test]
-    fn computation_is_what_aggregation_leaves() {
+    fn computation_takes_the_rest_of_the_iteration_time() {
         for model in MODELS {
             let iteration = model.iteration();
             let share = iteration.aggregation_ms / iteration.total_ms();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_paper_leaves_out_lies_between_its_neighbours() {
+    fn the_interpolated_ddpg_time_lies_between_ppo_and_a2c() {
         let [ppo, ddpg, a2c, _] = MODELS.map(|model| model.iteration().aggregation_ms);
         assert!(ppo < ddpg && ddpg < a2c, "{ppo} {ddpg} {a2c}");
         // DDPG has 30,208 floats more than PPO; A2C has 856,320 more.
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_recalled_times_agree_with_the_text() {
+    fn iteration_times_agree_with_the_stated_speed_ups() {
         for model in MODELS {
             if let Some((server_ms, switch_ms)) = model.iteration_ms {
                 let ratio = server_ms / switch_ms / model.speed_up;

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn speed_ups_are_of_the_same_turn() {
+    fn speed_ups_compare_runs_of_the_same_turn() {
         let replay = replay();
         let speed_up = replay.speed_up(&replay.table.standings.rows[1]);
         assert_eq!((speed_up.least, speed_up.median, speed_up.greatest), (1.6, 2.0, 2.5));
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn scaling_counts_gradients() {
+    fn scaling_is_measured_in_gradients() {
         let replay = replay();
         assert_eq!(replay.over_one_worker(&run(160.0, 80.0)), 2.0);
         let text = scaling_text(&[replay]);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn stretched_computation_is_what_workers_wait_for() {
+    fn workers_wait_for_the_stretched_computation_time() {
         let replay = replay();
         assert_eq!(replay.table.load.compute, Duration::from_millis(80));
         assert_eq!(replay.table.load.rounds, 12, "one second must hold 12 rounds of 80 ms and 2.6 ms");

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn images_train_the_papers_networks() {
+    fn image_observations_train_the_networks_of_the_paper() {
         for (name, floats) in [("DQN", 1_687_206), ("A2C", 866_439)] {
             let split = measure_model(Model::named(name).unwrap(), 4, 0.0).unwrap();
             assert!((floats..floats + 20).contains(&split.floats), "{split:?}");

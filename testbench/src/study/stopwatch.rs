@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_innermost_phase_counts() {
+    fn time_is_attributed_to_the_innermost_phase() {
         let nap = || std::thread::sleep(Duration::from_millis(3));
         let stopwatch = Stopwatch::default();
         stopwatch.hearing(|| {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn every_phase_is_heard() {
+    fn every_phase_has_a_unique_name() {
         for phase in Phase::VARIANTS {
             assert_eq!(Phase::VARIANTS.iter().filter(|other| other.name() == phase.name()).count(), 1);
         }

@@ -4,8 +4,8 @@ use iswitch_harness::requirements::{alone, networks_and, report};
 use iswitch_testbench::attack::{ALL, Effort};
 
 #[test]
-fn what_is_promised_holds_under_each_attack() {
-    if !networks_and("what_is_promised_holds_under_each_attack", &["ethtool", "ping"]) {
+fn promises_hold_under_each_attack() {
+    if !networks_and("promises_hold_under_each_attack", &["ethtool", "ping"]) {
         return;
     }
     let _alone = alone();

@@ -37,8 +37,8 @@ fn disturb(switch: SocketAddrV4, stop: &AtomicBool) {
 }
 
 #[test]
-fn workers_with_the_key_sum_and_others_are_named() {
-    let test = "workers_with_the_key_sum_and_others_are_named";
+fn workers_with_the_key_aggregate_and_others_are_reported() {
+    let test = "workers_with_the_key_aggregate_and_others_are_reported";
     if !programs(test, &["setpriv"]) {
         return;
     }
@@ -71,8 +71,8 @@ fn workers_with_the_key_sum_and_others_are_named() {
 }
 
 #[test]
-fn switches_with_the_key_sum_for_each_other() {
-    let test = "switches_with_the_key_sum_for_each_other";
+fn switches_with_a_shared_key_aggregate_together() {
+    let test = "switches_with_a_shared_key_aggregate_together";
     if !programs(test, &["setpriv"]) {
         return;
     }

@@ -35,8 +35,8 @@ struct Case {
 }
 
 #[test]
-fn each_kind_has_its_own_counter_and_answer() {
-    if !networks_and("each_kind_has_its_own_counter_and_answer", &[]) {
+fn each_kind_of_bad_input_has_its_own_counter_and_answer() {
+    if !networks_and("each_kind_of_bad_input_has_its_own_counter_and_answer", &[]) {
         return;
     }
     let _together = together();

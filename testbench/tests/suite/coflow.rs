@@ -90,7 +90,7 @@ fn the_busiest_ports_are_drawn() {
 }
 
 #[test]
-fn coflows_of_a_trace_are_jobs() {
+fn each_coflow_of_a_trace_becomes_a_job() {
     let directory = scratch::directory();
     let file = directory.path().join("trace");
     // At 1 Gbit/s, the transfers take 1 and 4 s. The second job arrives half a second after the first, so they take 1
@@ -125,7 +125,7 @@ fn both_formats_of_shapes_give_the_same_jobs() {
 }
 
 #[test]
-fn searched_priorities_are_better_than_those_that_the_search_began_with() {
+fn searched_priorities_beat_the_initial_priorities() {
     let results = COFLOW.json(&[
         "compare",
         "local-search:0",
@@ -149,7 +149,7 @@ fn searched_priorities_are_better_than_those_that_the_search_began_with() {
 }
 
 #[test]
-fn bad_input_is_named() {
+fn errors_name_the_invalid_input() {
     let files = Files::new();
     let file = |name: &str, text: &str| files.write(name, text);
     let port = file("port", "4 2\n1 0 1 0 1 1:1\n2 5 1 0 1 4:1\n");

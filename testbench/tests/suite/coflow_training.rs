@@ -34,8 +34,8 @@ fn four_workers_and_one_process_write_the_same_curve() {
 }
 
 #[test]
-fn a_training_that_is_stopped_goes_on_where_it_was() {
-    if !programs("a_training_that_is_stopped_goes_on_where_it_was", &["setpriv"]) {
+fn a_stopped_training_resumes_where_it_stopped() {
+    if !programs("a_stopped_training_resumes_where_it_stopped", &["setpriv"]) {
         return;
     }
     let begun = [&SMALL[..], &["--network", "paper", "--iterations", "100000"]].concat();
@@ -43,7 +43,7 @@ fn a_training_that_is_stopped_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_trained_policy_is_one_among_others() {
+fn a_trained_policy_can_be_compared_with_others() {
     let directory = scratch::directory();
     let out = directory.path().join("mine");
     COFLOW.train(&out, &[&SMALL[..], &["--iterations", "1"]].concat());
@@ -62,7 +62,7 @@ fn a_trained_policy_is_one_among_others() {
 }
 
 #[test]
-fn bad_input_is_named() {
+fn errors_name_the_invalid_input() {
     let files = Files::new();
     let (trained, empty) = (files.path("trained"), files.path("empty"));
     let cyclic = files.write("cyclic", "3 3 0 1 1 2 2 0\n");

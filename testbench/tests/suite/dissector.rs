@@ -248,8 +248,8 @@ fn check_data(fields: &Fields, meaning: &Value) {
 }
 
 #[test]
-fn golden_packets_are_shown_as_the_fixtures_say() {
-    if !programs("golden_packets_are_shown_as_the_fixtures_say", &["tshark"]) {
+fn golden_packets_are_dissected_as_in_the_fixtures() {
+    if !programs("golden_packets_are_dissected_as_in_the_fixtures", &["tshark"]) {
         return;
     }
     let (tagged, plain): (Vec<_>, Vec<_>) =
@@ -271,8 +271,8 @@ fn golden_packets_are_shown_as_the_fixtures_say() {
 
 /// `tshark -G values` lists the names of a field's codes.
 #[test]
-fn names_are_those_of_the_protocol() {
-    if !programs("names_are_those_of_the_protocol", &["tshark"]) {
+fn code_names_match_the_protocol() {
+    if !programs("code_names_match_the_protocol", &["tshark"]) {
         return;
     }
     let table = tshark(&["-G", "values"]);
@@ -319,8 +319,8 @@ fn tagged_segment(key: &Key, index: u32, floats: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_conversation_is_followed() {
-    if !programs("a_conversation_is_followed", &["tshark"]) {
+fn the_dissector_follows_a_conversation() {
+    if !programs("the_dissector_follows_a_conversation", &["tshark"]) {
         return;
     }
     let key = Key::new(&[7; 16]).expect("long enough");
@@ -359,8 +359,8 @@ fn a_conversation_is_followed() {
 }
 
 #[test]
-fn what_is_not_ours_or_is_damaged_is_distinguished() {
-    if !programs("what_is_not_ours_or_is_damaged_is_distinguished", &["tshark"]) {
+fn foreign_and_damaged_packets_are_distinguished() {
+    if !programs("foreign_and_damaged_packets_are_distinguished", &["tshark"]) {
         return;
     }
     let leave = control(ControlBody::Leave);

@@ -146,8 +146,8 @@ fn bleach(machine: &Namespace, matching: &str) {
 }
 
 #[test]
-fn nothing_is_wrong_with_a_set_up_that_works() {
-    if !may_run("nothing_is_wrong_with_a_set_up_that_works") {
+fn a_working_setup_has_no_problems() {
+    if !may_run("a_working_setup_has_no_problems") {
         return;
     }
     let testbed = Testbed::new();
@@ -169,8 +169,8 @@ fn nothing_is_wrong_with_a_set_up_that_works() {
 }
 
 #[test]
-fn no_daemon_is_found() {
-    if !may_run("no_daemon_is_found") {
+fn a_missing_daemon_is_detected() {
+    if !may_run("a_missing_daemon_is_detected") {
         return;
     }
     let testbed = Testbed::new();
@@ -181,8 +181,8 @@ fn no_daemon_is_found() {
 }
 
 #[test]
-fn a_firewall_that_drops_is_found() {
-    if !may_run("a_firewall_that_drops_is_found") {
+fn a_firewall_on_the_path_is_detected() {
+    if !may_run("a_firewall_on_the_path_is_detected") {
         return;
     }
     let testbed = Testbed::new();
@@ -193,8 +193,8 @@ fn a_firewall_that_drops_is_found() {
 }
 
 #[test]
-fn a_firewall_of_this_machine_is_found() {
-    if !may_run("a_firewall_of_this_machine_is_found") {
+fn a_firewall_on_the_local_machine_is_detected() {
+    if !may_run("a_firewall_on_the_local_machine_is_detected") {
         return;
     }
     let testbed = Testbed::new();
@@ -205,8 +205,8 @@ fn a_firewall_of_this_machine_is_found() {
 }
 
 #[test]
-fn a_missing_route_and_an_interface_that_is_down_are_found() {
-    if !may_run("a_missing_route_and_an_interface_that_is_down_are_found") {
+fn a_missing_route_and_a_down_interface_are_detected() {
+    if !may_run("a_missing_route_and_a_down_interface_are_detected") {
         return;
     }
     let testbed = Testbed::new();
@@ -221,8 +221,8 @@ fn a_missing_route_and_an_interface_that_is_down_are_found() {
 }
 
 #[test]
-fn a_small_mtu_is_found_wherever_it_is() {
-    if !may_run("a_small_mtu_is_found_wherever_it_is") {
+fn a_small_mtu_is_detected_on_any_hop() {
+    if !may_run("a_small_mtu_is_detected_on_any_hop") {
         return;
     }
     let testbed = Testbed::new();
@@ -236,8 +236,8 @@ fn a_small_mtu_is_found_wherever_it_is() {
 }
 
 #[test]
-fn a_path_that_swallows_long_packets_is_found_and_measured() {
-    if !may_run("a_path_that_swallows_long_packets_is_found_and_measured") {
+fn a_path_that_drops_long_packets_is_detected_and_measured() {
+    if !may_run("a_path_that_drops_long_packets_is_detected_and_measured") {
         return;
     }
     let testbed = Testbed::new();
@@ -256,8 +256,8 @@ fn a_path_that_swallows_long_packets_is_found_and_measured() {
 }
 
 #[test]
-fn a_tos_that_is_removed_is_found_in_either_direction() {
-    if !may_run("a_tos_that_is_removed_is_found_in_either_direction") {
+fn a_cleared_tos_is_detected_in_either_direction() {
+    if !may_run("a_cleared_tos_is_detected_in_either_direction") {
         return;
     }
     let testbed = Testbed::new();
@@ -283,8 +283,8 @@ fn a_tos_that_is_removed_is_found_in_either_direction() {
 }
 
 #[test]
-fn a_path_that_drops_the_tos_of_data_is_found() {
-    if !may_run("a_path_that_drops_the_tos_of_data_is_found") {
+fn a_path_that_drops_the_data_tos_is_detected() {
+    if !may_run("a_path_that_drops_the_data_tos_is_detected") {
         return;
     }
     let testbed = Testbed::new();
@@ -297,8 +297,8 @@ fn a_path_that_drops_the_tos_of_data_is_found() {
 }
 
 #[test]
-fn keys_that_do_not_fit_are_found() {
-    if !may_run("keys_that_do_not_fit_are_found") {
+fn mismatched_keys_are_detected() {
+    if !may_run("mismatched_keys_are_detected") {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -342,8 +342,8 @@ fn refuse_version(socket: &UdpSocket, stop: &AtomicBool) {
 }
 
 #[test]
-fn a_switch_of_another_version_is_found() {
-    if !may_run("a_switch_of_another_version_is_found") {
+fn a_switch_of_another_version_is_detected() {
+    if !may_run("a_switch_of_another_version_is_detected") {
         return;
     }
     let testbed = Testbed::new();
@@ -360,8 +360,8 @@ fn a_switch_of_another_version_is_found() {
 }
 
 #[test]
-fn a_receive_buffer_that_is_too_small_is_found() {
-    if !may_run("a_receive_buffer_that_is_too_small_is_found") {
+fn a_too_small_receive_buffer_is_detected() {
+    if !may_run("a_too_small_receive_buffer_is_detected") {
         return;
     }
     let testbed = Testbed::new();
@@ -377,8 +377,8 @@ fn a_receive_buffer_that_is_too_small_is_found() {
 }
 
 #[test]
-fn offloads_that_are_off_are_found() {
-    if !may_run("offloads_that_are_off_are_found") {
+fn disabled_offloads_are_detected() {
+    if !may_run("disabled_offloads_are_detected") {
         return;
     }
     let testbed = Testbed::new();
@@ -387,8 +387,8 @@ fn offloads_that_are_off_are_found() {
 }
 
 #[test]
-fn loss_on_the_way_is_found() {
-    if !may_run("loss_on_the_way_is_found") {
+fn packet_loss_on_the_path_is_detected() {
+    if !may_run("packet_loss_on_the_path_is_detected") {
         return;
     }
     let testbed = Testbed::new();

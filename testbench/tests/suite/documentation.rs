@@ -120,7 +120,7 @@ fn check(page: &str, words: &[String]) -> Option<String> {
 }
 
 #[test]
-fn commands_are_accepted() {
+fn documented_commands_are_accepted() {
     let mut problems = Vec::new();
     let mut checked = 0;
     let is_run = |block: &Block| block.page.starts_with("docs/guide/");
@@ -135,7 +135,7 @@ fn commands_are_accepted() {
 }
 
 #[test]
-fn a_wrong_command_is_found() {
+fn an_invalid_command_is_detected() {
     for line in
         ["iswitch train ppo --worker 4", "iswitch train ppo --workers four", "sudo iswitchd --prot eth0 # no"]
     {

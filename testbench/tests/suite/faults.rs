@@ -112,8 +112,8 @@ fn duplicates_change_no_sum() {
 }
 
 #[test]
-fn everything_at_once_changes_no_sum() {
-    if !networks_and("everything_at_once_changes_no_sum", &["ethtool"]) {
+fn all_faults_at_once_change_no_sum() {
+    if !networks_and("all_faults_at_once_change_no_sum", &["ethtool"]) {
         return;
     }
     let _together = together();
@@ -128,8 +128,8 @@ fn everything_at_once_changes_no_sum() {
 
 /// For the raw port, see `duplicates_and_corruption_change_no_sum` in `real_frames.rs`.
 #[test]
-fn a_udp_port_drops_what_was_corrupted() {
-    if !networks_and("a_udp_port_drops_what_was_corrupted", &["ethtool"]) {
+fn a_udp_port_drops_corrupted_packets() {
+    if !networks_and("a_udp_port_drops_corrupted_packets", &["ethtool"]) {
         return;
     }
     let _together = together();
@@ -248,8 +248,8 @@ fn assert_victim_missed_rounds(results: &[Value]) {
 }
 
 #[test]
-fn a_pause_of_a_worker_shorter_than_its_lease_costs_time_only() {
-    if !networks_and("a_pause_of_a_worker_shorter_than_its_lease_costs_time_only", &[]) {
+fn a_worker_pause_shorter_than_its_lease_costs_only_time() {
+    if !networks_and("a_worker_pause_shorter_than_its_lease_costs_only_time", &[]) {
         return;
     }
     let _together = together();
@@ -265,8 +265,8 @@ fn a_pause_of_a_worker_shorter_than_its_lease_costs_time_only() {
 }
 
 #[test]
-fn a_worker_that_pauses_longer_than_its_lease_misses_rounds_and_returns() {
-    if !networks_and("a_worker_that_pauses_longer_than_its_lease_misses_rounds_and_returns", &[]) {
+fn a_worker_that_pauses_beyond_its_lease_misses_rounds_and_rejoins() {
+    if !networks_and("a_worker_that_pauses_beyond_its_lease_misses_rounds_and_rejoins", &[]) {
         return;
     }
     let _together = together();
@@ -305,8 +305,8 @@ fn pause_in_mid_round(job: &mut Job) {
 }
 
 #[test]
-fn the_others_go_on_without_a_worker_killed_in_mid_round() {
-    if !networks_and("the_others_go_on_without_a_worker_killed_in_mid_round", &[]) {
+fn the_others_continue_without_a_worker_killed_in_mid_round() {
+    if !networks_and("the_others_continue_without_a_worker_killed_in_mid_round", &[]) {
         return;
     }
     let _together = together();
@@ -322,8 +322,8 @@ fn the_others_go_on_without_a_worker_killed_in_mid_round() {
 }
 
 #[test]
-fn a_pause_of_the_switch_expels_nobody() {
-    if !networks_and("a_pause_of_the_switch_expels_nobody", &[]) {
+fn a_pause_of_the_switch_expels_no_worker() {
+    if !networks_and("a_pause_of_the_switch_expels_no_worker", &[]) {
         return;
     }
     let _together = together();
@@ -346,8 +346,8 @@ fn a_pause_of_the_switch_expels_nobody() {
 }
 
 #[test]
-fn a_switch_killed_and_started_again_costs_time_only() {
-    if !networks_and("a_switch_killed_and_started_again_costs_time_only", &[]) {
+fn killing_and_restarting_the_switch_costs_only_time() {
+    if !networks_and("killing_and_restarting_the_switch_costs_only_time", &[]) {
         return;
     }
     let _together = together();
@@ -384,8 +384,8 @@ fn a_partition_shorter_than_the_lease_heals() {
 }
 
 #[test]
-fn after_a_partition_longer_than_the_lease_a_worker_returns() {
-    if !networks_and("after_a_partition_longer_than_the_lease_a_worker_returns", &[]) {
+fn a_worker_rejoins_after_a_partition_longer_than_its_lease() {
+    if !networks_and("a_worker_rejoins_after_a_partition_longer_than_its_lease", &[]) {
         return;
     }
     let _together = together();

@@ -62,8 +62,8 @@ fn check(star: &Star, daemon: &Daemon, case: &Case) {
 }
 
 #[test]
-fn senders_that_no_host_can_be_are_counted_and_not_answered() {
-    if !networks_and("senders_that_no_host_can_be_are_counted_and_not_answered", &[]) {
+fn packets_with_impossible_sources_are_counted_but_not_answered() {
+    if !networks_and("packets_with_impossible_sources_are_counted_but_not_answered", &[]) {
         return;
     }
     let _alone = alone();

@@ -152,7 +152,7 @@ impl Chapter {
     }
 }
 
-/// Waits for the end of all processes, and checks their results.
+/// Waits until all processes have exited, and checks their results.
 fn finish(processes: impl IntoIterator<Item = Process>) {
     for process in processes {
         let printed = process.wait_success(PATIENCE);
@@ -164,7 +164,7 @@ fn finish(processes: impl IntoIterator<Item = Process>) {
 }
 
 #[test]
-fn the_summary_names_every_page() {
+fn the_summary_lists_every_page() {
     let docs = guide().join("..");
     let summary = std::fs::read_to_string(docs.join("SUMMARY.md")).expect("the summary must be readable");
     for directory in ["", "guide/", "results/"] {

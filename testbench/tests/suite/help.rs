@@ -84,7 +84,7 @@ fn descriptions(help: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_line_fits_a_terminal() {
+fn every_help_line_fits_the_terminal() {
     for_each_command(&mut |program, path| {
         for option in ["-h", "--help"] {
             // A wider terminal changes nothing.

@@ -74,8 +74,8 @@ fn three_levels_of_switches_give_exact_sums() {
 }
 
 #[test]
-fn a_killed_rack_switch_comes_back_and_no_round_is_lost() {
-    if !networks_and("a_killed_rack_switch_comes_back_and_no_round_is_lost", &[]) {
+fn no_round_is_lost_when_a_killed_rack_switch_restarts() {
+    if !networks_and("no_round_is_lost_when_a_killed_rack_switch_restarts", &[]) {
         return;
     }
     let _together = together();
@@ -94,8 +94,8 @@ fn a_killed_rack_switch_comes_back_and_no_round_is_lost() {
 }
 
 #[test]
-fn a_killed_root_comes_back_and_no_round_is_lost() {
-    if !networks_and("a_killed_root_comes_back_and_no_round_is_lost", &[]) {
+fn no_round_is_lost_when_a_killed_root_restarts() {
+    if !networks_and("no_round_is_lost_when_a_killed_root_restarts", &[]) {
         return;
     }
     let _together = together();
@@ -116,8 +116,8 @@ fn a_killed_root_comes_back_and_no_round_is_lost() {
 }
 
 #[test]
-fn a_pause_of_a_rack_switch_shorter_than_its_lease_costs_time_only() {
-    if !networks_and("a_pause_of_a_rack_switch_shorter_than_its_lease_costs_time_only", &[]) {
+fn a_rack_switch_pause_shorter_than_its_lease_costs_only_time() {
+    if !networks_and("a_rack_switch_pause_shorter_than_its_lease_costs_only_time", &[]) {
         return;
     }
     let _together = together();
@@ -139,8 +139,8 @@ fn a_pause_of_a_rack_switch_shorter_than_its_lease_costs_time_only() {
 }
 
 #[test]
-fn a_rack_whose_switch_pauses_longer_than_its_lease_misses_rounds_and_returns() {
-    if !networks_and("a_rack_whose_switch_pauses_longer_than_its_lease_misses_rounds_and_returns", &[]) {
+fn a_rack_that_pauses_beyond_its_lease_misses_rounds_and_rejoins() {
+    if !networks_and("a_rack_that_pauses_beyond_its_lease_misses_rounds_and_rejoins", &[]) {
         return;
     }
     let _together = together();
@@ -175,8 +175,8 @@ fn a_rack_whose_switch_pauses_longer_than_its_lease_misses_rounds_and_returns() 
 }
 
 #[test]
-fn both_racks_go_on_without_a_worker_that_pauses_or_dies() {
-    if !networks_and("both_racks_go_on_without_a_worker_that_pauses_or_dies", &[]) {
+fn both_racks_continue_without_a_paused_or_dead_worker() {
+    if !networks_and("both_racks_continue_without_a_paused_or_dead_worker", &[]) {
         return;
     }
     let _together = together();

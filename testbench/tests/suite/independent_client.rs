@@ -74,8 +74,8 @@ fn number(result: &Value, name: &str) -> u64 {
 }
 
 #[test]
-fn the_text_gives_the_bytes_of_the_golden_packets() {
-    if !programs("the_text_gives_the_bytes_of_the_golden_packets", &["python3"]) {
+fn a_client_built_from_the_specification_encodes_the_golden_packets() {
+    if !programs("a_client_built_from_the_specification_encodes_the_golden_packets", &["python3"]) {
         return;
     }
     let packets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/wire");
@@ -86,8 +86,8 @@ fn the_text_gives_the_bytes_of_the_golden_packets() {
 }
 
 #[test]
-fn a_client_from_the_text_alone_gets_exact_sums() {
-    if !networks_and("a_client_from_the_text_alone_gets_exact_sums", &["python3"]) {
+fn a_client_built_from_the_specification_gets_exact_sums() {
+    if !networks_and("a_client_built_from_the_specification_gets_exact_sums", &["python3"]) {
         return;
     }
     let _together = together();
@@ -107,8 +107,8 @@ fn a_client_from_the_text_alone_gets_exact_sums() {
 }
 
 #[test]
-fn a_client_from_the_text_alone_resumes_at_a_switch_that_is_restarted() {
-    if !networks_and("a_client_from_the_text_alone_resumes_at_a_switch_that_is_restarted", &["python3"]) {
+fn a_client_built_from_the_specification_resumes_after_a_restart() {
+    if !networks_and("a_client_built_from_the_specification_resumes_after_a_restart", &["python3"]) {
         return;
     }
     let _together = together();
@@ -126,8 +126,8 @@ fn a_client_from_the_text_alone_resumes_at_a_switch_that_is_restarted() {
 }
 
 #[test]
-fn a_client_from_the_text_alone_is_authentic() {
-    if !networks_and("a_client_from_the_text_alone_is_authentic", &["python3"]) {
+fn a_client_built_from_the_specification_is_authenticated() {
+    if !networks_and("a_client_built_from_the_specification_is_authenticated", &["python3"]) {
         return;
     }
     let _together = together();

@@ -16,8 +16,8 @@ fn kept() -> Vec<Count> {
 }
 
 #[test]
-fn the_core_takes_as_many_instructions_as_the_table_says() {
-    const NAME: &str = "the_core_takes_as_many_instructions_as_the_table_says";
+fn the_core_executes_as_many_instructions_as_the_table_states() {
+    const NAME: &str = "the_core_executes_as_many_instructions_as_the_table_states";
     if let Some(needed) = obstacle() {
         return report(&format!("SKIPPED {NAME}: needs {needed}"));
     }
@@ -30,7 +30,7 @@ fn the_core_takes_as_many_instructions_as_the_table_says() {
 }
 
 #[test]
-fn a_count_that_is_far_from_the_table_is_named() {
+fn an_instruction_count_far_from_the_table_is_reported() {
     let count = |instructions| vec![Count { mode: LoadMode::Ordered, floats: 366, instructions }];
     let document =
         format!("# Core\n\n## Instructions\n\n{}\n## More\n\n| partial | 1 | 7 |\n", table(&count(1000)));
@@ -51,7 +51,7 @@ fn a_count_that_is_far_from_the_table_is_named() {
 }
 
 #[test]
-fn the_table_has_every_mode() {
+fn the_instruction_table_covers_every_mode() {
     let kept = kept();
     for mode in LoadMode::iter() {
         for floats in [366, 1] {

@@ -14,8 +14,8 @@ const MAX_RSS_GROWTH_KIB: u64 = 1024;
 const SEGMENTS: u64 = 28;
 
 #[test]
-fn forged_joins_cost_no_memory_and_no_sum() {
-    if !networks_and("forged_joins_cost_no_memory_and_no_sum", &[]) {
+fn forged_joins_use_no_memory_and_change_no_sum() {
+    if !networks_and("forged_joins_use_no_memory_and_change_no_sum", &[]) {
         return;
     }
     let _alone = alone();

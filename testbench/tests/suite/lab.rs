@@ -66,8 +66,8 @@ fn results(output: &str, workers: usize) -> Vec<Value> {
 }
 
 #[test]
-fn workers_sum_over_raw_ports_and_udp() {
-    if !isolation_and("workers_sum_over_raw_ports_and_udp", &["nft", "ping", "tc"]) {
+fn workers_aggregate_over_raw_ports_and_udp() {
+    if !isolation_and("workers_aggregate_over_raw_ports_and_udp", &["nft", "ping", "tc"]) {
         return;
     }
     let _together = together();
@@ -93,8 +93,8 @@ fn workers_sum_over_raw_ports_and_udp() {
 }
 
 #[test]
-fn a_training_finds_its_place_and_the_switch() {
-    if !isolation_and("a_training_finds_its_place_and_the_switch", &["nft", "ping"]) {
+fn a_training_finds_its_rank_and_the_switch() {
+    if !isolation_and("a_training_finds_its_rank_and_the_switch", &["nft", "ping"]) {
         return;
     }
     let _together = together();
@@ -112,8 +112,8 @@ fn a_training_finds_its_place_and_the_switch() {
 }
 
 #[test]
-fn the_first_failure_ends_the_others_and_is_the_exit_status() {
-    if !isolation_and("the_first_failure_ends_the_others_and_is_the_exit_status", &["nft", "ping"]) {
+fn the_first_failure_ends_all_workers_and_sets_the_exit_status() {
+    if !isolation_and("the_first_failure_ends_all_workers_and_sets_the_exit_status", &["nft", "ping"]) {
         return;
     }
     let programs = Programs::copy();
@@ -135,8 +135,8 @@ fn processes_with(word: &str) -> Vec<String> {
 }
 
 #[test]
-fn nothing_is_left_of_a_lab_that_was_interrupted_or_killed() {
-    if !isolation_and("nothing_is_left_of_a_lab_that_was_interrupted_or_killed", &["nft", "ping"]) {
+fn an_interrupted_or_killed_lab_leaves_nothing_behind() {
+    if !isolation_and("an_interrupted_or_killed_lab_leaves_nothing_behind", &["nft", "ping"]) {
         return;
     }
     let programs = Programs::copy();
@@ -164,8 +164,8 @@ fn nothing_is_left_of_a_lab_that_was_interrupted_or_killed() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
-    if !isolation_and("what_is_missing_is_named", &["nft", "ping", "tc"]) {
+fn missing_requirements_are_reported_by_name() {
+    if !isolation_and("missing_requirements_are_reported_by_name", &["nft", "ping", "tc"]) {
         return;
     }
     let programs = Programs::copy();
@@ -198,8 +198,8 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
-fn a_kernel_without_delays_is_named() {
-    if !isolation_and("a_kernel_without_delays_is_named", &["nft", "ping", "tc"]) {
+fn a_kernel_without_delay_support_is_reported() {
+    if !isolation_and("a_kernel_without_delay_support_is_reported", &["nft", "ping", "tc"]) {
         return;
     }
     let programs = Programs::copy();

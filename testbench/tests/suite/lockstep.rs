@@ -9,7 +9,7 @@ use iswitch_testbench::lockstep::run;
 const PACKETS: u64 = 600;
 
 #[test]
-fn the_accelerator_does_what_the_core_does() {
+fn the_accelerator_behaves_like_the_core() {
     for (seed, build) in Build::value_variants().iter().copied().enumerate() {
         let outcome = run(&mut RustDevice::new(build), build, PACKETS, seed as u64, |_| {});
         let outcome = outcome.unwrap_or_else(|error| panic!("{build:?}: {error:#}"));
@@ -39,7 +39,7 @@ impl Device for Faulty {
 }
 
 #[test]
-fn one_wrong_bit_is_a_difference() {
+fn a_single_wrong_bit_is_detected() {
     let mut device = Faulty(RustDevice::new(Build::Slots128));
     let error = run(&mut device, Build::Slots128, PACKETS, 0, |_| {}).unwrap_err();
     assert!(format!("{error:#}").contains("differs at byte"), "{error:#}");

@@ -30,8 +30,8 @@ fn long_options(help: &str) -> Vec<&str> {
 }
 
 #[test]
-fn every_command_describes_itself() {
-    let test = "every_command_describes_itself";
+fn every_command_writes_its_manual_and_completions() {
+    let test = "every_command_writes_its_manual_and_completions";
     if !programs(test, &["groff", "bash", "setpriv"]) {
         return;
     }

@@ -47,8 +47,8 @@ fn lint(page: &str) -> String {
 }
 
 #[test]
-fn the_page_shows_what_the_daemon_does_and_promtool_finds_no_fault() {
-    let test = "the_page_shows_what_the_daemon_does_and_promtool_finds_no_fault";
+fn the_metrics_page_reflects_the_daemon_and_passes_promtool() {
+    let test = "the_metrics_page_reflects_the_daemon_and_passes_promtool";
     if !programs(test, &["setpriv", "promtool"]) {
         return;
     }
@@ -96,8 +96,8 @@ fn queries() -> Vec<String> {
 }
 
 #[test]
-fn promtool_understands_every_query_of_the_dashboard() {
-    let test = "promtool_understands_every_query_of_the_dashboard";
+fn promtool_accepts_every_query_of_the_dashboard() {
+    let test = "promtool_accepts_every_query_of_the_dashboard";
     if !programs(test, &["promtool"]) {
         return;
     }

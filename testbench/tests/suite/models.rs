@@ -72,8 +72,8 @@ fn start_learner(store: &Arc<ModelStore>, directory: &tempfile::TempDir) -> Back
 }
 
 #[test]
-fn nginx_as_a_cell_fetches_a_version_once_for_all() {
-    if !programs("nginx_as_a_cell_fetches_a_version_once_for_all", &["nginx", "setpriv"]) {
+fn nginx_as_a_cell_fetches_each_version_once() {
+    if !programs("nginx_as_a_cell_fetches_each_version_once", &["nginx", "setpriv"]) {
         return;
     }
     let cell = Cell::start();
@@ -109,8 +109,8 @@ impl iswitch_models::Sink for Collected {
 }
 
 #[test]
-fn actors_behind_nginx_follow_the_versions_and_outlive_the_learner() {
-    if !programs("actors_behind_nginx_follow_the_versions_and_outlive_the_learner", &["nginx", "setpriv"]) {
+fn actors_behind_nginx_follow_versions_and_survive_the_learner() {
+    if !programs("actors_behind_nginx_follow_versions_and_survive_the_learner", &["nginx", "setpriv"]) {
         return;
     }
     let mut cell = Cell::start();

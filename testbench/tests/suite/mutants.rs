@@ -16,7 +16,7 @@ fn mutants() -> Vec<Mutant> {
 }
 
 #[test]
-fn every_mutant_fits_the_code_and_breaks_a_requirement() {
+fn every_mutant_applies_to_the_code_and_names_a_requirement() {
     let specification = fs::read_to_string(workspace().join("protocol/SPEC.md")).unwrap();
     for mutant in mutants() {
         let source = fs::read_to_string(workspace().join(&mutant.bug.file)).unwrap();

@@ -52,8 +52,8 @@ fn the_same_arrivals_give_the_same_queues_in_every_slot() {
 }
 
 #[test]
-fn other_arrivals_of_the_same_rates_give_the_same_means() {
-    if !ns3_and("other_arrivals_of_the_same_rates_give_the_same_means", &PROGRAMS) {
+fn different_arrivals_at_the_same_rates_give_the_same_means() {
+    if !ns3_and("different_arrivals_at_the_same_rates_give_the_same_means", &PROGRAMS) {
         return;
     }
     let (directory, trained) = trained();
@@ -86,8 +86,8 @@ fn other_arrivals_of_the_same_rates_give_the_same_means() {
 }
 
 #[test]
-fn an_agent_that_answers_nonsense_is_named() {
-    if !ns3_and("an_agent_that_answers_nonsense_is_named", &PROGRAMS) {
+fn a_refusal_by_the_agent_is_reported() {
+    if !ns3_and("a_refusal_by_the_agent_is_reported", &PROGRAMS) {
         return;
     }
     let directory = scratch::directory();

@@ -33,8 +33,8 @@ fn has(records: &[Value], what: &str) -> bool {
 }
 
 #[test]
-fn the_flight_recorder_tells_what_led_to_a_stall() {
-    let test = "the_flight_recorder_tells_what_led_to_a_stall";
+fn the_flight_recorder_shows_the_events_that_led_to_a_stall() {
+    let test = "the_flight_recorder_shows_the_events_that_led_to_a_stall";
     if !programs(test, &["setpriv"]) {
         return;
     }
@@ -77,8 +77,8 @@ fn the_flight_recorder_tells_what_led_to_a_stall() {
 }
 
 #[test]
-fn a_daemon_without_a_file_survives_the_signal() {
-    let test = "a_daemon_without_a_file_survives_the_signal";
+fn a_daemon_without_a_flight_recorder_file_survives_sigusr1() {
+    let test = "a_daemon_without_a_flight_recorder_file_survives_sigusr1";
     if !programs(test, &["setpriv"]) {
         return;
     }
@@ -98,8 +98,8 @@ fn dissector() -> PathBuf {
 }
 
 #[test]
-fn tshark_reads_what_was_captured_on_the_ports_of_a_daemon() {
-    let test = "tshark_reads_what_was_captured_on_the_ports_of_a_daemon";
+fn tshark_reads_packets_captured_on_the_ports_of_a_daemon() {
+    let test = "tshark_reads_packets_captured_on_the_ports_of_a_daemon";
     if !networks_and(test, &["tshark"]) {
         return;
     }
@@ -140,8 +140,8 @@ fn tshark_reads_what_was_captured_on_the_ports_of_a_daemon() {
 }
 
 #[test]
-fn a_capture_ends_after_so_many_packets() {
-    let test = "a_capture_ends_after_so_many_packets";
+fn a_capture_ends_after_the_requested_number_of_packets() {
+    let test = "a_capture_ends_after_the_requested_number_of_packets";
     if !networks_and(test, &["tshark"]) {
         return;
     }

@@ -58,8 +58,8 @@ fn pause_root(job: &mut TreeJob, pause: Duration, is_reported: bool) -> (Duratio
 }
 
 #[test]
-fn a_pause_of_the_root_is_reported_and_costs_time_only() {
-    if !networks_and("a_pause_of_the_root_is_reported_and_costs_time_only", &[]) {
+fn a_root_pause_is_reported_and_costs_only_time() {
+    if !networks_and("a_root_pause_is_reported_and_costs_only_time", &[]) {
         return;
     }
     let _together = together();
@@ -144,8 +144,8 @@ fn report_next_parent(fault: &str, kind: PortKind, recovery: Duration, results: 
 }
 
 #[test]
-fn when_the_root_is_dead_for_good_the_racks_go_to_the_next_parent() {
-    if !networks_and("when_the_root_is_dead_for_good_the_racks_go_to_the_next_parent", &[]) {
+fn racks_move_to_the_next_parent_if_the_root_does_not_return() {
+    if !networks_and("racks_move_to_the_next_parent_if_the_root_does_not_return", &[]) {
         return;
     }
     let _together = together();
@@ -168,8 +168,8 @@ fn when_the_root_is_dead_for_good_the_racks_go_to_the_next_parent() {
 }
 
 #[test]
-fn a_root_that_wakes_up_after_the_racks_have_left_it_does_no_harm() {
-    if !networks_and("a_root_that_wakes_up_after_the_racks_have_left_it_does_no_harm", &[]) {
+fn a_root_that_resumes_after_its_racks_have_left_changes_no_sum() {
+    if !networks_and("a_root_that_resumes_after_its_racks_have_left_changes_no_sum", &[]) {
         return;
     }
     let _together = together();
@@ -188,8 +188,8 @@ fn a_root_that_wakes_up_after_the_racks_have_left_it_does_no_harm() {
 }
 
 #[test]
-fn switches_in_a_circle_refuse_each_other_by_name() {
-    if !networks_and("switches_in_a_circle_refuse_each_other_by_name", &[]) {
+fn switches_in_a_cycle_refuse_each_other_with_a_specific_error() {
+    if !networks_and("switches_in_a_cycle_refuse_each_other_with_a_specific_error", &[]) {
         return;
     }
     let _together = together();

@@ -18,8 +18,8 @@ fn tools() -> Tools {
 }
 
 #[test]
-fn every_contender_sums_and_is_measured() {
-    if !networks_and("every_contender_sums_and_is_measured", &["mpicc", "mpirun", "tc"]) {
+fn every_contender_aggregates_and_is_measured() {
+    if !networks_and("every_contender_aggregates_and_is_measured", &["mpicc", "mpirun", "tc"]) {
         return;
     }
     let _alone = alone();
@@ -53,8 +53,8 @@ fn every_contender_sums_and_is_measured() {
 }
 
 #[test]
-fn every_contender_sums_over_racks() {
-    if !networks_and("every_contender_sums_over_racks", &["mpicc", "mpirun", "tc"]) {
+fn every_contender_aggregates_across_racks() {
+    if !networks_and("every_contender_aggregates_across_racks", &["mpicc", "mpirun", "tc"]) {
         return;
     }
     let _alone = alone();

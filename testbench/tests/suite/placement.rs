@@ -82,7 +82,7 @@ fn check_row(row: &Row, result: &Value) {
 /// restart, and is complete at 170 s. With a checkpoint at 30 s, which takes 2 s, it is complete at 60 + 10 + 70 + 2 *
 /// 2 = 144 s.
 #[test]
-fn a_known_failure_costs_what_it_must() {
+fn a_known_failure_has_the_expected_cost() {
     let files = Files::new();
     let jobs = files.write("jobs", "arrival_s,gpus,duration_s\n0,2,100\n");
     let failures = files.write("failures", "gpu,begin_s,end_s\n1,40,60\n");
@@ -105,7 +105,7 @@ fn a_known_failure_costs_what_it_must() {
 }
 
 #[test]
-fn jobs_that_wait_start_as_the_rule_of_the_queue_says() {
+fn waiting_jobs_start_as_the_queue_discipline_requires() {
     let files = Files::new();
     // The second job needs both GPUs. The third and the fourth would fit beside the first, and only the third ends
     // before it.
@@ -218,7 +218,7 @@ fn an_agent_answers_every_line() {
 }
 
 #[test]
-fn bad_input_is_named() {
+fn errors_name_the_invalid_input() {
     let files = Files::new();
     let own = |name: &str, lines: &str| files.write(name, &format!("arrival_s,gpus,duration_s\n{lines}"));
     let outages = |name: &str, lines: &str| files.write(name, &format!("gpu,begin_s,end_s\n{lines}"));

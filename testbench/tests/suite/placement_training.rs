@@ -27,8 +27,8 @@ fn four_workers_and_one_process_write_the_same_curve() {
 }
 
 #[test]
-fn a_training_that_is_stopped_goes_on_where_it_was() {
-    if !programs("a_training_that_is_stopped_goes_on_where_it_was", &["setpriv"]) {
+fn a_stopped_training_resumes_where_it_stopped() {
+    if !programs("a_stopped_training_resumes_where_it_stopped", &["setpriv"]) {
         return;
     }
     let begun = [&small()[..], &["--network", "patent", "--iterations", "100000"]].concat();
@@ -36,7 +36,7 @@ fn a_training_that_is_stopped_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_trained_policy_is_one_among_others() {
+fn a_trained_policy_can_be_compared_with_others() {
     let directory = scratch::directory();
     let out = directory.path().join("mine");
     // With this learning rate nothing is learnt, so the policy remains the rule that it begins with.
@@ -71,7 +71,7 @@ fn served_choice(policy: &str) -> Vec<u64> {
 }
 
 #[test]
-fn bad_input_is_named() {
+fn errors_name_the_invalid_input() {
     let files = Files::new();
     let [trained, patent, empty, socket] =
         ["trained", "patent", "empty", "socket"].map(|name| files.path(name));

@@ -35,8 +35,8 @@ fn vectors_of_6_megabytes_are_exact() {
 }
 
 #[test]
-fn plain_frames_are_exact_too() {
-    if !networks_and("plain_frames_are_exact_too", &[]) {
+fn sums_are_exact_without_super_frames() {
+    if !networks_and("sums_are_exact_without_super_frames", &[]) {
         return;
     }
     let _together = together();
@@ -49,8 +49,8 @@ fn plain_frames_are_exact_too() {
 }
 
 #[test]
-fn loss_costs_packets_and_no_sum() {
-    if !networks_and("loss_costs_packets_and_no_sum", &[]) {
+fn loss_costs_extra_packets_but_no_sum() {
+    if !networks_and("loss_costs_extra_packets_but_no_sum", &[]) {
         return;
     }
     let _together = together();
@@ -106,8 +106,8 @@ fn all_hits(star: &Star) -> Hits {
 }
 
 #[test]
-fn ordinary_traffic_goes_on() {
-    if !networks_and("ordinary_traffic_goes_on", &["iperf3", "ping"]) {
+fn ordinary_traffic_continues_during_aggregation() {
+    if !networks_and("ordinary_traffic_continues_during_aggregation", &["iperf3", "ping"]) {
         return;
     }
     let _together = together();
@@ -126,8 +126,8 @@ fn ordinary_traffic_goes_on() {
 }
 
 #[test]
-fn an_idle_daemon_leaves_tcp_alone() {
-    if !networks_and("an_idle_daemon_leaves_tcp_alone", &["iperf3"]) {
+fn an_idle_daemon_does_not_slow_down_tcp() {
+    if !networks_and("an_idle_daemon_does_not_slow_down_tcp", &["iperf3"]) {
         return;
     }
     let _alone = alone();
@@ -294,8 +294,8 @@ fn check_capture(worker: usize, packets: &[Captured]) {
 }
 
 #[test]
-fn a_new_daemon_cleans_up_after_one_that_was_killed() {
-    if !networks_and("a_new_daemon_cleans_up_after_one_that_was_killed", &[]) {
+fn a_new_daemon_cleans_up_after_a_killed_one() {
+    if !networks_and("a_new_daemon_cleans_up_after_a_killed_one", &[]) {
         return;
     }
     let _together = together();
@@ -328,8 +328,8 @@ fn a_new_daemon_cleans_up_after_one_that_was_killed() {
 }
 
 #[test]
-fn jumbo_frames_carry_more_and_too_long_ones_are_refused_by_name() {
-    if !networks_and("jumbo_frames_carry_more_and_too_long_ones_are_refused_by_name", &[]) {
+fn jumbo_frames_carry_longer_segments_and_overlong_ones_are_refused() {
+    if !networks_and("jumbo_frames_carry_longer_segments_and_overlong_ones_are_refused", &[]) {
         return;
     }
     let _together = together();

@@ -72,10 +72,12 @@ fn item(len: usize, byte: u8, priority: f64) -> NewItem {
 }
 
 #[test]
-fn a_reverb_server_takes_our_items_and_gives_them_back() {
-    let Some(reverb) =
-        found_and("a_reverb_server_takes_our_items_and_gives_them_back", Reverb::find(), &["setpriv"])
-    else {
+fn a_reverb_server_stores_and_returns_items_of_the_rust_client() {
+    let Some(reverb) = found_and(
+        "a_reverb_server_stores_and_returns_items_of_the_rust_client",
+        Reverb::find(),
+        &["setpriv"],
+    ) else {
         return;
     };
     let servers = Servers::start(&reverb, 1000);
@@ -115,10 +117,12 @@ fn a_reverb_server_takes_our_items_and_gives_them_back() {
 }
 
 #[test]
-fn items_of_our_client_and_of_reverbs_own_are_the_same() {
-    let Some(reverb) =
-        found_and("items_of_our_client_and_of_reverbs_own_are_the_same", Reverb::find(), &["setpriv"])
-    else {
+fn items_of_the_rust_client_and_the_reverb_client_are_identical() {
+    let Some(reverb) = found_and(
+        "items_of_the_rust_client_and_the_reverb_client_are_identical",
+        Reverb::find(),
+        &["setpriv"],
+    ) else {
         return;
     };
     let mut servers = Servers::start(&reverb, 1000);
@@ -145,8 +149,9 @@ fn drawn_keys(client: &ReplayClient) -> Vec<(ItemKey, f64)> {
 }
 
 #[test]
-fn what_a_reverb_server_refuses_is_named() {
-    let Some(reverb) = found_and("what_a_reverb_server_refuses_is_named", Reverb::find(), &["setpriv"])
+fn refusals_of_a_reverb_server_are_reported_with_their_reason() {
+    let Some(reverb) =
+        found_and("refusals_of_a_reverb_server_are_reported_with_their_reason", Reverb::find(), &["setpriv"])
     else {
         return;
     };
@@ -171,8 +176,8 @@ fn what_a_reverb_server_refuses_is_named() {
 }
 
 #[test]
-fn writes_to_replay_are_measured_in_shards_of_ours() {
-    if !networks_and("writes_to_replay_are_measured_in_shards_of_ours", &["tc"]) {
+fn replay_writes_are_measured_with_iswitch_shards() {
+    if !networks_and("replay_writes_are_measured_with_iswitch_shards", &["tc"]) {
         return;
     }
     let _alone = alone();
@@ -197,7 +202,7 @@ fn writes_to_replay_are_measured_in_shards_of_ours() {
 }
 
 #[test]
-fn throughput_is_measured_beside_reverb() {
+fn replay_throughput_is_measured_next_to_reverb() {
     let _alone = alone();
     let reverb = Reverb::find().ok();
     let measured = Duration::from_millis(300);

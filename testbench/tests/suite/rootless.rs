@@ -50,7 +50,7 @@ fn an_ordinary_user_runs_a_test_with_real_frames() {
         return;
     }
     let copied = Tests::copy();
-    let test = "real_frames::plain_frames_are_exact_too";
+    let test = "real_frames::sums_are_exact_without_super_frames";
     let finished = Process::spawn("tests of nobody", &mut copied.run(test)).wait(5 * SOON);
     assert!(finished.stdout.contains("test result: ok. 1 passed"), "{}{}", finished.stdout, finished.stderr);
     assert!(!finished.stderr.contains("SKIPPED"), "{}", finished.stderr);
@@ -58,14 +58,14 @@ fn an_ordinary_user_runs_a_test_with_real_frames() {
 }
 
 #[test]
-fn nothing_is_left_of_tests_that_were_killed() {
-    if !nobody_and("nothing_is_left_of_tests_that_were_killed", REASON, &[]) {
+fn killed_tests_leave_nothing_behind() {
+    if !nobody_and("killed_tests_leave_nothing_behind", REASON, &[]) {
         return;
     }
     let _alone = alone();
     let copied = Tests::copy();
     let mut tests =
-        Process::spawn("tests of nobody", &mut copied.run("faults::a_pause_of_the_switch_expels_nobody"));
+        Process::spawn("tests of nobody", &mut copied.run("faults::a_pause_of_the_switch_expels_no_worker"));
     let begin = Instant::now();
     // The processes are the test outside and inside, the daemon and its workers.
     while copied.running() < 6 {

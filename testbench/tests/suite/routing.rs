@@ -14,8 +14,8 @@ fn four_workers_and_one_process_write_the_same_curve() {
 }
 
 #[test]
-fn a_training_that_is_stopped_goes_on_where_it_was() {
-    if !programs("a_training_that_is_stopped_goes_on_where_it_was", &["setpriv"]) {
+fn a_stopped_training_resumes_where_it_stopped() {
+    if !programs("a_stopped_training_resumes_where_it_stopped", &["setpriv"]) {
         return;
     }
     let network = ["--switches", "4", "--set", "slots=200", "--set", "window=20", "--set", "epochs=2"];
@@ -24,7 +24,7 @@ fn a_training_that_is_stopped_goes_on_where_it_was() {
 }
 
 #[test]
-fn comparisons_come_as_a_table_as_csv_and_as_figures() {
+fn comparisons_are_written_as_table_csv_and_figures() {
     let directory = scratch::directory();
     let [csv, plots] = ["table.csv", "plots"].map(|name| directory.path().join(name));
     let arguments =
@@ -56,7 +56,7 @@ fn an_agent_answers_every_line() {
 }
 
 #[test]
-fn bad_input_is_named() {
+fn errors_name_the_invalid_input() {
     let files = Files::new();
     let (uneven, heavy) = (files.write("uneven", "0.1,0.2\n0.1\n"), files.write("heavy", "2,2\n2,2\n"));
     ROUTE.check_refusals([

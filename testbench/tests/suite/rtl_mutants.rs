@@ -16,8 +16,8 @@ fn fault(search: &str, replace: &str) -> Fault {
 }
 
 #[test]
-fn only_a_difference_counts_as_found() {
-    if !requirements::programs("only_a_difference_counts_as_found", &["iverilog", "vvp"]) {
+fn only_a_difference_counts_as_detected() {
+    if !requirements::programs("only_a_difference_counts_as_detected", &["iverilog", "vvp"]) {
         return;
     }
     let faults = vec![

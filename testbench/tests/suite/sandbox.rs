@@ -73,8 +73,8 @@ fn no_thread_keeps_a_privilege() {
 }
 
 #[test]
-fn the_monitor_cleans_up_after_a_daemon_that_was_killed() {
-    if !networks_and("the_monitor_cleans_up_after_a_daemon_that_was_killed", &[]) {
+fn the_monitor_cleans_up_after_a_killed_daemon() {
+    if !networks_and("the_monitor_cleans_up_after_a_killed_daemon", &[]) {
         return;
     }
     let _together = together();
@@ -120,8 +120,8 @@ fn a_new_interface_is_served_without_privileges() {
 }
 
 #[test]
-fn two_capabilities_suffice_as_systemd_gives_them() {
-    if !networks_and("two_capabilities_suffice_as_systemd_gives_them", &[]) {
+fn two_capabilities_granted_as_by_systemd_suffice() {
+    if !networks_and("two_capabilities_granted_as_by_systemd_suffice", &[]) {
         return;
     }
     let star = Star::new(StarOptions { workers: 1, ..StarOptions::default() });

@@ -20,7 +20,7 @@ fn only_delay(workers: usize) -> Scenario {
 
 /// The paper's number of hops at one switch (section 2.3): 4 for a server, 4N - 4 for a ring, 2 for the switch.
 #[test]
-fn delay_alone_counts_the_hops_of_the_paper() {
+fn with_delay_only_the_time_matches_the_hops_of_the_paper() {
     for workers in [2, 3, 4, 6, 9, 12] {
         let scenario = only_delay(workers);
         for (algorithm, hops) in [
@@ -48,7 +48,7 @@ fn delay_alone_counts_the_hops_of_the_paper() {
 
 /// Without costs, each step of a ring takes a chunk's time on its link, two delays, and a packet's time at the switch.
 #[test]
-fn a_ring_without_costs_is_its_formula() {
+fn a_ring_without_costs_matches_its_formula() {
     for workers in [2_usize, 4, 16, 100] {
         // Chunks of three full packets.
         let floats = 3 * 362 * workers;
@@ -66,7 +66,7 @@ fn a_ring_without_costs_is_its_formula() {
 
 /// Without costs, a switch in hardware adds a packet's time at each level to the vector's time on the first link.
 #[test]
-fn a_switch_without_costs_is_its_formula() {
+fn a_switch_without_costs_matches_its_formula() {
     for (workers, levels) in [(3, 1), (64, 2), (1000, 3), (100_000, 4)] {
         let scenario =
             Scenario { switch_buffer_bytes: 1 << 30, ..Scenario::new(workers, 366 * 100, Costs::ZERO) };
@@ -100,7 +100,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_beats_its_lower_bound(scenario in any_scenario()) {
+    fn no_algorithm_beats_its_lower_bound(scenario in any_scenario()) {
         for algorithm in Algorithm::iter() {
             for detail in [Detail::Packets, Detail::Lockstep] {
                 let (time, bound) = (scenario.run(algorithm, detail), least(&scenario, algorithm));
@@ -121,7 +121,7 @@ fn tolerance(algorithm: Algorithm) -> f64 {
 }
 
 #[test]
-fn one_worker_stands_for_all() {
+fn one_simulated_worker_represents_all_workers() {
     for costs in [Costs::ZERO, Costs::measured()] {
         for (workers, rack, radix) in [(8, 8, 8), (12, 3, 64), (64, 32, 32), (100, 3, 64), (200, 32, 32)] {
             for floats in [1_000, 10_119, 40_327, 200_000] {
@@ -144,7 +144,7 @@ fn one_worker_stands_for_all() {
 }
 
 #[test]
-fn a_seed_decides_who_is_late() {
+fn the_seed_determines_which_workers_are_late() {
     let late = |seed| Scenario { jitter_us: 500.0, seed, ..Scenario::new(20, 40_327, Costs::measured()) };
     for algorithm in Algorithm::iter() {
         let time = |seed| late(seed).run(algorithm, Detail::Packets);
@@ -159,7 +159,7 @@ fn a_seed_decides_who_is_late() {
 
 /// Target scenario: a delay of 50 us on each link, 40 KB, 4 workers; the switch is a daemon with its measured costs.
 #[test]
-fn a_long_delay_costs_a_ring_more() {
+fn a_long_delay_costs_a_ring_more_than_a_switch() {
     let scenario = Scenario { rack: 4, delay_us: 50.0, ..Scenario::new(4, 10_119, Costs::measured()) };
     let time = |algorithm| micros(scenario.run(algorithm, Detail::Packets));
     for ring in [Algorithm::Ring, Algorithm::RingPipelined] {
@@ -209,7 +209,7 @@ fn plots_are_drawn() {
 }
 
 #[test]
-fn what_was_measured_is_compared() {
+fn measured_times_are_compared_with_the_simulation() {
     let line = r#"{"workers":4,"floats":866439,"bits_per_s":null,"rows":[
         {"contender":"iswitchd, UDP port","us_p50":{"median":6882.0}},
         {"contender":"parameter server, as in the paper","us_p50":{"median":10545.0}},

@@ -57,8 +57,8 @@ fn daemon_with_a_full_log() -> (PipeReader, Daemon) {
 }
 
 #[test]
-fn a_log_that_nobody_reads_stops_no_round() {
-    let test = "a_log_that_nobody_reads_stops_no_round";
+fn an_unread_log_stops_no_round() {
+    let test = "an_unread_log_stops_no_round";
     if !programs(test, &["setpriv"]) {
         return;
     }
@@ -88,8 +88,8 @@ fn a_log_that_nobody_reads_stops_no_round() {
 }
 
 #[test]
-fn a_daemon_whose_log_nobody_reads_ends_on_request() {
-    let test = "a_daemon_whose_log_nobody_reads_ends_on_request";
+fn a_daemon_with_an_unread_log_terminates_on_request() {
+    let test = "a_daemon_with_an_unread_log_terminates_on_request";
     if !programs(test, &["setpriv"]) {
         return;
     }

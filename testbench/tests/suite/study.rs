@@ -23,8 +23,8 @@ fn scene() -> Scene {
 }
 
 #[test]
-fn iterations_hold_computation_and_aggregation() {
-    if !networks_and("iterations_hold_computation_and_aggregation", &["tc"]) {
+fn iterations_consist_of_computation_and_aggregation() {
+    if !networks_and("iterations_consist_of_computation_and_aggregation", &["tc"]) {
         return;
     }
     let _alone = alone();
@@ -45,8 +45,8 @@ fn iterations_hold_computation_and_aggregation() {
 }
 
 #[test]
-fn gradients_go_into_the_model_without_waiting() {
-    if !networks_and("gradients_go_into_the_model_without_waiting", &["tc"]) {
+fn asynchronous_gradients_update_the_model_without_waiting() {
+    if !networks_and("asynchronous_gradients_update_the_model_without_waiting", &["tc"]) {
         return;
     }
     let _alone = alone();
@@ -66,8 +66,8 @@ fn gradients_go_into_the_model_without_waiting() {
 }
 
 #[test]
-fn short_trainings_are_read() {
-    // The workers of one machine use the loop-back interface, without namespaces.
+fn results_of_short_trainings_are_read() {
+    // The workers of one machine use the loopback interface, without namespaces.
     let _alone = alone();
     for method in
         [Method::ASYNCHRONOUS[0], Method::ASYNCHRONOUS[1], Method::SYNCHRONOUS[0], Method::SYNCHRONOUS[1]]

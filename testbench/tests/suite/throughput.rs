@@ -63,8 +63,8 @@ fn run() -> Report {
 }
 
 #[test]
-fn same_segment_packets_take_one_cycle_a_beat() {
-    if !requirements::programs("same_segment_packets_take_one_cycle_a_beat", &["verilator"]) {
+fn same_segment_packets_take_one_cycle_per_beat() {
+    if !requirements::programs("same_segment_packets_take_one_cycle_per_beat", &["verilator"]) {
         return;
     }
     let report = run();

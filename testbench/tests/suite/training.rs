@@ -41,7 +41,7 @@ impl Training {
         Self { workers: namespaces.iter().enumerate().map(spawn).collect(), _directory: directory }
     }
 
-    /// Waits for the end of all processes, and returns the result of worker 0.
+    /// Waits until all processes have exited, and returns the result of worker 0.
     fn finish(self, what: &str) -> Value {
         let printed: Vec<_> = self.workers.into_iter().map(|worker| worker.wait_success(6 * SOON)).collect();
         let result: Value = serde_json::from_str(&printed[0]).expect(&printed[0]);
@@ -53,8 +53,8 @@ impl Training {
 }
 
 #[test]
-fn training_outlives_its_switch() {
-    if !networks_and("training_outlives_its_switch", &[]) {
+fn training_survives_switch_restarts() {
+    if !networks_and("training_survives_switch_restarts", &[]) {
         return;
     }
     let _together = together();
@@ -73,8 +73,8 @@ fn training_outlives_its_switch() {
 }
 
 #[test]
-fn training_outlives_switches_of_both_levels() {
-    if !networks_and("training_outlives_switches_of_both_levels", &[]) {
+fn training_survives_switch_restarts_at_both_levels() {
+    if !networks_and("training_survives_switch_restarts_at_both_levels", &[]) {
         return;
     }
     let _together = together();
@@ -96,8 +96,8 @@ fn training_outlives_switches_of_both_levels() {
 }
 
 #[test]
-fn training_goes_on_without_a_worker() {
-    if !networks_and("training_goes_on_without_a_worker", &[]) {
+fn training_continues_without_a_worker() {
+    if !networks_and("training_continues_without_a_worker", &[]) {
         return;
     }
     let _together = together();

@@ -1,4 +1,4 @@
-//! The daemon over UDP on the loop-back interface, which needs no privileges.
+//! The daemon over UDP on the loopback interface, which needs no privileges.
 
 use std::time::Duration;
 
@@ -26,8 +26,8 @@ fn four_processes_aggregate_through_the_daemon() {
 
 /// The kernel charges a datagram for more than its payload, by a rule that depends on its length.
 #[test]
-fn what_is_in_flight_to_a_stopped_daemon_fits_in_its_receive_buffer() {
-    if !programs("what_is_in_flight_to_a_stopped_daemon_fits_in_its_receive_buffer", &["setpriv"]) {
+fn packets_in_flight_to_a_stopped_daemon_fit_its_receive_buffer() {
+    if !programs("packets_in_flight_to_a_stopped_daemon_fit_its_receive_buffer", &["setpriv"]) {
         return;
     }
     let _alone = alone();
@@ -52,8 +52,8 @@ fn what_is_in_flight_to_a_stopped_daemon_fits_in_its_receive_buffer() {
 }
 
 #[test]
-fn ordered_sums_are_exact_too() {
-    if !programs("ordered_sums_are_exact_too", &["setpriv"]) {
+fn sums_in_ordered_mode_are_exact() {
+    if !programs("sums_in_ordered_mode_are_exact", &["setpriv"]) {
         return;
     }
     let _together = together();
@@ -65,8 +65,8 @@ fn ordered_sums_are_exact_too() {
 }
 
 #[test]
-fn a_worker_that_stands_still_is_named() {
-    if !programs("a_worker_that_stands_still_is_named", &["setpriv"]) {
+fn a_stopped_worker_is_reported_by_the_daemon() {
+    if !programs("a_stopped_worker_is_reported_by_the_daemon", &["setpriv"]) {
         return;
     }
     let _together = together();

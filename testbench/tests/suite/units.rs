@@ -37,8 +37,8 @@ fn analyze(arguments: &[&str], unit: &Path) {
 }
 
 #[test]
-fn units_expose_little() {
-    if !programs("units_expose_little", &["systemd-analyze"]) {
+fn units_stay_below_the_exposure_limit() {
+    if !programs("units_stay_below_the_exposure_limit", &["systemd-analyze"]) {
         return;
     }
     let threshold = format!("--threshold={EXPOSURE_MAX_TENTHS}");
@@ -48,8 +48,8 @@ fn units_expose_little() {
 }
 
 #[test]
-fn units_are_read_without_a_complaint() {
-    if !programs("units_are_read_without_a_complaint", &["systemd-analyze"]) {
+fn systemd_accepts_the_units_without_warnings() {
+    if !programs("systemd_accepts_the_units_without_warnings", &["systemd-analyze"]) {
         return;
     }
     let directory = tempfile::tempdir().expect("there is room");

@@ -119,8 +119,8 @@ fn corruption_between_the_levels_changes_no_sum() {
 }
 
 #[test]
-fn everything_at_once_between_the_levels_and_a_killed_rack_switch_change_no_sum() {
-    let test = "everything_at_once_between_the_levels_and_a_killed_rack_switch_change_no_sum";
+fn all_faults_between_levels_and_a_killed_rack_switch_change_no_sum() {
+    let test = "all_faults_between_levels_and_a_killed_rack_switch_change_no_sum";
     if !networks_and(test, &["ethtool"]) {
         return;
     }

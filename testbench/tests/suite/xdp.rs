@@ -112,8 +112,8 @@ fn loss_and_corruption_change_no_sum() {
 }
 
 #[test]
-fn a_bad_network_changes_no_sum() {
-    if !root_xdp_and("a_bad_network_changes_no_sum", &["ethtool"]) {
+fn a_faulty_network_changes_no_sum() {
+    if !root_xdp_and("a_faulty_network_changes_no_sum", &["ethtool"]) {
         return;
     }
     let _together = together();
@@ -166,8 +166,8 @@ table ip leaks {
 ";
 
 #[test]
-fn ordinary_traffic_goes_on_and_tagged_frames_go_nowhere_else() {
-    if !root_xdp_and("ordinary_traffic_goes_on_and_tagged_frames_go_nowhere_else", &["iperf3"]) {
+fn ordinary_traffic_continues_and_tagged_frames_do_not_leak() {
+    if !root_xdp_and("ordinary_traffic_continues_and_tagged_frames_do_not_leak", &["iperf3"]) {
         return;
     }
     let _together = together();
@@ -200,8 +200,8 @@ fn ordinary_traffic_goes_on_and_tagged_frames_go_nowhere_else() {
 }
 
 #[test]
-fn nothing_is_left_of_a_daemon_that_was_killed_and_another_resumes() {
-    if !root_xdp_and("nothing_is_left_of_a_daemon_that_was_killed_and_another_resumes", &[]) {
+fn a_killed_daemon_leaves_nothing_behind_and_another_resumes() {
+    if !root_xdp_and("a_killed_daemon_leaves_nothing_behind_and_another_resumes", &[]) {
         return;
     }
     let _together = together();
@@ -228,8 +228,8 @@ fn nothing_is_left_of_a_daemon_that_was_killed_and_another_resumes() {
 }
 
 #[test]
-fn interfaces_that_cannot_be_served_are_refused_by_name() {
-    if !root_xdp_and("interfaces_that_cannot_be_served_are_refused_by_name", &[]) {
+fn interfaces_that_cannot_be_served_are_refused_with_the_reason() {
+    if !root_xdp_and("interfaces_that_cannot_be_served_are_refused_with_the_reason", &[]) {
         return;
     }
     let _together = together();
@@ -259,8 +259,8 @@ fn interfaces_that_cannot_be_served_are_refused_by_name() {
 }
 
 #[test]
-fn a_cut_cable_costs_time_only() {
-    if !root_xdp_and("a_cut_cable_costs_time_only", &[]) {
+fn a_cut_cable_costs_only_time() {
+    if !root_xdp_and("a_cut_cable_costs_only_time", &[]) {
         return;
     }
     let _together = together();
@@ -282,8 +282,8 @@ fn a_cut_cable_costs_time_only() {
 }
 
 #[test]
-fn a_new_interface_of_the_old_name_is_served() {
-    if !root_xdp_and("a_new_interface_of_the_old_name_is_served", &[]) {
+fn a_recreated_interface_is_served() {
+    if !root_xdp_and("a_recreated_interface_is_served", &[]) {
         return;
     }
     let _together = together();

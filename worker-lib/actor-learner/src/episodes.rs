@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_come_back() {
+    fn episode_statistics_round_trip() {
         let tail = Tail { steps: 64.0, episodes: 2.0, returns: -3.5, lengths: 60.0, ..Tail::default() };
         assert_eq!(from_bytes(&to_bytes(&tail)).unwrap(), tail);
         assert_eq!(from_bytes(&[0; 15]).unwrap_err().to_string(), "episodes is 15 bytes, expected 16");

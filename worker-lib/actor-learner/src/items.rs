@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn transitions_come_back() {
+    fn transitions_round_trip() {
         for (image, action) in
             [(false, ActionSpec::Continuous { dim: 2 }), (true, ActionSpec::Discrete { n: 3 })]
         {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn rollouts_come_back_and_statistics_add_up() {
+    fn rollouts_round_trip_and_statistics_add_up() {
         let (format, dim) = format(false, ActionSpec::Discrete { n: 2 });
         let (environments, steps) = (2, 3);
         let mut buffer = RolloutBuffer::new(environments, steps, dim, 1);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_item_is_named_and_changes_nothing() {
+    fn invalid_items_are_reported_and_change_nothing() {
         let (format, dim) = format(false, ActionSpec::Discrete { n: 2 });
         let observation = vec![0.0; dim];
         let transition = |action: &[f32]| {

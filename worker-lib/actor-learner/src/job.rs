@@ -109,14 +109,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_comes_back() {
+    fn a_job_description_round_trips() {
         let demand = Demand::Rollouts { per_update: 4, steps: 16, statistics: 3 };
         let job = Job::new(("ppo", "CartPole-v1", "{\"gamma\":0.5}"), 12, demand, vec!["unix:/a".to_owned()]);
         assert_eq!(Job::from_bytes(&job.to_bytes()).unwrap(), job);
     }
 
     #[test]
-    fn other_things_are_named() {
+    fn invalid_job_descriptions_are_reported() {
         let error = |bytes: &[u8]| Job::from_bytes(bytes).unwrap_err().to_string();
         assert!(error(b"{").starts_with("job is EOF"), "{}", error(b"{"));
         assert_eq!(

@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_comes_back() {
+    fn a_policy_round_trips() {
         let floats = vec![1.0, -2.5, f32::MIN_POSITIVE];
         let policy = Policy { updates: 7, steps: 1 << 40, priority_max: 3.5, finished: true, floats };
         let bytes = policy.to_bytes();

@@ -232,7 +232,7 @@ fn resolve(text: &str) -> Result<SocketAddrV4, String> {
     found.next().ok_or_else(|| "the host has no IPv4 address, expected one".to_owned())
 }
 
-/// Returns loop-back addresses whose ports are free.
+/// Returns loopback addresses whose ports are free.
 pub fn free_addresses(count: usize) -> anyhow::Result<Vec<SocketAddrV4>> {
     // All listeners are open at the same time, so that their ports differ.
     let listeners: Vec<_> = (0..count)

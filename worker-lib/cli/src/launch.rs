@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_says_anything() {
+    fn no_rank_is_set_without_options_or_launcher_variables() {
         assert_eq!(world(None, None, &[]), Ok(None));
         assert_eq!(world(None, Some(4), &[]), Ok(None));
         // A size alone is common in batch scripts and means nothing.
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn launchers_are_understood() {
+    fn launcher_variables_are_recognised() {
         for (rank, size) in LAUNCHERS {
             assert_eq!(world(None, None, &[(rank, "2"), (size, "8")]), Ok(Some((2, 8))));
             assert_eq!(world(None, Some(8), &[(rank, "2"), (size, "8")]), Ok(Some((2, 8))));
@@ -281,13 +281,13 @@ mod tests {
     }
 
     #[test]
-    fn options_win_over_launchers() {
+    fn options_override_launcher_variables() {
         assert_eq!(world(Some(1), Some(2), &[("RANK", "7"), ("WORLD_SIZE", "8")]), Ok(Some((1, 2))));
         assert_eq!(world(Some(1), Some(2), &[("RANK", "7")]), Ok(Some((1, 2))));
     }
 
     #[test]
-    fn partial_settings_are_named() {
+    fn incomplete_settings_are_reported_by_name() {
         let error = |rank, workers, variables: &[(&str, &str)]| world(rank, workers, variables).unwrap_err();
         assert_eq!(error(Some(1), None, &[]), "--rank requires --workers");
         assert!(error(None, None, &[("RANK", "1")]).starts_with("RANK is set but WORLD_SIZE is not"));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_named() {
+    fn contradictory_settings_are_reported_by_name() {
         let error = |workers, variables: &[(&str, &str)]| world(None, workers, variables).unwrap_err();
         assert_eq!(
             error(Some(4), &[("RANK", "1"), ("WORLD_SIZE", "2")]),

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_tables() {
+    fn quantiles_match_the_published_tables() {
         for (freedom, want) in [(1, 12.706), (10, 2.228), (11, 2.201), (19, 2.093), (30, 2.042), (99, 1.984)]
         {
             assert!((student_95(freedom) / want - 1.0).abs() < 2e-3, "{freedom}: {}", student_95(freedom));

@@ -37,7 +37,7 @@ impl KeyArgs {
     }
 }
 
-/// Starts a switch on a free port of the loop-back interface. If `key` holds a key, it is the key of all its jobs.
+/// Starts a switch on a free port of the loopback interface. If `key` holds a key, it is the key of all its jobs.
 pub fn start_embedded_switch(key: &KeyArgs) -> anyhow::Result<EmbeddedSwitch> {
     let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
     let mut keys = Keys::new(random_secret()?);

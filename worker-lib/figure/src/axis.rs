@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_round() {
+    fn axis_ticks_are_round_numbers() {
         assert_eq!(ticks(&Axis::linear(Quantity::plain("x")), &[0.0, 4e5]), [0.0, 1e5, 2e5, 3e5, 4e5]);
         assert!(ticks(&Axis::linear(Quantity::plain("x")), &[-0.37, 0.4]).contains(&0.0));
         assert_eq!(
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_may_have_names() {
+    fn axis_ticks_may_have_names() {
         let axis = Axis::named(Quantity::plain("x"), vec!["none".to_owned(), "daily".to_owned()]);
         let scale = axis.fit([0.5].into_iter(), 0.0, 6);
         assert_eq!(scale.ticks, [0.0, 1.0]);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_logarithmic_axis_has_no_zero() {
+    fn a_logarithmic_axis_excludes_zero() {
         let axis = Axis { includes: vec![0.0], ..Axis::logarithmic(Quantity::plain("x")) };
         let scale = axis.fit([-1.0, 0.0, 2.0, 20.0].into_iter(), 0.0, 6);
         assert_eq!(scale.ticks, [2.0, 5.0, 10.0]);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn every_axis_has_a_length() {
+    fn every_axis_has_a_positive_length() {
         let odd = [f64::NAN, f64::INFINITY, f64::MAX, f64::MIN];
         for values in [&[][..], &[0.0], &[5.0, 5.0], &[-1e99], &[1e-99], &[-1e99, 1e99], &odd] {
             let x = || Quantity::plain("x");

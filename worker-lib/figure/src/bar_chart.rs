@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_lengths_appear_once() {
+    fn bar_names_and_lengths_appear_once() {
         let svg = chart(&[1.0, 4.0, 90.0]).draw();
         for text in [
             "Lengths of bars",
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_drawn_too() {
+    fn a_chart_without_drawable_data_is_drawn() {
         for ends in [&[][..], &[0.0], &[f64::NAN], &[f64::INFINITY]] {
             assert!(chart(ends).draw().contains("</svg>"), "{ends:?}");
         }

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_are_as_long_as_their_spans_and_as_high_as_their_parts() {
+    fn bar_lengths_match_spans_and_bar_heights_match_shares() {
         let rows = vec![
             vec![span(0.0, 10.0, (0.0, 1.0), 0), span(10.0, 15.0, (0.0, 0.5), 1)],
             vec![span(0.0, 20.0, (0.5, 1.0), 1)],
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_differ() {
+    fn series_colours_differ() {
         let colours: HashSet<_> = (0..60).map(|series| format!("{:?}", colour(series))).collect();
         assert_eq!(colours.len(), 60);
         assert!((0..60).all(|series| {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_drawn_too() {
+    fn a_chart_without_drawable_data_is_drawn() {
         let odd = span(f64::NAN, f64::INFINITY, (-1.0, 9.0), usize::MAX / 2);
         for rows in [vec![], vec![vec![]], vec![vec![odd]], vec![Vec::new(); 300]] {
             assert!(chart(rows).draw().contains("</svg>"));

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn all_matrices_have_one_scale() {
+    fn all_matrices_share_one_colour_scale() {
         let cells = |greatest: f64| {
             let svg = draw(vec![matrix("", 1, |_, _| greatest), matrix("", 1, |_, _| 5.0)]);
             let (_, cells) = svg.split_once("shortest path").unwrap();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_of_one_colour_are_one_rectangle() {
+    fn adjacent_cells_of_one_colour_form_one_rectangle() {
         let rectangles = |cells: usize| {
             let svg = draw(vec![matrix("", cells, |row, column| f64::from(u8::from(row == column)))]);
             svg.matches("<rect").count()
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_drawn_too() {
+    fn a_chart_without_drawable_data_is_drawn() {
         assert!(heat_map("none", Vec::new()).draw().contains("none"));
         let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0];
         let ragged = Matrix { caption: String::new(), values: vec![vec![1.0, 2.0, 3.0], Vec::new()] };

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn names_appear_once_and_extremes_are_labelled() {
+    fn line_names_appear_once_and_extremes_are_labelled() {
         let svg = chart(vec![line("switch"), line("switch"), line("a < b")]).draw();
         for text in
             ["\nreturn\n", "\nswitch\n", "\na &lt; b\n", "\nlearnt\n", "\n0\n", "\n400 k\n", "\n450\n"]
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_drawn_too() {
+    fn a_chart_without_drawable_data_is_drawn() {
         let nowhere = Line::new("nowhere", Paint::RED, vec![(f64::NAN, 1.0), (1.0, f64::INFINITY)]);
         for axis in [Axis::linear(quantity()), Axis::logarithmic(quantity())] {
             let nothing = LineChart { x: axis.clone(), y: axis, ..chart(vec![nowhere.clone(), line("")]) };
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_logarithmic_axis_leaves_zero_out() {
+    fn points_at_zero_are_omitted_on_a_logarithmic_axis() {
         let mut line = Line::new("loss", Paint::RED, vec![(1.0, 0.0), (2.0, 5.0), (3.0, 50.0)]);
         line.spreads = vec![(0.0, 0.0), (0.0, 6.0), (40.0, 60.0)];
         let logarithmic = LineChart { y: Axis::logarithmic(quantity()), ..chart(vec![line]) };
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn dashes_are_paths_of_their_own() {
+    fn each_dash_is_a_separate_path() {
         let paths = |is_dashed: bool| {
             let svg = chart(vec![Line { is_dashed, ..line("switch") }]).draw();
             svg.matches("stroke=\"#0072B2\" stroke-width").count()
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_on_the_page() {
+    fn line_names_stay_on_the_page() {
         let lines =
             (0..9).map(|at| Line::new(format!("low {at}"), Paint::BLUE, vec![(0.0, 9.0), (1.0, 0.0)]));
         let svg = chart(lines.collect()).draw();

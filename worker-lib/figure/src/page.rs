@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_short() {
+    fn numbers_are_abbreviated() {
         let texts = [0.0, -0.25, 0.1 + 0.2, 12.0, 500.0, -1_500.0, 4e5, 2e6, 3e9, 2.5e-4].map(short);
         assert_eq!(texts, ["0", "-0.25", "0.3", "12", "500", "-1.5 k", "400 k", "2 M", "3.0e9", "2.5e-4"]);
     }

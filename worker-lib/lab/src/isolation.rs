@@ -112,7 +112,7 @@ fn remedy(setting: impl Fn(&str) -> Option<String>) -> &'static str {
 }
 
 /// Makes the namespaces of this process usable: `/proc` shows its processes, `/run/netns` is empty and private, and
-/// the loop-back interface is up. Has no effect if the namespaces are already prepared.
+/// the loopback interface is up. Has no effect if the namespaces are already prepared.
 ///
 /// # Errors
 /// Returns the errors of system calls.
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_setting_that_forbids_is_named() {
+    fn the_setting_that_forbids_isolation_is_reported() {
         let with = |name: &'static str, value: &'static str| {
             remedy(move |asked| (asked == name).then(|| format!("{value}\n")))
         };

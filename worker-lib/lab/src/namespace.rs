@@ -16,7 +16,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Creates a namespace with its loop-back interface up.
+    /// Creates a namespace with its loopback interface up.
     ///
     /// # Errors
     /// Fails if the process is neither root nor [isolated](crate::isolation), or if the name is taken.

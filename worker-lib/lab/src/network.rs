@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_name_both_ends() {
+    fn network_commands_name_both_ends_of_a_link() {
         let bridge = bridge_commands(SWITCH_ADDRESS, SWITCH_MAC);
         assert!(
             bridge.contains("address 02:00:00:00:00:fe ") && bridge.contains(" 10.9.0.254/24 "),

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn system_programs_are_found() {
+    fn programs_in_system_directories_are_found() {
         let directories: Vec<_> = env::split_paths(&search_path()).collect();
         for directory in SYSTEM_DIRECTORIES.map(PathBuf::from) {
             assert_eq!(directories.iter().filter(|it| **it == directory).count(), 1, "{directories:?}");
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_explained() {
+    fn command_failures_include_the_error_output() {
         let error =
             run(command("sh").args(["-c", "echo early; echo late >&2; exit 3"])).unwrap_err().to_string();
         assert!(error.starts_with("setpriv --pdeathsig KILL -- sh -c "), "{error}");

@@ -9,7 +9,7 @@ use crate::algorithms::exact::{
 use crate::algorithms::trainer::World;
 use iswitch::GradientAggregator;
 
-/// A worker as a member of the group that trains together.
+/// A worker's handle to the group of workers that train together.
 pub struct Group {
     world: World,
     aggregator: Box<dyn GradientAggregator>,

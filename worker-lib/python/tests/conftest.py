@@ -32,7 +32,7 @@ def find_iswitchd() -> str:
 
 
 class Switch:
-    """An iswitchd on a loop-back port, which it keeps across restarts."""
+    """An iswitchd on a loopback port, which it keeps across restarts."""
 
     def __init__(self, *options: str) -> None:
         self._options = options

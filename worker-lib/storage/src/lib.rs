@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_and_nothing_else_is_left() {
+    fn a_replaced_file_leaves_no_temporary_files() {
         let root = tempfile::tempdir().unwrap();
         let directory = root.path().join("a/b");
         RealDisk.create_directory(&directory).unwrap();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_leaves_the_old_content() {
+    fn a_failed_replacement_keeps_the_old_content() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("model");
         fs::create_dir(&path).unwrap();

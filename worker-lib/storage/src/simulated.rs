@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_old_or_new_after_any_failure_and_crash() {
+    fn a_file_has_old_or_new_content_after_any_failure_and_crash() {
         let path = Path::new("/d/file");
         let (mut failed, mut succeeded) = (0, 0);
         for seed in 0..SEEDS {
@@ -340,7 +340,7 @@ mod tests {
 
     /// Checks that the simulation detects a missing step.
     #[test]
-    fn a_file_that_is_not_flushed_is_lost_or_torn() {
+    fn an_unflushed_file_is_lost_or_torn() {
         let path = Path::new("/d/file");
         let wrong = |write: fn(&SimulatedDisk, &Path) -> io::Result<()>| {
             let is_wrong = |seed: &u64| {

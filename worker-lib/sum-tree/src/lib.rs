@@ -83,7 +83,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_tree_finds_what_a_walk_over_all_finds(
+        fn the_tree_agrees_with_a_linear_search(
             changes in prop::collection::vec((0_usize..40, 0_u64..100), 1..80),
             slots in 0_usize..40,
             part in 0.0_f64..1.0,
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_never_had_a_weight_has_none() {
+    fn a_slot_without_a_weight_has_weight_zero() {
         let mut tree = SumTree::<u128>::new(0);
         assert_eq!((tree.total(), tree.get(7)), (0, 0));
         tree.set(5, 3);

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_greeting_in_pieces_is_admitted() {
+    fn a_fragmented_greeting_is_admitted() {
         let (mut reception, address) = reception();
         let mut member = TcpStream::connect(address).unwrap();
         for piece in [&b"mag"[..], b"i1"] {
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_greet_is_closed_and_counted() {
+    fn connections_without_a_valid_greeting_are_closed_and_counted() {
         let (mut reception, address) = reception();
         drop(TcpStream::connect(address).unwrap());
         let mut foreign = TcpStream::connect(address).unwrap();
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_connections_are_bounded_and_hold_no_member_up() {
+    fn silent_connections_are_bounded_and_delay_no_member() {
         let (mut reception, address) = reception();
         let mut silent = Vec::new();
         for _ in 0..MAX_UNGREETED + 10 {
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_watched_ends_the_wait() {
+    fn a_closed_watched_connection_ends_the_wait() {
         let (mut reception, _) = reception();
         let (end, other) = std::os::unix::net::UnixStream::pair().unwrap();
         drop(other);

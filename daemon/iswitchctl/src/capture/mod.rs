@@ -161,7 +161,7 @@ fn capture(
         for (at, tap) in taps.iter().enumerate().filter(|(at, _)| poll.is_ready(places[*at])) {
             for _ in 0..FRAMES_PER_TURN {
                 let Ok(captured) = tap.socket.recv(&mut buffer) else { break };
-                // A loop-back interface delivers each packet twice.
+                // A loopback interface delivers each packet twice.
                 if tap.is_loopback && captured.is_outgoing || count == wanted {
                     continue;
                 }

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_tells_of_its_question_and_is_not_longer() {
+    fn an_echo_answer_describes_its_question_and_is_not_longer() {
         let question = Echo { tos: 0x1c, len_bytes: 1472, request: 9, unix_nanos: 0 };
         for len in [ECHO_LEN_BYTES, 100, 1472] {
             let bytes = question.question(len);

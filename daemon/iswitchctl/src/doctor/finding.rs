@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_wrong_has_a_fix_and_decides() {
+    fn only_problems_have_a_fix_and_affect_the_outcome() {
         let mut report = Report::default();
         report.ok("one", "fine");
         report.skipped("two", "not here");

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_differ_are_found() {
+    fn differing_clocks_cause_a_warning() {
         assert!(found(Duration::ZERO).is_healthy(true));
         let skewed = found(Duration::from_secs(3600));
         // Sums do not depend on clocks, so this is only a warning.

@@ -215,12 +215,12 @@ mod tests {
     }
 
     #[test]
-    fn a_screen_of_80_by_24_shows_who_is_late() {
+    fn an_80_by_24_screen_shows_late_members() {
         check(&app(), include_str!("../../fixtures/top-80x24.txt"));
     }
 
     #[test]
-    fn keys_choose_the_job_and_the_order() {
+    fn keys_select_the_job_and_the_sort_order() {
         let mut app = app();
         for key in ['j', 'j', 's', 's'] {
             assert!(!app.press(KeyEvent::from(KeyCode::Char(key))));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_no_room_do_no_harm() {
+    fn empty_data_and_tiny_terminals_cause_no_panic() {
         for (width, height) in [(80, 24), (20, 5), (1, 1)] {
             let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
             for app in [App::default(), app()] {

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short() {
+    fn numbers_are_abbreviated() {
         let cases = [
             (0.0, "0"),
             (0.04, "0.0"),
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_those_of_a_clock() {
+    fn durations_are_formatted_like_clock_times() {
         let cases = [
             (400, "0.4 s"),
             (12_345, "12 s"),

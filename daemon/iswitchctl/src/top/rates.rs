@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_those_of_one_run() {
+    fn rates_cover_only_one_run_of_the_daemon() {
         let results = |before: &View, now: &View| {
             Interval::new(Some(before), now).of_counter(|view| &view.traffic, "results")
         };
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_wrap() {
+    fn round_distances_wrap_around() {
         assert_eq!(distance(5, 9), 4);
         assert_eq!(distance((1 << 24) - 2, 3), 5);
         assert_eq!(distance(9, 5), 0);

@@ -45,21 +45,21 @@ fn sums_are_ordered_on_request() {
 }
 
 #[test]
-fn lists_of_the_command_line_replace_those_of_the_file() {
+fn lists_on_the_command_line_replace_lists_in_the_file() {
     let config = resolve(&["--config", "FILE", "--port", "b", "--port", "c"], "port = ['a']").unwrap();
     let names: Vec<_> = config.interfaces.iter().map(ToString::to_string).collect();
     assert_eq!(names, ["b", "c"]);
 }
 
 #[test]
-fn something_has_to_be_served() {
+fn at_least_one_port_must_be_configured() {
     let expected = "no port is configured; set at least one --udp ADDR:PORT or --port IFACE";
     assert_eq!(resolve(&[], "").unwrap_err(), expected);
     assert_eq!(file_error("lease_ms = 1000"), expected);
 }
 
 #[test]
-fn values_out_of_range_are_named() {
+fn errors_name_values_out_of_range() {
     let cases = [
         ("lease_ms = 5", "FILE: lease_ms is 5, expected 100 to 3600000"),
         ("slow_ms = 99", "FILE: slow_ms is 99, expected 100 to 3600000"),
@@ -97,7 +97,7 @@ fn values_out_of_range_are_named() {
 }
 
 #[test]
-fn keys_and_types_are_named() {
+fn errors_name_unknown_keys_and_wrong_types() {
     let cases = [
         ("lease = 5", &["FILE: ", "line 1", "unknown field `lease`"][..]),
         ("\nlease_ms = 'long'", &["line 2", "lease_ms = 'long'", "expected u32"]),
@@ -144,7 +144,7 @@ fn keys_are_read_and_never_shown() {
 }
 
 #[test]
-fn missing_file_is_named() {
+fn the_error_names_a_missing_config_file() {
     let error = resolve(&["--config", "/nonexistent/iswitchd.toml"], "").unwrap_err();
     assert!(error.starts_with("cannot read /nonexistent/iswitchd.toml: No such file"), "{error}");
 }
@@ -198,7 +198,7 @@ fn example_file_is_valid_and_names_every_key() {
 }
 
 #[test]
-fn ports_towards_parents_are_there_only_with_parents() {
+fn uplink_ports_exist_only_if_parents_are_configured() {
     let config = resolve(&["--udp", "127.0.0.1:0"], "").unwrap();
     assert_eq!(config.uplink_ports, (0, 0));
     let parents = ["--udp", "127.0.0.1:0", "--parent", "10.0.0.2:7711", "--parent", "10.0.0.1:7711"];

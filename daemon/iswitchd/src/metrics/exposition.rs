@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_those_of_the_snapshot() {
+    fn exported_values_match_the_snapshot() {
         let page = render(&snapshot(), 3);
         for line in [
             "iswitch_uptime_seconds 61.5",
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_counted_is_shown() {
+    fn every_counter_is_exported() {
         let snapshot = snapshot();
         for (known, all) in [
             (TRAFFIC.map(|(name, _)| name).as_slice(), &snapshot.traffic),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dashboard_shows_metrics_that_there_are() {
+    fn the_dashboard_uses_only_existing_metrics() {
         let dashboard = include_str!("../../../../packaging/grafana/iswitch.json");
         let page = render(&snapshot(), 3);
         let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
@@ -320,7 +320,7 @@ mod tests {
 
     /// Checks what `promtool check metrics` reports, so that the test does not need that tool.
     #[test]
-    fn families_are_whole_and_follow_the_conventions() {
+    fn metric_families_are_complete_and_follow_the_conventions() {
         let page = render(&snapshot(), 3);
         let mut seen = Vec::new();
         let mut family = ("", "");

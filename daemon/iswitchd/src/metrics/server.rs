@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_is_served() {
+    fn the_metrics_page_is_served() {
         with_server(|address| {
             let answer = ask(address, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
             let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_for_it_is_named() {
+    fn invalid_requests_get_the_matching_http_status() {
         with_server(|address| {
             let long = [b"GET / HTTP/1.1\r\nA: ".to_vec(), vec![b'x'; HEAD_LEN_MAX_BYTES]].concat();
             for (request, status) in [
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_clients_are_slow_a_quick_one_is_served() {
+    fn any_number_of_slow_clients_does_not_delay_a_fast_one() {
         with_server(|address| {
             let silent = |_| {
                 let mut stream = TcpStream::connect(address).unwrap();
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_do_not_read_delay_nobody_and_those_that_leave_are_forgotten() {
+    fn stalled_and_disconnected_clients_delay_no_other_client() {
         with_server(|address| {
             let asking = |_| {
                 let mut stream = TcpStream::connect(address).unwrap();
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_connection_of_the_address_with_the_most_makes_room() {
+    fn the_oldest_connection_of_the_busiest_address_is_evicted() {
         let addresses = |hosts: &[u8]| -> Vec<IpAddr> {
             hosts.iter().map(|host| IpAddr::from([10, 9, 0, *host])).collect()
         };

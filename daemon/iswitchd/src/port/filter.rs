@@ -147,7 +147,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn ours_are_taken() {
+    fn protocol_frames_are_accepted() {
         assert!(accepts(&frame(Class::Control), false));
         assert!(accepts(&frame(Class::Data), false));
         assert!(accepts(&changed(15, 0x1c | 3), false), "ECN bits do not count");

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rule_text_is_as_reviewed() {
+    fn the_rule_text_matches_the_reviewed_text() {
         let expected = r#"table netdev iswitchd_veth_2d1
 delete table netdev iswitchd_veth_2d1
 table netdev iswitchd_veth_2d1 {
@@ -232,7 +232,7 @@ table netdev iswitchd_veth_2d1 {
     }
 
     #[test]
-    fn only_our_tables_are_ours() {
+    fn only_iswitchd_tables_are_recognized() {
         let listing = "table netdev iswitchd_eth0\ntable netdev filter\ntable netdev iswitchd_br_2d0\n";
         assert!(our_tables(listing).eq(["iswitchd_eth0", "iswitchd_br_2d0"]));
     }

@@ -115,7 +115,7 @@ pub(super) struct Interface {
     pub(super) mac: [u8; 6],
     pub(super) mtu_bytes: usize,
     pub(super) link: Link,
-    /// Whether the interface is a loop-back one, whose senders are on this machine.
+    /// Whether the interface is a loopback one, whose senders are on this machine.
     is_loopback: bool,
 }
 

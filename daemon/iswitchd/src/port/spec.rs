@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_printed_port_parses_to_the_same_port() {
         for text in ["eth0", "a,b", "xdp:eth0", "xdp:eth0,generic", "xdp:eth0,copy", "xdp:e,driver,zerocopy"]
         {
             assert_eq!(parse(text).unwrap().to_string(), text);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_what_was_expected() {
+    fn an_invalid_port_is_refused_with_the_expected_syntax() {
         for (text, part) in [
             ("", "an interface name"),
             ("xdp:", "an interface name"),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_faster_way_is_tried_first() {
+    fn the_fastest_xdp_mode_is_tried_first() {
         let modes = |text: &str| parse(text).unwrap().xdp.unwrap();
         let open = modes("xdp:e");
         assert_eq!(open.attach_modes(), [AttachMode::Driver, AttachMode::Generic]);

@@ -37,7 +37,7 @@ mod tests {
     const HOST_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
     #[test]
-    fn hosts_are_answered_and_nobody_else_is() {
+    fn only_host_addresses_are_answered() {
         let of = |source: &str| check(source.parse().unwrap(), Some(HOST_MAC), false);
         for host in ["10.9.0.1:5000", "192.0.2.255:1", "240.0.0.1:65535"] {
             assert_eq!(of(host), Ok(()), "{host}");

@@ -640,7 +640,7 @@ mod tests {
     }
 
     #[test]
-    fn members_take_part_however_many_rounds_pass() {
+    fn members_participate_after_any_number_of_rounds() {
         let join = JoinRepr { instance: 1, ..JoinRepr::worker(1, 1, 2) };
         let mut job = Job::new(1, &join, beginning());
         let ids = [0, 1].map(MemberId::new);

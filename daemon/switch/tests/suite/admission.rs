@@ -34,7 +34,7 @@ fn refused(status: Status, expected: u32) -> Sent {
 }
 
 #[test]
-fn joins_with_fields_that_no_worker_may_have_are_refused_by_name() {
+fn joins_with_invalid_fields_are_refused_with_a_specific_status() {
     let resuming = |resume| JoinRepr { resume: Some(resume), ..join(2) };
     let (members, height) = (MAX_MEMBERS as u32, u32::from(MAX_HEIGHT));
     let switch_below = JoinRepr { kind: Kind::Switch, ..join(2) };
@@ -63,7 +63,7 @@ fn joins_with_fields_that_no_worker_may_have_are_refused_by_name() {
 }
 
 #[test]
-fn values_that_are_not_assigned_are_refused() {
+fn unassigned_field_values_are_refused() {
     let cases = [
         (at::HEADER_FLAGS, 2, Status::Malformed),
         (at::HEADER_FLAGS + 1, 1, Status::Malformed),
@@ -112,7 +112,7 @@ fn answer(switch: &mut Harness, packet: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_join_that_was_understood_is_answered_at_its_own_length() {
+fn the_answer_to_a_valid_join_has_the_length_of_the_join() {
     let padded = |join| control(JOB, 1, ControlBody::Join(JoinRepr { padding_len: 1000, ..join }));
     let mut switch = Harness::new();
     switch.join(2, join(2));
@@ -148,7 +148,7 @@ fn a_join_that_was_understood_is_answered_at_its_own_length() {
 }
 
 #[test]
-fn a_join_that_arrives_after_the_member_has_left_changes_nothing() {
+fn a_delayed_join_of_a_departed_member_changes_nothing() {
     let mut switch = Harness::new();
     let first = control(JOB, 1, ControlBody::Join(join(2)));
     let mut proven = first.clone();

@@ -78,7 +78,7 @@ fn digest(switch: &mut Harness, host: u8, round: u32, digest: u64) -> Vec<Sent> 
 }
 
 #[test]
-fn an_aggregate_is_h_whole_vectors_of_whichever_members() {
+fn an_aggregate_sums_the_first_h_complete_vectors_of_any_members() {
     let mut switch = formed(2);
     assert_eq!(send(&mut switch, 1, 1, 1.0), []);
     assert_eq!(confirm(&mut switch, 1, 1), ack(1, 0, 1, &[]));
@@ -90,7 +90,7 @@ fn an_aggregate_is_h_whole_vectors_of_whichever_members() {
 }
 
 #[test]
-fn half_a_vector_blocks_nobody_and_is_in_no_sum() {
+fn an_incomplete_vector_blocks_no_member_and_enters_no_sum() {
     let mut switch = formed(2);
     switch.send(2, Class::Data, &segment(0, 1, 7.0));
     send(&mut switch, 1, 1, 1.0);
@@ -102,7 +102,7 @@ fn half_a_vector_blocks_nobody_and_is_in_no_sum() {
 }
 
 #[test]
-fn repeated_segments_change_nothing() {
+fn duplicate_segments_change_nothing() {
     let mut switch = formed(2);
     switch.send(1, Class::Data, &segment(0, 1, 1.0));
     assert_eq!(switch.send(1, Class::Data, &segment(0, 1, 9.0)), []);
@@ -120,7 +120,7 @@ fn repeated_segments_change_nothing() {
 }
 
 #[test]
-fn a_vector_may_be_given_up_for_a_later_one() {
+fn a_member_may_abandon_a_vector_for_a_later_one() {
     let mut switch = formed(1);
     switch.send(1, Class::Data, &segment(0, 1, 7.0));
     switch.send(1, Class::Data, &segment(1, 1, 7.0));
@@ -131,7 +131,7 @@ fn a_vector_may_be_given_up_for_a_later_one() {
 }
 
 #[test]
-fn a_restarted_worker_begins_with_the_number_of_its_instance() {
+fn a_restarted_worker_numbers_its_vectors_from_its_instance() {
     let mut switch = formed(2);
     switch.send(1, Class::Data, &segment(0, 1, 7.0));
     switch.join(1, JoinRepr { instance: instance_of(0x50_0000, EPOCH), ..asynchronous(2) });
@@ -142,7 +142,7 @@ fn a_restarted_worker_begins_with_the_number_of_its_instance() {
 }
 
 #[test]
-fn nothing_is_taken_before_all_workers_have_joined() {
+fn no_vector_is_accepted_before_all_workers_have_joined() {
     let mut switch = Harness::new();
     switch.join(1, asynchronous(2));
     assert_eq!(send(&mut switch, 1, 1, 1.0), []);
@@ -153,7 +153,7 @@ fn nothing_is_taken_before_all_workers_have_joined() {
 }
 
 #[test]
-fn one_bad_float_keeps_the_vector_out() {
+fn a_vector_with_a_non_finite_float_is_not_admitted() {
     let mut switch = formed(1);
     switch.send(1, Class::Data, &segment(0, 1, 1.0));
     let sent = switch.send(1, Class::Data, &segment(1, 1, f32::NAN));
@@ -165,7 +165,7 @@ fn one_bad_float_keeps_the_vector_out() {
 }
 
 #[test]
-fn the_segments_of_a_child_switch_agree_on_their_weight() {
+fn segments_of_one_vector_from_a_child_switch_must_have_equal_weights() {
     let mut switch = Harness::new();
     switch.join(1, JoinRepr { kind: Kind::Switch, weight: 3, ..asynchronous(3) });
     switch.send(1, Class::Data, &weighted(0, 1, 3, &[1.0, 1.0]));
@@ -176,7 +176,7 @@ fn the_segments_of_a_child_switch_agree_on_their_weight() {
 }
 
 #[test]
-fn lost_results_are_kept_for_a_while() {
+fn recent_results_are_kept_for_retransmission() {
     let mut switch = formed(1);
     let kept = GENERATIONS - 1;
     for aggregate in 0..=kept {
@@ -196,7 +196,7 @@ fn lost_results_are_kept_for_a_while() {
 }
 
 #[test]
-fn h_follows_members_that_leave() {
+fn the_default_threshold_decreases_when_members_leave() {
     let mut switch = formed(3);
     send(&mut switch, 1, 1, 1.0);
     send(&mut switch, 2, 1, 2.0);
@@ -215,7 +215,7 @@ fn h_follows_members_that_leave() {
 }
 
 #[test]
-fn a_silent_member_is_expelled_and_what_it_gave_stays() {
+fn the_contribution_of_an_expelled_silent_member_stays_in_the_sum() {
     let mut switch = formed(2);
     send(&mut switch, 2, 1, 5.0);
     let mut sent = Vec::new();
@@ -228,7 +228,7 @@ fn a_silent_member_is_expelled_and_what_it_gave_stays() {
 }
 
 #[test]
-fn fbcast_finishes_the_aggregate_as_a_whole() {
+fn fbcast_completes_all_segments_of_the_aggregate() {
     let mut switch = formed(3);
     let fbcast = |aggregate| ControlBody::FBcast(range(aggregate, 1, 1));
     assert_eq!(switch.control(1, 9, fbcast(0)), [ack(1, 0, 0, &[])], "the aggregate is empty");
@@ -249,7 +249,7 @@ fn fbcast_finishes_the_aggregate_as_a_whole() {
 }
 
 #[test]
-fn a_member_that_lags_behind_is_given_the_history_before_what_is_kept() {
+fn a_lagging_member_gets_the_history_before_the_oldest_kept_result() {
     let mut switch = formed(1);
     let aggregates = GENERATIONS + 5;
     (1..=aggregates).for_each(|vector| drop(send(&mut switch, 1, vector, 1.0)));
@@ -267,7 +267,7 @@ fn a_member_that_lags_behind_is_given_the_history_before_what_is_kept() {
 }
 
 #[test]
-fn halt_and_reset_work_as_in_a_synchronous_job() {
+fn an_asynchronous_job_is_halted_and_reset_like_a_synchronous_one() {
     let mut switch = formed(2);
     switch.send(2, Class::Data, &segment(0, 1, 9.0));
     send(&mut switch, 1, 1, 9.0);
@@ -290,7 +290,7 @@ fn halt_and_reset_work_as_in_a_synchronous_job() {
 }
 
 #[test]
-fn a_long_vector_leaves_in_super_frames() {
+fn results_of_a_long_vector_are_sent_as_super_frames() {
     let mut switch = Harness::with(Config { memory_bytes: 32 << 20, ..Config::default() });
     let big = JoinRepr { gradient_len: 366 * 1000, segment_floats: 366, ..asynchronous(1) };
     switch.join(1, big);
@@ -304,7 +304,7 @@ fn a_long_vector_leaves_in_super_frames() {
 }
 
 #[test]
-fn a_driver_that_does_not_drain_mixes_nothing() {
+fn a_driver_that_does_not_drain_output_corrupts_no_result() {
     let mut switch = Harness::with(Config { memory_bytes: 4 << 20, ..Config::default() });
     let big = JoinRepr { gradient_len: 366 * 100, segment_floats: 366, ..asynchronous(1) };
     switch.join(1, big);
@@ -322,7 +322,7 @@ fn a_driver_that_does_not_drain_mixes_nothing() {
 }
 
 #[test]
-fn memory_is_that_of_all_aggregates_and_vectors() {
+fn the_memory_of_a_job_covers_all_its_aggregates_and_vectors() {
     let floats = (async_generations(5_000) + 2) * 5_000;
     let join = JoinRepr { gradient_len: 5_000, segment_floats: 366, ..asynchronous(2) };
     let mut enough = Harness::with(Config { memory_bytes: floats * 4, ..Config::default() });
@@ -332,7 +332,7 @@ fn memory_is_that_of_all_aggregates_and_vectors() {
 }
 
 #[test]
-fn the_modes_are_not_mixed() {
+fn requests_of_the_other_mode_are_refused() {
     let mut switch = Harness::formed(2);
     let sent = switch.join(1, asynchronous(2));
     assert_eq!(sent, refusal(1, 1, Status::ModeMismatch, 0, 0));
@@ -342,7 +342,7 @@ fn the_modes_are_not_mixed() {
 }
 
 #[test]
-fn a_switch_with_a_parent_has_no_asynchronous_jobs() {
+fn a_switch_with_a_parent_refuses_asynchronous_jobs() {
     let uplinks = Uplinks::new(&[endpoint(99).peer], PortId(1), 1);
     let mut switch = Harness::with(Config { memory_bytes: 1 << 20, uplinks, ..Config::default() });
     assert_eq!(switch.join(1, asynchronous(1)), refusal(1, 1, Status::ModeMismatch, 0, 0));
@@ -377,7 +377,7 @@ fn standing(switch: &mut Harness, host: u8, join: JoinRepr) -> (Status, u32) {
 }
 
 #[test]
-fn an_expelled_member_resumes_where_the_results_are_kept() {
+fn an_expelled_member_resumes_if_the_results_it_missed_are_kept() {
     let mut switch = Harness::new();
     switch.join(1, asynchronous(0));
     switch.join(2, asynchronous(0));
@@ -397,7 +397,7 @@ fn an_expelled_member_resumes_where_the_results_are_kept() {
 }
 
 #[test]
-fn after_a_restart_of_the_switch_the_furthest_member_counts() {
+fn after_a_restart_the_switch_resumes_from_the_most_advanced_member() {
     let mut switch = Harness::new();
     switch.join(1, resumes(3, 20, 0x20));
     switch.join(2, resumes(3, 22, 0x22));
@@ -422,7 +422,7 @@ fn after_a_restart_of_the_switch_the_furthest_member_counts() {
 }
 
 #[test]
-fn digests_that_differ_are_reported_once() {
+fn differing_digests_are_reported_once() {
     for (mut switch, vector) in [(formed(3), 1), (Harness::formed(3), 0)] {
         (1..=3).for_each(|host| drop(send(&mut switch, host, vector, 1.0)));
         assert_eq!(digest(&mut switch, 1, 0, 0xaa).len(), 1);
@@ -443,7 +443,7 @@ fn digests_that_differ_are_reported_once() {
 }
 
 #[test]
-fn the_digests_of_the_last_rounds_are_kept() {
+fn only_the_digests_of_recent_rounds_are_kept() {
     let mut switch = Harness::new();
     switch.join(1, asynchronous(0));
     switch.join(2, asynchronous(0));
@@ -661,7 +661,7 @@ impl Comparison {
 
 proptest! {
     #[test]
-    fn aggregates_are_exact_whatever_arrives(steps in proptest::collection::vec(step(), 0..600)) {
+    fn aggregates_are_exact_for_any_packet_sequence(steps in proptest::collection::vec(step(), 0..600)) {
         let mut comparison = Comparison::new();
         for step in steps {
             comparison.step(step);

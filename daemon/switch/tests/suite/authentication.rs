@@ -196,7 +196,7 @@ fn check_round(world: &mut World, clients: &[Client; 2], round: u32) {
 }
 
 #[test]
-fn members_with_the_key_sum_with_and_without_tags() {
+fn authenticated_members_aggregate_with_and_without_tags() {
     for tagged in [false, true] {
         let (mut world, clients) = formed(tagged);
         (0..3).for_each(|round| check_round(&mut world, &clients, round));
@@ -207,7 +207,7 @@ fn members_with_the_key_sum_with_and_without_tags() {
 }
 
 #[test]
-fn the_notice_that_the_job_is_complete_is_part_of_the_session() {
+fn the_completion_notice_is_authenticated_within_the_session() {
     let mut world = World::new();
     let (mut first, mut second) = (Client::new(1, false), Client::new(2, false));
     let waiting = counter(&first.enter(&mut world, 2), first.session).unwrap();
@@ -224,7 +224,7 @@ fn the_notice_that_the_job_is_complete_is_part_of_the_session() {
 }
 
 #[test]
-fn who_has_no_key_is_notified_but_never_more_than_he_said() {
+fn senders_without_the_key_get_refusals_no_longer_than_their_packets() {
     let (mut world, _) = formed(false);
     let bare = control(JOB, 3, ControlBody::Join(join(2)));
     let forged = sign(&other_key(), NO_SESSION, 1 << 60, 3, ControlBody::Join(join(2)));
@@ -258,7 +258,7 @@ fn who_has_no_key_is_notified_but_never_more_than_he_said() {
 }
 
 #[test]
-fn a_key_that_nobody_asked_for_is_named() {
+fn a_signed_join_of_a_job_without_a_key_is_refused() {
     let mut world = World::new();
     let mut keyless = Harness::new();
     let packet = sign(&key(), NO_SESSION, 1, 3, ControlBody::Join(join(1)));
@@ -281,7 +281,7 @@ fn a_key_that_nobody_asked_for_is_named() {
 }
 
 #[test]
-fn tags_are_declared_and_need_a_key() {
+fn tags_must_be_declared_and_require_a_key() {
     let (mut world, _) = formed(true);
     let mut late = Client::new(3, false);
     let refusal = late.enter_refused(&mut world);
@@ -311,7 +311,7 @@ impl Client {
 }
 
 #[test]
-fn a_repeated_join_needs_no_new_nonce_and_a_restarted_process_does() {
+fn a_restarted_process_needs_a_new_nonce_but_a_repeated_join_does_not() {
     let (mut world, mut clients) = formed(false);
     let sent = clients[0].send(&mut world, ControlBody::Join(clients[0].join(2)));
     assert_eq!(ack(&sent[0].2).status, Status::Success);
@@ -326,7 +326,7 @@ fn a_repeated_join_needs_no_new_nonce_and_a_restarted_process_does() {
 }
 
 #[test]
-fn no_recorded_result_is_accepted_when_a_job_runs_through_old_rounds() {
+fn replayed_results_are_rejected_after_round_numbers_wrap() {
     let (mut world, mut clients) = formed(true);
     let epoch = |world: &World| world.state()[0].boot;
     let first = epoch(&world);
@@ -365,7 +365,7 @@ fn no_recorded_result_is_accepted_when_a_job_runs_through_old_rounds() {
 }
 
 #[test]
-fn a_member_that_is_forgotten_is_notified_with_its_own_counter() {
+fn the_notice_to_a_forgotten_member_echoes_its_counter() {
     let (mut world, mut clients) = formed(false);
     world.harness.sleep(u64::from(2 * LEASE_MS));
     assert!(world.state().is_empty());
@@ -375,7 +375,7 @@ fn a_member_that_is_forgotten_is_notified_with_its_own_counter() {
 }
 
 #[test]
-fn counters_rise_and_older_packets_are_dropped() {
+fn packets_with_old_counters_are_dropped() {
     let (mut world, mut clients) = formed(false);
     let set =
         |counter, threshold| sign(&key(), clients[0].session, counter, 3, ControlBody::SetH { threshold });
@@ -429,7 +429,7 @@ fn forged_data_do_not_redirect_the_results_of_a_member_with_a_key() {
 }
 
 #[test]
-fn forged_and_recorded_packets_do_not_keep_a_member() {
+fn forged_and_replayed_packets_do_not_renew_a_lease() {
     let (mut world, clients) = formed(true);
     check_round(&mut world, &clients, 0);
     let recorded = world.recorded.clone();
@@ -569,7 +569,7 @@ proptest! {
 
 /// Replays every recorded packet of a whole job from every address after every later step.
 #[test]
-fn no_recorded_packet_changes_a_job() {
+fn no_replayed_packet_changes_a_job() {
     let (mut world, mut clients) = formed(true);
     let everything = |world: &mut World| {
         for from in 1..4 {

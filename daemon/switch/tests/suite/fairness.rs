@@ -116,7 +116,7 @@ fn drops_since(switch: &Harness, before: &Counters) -> u64 {
 }
 
 #[test]
-fn a_flood_of_fbcasts_keeps_no_round_from_ending() {
+fn a_flood_of_fbcasts_does_not_prevent_rounds_from_completing() {
     const JOBS: u8 = 20;
     let mut switch = harness();
     let own = |job: u8| [2 * job + 1, 2 * job + 2];
@@ -147,7 +147,7 @@ fn a_flood_of_fbcasts_keeps_no_round_from_ending() {
 }
 
 #[test]
-fn a_flood_of_fbcasts_does_not_keep_vectors_of_another_job_out() {
+fn a_flood_of_fbcasts_does_not_block_vectors_of_another_job() {
     let mut switch = harness();
     join(&mut switch, JOB, &[1], JoinRepr { mode: Mode::Asynchronous, ..crate::common::join(1) });
     fill_with_fbcasts(&mut switch);
@@ -163,7 +163,7 @@ fn a_flood_of_fbcasts_does_not_keep_vectors_of_another_job_out() {
 }
 
 #[test]
-fn an_fbcast_that_finds_no_place_is_not_acknowledged() {
+fn an_fbcast_that_overflows_the_work_queue_is_not_acknowledged() {
     let mut switch = harness();
     fill_with_fbcasts(&mut switch);
     let fbcast = control(ATTACKER, 9, ControlBody::FBcast(range(0, 0, 7)));
@@ -181,7 +181,7 @@ fn an_fbcast_that_finds_no_place_is_not_acknowledged() {
 }
 
 #[test]
-fn an_fbcast_of_a_long_vector_is_carried_out_in_many_turns() {
+fn an_fbcast_of_a_long_vector_is_processed_over_many_turns() {
     let mut switch = harness();
     join(&mut switch, JOB, &[1, 2], crate::common::join(2));
     switch.round(&[1, 2], 0);
@@ -207,7 +207,7 @@ fn an_fbcast_of_a_long_vector_is_carried_out_in_many_turns() {
 }
 
 #[test]
-fn a_long_vector_is_added_in_many_turns() {
+fn a_long_vector_is_summed_over_many_turns() {
     const SEGMENTS: u32 = 1000;
     let mut switch = harness();
     join(&mut switch, ATTACKER, &ATTACKERS, vector(Mode::Asynchronous, SEGMENTS, FLOATS as u16, 2));
@@ -232,7 +232,7 @@ fn a_long_vector_is_added_in_many_turns() {
 }
 
 #[test]
-fn a_member_sends_its_next_vector_while_the_last_one_is_being_added() {
+fn a_member_may_send_its_next_vector_while_the_previous_one_is_summed() {
     const SEGMENTS: u32 = 1000;
     let mut switch = harness();
     join(&mut switch, ATTACKER, &ATTACKERS, vector(Mode::Asynchronous, SEGMENTS, FLOATS as u16, 2));
@@ -256,7 +256,7 @@ fn a_member_sends_its_next_vector_while_the_last_one_is_being_added() {
 }
 
 #[test]
-fn members_that_come_and_go_do_not_hold_a_long_round_up() {
+fn joining_and_leaving_members_do_not_delay_a_long_round() {
     const SEGMENTS: u32 = 100_000;
     let mut switch = harness();
     let long = vector(Mode::Synchronous, SEGMENTS, 1, 0);
@@ -279,7 +279,7 @@ fn members_that_come_and_go_do_not_hold_a_long_round_up() {
 }
 
 #[test]
-fn the_work_of_a_job_ends_with_it() {
+fn pending_work_is_discarded_when_its_job_ends() {
     let mut switch = harness();
     fill_with_fbcasts(&mut switch);
     assert!(is_busy(&switch));

@@ -19,7 +19,7 @@ use tree::{
 };
 
 #[test]
-fn nobody_starts_before_all_workers_of_all_racks_have_joined() {
+fn no_worker_starts_before_all_workers_of_all_racks_have_joined() {
     let mut tree = Tree::new();
     tree.join(1, 1, None);
     tree.join(1, 2, None);
@@ -33,7 +33,7 @@ fn nobody_starts_before_all_workers_of_all_racks_have_joined() {
 }
 
 #[test]
-fn a_sum_goes_up_and_its_total_comes_down() {
+fn partial_sums_go_up_and_results_come_down() {
     let mut tree = Tree::formed();
     tree.take();
     // Only two rounds: a third one would wait for the other segments of the first.
@@ -48,7 +48,7 @@ fn a_sum_goes_up_and_its_total_comes_down() {
 }
 
 #[test]
-fn lost_partials_and_lost_results_are_found_by_the_workers() {
+fn workers_recover_lost_partial_sums_and_results() {
     let mut tree = Tree::formed();
     tree.take();
     tree.cut = vec![*uplink(1).ip()];
@@ -71,7 +71,7 @@ fn lost_partials_and_lost_results_are_found_by_the_workers() {
 }
 
 #[test]
-fn the_parent_is_asked_once_however_many_members_ask() {
+fn requests_of_several_members_cause_one_request_to_the_parent() {
     let mut tree = Tree::formed();
     tree.contribute(1, 1, 0);
     tree.contribute(1, 2, 0);
@@ -87,7 +87,7 @@ fn the_parent_is_asked_once_however_many_members_ask() {
 }
 
 #[test]
-fn a_rack_whose_switch_restarts_keeps_its_seat() {
+fn a_rack_keeps_its_membership_when_its_switch_restarts() {
     let mut tree = Tree::formed();
     let start = history::begin(EPOCH, JOB, Round::new(0));
     tree.contribute(1, 1, 0);
@@ -106,7 +106,7 @@ fn a_rack_whose_switch_restarts_keeps_its_seat() {
 }
 
 #[test]
-fn a_restarted_rack_fetches_what_the_root_has_of_the_round() {
+fn a_restarted_rack_fetches_existing_results_from_the_root() {
     let mut tree = Tree::formed();
     let start = history::begin(EPOCH, JOB, Round::new(0));
     for (rack, place) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
@@ -125,7 +125,7 @@ fn a_restarted_rack_fetches_what_the_root_has_of_the_round() {
 }
 
 #[test]
-fn of_a_restarted_rack_each_worker_goes_on_where_it_was() {
+fn each_worker_of_a_restarted_rack_resumes_at_its_own_round() {
     let mut tree = Tree::formed();
     let start = history::begin(EPOCH, JOB, Round::new(0));
     let after = history::after(start, EPOCH, Round::new(0));
@@ -144,7 +144,7 @@ fn of_a_restarted_rack_each_worker_goes_on_where_it_was() {
 }
 
 #[test]
-fn when_the_root_restarts_all_join_anew_and_a_sum_that_one_rack_lacks_is_replayed() {
+fn after_a_root_restart_racks_rejoin_and_a_missing_sum_is_replayed() {
     let mut tree = Tree::formed();
     let start = history::begin(EPOCH, JOB, Round::new(0));
     let after = history::after(start, EPOCH, Round::new(0));
@@ -181,7 +181,7 @@ fn when_the_root_restarts_all_join_anew_and_a_sum_that_one_rack_lacks_is_replaye
 }
 
 #[test]
-fn a_sum_that_only_a_neighbour_lacks_is_replayed_within_the_rack() {
+fn a_sum_missing_at_one_worker_is_replayed_within_its_rack() {
     let mut tree = Tree::formed();
     let start = history::begin(EPOCH, JOB, Round::new(0));
     let after = history::after(start, EPOCH, Round::new(0));
@@ -204,7 +204,7 @@ fn a_sum_that_only_a_neighbour_lacks_is_replayed_within_the_rack() {
 }
 
 #[test]
-fn a_lost_parent_is_reported_and_never_replaced_by_a_local_sum() {
+fn a_lost_parent_is_reported_and_no_local_sum_is_delivered() {
     let mut tree = Tree::formed();
     tree.events(1);
     tree.cut = vec![*uplink(1).ip()];
@@ -231,7 +231,7 @@ fn a_lost_parent_is_reported_and_never_replaced_by_a_local_sum() {
 }
 
 #[test]
-fn a_switch_that_slept_does_not_blame_its_parent() {
+fn a_suspended_switch_does_not_report_its_parent_as_lost() {
     let mut tree = Tree::formed();
     tree.events(1);
     for asleep_ms in [u64::from(LEASE_MS) * 4 / 10, u64::from(LEASE_MS) * 2] {
@@ -244,7 +244,7 @@ fn a_switch_that_slept_does_not_blame_its_parent() {
 }
 
 #[test]
-fn a_parent_that_has_never_answered_is_reported() {
+fn a_parent_that_never_answers_is_reported_as_lost() {
     let mut tree = Tree::new();
     tree.cut = vec![*service(ROOT).ip()];
     tree.join(1, 1, None);
@@ -260,7 +260,7 @@ fn a_parent_that_has_never_answered_is_reported() {
 }
 
 #[test]
-fn a_rack_that_was_cut_off_too_long_is_notified_that_it_has_missed_rounds() {
+fn a_rack_cut_off_beyond_its_lease_is_notified_of_missed_rounds() {
     let mut tree = Tree::formed();
     let start = history::begin(EPOCH, JOB, Round::new(0));
     tree.contribute(2, 1, 0);
@@ -311,7 +311,7 @@ fn reset_and_halt_reach_all_racks() {
 }
 
 #[test]
-fn a_rack_learns_of_a_reset_if_its_dismissal_was_lost() {
+fn a_rack_detects_a_reset_whose_dismissal_was_lost() {
     let mut tree = Tree::formed();
     tree.send(1, 1, Class::Control, &control(JOB, 5, ControlBody::Halt));
     tree.cut = vec![*uplink(2).ip()];
@@ -342,7 +342,7 @@ fn deserted(sends: u8) -> Tree {
 }
 
 #[test]
-fn a_round_that_all_have_left_in_a_rack_ends_with_what_they_have_contributed() {
+fn a_round_deserted_by_a_rack_completes_with_its_contributions() {
     for (sends, contributions, first) in [(0, 2, 43.0), (1, 3, 54.0)] {
         let mut tree = deserted(sends);
         tree.contribute(2, 1, 0);
@@ -372,7 +372,7 @@ fn asked_for(switch: &mut Switch) -> Vec<u32> {
 }
 
 #[test]
-fn results_of_a_long_deserted_round_are_looked_for_in_many_turns() {
+fn a_deserted_long_round_is_scanned_over_many_turns() {
     const SEGMENTS: u32 = 20_000;
     let long = JoinRepr { instance: 1, ..JoinRepr::worker(SEGMENTS, 1, 4) };
     let mut tree = Tree::new();
@@ -415,7 +415,7 @@ fn results_of_a_long_deserted_round_are_looked_for_in_many_turns() {
 }
 
 #[test]
-fn what_is_lost_of_a_round_that_all_have_left_is_sent_again() {
+fn lost_partial_sums_of_a_deserted_round_are_retransmitted() {
     let mut tree = Tree::formed();
     for place in 1..=2 {
         tree.send(1, place, Class::Data, &data(1, 0, &[1.0, 1.0]));
@@ -435,7 +435,7 @@ fn what_is_lost_of_a_round_that_all_have_left_is_sent_again() {
 }
 
 #[test]
-fn a_rack_that_tells_a_new_root_a_new_weight_joins_anew() {
+fn a_rack_with_a_changed_weight_must_rejoin_a_restarted_root() {
     let mut tree = Tree::formed();
     tree.restart(ROOT, 300);
     tree.take();
@@ -452,7 +452,7 @@ fn a_rack_that_tells_a_new_root_a_new_weight_joins_anew() {
 }
 
 #[test]
-fn a_rack_goes_on_without_a_worker_that_does_not_come_back() {
+fn a_rack_resumes_without_a_worker_that_does_not_return() {
     let mut tree = Tree::formed();
     let start = history::begin(EPOCH, JOB, Round::new(0));
     tree.restart(1, 201);
@@ -479,13 +479,13 @@ fn half_goes_on(parents: &[SocketAddrV4]) -> bool {
 }
 
 #[test]
-fn half_of_a_job_goes_on_unless_the_rest_may_have_gone_elsewhere() {
+fn half_a_job_resumes_unless_the_rest_may_use_another_parent() {
     assert!(half_goes_on(&[service(ROOT)]));
     assert!(!half_goes_on(&[service(ROOT), service(9)]));
 }
 
 #[test]
-fn racks_of_newcomers_give_way_to_a_rack_that_comes_back() {
+fn racks_of_newcomers_yield_to_a_returning_rack() {
     let mut tree = Tree::new();
     let undeclared = |resume| JoinRepr { workers: 0, resume, ..join(0) };
     tree.send_join(1, 1, undeclared(None));
@@ -509,7 +509,7 @@ fn racks_of_newcomers_give_way_to_a_rack_that_comes_back() {
 }
 
 #[test]
-fn a_rack_of_newcomers_does_not_give_way_by_itself() {
+fn a_rack_of_newcomers_does_not_yield_on_its_own() {
     let mut tree = Tree::new();
     let undeclared = |resume| JoinRepr { workers: 0, resume, ..join(0) };
     tree.send_join(1, 1, undeclared(None));
@@ -524,7 +524,7 @@ fn a_rack_of_newcomers_does_not_give_way_by_itself() {
 }
 
 #[test]
-fn switches_in_a_circle_are_refused() {
+fn switches_in_a_cycle_are_refused() {
     let mut tree = Tree::new();
     let join = JoinRepr { kind: Kind::Switch, height: MAX_HEIGHT, ..join(4) };
     tree.send_join(1, 1, join);
@@ -586,14 +586,14 @@ impl Orphan {
 }
 
 #[test]
-fn the_parent_with_the_lowest_address_comes_first() {
+fn parents_are_tried_in_address_order() {
     let mut orphan = Orphan::new();
     orphan.send(ControlBody::Join(join(4)));
     assert_eq!(orphan.tried_in(6000)[..4], [3, 7, 9, 3]);
 }
 
 #[test]
-fn a_new_job_begins_at_the_first_parent() {
+fn a_new_job_tries_the_first_parent_first() {
     let mut orphan = Orphan::new();
     orphan.send(ControlBody::Join(join(4)));
     assert_eq!(orphan.tried_in(2000), [3, 7]);

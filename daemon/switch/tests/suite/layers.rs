@@ -67,7 +67,7 @@ fn every_module_is_listed_once() {
 }
 
 #[test]
-fn uses_are_found() {
+fn module_uses_are_found() {
     let text = "use crate::jobs::Jobs;\nuse crate::{lifecycle, parent};\nlet x = crate::Switch::new();\npub(crate) fn";
     assert_eq!(used(text), BTreeSet::from(["jobs", "lifecycle", "parent"]));
 }

@@ -52,7 +52,7 @@ fn sums_of_all_arrivals(mut switch: Harness) -> Vec<f32> {
 }
 
 #[test]
-fn the_order_of_arrival_shows_unless_sums_are_ordered() {
+fn the_arrival_order_affects_only_unordered_sums() {
     assert_eq!(sums_of_all_arrivals(Harness::formed(3)), [0.0, 1.0, 0.0, 0.0, 1.0, 0.0]);
     let mut switch = ordered();
     join_ranked(&mut switch, &[(3, 2), (1, 0), (2, 1)]);
@@ -60,7 +60,7 @@ fn the_order_of_arrival_shows_unless_sums_are_ordered() {
 }
 
 #[test]
-fn ranks_decide_and_addresses_where_ranks_are_equal() {
+fn ranks_determine_the_order_and_addresses_break_ties() {
     let mut switch = ordered();
     join_ranked(&mut switch, &[(1, 0), (3, 1), (2, 2)]);
     assert_eq!(sums_of_all_arrivals(switch), [1.0; 6]);
@@ -70,7 +70,7 @@ fn ranks_decide_and_addresses_where_ranks_are_equal() {
 }
 
 #[test]
-fn segments_that_are_closed_early_are_ordered_too() {
+fn segments_closed_early_are_summed_in_order() {
     let mut switch = ordered();
     join_ranked(&mut switch, &[(1, 0), (2, 1), (3, 2), (4, 3)]);
     for host in [3, 1, 2] {
@@ -81,7 +81,7 @@ fn segments_that_are_closed_early_are_ordered_too() {
 }
 
 #[test]
-fn who_takes_the_place_of_a_member_does_not_change_the_order_of_an_open_round() {
+fn a_replacement_member_does_not_change_the_order_of_an_open_round() {
     let mut switch = ordered();
     join_ranked(&mut switch, &[(1, 0), (2, 1), (3, 2)]);
     switch.data(3, 2, 0, &[LOSSY[2]]);
@@ -97,7 +97,7 @@ fn who_takes_the_place_of_a_member_does_not_change_the_order_of_an_open_round() 
 }
 
 #[test]
-fn what_members_give_takes_memory() {
+fn ordered_jobs_need_memory_for_every_contribution() {
     let config = Config { memory_bytes: 1 << 16, ordered: true, ..Config::default() };
     let outcome = |workers| {
         let mut switch = Harness::with(config);
@@ -198,7 +198,7 @@ impl Members<'_> {
 
 proptest! {
     #[test]
-    fn every_interleaving_gives_the_bits_of_the_fold_in_order(
+    fn every_interleaving_gives_the_same_bits_as_the_ordered_fold(
         (workers, joining) in (2..=MAX_WORKERS).prop_flat_map(|workers| {
             (Just(workers), Just((0..workers).collect::<Vec<_>>()).prop_shuffle())
         }),

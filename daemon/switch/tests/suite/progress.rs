@@ -18,7 +18,7 @@ fn results_to(hosts: &[u8], index: u32, round: u32, contributions: u16, floats: 
 }
 
 #[test]
-fn a_round_that_all_its_members_have_left_is_given_up() {
+fn a_round_deserted_by_all_its_members_is_dropped() {
     let mut switch = Harness::formed(2);
     switch.data(1, 0, 0, &[1.0, 1.0]);
     // Members 1 and 2 participate in round 0, their successors in round 1.
@@ -30,7 +30,7 @@ fn a_round_that_all_its_members_have_left_is_given_up() {
 }
 
 #[test]
-fn a_round_left_half_done_does_not_hold_up_the_next() {
+fn a_half_finished_round_does_not_block_the_next_one() {
     let mut switch = Harness::formed(2);
     switch.data(1, 0, 0, &[1.0, 1.0]);
     switch.data(2, 0, 0, &[1.0, 1.0]);
@@ -43,7 +43,7 @@ fn a_round_left_half_done_does_not_hold_up_the_next() {
 }
 
 #[test]
-fn who_departs_before_the_job_is_complete_takes_the_round_along() {
+fn leaving_an_incomplete_job_discards_the_open_round() {
     let mut switch = Harness::new();
     switch.join(1, join(3));
     switch.join(2, join(3));
@@ -58,7 +58,7 @@ fn who_departs_before_the_job_is_complete_takes_the_round_along() {
 }
 
 #[test]
-fn fbcast_does_not_let_a_third_round_in() {
+fn fbcast_does_not_open_a_third_round() {
     let mut switch = Harness::formed(2);
     switch.data(1, 0, 0, &[1.0, 1.0]);
     switch.data(2, 0, 0, &[1.0, 1.0]);
@@ -75,7 +75,7 @@ fn fbcast_does_not_let_a_third_round_in() {
 }
 
 #[test]
-fn who_is_late_goes_on_at_the_earliest_round_that_waits_for_it() {
+fn a_late_member_is_directed_to_the_earliest_round_that_awaits_it() {
     let mut switch = Harness::formed(2);
     switch.round(&[1, 2], 0);
     switch.round(&[1, 2], 1);
@@ -95,7 +95,7 @@ fn who_is_late_goes_on_at_the_earliest_round_that_waits_for_it() {
 }
 
 #[test]
-fn a_run_of_the_switch_begins_at_a_round_of_its_own() {
+fn the_first_round_of_a_switch_run_derives_from_its_boot_id() {
     let boot = 0x00ab_cdef << 40 | 7;
     let mut switch = Switch::new(Config { boot, memory_bytes: 1 << 20, ..Config::default() });
     let packet = control(JOB, 1, ControlBody::Join(join(1)));

@@ -88,7 +88,7 @@ fn one_behind() -> Harness {
 }
 
 #[test]
-fn all_who_were_members_go_on_under_fresh_rounds() {
+fn all_former_members_resume_with_new_round_numbers() {
     let mut switch = Harness::new();
     let reported = send_join(&mut switch, 1, resuming(LATEST, 0, 3));
     assert!(matches!(reported[..], [(1, false, ..)]), "{reported:?}");
@@ -104,7 +104,7 @@ fn all_who_were_members_go_on_under_fresh_rounds() {
 }
 
 #[test]
-fn those_who_hold_the_last_sum_send_it_to_those_who_lack_it() {
+fn members_that_hold_the_last_sum_supply_it_to_members_that_lack_it() {
     let mut switch = one_behind();
     let refused = switch.data(3, 2, REPLAY, &[5.0]);
     assert!(matches!(refused[..], [Sent::Ack { status: Status::StaleRound, .. }]), "it awaits the sum");
@@ -122,7 +122,7 @@ fn those_who_hold_the_last_sum_send_it_to_those_who_lack_it() {
 }
 
 #[test]
-fn a_reset_hides_no_sum_that_one_member_lacks() {
+fn a_sum_missing_at_one_member_is_replayed_after_a_reset() {
     let mut switch = Harness::formed(3);
     switch.round(&[1, 2, 3], 0);
     switch.control(3, 2, ControlBody::RESET);
@@ -139,7 +139,7 @@ fn a_reset_hides_no_sum_that_one_member_lacks() {
 }
 
 #[test]
-fn if_nobody_holds_the_sum_any_more_those_who_lack_it_go_on_without_it() {
+fn if_no_member_holds_the_sum_members_that_lack_it_continue_without_it() {
     let mut switch = one_behind();
     let first = weighted(0, REPLAY, 3, &[60.0, 60.0]);
     assert_eq!(switch.send(1, Class::Data, &first).len(), 3);
@@ -160,7 +160,7 @@ fn if_nobody_holds_the_sum_any_more_those_who_lack_it_go_on_without_it() {
 }
 
 #[test]
-fn a_sum_that_all_hold_in_parts_and_one_as_a_whole_is_not_given_up() {
+fn a_member_that_missed_an_unavailable_sum_is_fresh() {
     let mut switch = Harness::new();
     send_join(&mut switch, 1, resuming(LATEST, BEHIND, 3));
     send_join(&mut switch, 2, resuming(LATEST, 0, 3));
@@ -174,7 +174,7 @@ fn a_sum_that_all_hold_in_parts_and_one_as_a_whole_is_not_given_up() {
 }
 
 #[test]
-fn if_nobody_lacks_the_sum_any_more_the_job_goes_on() {
+fn the_job_continues_once_no_member_lacks_the_sum() {
     let mut switch = one_behind();
     switch.control(3, 2, ControlBody::Leave);
     switch.control(1, 2, ControlBody::Leave);
@@ -192,7 +192,7 @@ fn if_nobody_lacks_the_sum_any_more_the_job_goes_on() {
 }
 
 #[test]
-fn a_replayed_sum_is_given_once() {
+fn a_replayed_sum_is_delivered_only_once() {
     let mut switch = one_behind();
     for (index, floats) in [(0, vec![60.0, 60.0]), (1, vec![60.0, 60.0]), (2, vec![60.0])] {
         switch.send(1, Class::Data, &weighted(index, REPLAY, 3, &floats));
@@ -209,7 +209,7 @@ fn a_replayed_sum_is_given_once() {
 }
 
 #[test]
-fn a_job_does_not_wait_for_members_that_only_a_departed_one_knew() {
+fn a_job_does_not_await_members_known_only_to_a_departed_member() {
     let mut switch = Harness::new();
     let unlimited = |resume| JoinRepr { workers: 0, resume, ..join(0) };
     let reported = send_join(&mut switch, 1, unlimited(resuming(LATEST, 0, 3).resume));
@@ -243,7 +243,7 @@ fn first_round_of(switch: &mut Harness, claims: [u32; 2], histories: [u64; 2]) -
 }
 
 #[test]
-fn no_claims_lead_a_job_back_to_rounds_that_were() {
+fn no_claimed_rounds_lead_a_job_back_to_past_rounds() {
     let mut switch = after_a_job();
     // Modulo 2^24, the claims are less than half of the range apart. The second one lies before the first round.
     let ahead = NEXT_BASE + (1 << 23) - 300;
@@ -254,7 +254,7 @@ fn no_claims_lead_a_job_back_to_rounds_that_were() {
 }
 
 #[test]
-fn a_sum_is_not_replayed_in_a_round_that_was() {
+fn sums_are_never_replayed_in_past_rounds() {
     let mut switch = after_a_job();
     // Another job has used rounds beyond those that these members claim, so the claimed rounds are in the past.
     let claim = Round::new(NEXT_BASE).minus(1000).get();
@@ -263,7 +263,7 @@ fn a_sum_is_not_replayed_in_a_round_that_was() {
 }
 
 #[test]
-fn who_shares_no_history_starts_afresh() {
+fn a_member_with_another_history_starts_fresh() {
     let mut switch = Harness::new();
     send_join(&mut switch, 1, resuming(5, 4, 3));
     send_join(&mut switch, 2, resuming(LATEST, 0, 3));
@@ -273,7 +273,7 @@ fn who_shares_no_history_starts_afresh() {
 }
 
 #[test]
-fn one_sum_that_nobody_holds_is_not_awaited() {
+fn a_sum_that_no_member_holds_is_not_awaited() {
     let mut switch = Harness::new();
     send_join(&mut switch, 1, resuming(LATEST, 0, 3));
     send_join(&mut switch, 2, resuming(LATEST, 0, 3));
@@ -282,7 +282,7 @@ fn one_sum_that_nobody_holds_is_not_awaited() {
 }
 
 #[test]
-fn a_job_that_comes_back_waits_a_lease_for_the_missing() {
+fn a_resumed_job_waits_one_lease_for_missing_members() {
     let mut switch = Harness::new();
     send_join(&mut switch, 1, resuming(LATEST, 0, 3));
     send_join(&mut switch, 2, resuming(LATEST, 0, 3));
@@ -311,7 +311,7 @@ fn a_job_that_comes_back_waits_a_lease_for_the_missing() {
 }
 
 #[test]
-fn fewer_members_than_declared_are_enough_if_they_were_fewer_before() {
+fn a_resumed_job_needs_only_as_many_members_as_it_had_before() {
     let mut switch = Harness::new();
     send_join(&mut switch, 1, resuming(LATEST, 0, 2));
     let reported = send_join(&mut switch, 2, resuming(LATEST, 0, 2));
@@ -320,7 +320,7 @@ fn fewer_members_than_declared_are_enough_if_they_were_fewer_before() {
 }
 
 #[test]
-fn a_pinned_threshold_survives() {
+fn a_pinned_threshold_survives_a_switch_restart() {
     let mut switch = Harness::new();
     let pinned = |host| {
         let JoinRepr { resume, .. } = resuming(LATEST, 0, 3);
@@ -335,7 +335,7 @@ fn a_pinned_threshold_survives() {
 }
 
 #[test]
-fn an_expelled_member_is_up_to_date_only_if_nothing_was_summed_since() {
+fn an_expelled_member_is_current_only_if_no_round_has_completed_since() {
     let start = history::begin(BOOT, JOB, Round::new(0));
     let rejoin = |history, round| {
         let resume = ResumeRepr {
@@ -364,7 +364,7 @@ fn an_expelled_member_is_up_to_date_only_if_nothing_was_summed_since() {
 }
 
 #[test]
-fn a_member_that_only_believes_to_be_forgotten_goes_on_where_it_was() {
+fn a_member_that_rejoins_needlessly_resumes_at_its_round() {
     let mut switch = Harness::formed(2);
     switch.round(&[1, 2], 0);
     switch.data(2, 0, 1, &[2.0, 2.0]);
@@ -388,7 +388,7 @@ fn a_member_that_only_believes_to_be_forgotten_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_query_admits_nobody() {
+fn a_query_admits_no_member() {
     let mut switch = Harness::new();
     let query = JoinRepr { query: true, ..join(2) };
     let answer = switch.control(9, 1, ControlBody::Join(query));
@@ -404,7 +404,7 @@ fn a_query_admits_nobody() {
 }
 
 #[test]
-fn a_fresh_member_does_not_take_the_job_over() {
+fn a_fresh_member_does_not_take_over_the_job() {
     let undeclared = |history, previous, fresh| {
         let join = resuming(history, previous, 3);
         let resume = join.resume.map(|resume| ResumeRepr { fresh, ..resume });
@@ -456,7 +456,7 @@ fn newcomer_first() -> (Harness, ResumeRepr) {
 }
 
 #[test]
-fn a_newcomer_that_comes_first_does_not_take_the_job_over() {
+fn a_newcomer_that_joins_first_does_not_take_over_the_job() {
     let (mut switch, own) = newcomer_first();
     let sent = switch.control(1, 1, ControlBody::Join(undeclared(LATEST, BEHIND)));
     assert!(is_dismissed(&sent, 9), "{sent:?}");
@@ -480,7 +480,7 @@ fn a_newcomer_that_comes_first_does_not_take_the_job_over() {
 }
 
 #[test]
-fn newcomers_that_outnumber_the_holders_of_the_sums_do_not_take_the_job_over() {
+fn newcomers_that_outnumber_resuming_members_do_not_take_over_the_job() {
     let mut switch = Harness::new();
     for host in [7, 8, 9] {
         switch.join(host, join(0));
@@ -498,7 +498,7 @@ fn newcomers_that_outnumber_the_holders_of_the_sums_do_not_take_the_job_over() {
 }
 
 #[test]
-fn a_job_gives_way_to_its_history_once_and_in_its_first_lease_only() {
+fn a_job_yields_to_a_resumed_history_once_and_only_in_its_first_lease() {
     let (mut switch, _) = newcomer_first();
     let epoch = switch.switch.epoch_of(JOB);
     // A Join without a history, with a known one, or with one whose sums the member does not hold, changes nothing.
@@ -535,7 +535,7 @@ fn send_join_again(switch: &mut Harness, host: u8, join: JoinRepr) {
 }
 
 #[test]
-fn a_declared_job_gives_way_to_nobody() {
+fn a_job_with_declared_workers_never_yields_to_another_history() {
     let mut switch = Harness::formed(2);
     switch.round(&[1, 2], 0);
     let epoch = switch.switch.epoch_of(JOB);
@@ -547,7 +547,7 @@ fn a_declared_job_gives_way_to_nobody() {
 }
 
 #[test]
-fn an_asynchronous_job_gives_way_to_its_history_too() {
+fn an_asynchronous_job_also_yields_to_a_resumed_history() {
     let asynchronous = |resume| JoinRepr { mode: Mode::Asynchronous, instance: 100, resume, ..join(0) };
     let mut switch = Harness::new();
     switch.join(9, asynchronous(None));
@@ -568,7 +568,7 @@ fn an_asynchronous_job_gives_way_to_its_history_too() {
 /// The network duplicates the Join of a worker, and both incarnations of the job admit it. The worker may believe the
 /// first one.
 #[test]
-fn a_vector_that_names_another_incarnation_is_in_no_sum() {
+fn a_vector_for_another_incarnation_of_the_job_enters_no_sum() {
     let asynchronous = |resume| JoinRepr { mode: Mode::Asynchronous, instance: 100, resume, ..join(0) };
     let mut switch = Harness::new();
     switch.join(9, asynchronous(None));
@@ -588,7 +588,7 @@ fn a_vector_that_names_another_incarnation_is_in_no_sum() {
 }
 
 #[test]
-fn a_sum_that_overflowed_is_supplied_again() {
+fn an_overflowed_sum_can_be_replayed() {
     let mut switch = one_behind();
     let sum = [f32::INFINITY, f32::NAN];
     let sent = switch.send(1, Class::Data, &weighted(0, REPLAY, 3, &sum));

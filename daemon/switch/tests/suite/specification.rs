@@ -45,7 +45,7 @@ fn ack_to<T>(harness: &mut Harness, host: u8, packet: &[u8], read: impl Fn(&AckR
 
 /// Section 3, C-9.
 #[test]
-fn a_super_frame_is_refused_once() {
+fn an_invalid_super_frame_is_refused_only_once() {
     let mut switch = Harness::formed(2);
     let bad = [data(0, 0, &[f32::NAN, 1.0]), data(1, 0, &[f32::NAN, 1.0]), data(2, 0, &[f32::NAN])].concat();
     let sent = switch.send_frame(1, Class::Data, &bad, 16);
@@ -55,7 +55,7 @@ fn a_super_frame_is_refused_once() {
 
 /// Section 3, C-9.
 #[test]
-fn a_member_may_be_four_rounds_early_if_there_are_switches() {
+fn members_may_be_four_rounds_ahead_if_one_of_them_is_a_switch() {
     let mut switch = Harness::new();
     switch.join(1, JoinRepr { kind: Kind::Switch, ..join(2) });
     switch.join(2, join(2));
@@ -69,7 +69,7 @@ fn a_member_may_be_four_rounds_early_if_there_are_switches() {
 
 /// Section 4, M-4, and section 6, F-1.
 #[test]
-fn the_ack_of_a_join_tells_what_a_member_needs() {
+fn the_ack_of_a_join_carries_everything_that_a_member_needs() {
     const BUFFER_BYTES: usize = 1 << 20;
     let config = Config { memory_bytes: 1 << 20, recv_buffer_bytes: BUFFER_BYTES, ..Config::default() };
     for workers in [2, 5] {
@@ -130,7 +130,7 @@ fn any_valid_packet_renews_a_lease() {
 
 /// Section 4, M-6.
 #[test]
-fn a_switch_that_slept_extends_leases_by_that_time() {
+fn a_suspended_switch_extends_leases_by_the_suspension() {
     let mut switch = Harness::new();
     switch.join(1, join(2));
     switch.now_ms += u64::from(LEASE_MS) * 6 / 10;
@@ -175,7 +175,7 @@ fn a_query_names_the_oldest_member_and_needs_no_nonce() {
 
 /// Section 5, R-4.
 #[test]
-fn a_member_in_two_places_joins_again() {
+fn a_member_at_inconsistent_rounds_must_rejoin() {
     let mut switch = Harness::formed(2);
     switch.round(&[2], 0);
     switch.data(1, 0, 0, &[1.0, 1.0]);
@@ -315,7 +315,7 @@ fn intervals(moments: &[u64]) -> (u64, u64) {
 
 /// Section 4, M-12, for a switch. The tests of the worker library cover the worker.
 #[test]
-fn a_switch_repeats_its_join_and_is_heard_at_once_when_the_job_is_complete() {
+fn a_child_switch_repeats_its_join_until_the_job_is_complete() {
     let mut rack = Rack::new();
     let unanswered = rack.joins_in(5000);
     assert!(unanswered.len() >= 10, "{unanswered:?}");
@@ -358,7 +358,7 @@ fn acks_of_a_rack_name_the_epoch_and_the_weight_of_the_whole_job() {
 
 /// Section 7, H-7.
 #[test]
-fn set_h_and_fbcast_concern_the_members_of_one_switch() {
+fn set_h_and_fbcast_affect_only_the_members_of_one_switch() {
     let mut rack = Rack::new();
     rack.join(2);
     let request = rack.join_request();
@@ -408,7 +408,7 @@ fn a_join_with_a_trailer_gets_an_ack_of_the_same_length() {
 
 /// Section 10, V-2 and V-5.
 #[test]
-fn vectors_of_up_to_64_numbers_ahead_are_known() {
+fn vector_numbers_up_to_64_ahead_are_accepted() {
     let mut switch = Harness::new();
     switch.join(1, JoinRepr { mode: Mode::Asynchronous, ..join(1) });
     let first = switch.first_vector(JOB, join(1).instance);

@@ -45,7 +45,7 @@ fn jobs(harness: &Harness) -> Vec<u32> {
 }
 
 #[test]
-fn beyond_its_rate_a_stranger_gets_neither_answer_nor_event() {
+fn a_non_member_above_its_rate_causes_neither_answer_nor_event() {
     let mut switch = limited(SLOW);
     let query = control(JOB, 1, ControlBody::Join(JoinRepr { query: true, ..join(2) }));
     let answers: usize = (0..1000).map(|_| send(&mut switch, &from(1, 1), Class::Control, &query)).sum();
@@ -64,7 +64,7 @@ fn beyond_its_rate_a_stranger_gets_neither_answer_nor_event() {
 }
 
 #[test]
-fn who_answers_a_challenge_does_not_wait_for_strangers() {
+fn a_sender_that_answers_a_challenge_is_not_delayed_by_non_members() {
     let mut switch = limited(SLOW);
     let mut join = control(JOB, 1, ControlBody::Join(join(1)));
     switch.switch.handle_datagrams(switch.now(), &endpoint(1), Class::Control, &join, join.len());
@@ -95,7 +95,7 @@ fn challenged(harness: &mut Harness, from: &Endpoint, join: JoinRepr) -> Vec<u8>
 const JOIN_FLAGS: usize = 30;
 
 #[test]
-fn one_challenge_buys_one_packet() {
+fn a_challenge_admits_only_one_packet() {
     type Change = fn(&mut Vec<u8>);
     let changes: [(&str, Change); 5] = [
         ("refused for a field", |join| join[18..20].fill(0xff)),
@@ -124,7 +124,7 @@ fn one_challenge_buys_one_packet() {
 }
 
 #[test]
-fn a_member_is_not_limited() {
+fn members_are_not_rate_limited() {
     let mut switch = limited(StrangerLimits { source_rate: 1, total_rate: 1, ..SLOW });
     switch.join(1, join(1));
     for round in 0..1000 {
@@ -159,7 +159,7 @@ fn sixty_four_workers_behind_one_address_join_at_once() {
 }
 
 #[test]
-fn a_storm_of_forged_joins_costs_members_nothing() {
+fn a_storm_of_forged_joins_does_not_affect_members() {
     let mut switch = Harness::formed(3);
     switch.events();
     let mut random = 1_u64;
@@ -194,7 +194,7 @@ fn a_storm_of_forged_joins_costs_members_nothing() {
 }
 
 #[test]
-fn forged_joins_take_no_place() {
+fn forged_joins_create_no_job() {
     let mut switch = Harness::new();
     for number in 0..1000 {
         switch.now_ms += 20;
@@ -214,7 +214,7 @@ fn answer_bytes(harness: &mut Harness, from: &Endpoint, class: Class, bytes: &[u
 }
 
 #[test]
-fn who_has_not_shown_its_address_gets_no_more_than_it_sends() {
+fn an_unproven_address_receives_no_more_bytes_than_it_sends() {
     let mut switch = Harness::formed(2);
     let wanted = SegmentSetRepr { range: range(0, 0, 3), bitmap: &[7] };
     let bodies = [
@@ -257,7 +257,7 @@ fn who_has_not_shown_its_address_gets_no_more_than_it_sends() {
 }
 
 #[test]
-fn results_are_repeated_only_so_often() {
+fn retransmissions_of_results_are_rate_limited() {
     let mut switch = Harness::formed(2);
     switch.round(&[1, 2], 0);
     let wanted = SegmentSetRepr { range: range(0, 0, 3), bitmap: &[7] };
@@ -345,7 +345,7 @@ fn with_key(max_jobs_per_source: usize) -> (Harness, Key) {
 }
 
 #[test]
-fn jobs_without_a_key_leave_room_for_those_with_one() {
+fn keyless_jobs_leave_capacity_for_keyed_jobs() {
     let (mut switch, key) = with_key(MAX_JOBS);
     // One non-member with a proven address takes all capacity of jobs without a key.
     let mut taken = 0;
@@ -372,7 +372,7 @@ fn leave(harness: &mut Harness, number: u32) {
 }
 
 #[test]
-fn short_segments_of_jobs_without_a_key_leave_room_for_those_with_one() {
+fn keyless_jobs_with_short_segments_leave_slots_for_keyed_jobs() {
     let (mut switch, key) = with_key(MAX_JOBS);
     // A job needs two slots per float here; the switch has one slot per 256 bytes of sums.
     let of_floats = |gradient_len| JoinRepr::worker(gradient_len, 1, 1);
@@ -384,7 +384,7 @@ fn short_segments_of_jobs_without_a_key_leave_room_for_those_with_one() {
 }
 
 #[test]
-fn jobs_without_a_key_do_not_scatter_the_memory_of_those_with_one() {
+fn keyless_jobs_do_not_fragment_the_memory_of_keyed_jobs() {
     let (mut switch, key) = with_key(MAX_JOBS);
     // A job takes twice the size of its vector.
     let of_kib = |kib: u32| JoinRepr::worker(kib * 1024 / 8, 366, 1);
@@ -400,7 +400,7 @@ fn jobs_without_a_key_do_not_scatter_the_memory_of_those_with_one() {
 }
 
 #[test]
-fn a_job_that_is_refused_for_its_slots_is_given_the_length_that_would_fit() {
+fn a_refusal_for_lack_of_slots_reports_the_length_that_fits() {
     let mut switch = Harness::new();
     // 4,096 slots hold two rounds of 2,048 floats.
     let refused = switch.join(1, JoinRepr::worker(4096, 1, 1));
@@ -409,7 +409,7 @@ fn a_job_that_is_refused_for_its_slots_is_given_the_length_that_would_fit() {
 }
 
 #[test]
-fn a_job_gets_no_more_than_its_quota() {
+fn a_job_cannot_exceed_its_memory_quota() {
     let job_memory_bytes = 1 << 16;
     let mut switch = Harness::with(Config { memory_bytes: 1 << 20, job_memory_bytes, ..Config::default() });
     let floats = |gradient_len| JoinRepr { gradient_len, segment_floats: 366, ..join(1) };
@@ -426,7 +426,7 @@ fn a_job_gets_no_more_than_its_quota() {
 }
 
 #[test]
-fn a_source_has_few_jobs_of_its_own() {
+fn the_number_of_jobs_per_source_is_limited() {
     let config = Config { memory_bytes: 1 << 20, max_jobs_per_source: 2, ..Config::default() };
     let mut switch = Harness::with(config);
     let ask = |switch: &mut Harness, job: u32, (address, port): (u32, u16), workers: u16| {
@@ -452,7 +452,7 @@ fn a_source_has_few_jobs_of_its_own() {
 }
 
 #[test]
-fn one_source_leaves_most_places_to_others() {
+fn one_source_cannot_take_more_than_half_of_the_jobs() {
     let mut switch = Harness::new();
     for job in 1..=MAX_JOBS as u32 {
         let (now, packet) = (switch.now(), control(job, 1, ControlBody::Join(join(1))));
@@ -464,7 +464,7 @@ fn one_source_leaves_most_places_to_others() {
 }
 
 #[test]
-fn jobs_without_a_key_count_apart_from_those_of_the_same_address_with_one() {
+fn keyless_and_keyed_jobs_of_one_address_are_counted_separately() {
     let (mut switch, key) = with_key(1);
     let (now, packet) = (switch.now(), control(1000, 1, ControlBody::Join(join(2))));
     let neighbour = Endpoint { peer: SocketAddrV4::new(*endpoint(1).peer.ip(), 9), ..endpoint(1) };

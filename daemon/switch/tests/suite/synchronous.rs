@@ -34,7 +34,7 @@ fn the_last_contribution_completes_the_sum_for_all() {
 }
 
 #[test]
-fn a_super_frame_gives_a_super_frame() {
+fn a_super_frame_is_answered_with_a_super_frame() {
     let mut switch = Harness::formed(2);
     let vector = [data(0, 0, &[1.0, 2.0]), data(1, 0, &[3.0, 4.0]), data(2, 0, &[5.0])].concat();
     assert_eq!(switch.send_frame(1, Class::Data, &vector, 16), []);
@@ -67,7 +67,7 @@ fn duplicates_and_late_packets_never_change_a_sum() {
 }
 
 #[test]
-fn two_rounds_are_kept_and_older_ones_are_over() {
+fn only_the_results_of_the_last_two_rounds_are_kept() {
     let mut switch = Harness::formed(2);
     switch.round(&[1, 2], 0);
     switch.round(&[1, 2], 1);
@@ -124,7 +124,7 @@ fn a_late_joiner_starts_at_the_next_round() {
 }
 
 #[test]
-fn help_brings_results_and_names_what_is_missing() {
+fn help_returns_results_and_lists_missing_segments() {
     let mut switch = Harness::formed(2);
     switch.round(&[1], 0);
     switch.data(2, 1, 0, &[2.0, 2.0]);
@@ -164,7 +164,7 @@ fn a_long_help_is_answered_in_super_frames() {
 }
 
 #[test]
-fn a_silent_member_is_expelled_and_the_others_go_on() {
+fn a_silent_member_is_expelled_and_the_others_continue() {
     let mut switch = Harness::formed(3);
     switch.round(&[1, 2], 0);
     switch.data(3, 0, 0, &[3.0, 3.0]);
@@ -189,7 +189,7 @@ fn a_silent_member_is_expelled_and_the_others_go_on() {
 }
 
 #[test]
-fn a_member_that_left_does_not_stand_for_one_that_has_yet_to_contribute() {
+fn a_contribution_of_a_departed_member_does_not_replace_a_missing_one() {
     let mut switch = Harness::formed(3);
     switch.data(1, 2, 0, &[1.0]);
     switch.data(3, 2, 0, &[4.0]);
@@ -203,7 +203,7 @@ fn a_member_that_left_does_not_stand_for_one_that_has_yet_to_contribute() {
 }
 
 #[test]
-fn the_switch_asleep_expels_nobody() {
+fn a_suspended_switch_expels_no_member() {
     let mut switch = Harness::formed(2);
     switch.now_ms += 60_000;
     switch.switch.handle_timeout(switch.now());
@@ -215,7 +215,7 @@ fn the_switch_asleep_expels_nobody() {
 }
 
 #[test]
-fn a_job_ends_with_its_last_member_and_its_rounds_are_not_used_again() {
+fn a_job_ends_with_its_last_member_and_its_rounds_are_not_reused() {
     let mut switch = Harness::formed(1);
     switch.round(&[1], 0);
     switch.control(1, 2, ControlBody::Leave);
@@ -247,7 +247,7 @@ fn a_repeated_join_changes_nothing_and_a_restarted_worker_starts_anew() {
 }
 
 #[test]
-fn a_round_that_all_have_deserted_does_not_hold_up_those_who_came_later() {
+fn a_deserted_round_does_not_block_members_that_joined_later() {
     let mut switch = Harness::with(Config { memory_bytes: 1 << 20, ..Config::default() });
     switch.join(1, join(0));
     switch.join(2, join(0));
@@ -281,7 +281,7 @@ fn set_h_takes_effect_at_the_next_round() {
 }
 
 #[test]
-fn fbcast_closes_named_segments_with_what_they_have() {
+fn fbcast_closes_the_named_segments_with_their_current_sums() {
     let mut switch = Harness::formed(3);
     switch.round(&[1], 0);
     let sent = switch.control(2, 7, ControlBody::FBcast(range(0, 1, 1)));
@@ -329,7 +329,7 @@ fn a_reset_dismisses_all_members_once() {
 }
 
 #[test]
-fn a_halted_job_takes_nothing_until_it_is_reset() {
+fn a_halted_job_accepts_nothing_until_it_is_reset() {
     let mut switch = Harness::formed(2);
     let sent = switch.control(1, 5, ControlBody::Halt);
     assert_eq!(sent, [Sent::Halted { to: 1 }, Sent::Halted { to: 2 }, success(1, 5, 0)]);
@@ -355,7 +355,7 @@ fn a_reset_of_an_incomplete_job_ends_a_halt_and_keeps_its_members() {
 }
 
 #[test]
-fn a_sender_that_counts_rounds_by_itself_is_given_the_round_of_the_job() {
+fn a_member_with_a_wrong_round_is_given_the_round_of_the_job() {
     let mut switch = Harness::formed(2);
     switch.round(&[1, 2], 0);
     switch.data(1, 0, 1, &[1.0, 1.0]);
@@ -370,7 +370,7 @@ fn a_sender_that_counts_rounds_by_itself_is_given_the_round_of_the_job() {
 }
 
 #[test]
-fn jobs_do_not_touch_each_other() {
+fn jobs_are_isolated_from_each_other() {
     let mut switch = Harness::formed(1);
     let other = control(JOB + 1, 1, ControlBody::Join(JoinRepr { gradient_len: 2, ..join(1) }));
     assert_eq!(switch.send(2, Class::Control, &other), [success(2, 1, 0)]);
@@ -380,7 +380,7 @@ fn jobs_do_not_touch_each_other() {
 }
 
 #[test]
-fn a_driver_that_does_not_drain_mixes_nothing() {
+fn a_driver_that_does_not_drain_output_corrupts_no_result() {
     let mut switch = Harness::formed(1);
     let other = control(JOB + 1, 1, ControlBody::Join(JoinRepr { gradient_len: 2, ..join(1) }));
     switch.send(2, Class::Control, &other);
@@ -398,7 +398,7 @@ fn a_driver_that_does_not_drain_mixes_nothing() {
 }
 
 #[test]
-fn memory_is_bounded_and_given_back() {
+fn job_memory_is_bounded_and_released() {
     let mut switch = Harness::with(Config { memory_bytes: 1 << 16, ..Config::default() });
     let join = |gradient_len| JoinRepr { gradient_len, segment_floats: 366, ..join(1) };
     let room_kib = 64;
@@ -416,7 +416,7 @@ fn memory_is_bounded_and_given_back() {
 }
 
 #[test]
-fn joins_that_differ_are_refused_by_name() {
+fn joins_with_differing_parameters_get_a_specific_status() {
     let mut switch = Harness::formed(2);
     let cases = [
         (JoinRepr { gradient_len: 6, ..join(2) }, Status::GradientLenMismatch, 5),
@@ -457,7 +457,7 @@ fn a_job_has_room_for_64_members() {
 }
 
 #[test]
-fn a_job_that_declared_its_workers_takes_no_more() {
+fn a_job_admits_no_more_workers_than_declared() {
     let mut switch = Harness::formed(2);
     assert_eq!(switch.join(3, join(2)), refusal(3, 1, Status::JobFull, 0, 2));
     switch.control(2, 2, ControlBody::Leave);
@@ -481,7 +481,7 @@ fn a_padded_join_gets_an_ack_of_the_same_length() {
 }
 
 #[test]
-fn bad_data_has_its_own_counter_and_answer() {
+fn each_data_error_has_its_own_counter_and_answer() {
     let mut switch = Harness::formed(2);
     switch.data(1, 0, 0, &[1.0, 1.0]);
     let finite = |floats: &[f32]| data(0, 0, floats);
@@ -516,7 +516,7 @@ fn bad_data_has_its_own_counter_and_answer() {
 }
 
 #[test]
-fn bad_control_has_its_own_counter_and_answer() {
+fn each_control_error_has_its_own_counter_and_answer() {
     let mut switch = Harness::formed(1);
     let leave = control(JOB, 4, ControlBody::Leave);
     let with = |at: usize, value: u8| {
@@ -592,7 +592,7 @@ fn a_worker_with_two_cables_is_one_member() {
 }
 
 #[test]
-fn a_worker_that_moves_to_another_port_is_one_member() {
+fn a_worker_that_moves_to_another_port_remains_one_member() {
     let mut switch = Harness::formed(2);
     // The first cable of member 1 is cut; member 2 sends heartbeats.
     for _ in 0..6 {
@@ -632,7 +632,7 @@ fn results_follow_a_member_whose_mac_address_changes() {
 }
 
 #[test]
-fn a_sum_that_overflows_is_infinite_for_all() {
+fn an_overflowing_sum_is_infinite_for_all_members() {
     let mut switch = Harness::formed(2);
     switch.data(1, 0, 0, &[f32::MAX, 1.0]);
     let sum = [f32::INFINITY, 2.0];
@@ -658,7 +658,7 @@ fn non_finite_values_are_summed_on_request() {
 }
 
 #[test]
-fn a_child_switch_may_hold_many_gradients() {
+fn a_partial_sum_may_contain_many_gradients() {
     let mut switch = Harness::new();
     switch.join(1, JoinRepr { kind: Kind::Switch, ..join(2) });
     switch.join(2, join(2));
@@ -669,7 +669,7 @@ fn a_child_switch_may_hold_many_gradients() {
 proptest! {
     /// The sum is that of the two contributions, whatever other bytes members and non-members send.
     #[test]
-    fn no_bytes_panic_or_change_a_sum(
+    fn arbitrary_bytes_cause_no_panic_and_change_no_sum(
         noise in proptest::collection::vec(
             (1u8..5, any::<bool>(), proptest::collection::vec(any::<u8>(), 0..60), 1usize..40), 0..40,
         ),

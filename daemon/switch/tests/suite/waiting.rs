@@ -38,7 +38,7 @@ fn sleep(switch: &mut Harness, hosts: &[u8], ms: u64) {
 }
 
 #[test]
-fn the_status_names_who_is_missing_where_and_for_how_long() {
+fn the_status_lists_awaited_members_missing_segments_and_waiting_time() {
     let mut switch = formed(3);
     assert_eq!(waiting(&switch), None, "no member should be awaited before the first contribution");
     switch.round(&[1], 0);
@@ -55,7 +55,7 @@ fn the_status_names_who_is_missing_where_and_for_how_long() {
 }
 
 #[test]
-fn of_two_open_rounds_the_older_one_counts() {
+fn the_waiting_status_reports_the_older_of_two_open_rounds() {
     let mut switch = formed(2);
     switch.round(&[1], 0);
     switch.data(2, 0, 0, &[2.0, 2.0]);
@@ -104,7 +104,7 @@ fn a_slow_member_is_reported_once_and_again_when_it_has_recovered() {
 }
 
 #[test]
-fn nobody_is_slow_where_all_wait_for_each_other() {
+fn no_member_is_slow_if_all_wait_for_each_other() {
     let mut switch = formed(2);
     switch.data(1, 0, 0, &[1.0, 1.0]);
     switch.data(2, 1, 0, &[2.0, 2.0]);
@@ -114,7 +114,7 @@ fn nobody_is_slow_where_all_wait_for_each_other() {
 }
 
 #[test]
-fn the_time_that_the_switch_slept_is_nobodys_fault() {
+fn suspension_of_the_switch_does_not_count_as_waiting_time() {
     let mut switch = formed(2);
     switch.round(&[1], 0);
     switch.now_ms += 5000;
@@ -124,7 +124,7 @@ fn the_time_that_the_switch_slept_is_nobodys_fault() {
 }
 
 #[test]
-fn a_job_that_is_halted_or_not_complete_waits_for_no_member() {
+fn a_halted_or_incomplete_job_waits_for_no_member() {
     let mut switch = formed(2);
     switch.round(&[1], 0);
     switch.control(1, 2, ControlBody::Halt);
@@ -141,7 +141,7 @@ fn a_job_that_is_halted_or_not_complete_waits_for_no_member() {
 }
 
 #[test]
-fn a_member_that_is_gone_is_not_waited_for() {
+fn a_departed_member_is_not_awaited() {
     let mut switch = formed(3);
     switch.round(&[1, 2], 0);
     switch.control(3, 2, ControlBody::Leave);
@@ -151,7 +151,7 @@ fn a_member_that_is_gone_is_not_waited_for() {
 }
 
 #[test]
-fn reports_read_well() {
+fn slow_member_events_have_readable_texts() {
     let address = "10.9.0.3:5000".parse().unwrap();
     let slow = Event::Slow {
         job: 5,

@@ -137,13 +137,13 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_cause_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = parse(&bytes);
     }
 }
 
 #[test]
-fn a_join_that_does_not_resume_says_nothing_of_it() {
+fn a_join_without_resume_must_have_zero_resume_fields() {
     let join = JoinRepr { instance: 1, ..JoinRepr::worker(1, 1, 1) };
     let mut buffer = [0; 128];
     let len = ControlRepr { job: 1, request: 2, body: ControlBody::Join(join) }.emit(&mut buffer);
@@ -161,7 +161,7 @@ fn a_join_that_does_not_resume_says_nothing_of_it() {
 }
 
 #[test]
-fn errors_name_what_is_wrong() {
+fn parse_errors_identify_the_invalid_field() {
     let mut buffer = [0; 128];
     ControlRepr { job: 1, request: 2, body: ControlBody::Leave }.emit(&mut buffer);
     // The packet has no padding, which is optional for a sender.
@@ -197,7 +197,7 @@ fn a_range_beyond_every_vector_is_refused() {
 }
 
 #[test]
-fn a_peer_without_a_port_has_no_address() {
+fn a_peer_address_without_a_port_is_refused() {
     let mut buffer = [0; ACK_LEN_BYTES];
     (buffer[field::ACTION], buffer[field::VERSION]) = (Action::Ack as u8, PROTOCOL_VERSION);
     buffer[ack::field::ACTION] = Action::Join as u8;

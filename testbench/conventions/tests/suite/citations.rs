@@ -91,16 +91,16 @@ pub(crate) fn has_test(text: &str, name: &str) -> bool {
 }
 
 #[test]
-fn what_does_not_exist_is_named() {
+fn citations_of_missing_items_are_reported() {
     let this = "testbench/conventions/tests/suite/citations.rs";
     let good = format!(
-        "`{this}`: `what_does_not_exist_is_named`; rules `Sum`, `Agreement`, mutant `weight_ignored`"
+        "`{this}`: `citations_of_missing_items_are_reported`; rules `Sum`, `Agreement`, mutant `weight_ignored`"
     );
     assert_eq!(problems(&good), Vec::<String>::new());
     assert!(names_a_file(&good) && !names_a_file("rule `Sum`"));
     for bad in [
         "`testbench/none.rs`",
-        "`what_does_not_exist_is_named`",
+        "`citations_of_missing_items_are_reported`",
         &format!("`{this}`: `has_test`"),
         "rules `Sum`, `weight_ignored`",
         "mutant `Sum`",

@@ -71,7 +71,7 @@ fn each_requirement_has_one_row_in_its_section() {
 }
 
 #[test]
-fn rows_name_tests_that_exist_or_say_why_there_is_none() {
+fn each_row_cites_existing_tests_or_explains_their_absence() {
     let conformance = read(CONFORMANCE);
     let mut problems = Vec::new();
     // Some rows have no number, because they restate statements that have no number in SPEC.md.
@@ -101,8 +101,8 @@ fn row_problems(restatement: &str, tests: &str) -> Vec<String> {
 }
 
 #[test]
-fn incomplete_rows_are_named() {
-    let named = "`testbench/conventions/tests/suite/conformance.rs`: `incomplete_rows_are_named`";
+fn incomplete_rows_are_reported() {
+    let named = "`testbench/conventions/tests/suite/conformance.rs`: `incomplete_rows_are_reported`";
     assert_eq!(row_problems("A packet is ours.", named), Vec::<String>::new());
     assert_eq!(
         row_problems("A packet is ours.", "Not tested: it needs a switch chip."),

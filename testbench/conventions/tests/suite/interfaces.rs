@@ -197,7 +197,7 @@ fn interface(directory: &str) -> String {
 }
 
 #[test]
-fn public_interfaces_change_only_knowingly() {
+fn public_interfaces_match_the_recorded_fixtures() {
     for (package, directory) in LIBRARIES {
         let path = root().join(format!("fixtures/interfaces/{package}.txt"));
         let now = interface(directory);

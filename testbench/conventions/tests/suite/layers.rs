@@ -43,7 +43,7 @@ fn allowed() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn crates_depend_on_those_below_them() {
+fn crate_dependencies_match_the_architecture() {
     let allowed = allowed();
     let metadata = metadata();
     let members: Vec<_> =
@@ -71,7 +71,7 @@ fn crates_depend_on_those_below_them() {
 }
 
 #[test]
-fn every_arrow_points_downwards() {
+fn documented_dependencies_point_to_lower_layers() {
     // The rows are in the order of the layers, the lowest first.
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md must exist");
     let at = |name: &str| {

@@ -12,7 +12,7 @@ const FILE_LINES: usize = 800;
 const IMPL_FILES: usize = 3;
 
 #[test]
-fn the_top_level_fits_a_glance() {
+fn the_top_level_directory_has_few_entries() {
     let is_ignored = |path: &Path| {
         // git ignores build output and the results of runs.
         let mut command = std::process::Command::new("git");
@@ -60,7 +60,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn links_between_pages_lead_somewhere() {
+fn links_between_pages_have_existing_targets() {
     let mut problems = Vec::new();
     for (page, text) in sources(".md") {
         let directory = root().join(&page);
@@ -82,7 +82,7 @@ fn links_are_found_in_text() {
 }
 
 #[test]
-fn files_have_one_subject() {
+fn files_do_not_exceed_the_line_limit() {
     let mut problems = Vec::new();
     for (path, text) in sources(".rs") {
         let lines = text.lines().count();
@@ -172,7 +172,7 @@ fn names_of_implemented_types_are_found() {
 /// `--locked` fails if a lock file would have to change, but cargo would need downloads that a new machine does not
 /// have.
 #[test]
-fn the_lock_file_of_the_example_names_the_packages_that_it_uses() {
+fn the_lock_file_of_the_example_lists_the_packages_it_uses() {
     const EXAMPLE: &str = "worker-lib/worker/examples/burn";
     let text = fs::read_to_string(root().join(EXAMPLE).join("Cargo.lock"))
         .expect("the example must have a lock file");

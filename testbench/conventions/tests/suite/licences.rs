@@ -85,7 +85,7 @@ fn licences_and_sources_are_allowed() {
 }
 
 #[test]
-fn a_licence_that_is_not_allowed_is_found() {
+fn a_disallowed_licence_is_detected() {
     let allowed = allowed_licenses();
     for license in ["MIT", "MIT OR GPL-3.0-only", "MIT/Apache-2.0", "(MIT OR Apache-2.0) AND Unicode-3.0"] {
         assert_eq!(problem(Some(license), &allowed), None, "{license}");

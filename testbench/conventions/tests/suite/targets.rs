@@ -42,7 +42,9 @@ fn targets_are_tested_if_they_have_tests() {
         if !target.test && has_tests {
             problems.push(format!("{path} has tests, but its Cargo.toml has test = false"));
         }
-        let has_examples = contains(&|line| line.starts_with("/// ```") || line.starts_with("//! ```"));
+        let is_example =
+            |line: &str| ["/// ```", "//! ```", "#[cfg(doctest)]"].iter().any(|sign| line.starts_with(sign));
+        let has_examples = contains(&is_example);
         if is("lib") && target.doctest != has_examples {
             problems.push(format!("{path}: doctest = {}, expected {has_examples}", target.doctest));
         }

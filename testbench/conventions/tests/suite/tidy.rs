@@ -24,7 +24,7 @@ const UNSAFE_PLACES: [&str; 9] = [
 ];
 
 #[test]
-fn lines_fit() {
+fn lines_do_not_exceed_the_column_limit() {
     let mut problems = Vec::new();
     for (path, text) in sources(".rs") {
         for (number, line) in text.lines().enumerate() {
@@ -39,7 +39,7 @@ fn lines_fit() {
 }
 
 #[test]
-fn functions_fit_a_screen() {
+fn functions_fit_on_one_screen() {
     let mut problems = Vec::new();
     for (path, text) in sources(".rs") {
         let lines: Vec<&str> = text.lines().collect();
@@ -65,7 +65,7 @@ fn functions_fit_a_screen() {
 }
 
 #[test]
-fn unsafe_code_stays_where_it_belongs() {
+fn only_listed_files_allow_unsafe_code() {
     let mut problems = Vec::new();
     for (path, text) in sources(".rs") {
         let is_unsafe = text.contains(concat!("allow(", "unsafe_code)"));

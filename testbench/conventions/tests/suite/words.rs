@@ -45,7 +45,7 @@ fn rejected_words_do_not_occur() {
 }
 
 #[test]
-fn a_part_of_a_word_is_accepted() {
+fn rejected_words_match_only_whole_words() {
     assert!(contains("it was told.", "told") && contains("is_told", "told"));
     assert!(!contains("the stolden", "told"));
 }

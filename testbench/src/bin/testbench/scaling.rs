@@ -124,7 +124,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 
 fn try_run(options: &Options) -> Result<(), String> {
     if options.calibrate {
-        let costs = calibrate::measure().map_err(|error| format!("loop-back interface: {error}"))?;
+        let costs = calibrate::measure().map_err(|error| format!("loopback interface: {error}"))?;
         let json = || serde_json::to_string(&costs).unwrap_or_default();
         print!("{}", if options.output.json { json() + "\n" } else { calibrate::file(&costs) });
         return Ok(());

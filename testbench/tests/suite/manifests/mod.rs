@@ -30,8 +30,8 @@ fn manifests(test: &str) -> Option<Vec<Value>> {
 }
 
 #[test]
-fn what_the_manifests_run_trains() {
-    let Some(manifests) = manifests("what_the_manifests_run_trains") else { return };
+fn the_commands_of_the_manifests_train_an_agent() {
+    let Some(manifests) = manifests("the_commands_of_the_manifests_train_an_agent") else { return };
     let _alone = alone();
     let directory = scratch::directory();
     let [switch, policies, cell, first, second] = free_ports();
@@ -123,8 +123,8 @@ exit $status
 const SCONTROL: &str = "#!/bin/bash\n[ \"$1 $2\" = 'show hostnames' ] && tr , '\\n' <<<\"$3\"\n";
 
 #[test]
-fn what_the_slurm_script_runs_trains() {
-    if !programs("what_the_slurm_script_runs_trains", &["bash", "shellcheck"]) {
+fn the_commands_of_the_slurm_script_train_an_agent() {
+    if !programs("the_commands_of_the_slurm_script_train_an_agent", &["bash", "shellcheck"]) {
         return;
     }
     let _alone = alone();

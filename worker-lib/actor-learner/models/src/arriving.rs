@@ -200,7 +200,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_reader_gets_its_part_in_whatever_pieces_it_comes(
+        fn each_reader_gets_its_range_for_any_chunking(
             len in 1_usize..700_000, piece_len in 1_usize..300_000, a in 0.0..1.0, b in 0.0..1.0
         ) {
             let (bytes, arriving) = object(len);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_held_back_until_it_is_right() {
+    fn the_end_of_an_object_is_withheld_until_it_is_verified() {
         let (bytes, arriving) = object(200_000);
         let mut follower = arriving.follow(0..200_000);
         let mut filler = Filler::new(Arc::clone(&arriving));

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digests_are_the_standard_ones() {
+    fn digests_match_standard_check_values() {
         let manifest = Manifest::of(3, b"123456789");
         // Check values from the CRC catalogue and from sha256sum.
         assert_eq!(manifest.crc32c, 0xE306_9283);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_survives_json() {
+    fn a_manifest_round_trips_through_json() {
         let manifest = Manifest::of(u64::MAX, &[7; 100]);
         let text = serde_json::to_string(&manifest).unwrap();
         assert_eq!(serde_json::from_str::<Manifest>(&text).unwrap(), manifest);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bytes_are_found_in_any_pieces() {
+    fn altered_bytes_are_detected_for_any_chunking() {
         let bytes: Vec<u8> = (0..=255).cycle().take(10_000).collect();
         let manifest = Manifest::of(1, &bytes);
         for verification in [Verification::Crc32c, Verification::Sha256] {

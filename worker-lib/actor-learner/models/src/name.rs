@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_safe_in_paths() {
+    fn model_names_are_safe_in_paths() {
         for good in ["a", "ppo-Hopper_v5.2", &"x".repeat(64)] {
             assert_eq!(good.parse::<ModelName>().unwrap().as_str(), good);
         }

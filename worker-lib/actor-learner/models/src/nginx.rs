@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_filled_in() {
+    fn the_nginx_template_is_filled_in_completely() {
         let text =
             cell("10.0.0.2:7721", "/var/lib/models", &["learner:7720", "unix:/run/x"]).render().unwrap();
         for part in [
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_change_the_meaning_is_refused() {
+    fn values_that_would_inject_nginx_directives_are_refused() {
         assert!(cell("80; root /", "/x", &["a:1"]).render().is_err());
         assert!(cell("80", "relative", &["a:1"]).render().is_err());
         assert!(cell("80", "/x}", &["a:1"]).render().is_err());

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_token_is_one() {
+    fn only_the_exact_bearer_token_is_accepted() {
         assert!(shows("Bearer 0123456789abcdef") && shows("bearer  0123456789abcdef "));
         for wrong in
             ["Bearer 0123456789abcdeg", "Bearer 0123456789abcde", "Bearer", "Bearer ", "Basic x", TEXT, ""]
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_read_and_refused() {
+    fn valid_token_files_are_read_and_invalid_ones_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("token");
         let read = |text: &[u8], mode| {

@@ -78,7 +78,7 @@ async fn without_the_token_nothing_is_published_or_read() {
 }
 
 #[tokio::test]
-async fn a_cell_shows_its_own_token_upstream_and_asks_its_readers_for_another() {
+async fn a_cell_uses_different_tokens_for_its_upstream_and_its_readers() {
     let (store, learner) = learner(serving(Access { read: Some(token(READ)), ..Access::default() })).await;
     store.publish(&name(), 1, model(1, 1000)).unwrap();
     let upstream = [endpoint(&learner)];
@@ -152,7 +152,7 @@ async fn tls_learner(identity: &Identity, client_authority: Option<&Path>) -> Se
 }
 
 #[tokio::test]
-async fn models_cross_tls_and_only_the_right_server_is_believed() {
+async fn models_are_transferred_over_tls_only_from_a_trusted_server() {
     let (own, foreign) = (Authority::new(), Authority::new());
     let server = tls_learner(&own.server("127.0.0.1"), None).await;
     let at = https(&server);
@@ -178,7 +178,7 @@ async fn models_cross_tls_and_only_the_right_server_is_believed() {
 }
 
 #[tokio::test]
-async fn only_clients_with_a_certificate_of_the_authority_are_served() {
+async fn only_clients_with_a_certificate_of_the_trusted_ca_are_served() {
     let (own, foreign) = (Authority::new(), Authority::new());
     let server = tls_learner(&own.server("127.0.0.1"), Some(&own.certificates())).await;
     let at = https(&server);
@@ -193,7 +193,7 @@ async fn only_clients_with_a_certificate_of_the_authority_are_served() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_handshake_end_the_connection_only() {
+async fn invalid_handshake_bytes_close_only_their_connection() {
     let own = Authority::new();
     let server = tls_learner(&own.server("127.0.0.1"), None).await;
     for bytes in [&b"GET /metrics HTTP/1.1\r\n\r\n"[..], b"", &[0x16, 3, 1, 0xff, 0xff], &[0; 1000]] {
@@ -207,7 +207,7 @@ async fn bytes_that_are_no_handshake_end_the_connection_only() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_named() {
+fn errors_name_unusable_credential_files() {
     let own = Authority::new();
     let (first, second) = (own.server("first"), own.server("second"));
     let directory = tempfile::tempdir().unwrap();

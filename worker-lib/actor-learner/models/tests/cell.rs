@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Barrier;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_readers_at_once_are_one_fetch() {
+async fn two_hundred_concurrent_readers_cause_one_fetch() {
     const READERS: usize = 200;
     let (store, learner) = learner(LearnerOptions::default()).await;
     let first = cell(&[endpoint(&learner)], CellOptions::default()).await;
@@ -46,7 +46,7 @@ async fn two_hundred_readers_at_once_are_one_fetch() {
 }
 
 #[tokio::test]
-async fn readers_who_wait_share_an_answer_that_is_older_than_they() {
+async fn concurrent_readers_share_one_pointer_request() {
     const READERS: usize = 20;
     let (store, learner) = learner(LearnerOptions::default()).await;
     // The pointer stays fresh for the whole test, so that no cell requests it again.
@@ -102,7 +102,7 @@ async fn hesitant(listener: &TcpListener, bytes: &[u8]) -> Upstream {
 }
 
 #[tokio::test]
-async fn readers_get_what_has_come_before_the_rest_is_there() {
+async fn readers_receive_an_object_while_it_is_still_downloading() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap().to_string().parse().unwrap();
     let cell = cell(&[at], CellOptions::default()).await;
@@ -125,7 +125,7 @@ async fn readers_get_what_has_come_before_the_rest_is_there() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_wrong_never_make_a_whole_object() {
+async fn corrupted_bytes_never_yield_a_complete_object() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap().to_string().parse().unwrap();
     let cell = cell(&[at], CellOptions::default()).await;
@@ -149,7 +149,7 @@ async fn bytes_that_are_wrong_never_make_a_whole_object() {
 }
 
 #[tokio::test]
-async fn a_stale_pointer_is_served_up_to_its_bound_and_then_refused_by_name() {
+async fn a_stale_pointer_is_served_up_to_its_age_limit_and_then_refused() {
     let (store, first) = learner(LearnerOptions::default()).await;
     let listen = first.listens().to_vec();
     store.publish(&name(), 1, model(1, 1000)).unwrap();
@@ -192,7 +192,7 @@ async fn a_stale_pointer_is_served_up_to_its_bound_and_then_refused_by_name() {
 }
 
 #[tokio::test]
-async fn actors_learn_of_a_version_by_waiting_and_know_its_age() {
+async fn waiting_actors_are_notified_of_a_version_and_know_its_age() {
     let (store, learner) = learner(LearnerOptions::default()).await;
     let cell = cell(&[endpoint(&learner)], CellOptions::default()).await;
     let mut actor = client(&[endpoint(&cell)]);
@@ -218,7 +218,7 @@ async fn actors_learn_of_a_version_by_waiting_and_know_its_age() {
 }
 
 #[tokio::test]
-async fn an_interrupted_download_goes_on_elsewhere() {
+async fn an_interrupted_download_resumes_from_another_source() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let broken = listener.local_addr().unwrap().to_string().parse().unwrap();
     let (store, learner) = learner(LearnerOptions::default()).await;
@@ -251,7 +251,7 @@ impl iswitch_models::Sink for Collected {
 }
 
 #[tokio::test]
-async fn a_model_too_large_for_a_cell_is_refused_by_name_and_read_from_the_learner() {
+async fn a_model_too_large_for_a_cell_is_read_from_the_learner() {
     let (store, learner) = learner(LearnerOptions::default()).await;
     store.publish(&name(), 1, model(1, 10_001)).unwrap();
     let options = CellOptions { object_len_max_bytes: 10_000, ..CellOptions::default() };
@@ -269,7 +269,7 @@ async fn a_model_too_large_for_a_cell_is_refused_by_name_and_read_from_the_learn
 }
 
 #[tokio::test]
-async fn a_cell_keeps_no_more_than_it_may() {
+async fn a_cell_does_not_exceed_its_capacity() {
     let (store, learner) = learner(LearnerOptions::default()).await;
     let options = CellOptions { capacity_bytes: 1 << 20, ..CellOptions::default() };
     let cell = cell(&[endpoint(&learner)], options).await;
@@ -292,7 +292,7 @@ async fn a_cell_keeps_no_more_than_it_may() {
 }
 
 #[tokio::test]
-async fn a_reader_that_takes_nothing_is_cut_off_and_others_are_served() {
+async fn a_stalled_reader_is_disconnected_while_others_are_served() {
     let patience = Patience { stall: Duration::from_millis(200), bytes_per_s_min: 1 << 20 };
     let server = ServerOptions { patience, ..ServerOptions::default() };
     let (store, learner) =
@@ -315,7 +315,7 @@ async fn a_reader_that_takes_nothing_is_cut_off_and_others_are_served() {
 }
 
 #[tokio::test]
-async fn names_that_upstream_does_not_have_take_no_place() {
+async fn names_unknown_upstream_do_not_occupy_the_cache() {
     let (store, learner) = learner(LearnerOptions::default()).await;
     let options = CellOptions { names_max: 2, unknown_names_max: 3, ..CellOptions::default() };
     let cell = cell(&[endpoint(&learner)], options).await;

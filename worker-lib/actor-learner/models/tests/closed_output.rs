@@ -20,7 +20,7 @@ fn end(child: Child) -> String {
 }
 
 #[test]
-fn programs_end_quietly_and_servers_go_on() {
+fn programs_exit_quietly_and_servers_continue_without_standard_output() {
     let directory = tempfile::tempdir().unwrap();
     let at = format!("unix:{}", directory.path().join("socket").display());
     let mut server = start(&["serve", "--listen", &at]);

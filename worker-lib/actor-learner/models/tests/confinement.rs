@@ -54,7 +54,7 @@ fn run(arguments: &[&str]) {
 }
 
 #[test]
-fn servers_and_cells_serve_in_their_sandbox() {
+fn servers_and_cells_work_in_their_sandbox() {
     let root = tempfile::tempdir().unwrap();
     let path = |name: &str| root.path().join(name).display().to_string();
     std::fs::write(path("model"), vec![7; 3 << 20]).unwrap();
@@ -91,7 +91,7 @@ fn servers_and_cells_serve_in_their_sandbox() {
 }
 
 #[test]
-fn the_sandbox_can_be_left_out() {
+fn the_sandbox_can_be_disabled() {
     let mut server = Program::start(&["serve", "--listen", "127.0.0.1:0", "--no-sandbox"]);
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
     let own = std::fs::read_to_string("/proc/self/status").unwrap();

@@ -79,7 +79,7 @@ async fn single_ranges_are_served() {
 }
 
 #[tokio::test]
-async fn the_pointer_is_small_and_fresh() {
+async fn the_latest_pointer_is_small_and_briefly_cacheable() {
     for (_server, at) in &servers().await {
         let latest = ask(at, "GET /models/ppo/latest", &[]).await;
         let json = latest.json();
@@ -104,7 +104,7 @@ async fn the_pointer_is_small_and_fresh() {
 }
 
 #[tokio::test]
-async fn refusals_have_names() {
+async fn refusals_have_specific_error_codes() {
     for (_server, at) in &servers().await {
         for (request, status, error) in [
             ("GET /models/ppo/6", 404, "unknown_version"),
@@ -128,7 +128,7 @@ async fn refusals_have_names() {
 }
 
 #[tokio::test]
-async fn a_connection_too_many_is_asked_to_retry() {
+async fn an_excess_connection_is_asked_to_retry() {
     let server = ServerOptions { connections_max: 1, ..ServerOptions::default() };
     let (store, learner) = learner(LearnerOptions { server, ..LearnerOptions::default() }).await;
     store.publish(&name(), 1, model(1, 10)).unwrap();
@@ -144,7 +144,7 @@ async fn a_connection_too_many_is_asked_to_retry() {
 }
 
 #[tokio::test]
-async fn models_are_put_by_those_who_may() {
+async fn only_authorized_clients_publish_models() {
     let everywhere = LearnerOptions { publish_from: PublishFrom::Everywhere, ..LearnerOptions::default() };
     let store = iswitch_models::StoreOptions { object_len_max_bytes: 100, ..Default::default() };
     let store = std::sync::Arc::new(iswitch_models::ModelStore::new(store));

@@ -76,7 +76,7 @@ fn publish(store: &ModelStore, version: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn actors_go_on_when_their_cell_is_killed_and_return_to_it() {
+async fn actors_fail_over_when_their_cell_is_killed_and_return_to_it() {
     let (store, learner) = learner(LearnerOptions::default()).await;
     let upstream = endpoint(&learner);
     let mut cells = [Cell::start("127.0.0.1:0", &upstream), Cell::start("127.0.0.1:0", &upstream)];
@@ -125,7 +125,7 @@ async fn actors_go_on_when_their_cell_is_killed_and_return_to_it() {
 }
 
 #[test]
-fn a_model_goes_from_file_to_file() {
+fn a_model_is_published_from_a_file_and_fetched_to_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let (file, copy) = (directory.path().join("model"), directory.path().join("copy"));
     std::fs::write(&file, model(1, 123_456)).unwrap();

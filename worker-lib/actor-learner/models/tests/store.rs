@@ -16,7 +16,7 @@ fn name(at: u8) -> ModelName {
 
 proptest! {
     #[test]
-    fn it_keeps_what_a_map_of_all_versions_would_tell(
+    fn the_store_agrees_with_a_model_that_keeps_all_versions(
         steps in prop::collection::vec((0_u8..3, 0_u64..20, 0_usize..10, any::<u8>()), 1..60)
     ) {
         let options = StoreOptions { versions_kept: KEPT, object_len_max_bytes: LEN_MAX, names_max: NAMES };
@@ -69,7 +69,7 @@ fn check(store: &ModelStore, who: u8, all: Option<&BTreeMap<u64, Vec<u8>>>) -> R
 }
 
 #[tokio::test]
-async fn who_waits_is_notified_of_the_first_newer_version() {
+async fn a_waiting_reader_is_notified_of_the_first_newer_version() {
     let store = std::sync::Arc::new(ModelStore::new(StoreOptions::default()));
     let wait = |after| {
         let store = std::sync::Arc::clone(&store);

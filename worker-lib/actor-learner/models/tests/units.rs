@@ -3,7 +3,7 @@
 use std::process::Command;
 
 #[test]
-fn units_name_options_that_there_are() {
+fn units_use_only_existing_options() {
     let units =
         [include_str!("../dist/iswitch-models.service"), include_str!("../dist/iswitch-models-cell.service")];
     for (unit, command) in units.into_iter().zip(["serve", "cell"]) {

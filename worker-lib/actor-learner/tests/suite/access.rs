@@ -156,7 +156,7 @@ fn error(command: Command) -> String {
 }
 
 #[test]
-fn a_run_learns_where_every_server_demands_a_token_and_a_certificate() {
+fn a_run_learns_with_tokens_and_certificates_required_everywhere() {
     let mut site = Site::new();
     let mut learner = site.learner(&site.learner, 3000, &REPLAY_CLIENT);
     let learner = learner.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -173,7 +173,7 @@ fn a_run_learns_where_every_server_demands_a_token_and_a_certificate() {
 }
 
 #[test]
-fn credentials_that_are_not_accepted_are_named() {
+fn rejected_credentials_are_reported_by_option() {
     let mut site = Site::new();
     let learner = site.learner(&site.learner, 1_000_000_000, &REPLAY_CLIENT);
     site.processes.push({ learner }.stdout(Stdio::null()).spawn().unwrap());
@@ -200,7 +200,7 @@ fn credentials_that_are_not_accepted_are_named() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_named_before_anything_is_started() {
+fn unusable_credential_files_are_reported_before_any_process_starts() {
     let site = Site::new();
     let models = "https://127.0.0.1:1";
     let ca = "--model-ca ca.pem";

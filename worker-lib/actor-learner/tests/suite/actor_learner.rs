@@ -52,7 +52,7 @@ fn mean_return(run: &Path) -> f64 {
 }
 
 #[test]
-fn dqn_learns_off_replay() {
+fn dqn_learns_from_replay() {
     learns("dqn --actors 2 --steps 60000", 60.0);
 }
 
@@ -63,7 +63,7 @@ fn prioritised_dqn_learns_from_two_shards() {
 }
 
 #[test]
-fn ddpg_learns_off_replay() {
+fn ddpg_learns_from_replay() {
     // A random policy reaches about -1200. After 8,000 steps, one run in eight is still worse, also in a single
     // process.
     learns("ddpg --actors 2 --steps 20000", -900.0);
@@ -223,7 +223,7 @@ fn any_process_may_be_killed_while_two_on_policy_learners_learn() {
 }
 
 #[test]
-fn a_run_goes_on_where_it_ended() {
+fn a_finished_run_resumes_for_more_steps() {
     let directory = TempDir::new().unwrap();
     let out = directory.path().join("run");
     let first = finish("actor-learner dqn --actors 2 --steps 15000", &out);
@@ -235,7 +235,7 @@ fn a_run_goes_on_where_it_ended() {
 }
 
 #[test]
-fn what_cannot_be_is_named() {
+fn impossible_settings_are_reported_by_name() {
     let error = |arguments: &str| {
         let directory = TempDir::new().unwrap();
         let output = iswitch(arguments).current_dir(directory.path()).output().unwrap();
@@ -258,7 +258,7 @@ fn what_cannot_be_is_named() {
 }
 
 #[test]
-fn processes_that_wait_for_a_learner_can_be_stopped() {
+fn processes_waiting_for_a_learner_can_be_stopped() {
     for arguments in ["actors --models 127.0.0.1:1", "replay --models 127.0.0.1:1"] {
         let mut process = iswitch(arguments).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(4 * POLL);

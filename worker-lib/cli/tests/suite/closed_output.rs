@@ -17,7 +17,7 @@ fn run(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn commands_end_quietly_when_nobody_reads_their_results() {
+fn commands_exit_quietly_if_their_output_is_closed() {
     let place = ["--gpus", "8", "--batch", "3", "--draws", "1", "--quiet"];
     let coflow = ["--ports", "4", "--jobs", "3", "--draws", "1", "--quiet"];
     let route = ["--switches", "4", "--slots", "10", "--draws", "1"];

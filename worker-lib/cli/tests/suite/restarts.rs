@@ -57,21 +57,21 @@ fn is_complete(result: &Value, steps: u64) {
 }
 
 #[test]
-fn with_a_switch_the_others_go_on_without_a_worker() {
+fn with_a_switch_the_others_continue_without_a_worker() {
     let (result, stderr) = kill_worker("a2c", &["--steps", "400000"], "2");
     is_complete(&result, 400_000);
     assert!(stderr.contains("worker 2 failed") && !stderr.contains("restarting the job"), "{stderr}");
 }
 
 #[test]
-fn without_its_first_worker_a_job_starts_again_from_its_checkpoint() {
+fn a_job_restarts_from_its_checkpoint_after_losing_its_first_worker() {
     let (result, stderr) = kill_worker("a2c", &["--steps", "400000"], "0");
     is_complete(&result, 400_000);
     assert!(stderr.contains("restarting the job from its last checkpoint (restart 1 of 3)"), "{stderr}");
 }
 
 #[test]
-fn a_ring_and_a_parameter_server_start_again_without_any_worker() {
+fn ring_and_parameter_server_jobs_restart_after_losing_any_worker() {
     for aggregator in ["ring", "ps"] {
         let options = ["--steps", "400000", "--aggregator", aggregator];
         let (result, stderr) = kill_worker("a2c", &options, "2");
@@ -81,7 +81,7 @@ fn a_ring_and_a_parameter_server_start_again_without_any_worker() {
 }
 
 #[test]
-fn who_does_not_wait_goes_on_without_a_worker() {
+fn an_asynchronous_job_continues_without_a_worker() {
     for aggregator in ["switch", "ps"] {
         let options = ["--steps", "400000", "--async", "--aggregator", aggregator];
         let (result, stderr) = kill_worker("a2c", &options, "2");
@@ -91,7 +91,7 @@ fn who_does_not_wait_goes_on_without_a_worker() {
 }
 
 #[test]
-fn a_job_that_may_not_start_again_fails() {
+fn a_job_without_permitted_restarts_fails() {
     let Output { status, stderr, .. } =
         train_and_kill("a2c", &["--aggregator", "ring", "--restarts", "0"], "1");
     let stderr = String::from_utf8_lossy(&stderr);

@@ -259,7 +259,7 @@ mod tests {
     use rand::SeedableRng;
 
     #[test]
-    fn the_hopper_network_is_that_of_the_paper() {
+    fn the_hopper_network_has_the_size_of_the_paper() {
         let env = make("PlanarHopper-v0").unwrap();
         let agent = ActorCritic::new(env.spec(), &[64, 64]);
         assert_eq!(agent.parameter_count(), 10_119);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn initial_policies_are_almost_indifferent() {
+    fn initial_policies_are_almost_uniform() {
         let agent = ActorCritic::new(make("CartPole-v1").unwrap().spec(), &[64, 64]);
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let parameters = agent.initial_parameters(0.0, &mut rng);

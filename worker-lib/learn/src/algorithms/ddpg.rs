@@ -613,7 +613,7 @@ mod tests {
     }
 
     #[test]
-    fn what_terminated_is_worth_its_reward() {
+    fn the_target_of_a_terminated_transition_is_its_reward() {
         let (agent, batch) = (agent(2), batch());
         let parameters = random(agent.parameter_count(), 5);
         let mut loss = DdpgLoss::new(agent, BATCH);
@@ -625,7 +625,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lesser_of_two_critics_counts() {
+    fn twin_critics_use_the_smaller_value() {
         let (both, batch) = (agent(2), batch());
         let parameters = random(both.parameter_count(), 5);
         let mut twin = DdpgLoss::new(both.clone(), BATCH);
@@ -644,7 +644,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_waits_has_no_gradient() {
+    fn a_delayed_policy_update_has_no_actor_gradient() {
         let (agent, batch) = (agent(1), batch());
         let parameters = random(agent.parameter_count(), 5);
         let networks = Networks { parameters: &parameters, targets: &parameters };
@@ -656,7 +656,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_named() {
+    fn options_out_of_range_are_reported_by_name() {
         let check = |change: fn(&mut DdpgConfig)| {
             let mut config = DdpgConfig::preset("Pendulum-v1");
             change(&mut config);

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_networks_are_those_of_the_paper() {
+    fn the_networks_have_the_size_of_the_paper() {
         let agent = DeterministicActorCritic::new(&cheetah(), &[128, 128], 1).unwrap();
         assert_eq!(agent.parameter_count(), 40_327);
     }

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_the_last_hundred_in_order_of_their_end() {
+    fn the_last_hundred_returns_are_kept_in_order_of_episode_end() {
         let mut recent = RecentReturns::default();
         assert_eq!(recent.mean(), None);
         let episode =

@@ -110,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_of_limbs_are_sums_of_numbers(values in prop::collection::vec(any::<i128>(), 1..=WORKERS_MAX)) {
+        fn summing_limbs_sums_the_encoded_numbers(values in prop::collection::vec(any::<i128>(), 1..=WORKERS_MAX)) {
             let mut sum = [0.0_f32; LIMBS];
             for value in &values {
                 let mut limbs = [0.0; LIMBS];
@@ -122,20 +122,20 @@ mod tests {
         }
 
         #[test]
-        fn fixed_point_keeps_the_value(value in -1e15_f64..1e15) {
+        fn the_fixed_point_format_preserves_values(value in -1e15_f64..1e15) {
             prop_assert_eq!(from_fixed(to_fixed(value)).to_bits(), value.to_bits());
         }
     }
 
     #[test]
-    fn small_numbers_are_resolved() {
+    fn the_fixed_point_format_resolves_small_numbers() {
         let value = 1.234_567e-12;
         assert!((from_fixed(to_fixed(value)) - value).abs() < 1e-19);
         assert_eq!(to_fixed(f64::NAN), 0);
     }
 
     #[test]
-    fn everyone_gets_the_numbers_of_everyone() {
+    fn every_member_gets_the_numbers_of_all_members() {
         let threads: Vec<_> = Loopback::group(3, 40)
             .into_iter()
             .enumerate()
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_that_is_too_short_is_refused() {
+    fn a_too_short_vector_is_refused() {
         let error = all_gather_u64(&mut Loopback::alone(3), 0, 1, &[1]).unwrap_err();
         assert_eq!(error.to_string(), "vector has 4 floats, the job aggregates 3");
     }

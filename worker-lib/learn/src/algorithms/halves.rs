@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tail_comes_back_from_the_end_of_a_vector() {
+    fn a_tail_round_trips_through_the_end_of_a_vector() {
         let tail = Tail {
             steps: 1.0,
             episodes: 2.0,
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_keeps_a_hundred_episodes() {
+    fn the_return_window_keeps_a_hundred_episodes() {
         let mut window = ReturnWindow::default();
         assert_eq!(window.mean(), None);
         window.push(0.0, 0.0);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_sum_what_tails_tell() {
+    fn counters_accumulate_the_statistics_of_tails() {
         let mut counters = Counters::default();
         let tail = Tail { steps: 8.0, episodes: 2.0, returns: 30.0, lengths: 10.0, ..Tail::default() };
         counters.absorb(&Tail { losses: [4.0; LOSSES], ..tail }, 2);

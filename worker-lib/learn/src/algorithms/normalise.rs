@@ -125,7 +125,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn merging_agrees_with_one_pass(
+        fn merged_moments_agree_with_a_single_pass(
             chunks in prop::collection::vec(prop::collection::vec(-1e3_f64..1e3, 1..50), 1..6),
         ) {
             let mut moments = Moments { count: 0.0, ..Moments::new(1) };
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_seen_changes_nothing() {
+    fn merging_an_empty_batch_changes_nothing() {
         let mut moments = Moments::new(1);
         moments.merge(0.0, &[Deviations::default()]);
         assert_eq!(moments, Moments::new(1));

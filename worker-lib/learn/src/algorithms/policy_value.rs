@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_network_for_qbert_is_that_of_the_paper() {
+    fn the_network_for_qbert_has_the_size_of_the_paper() {
         let networks = PolicyValue::new(&images(84, ActionSpec::Discrete { n: 6 }), &[512]);
         assert_eq!(networks.parameter_count(), 866_439);
     }

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_network_for_pong_is_that_of_the_paper() {
+    fn the_network_for_pong_has_the_size_of_the_paper() {
         let network = QNetwork::new(&atari(6), &[512], false).unwrap();
         assert_eq!(network.parameter_count(), 1_687_206);
     }

@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_the_definition(
+        fn advantages_agree_with_their_definition(
             (environments, steps) in (1_usize..4, 1_usize..20),
             numbers in prop::collection::vec(-3.0_f32..3.0, 200),
             dones in prop::collection::vec(prop::bool::weighted(0.2), 60),

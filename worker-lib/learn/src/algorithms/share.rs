@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_workers_share_four_environments() {
+    fn up_to_four_workers_share_four_environments() {
         for workers in [1, 2, 4] {
             let share = Share::new(workers - 1, workers, None, 2048, 64).unwrap();
             assert_eq!((share.environments, share.steps_per_env, share.minibatch_per_env), (4, 512, 16));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_numbers_are_rounded_to_equal_shares() {
+    fn shares_are_rounded_to_be_equal_for_any_number_of_workers() {
         for workers in 1..=256 {
             let share = Share::new(0, workers, None, 2048, 64).unwrap();
             assert!(share.environments >= 4 && share.environments.is_multiple_of(workers));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_divisions_are_named() {
+    fn impossible_divisions_of_the_work_are_reported() {
         let error = |rank, workers, environments| {
             Share::new(rank, workers, environments, 2048, 64).unwrap_err().to_string()
         };

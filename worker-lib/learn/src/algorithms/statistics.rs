@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_do_not_depend_on_the_division() {
+    fn statistics_do_not_depend_on_the_number_of_workers() {
         let alone = run(1).remove(0);
         assert!((alone.0 + 0.4).abs() < 1e-15 && (alone.1 - 6e-9).abs() < 1e-18);
         assert_eq!(alone.2.len(), 6);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_episodes_survive_when_there_are_too_many() {
+    fn the_latest_episodes_are_kept_if_there_are_too_many() {
         let share = Share::new(0, 1, Some(1), 300, 50).unwrap();
         let mut statistics = RolloutStatistics::new(&share, 0, 301).unwrap();
         for step in 0..250 {

@@ -43,7 +43,7 @@ mod tests {
     use rand::Rng;
 
     #[test]
-    fn streams_differ_and_repeat() {
+    fn random_streams_are_distinct_and_reproducible() {
         let first = |seed, purpose, index| stream(seed, purpose, index).next_u64();
         let all = [
             first(1, Purpose::Weights, 0),

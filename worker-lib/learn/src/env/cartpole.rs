@@ -121,7 +121,7 @@ mod tests {
     /// from Gymnasium 1.4.0's CartPole-v1 (its float64 state). The first line of an episode has action -1 and holds
     /// the start state.
     #[test]
-    fn follows_the_recorded_trajectories_of_gymnasium() {
+    fn trajectories_match_recordings_of_gymnasium() {
         let fixture = include_str!("../../../../fixtures/env/cartpole.csv");
         let mut env = CartPole::new();
         let mut observation = [0.0; 4];
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn starts_near_upright() {
+    fn the_pole_starts_near_upright() {
         let mut env = CartPole::default();
         let mut observation = [1.0; 4];
         env.reset(&mut ChaCha8Rng::seed_from_u64(3), &mut observation).unwrap();

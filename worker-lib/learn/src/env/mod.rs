@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_id_without_python_lists_what_is_built_in() {
+    fn an_unknown_id_without_python_lists_the_built_in_environments() {
         let options = GymnasiumOptions { python: "/nowhere/python3".into(), ..GymnasiumOptions::default() };
         let error = make_vector_with("Pong", 1, &options).err().map(|error| error.to_string());
         assert_eq!(

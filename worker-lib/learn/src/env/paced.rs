@@ -65,7 +65,7 @@ mod tests {
     use rand::SeedableRng as _;
 
     #[test]
-    fn steps_take_their_time_and_are_the_same() {
+    fn paced_steps_take_their_period_and_give_the_same_results() {
         let period = Duration::from_millis(5);
         let mut paced = Paced::new(make("CartPole-v1").unwrap(), period);
         let mut plain = make("CartPole-v1").unwrap();

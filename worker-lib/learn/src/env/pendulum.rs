@@ -106,7 +106,7 @@ mod tests {
     /// Gymnasium 1.4.0's Pendulum-v1 (its float64 state). The first line of an episode has action -9 and holds the
     /// start state.
     #[test]
-    fn follows_the_recorded_trajectories_of_gymnasium() {
+    fn trajectories_match_recordings_of_gymnasium() {
         let fixture = include_str!("../../../../fixtures/env/pendulum.csv");
         let mut env = Pendulum::new();
         let mut observation = [0.0; 3];
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn starts_anywhere() {
+    fn the_pendulum_starts_at_any_angle() {
         let mut env = Pendulum::default();
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let mut below = 0;

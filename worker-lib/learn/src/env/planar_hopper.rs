@@ -358,7 +358,7 @@ mod tests {
     /// recorded once from MuJoCo 4.0.0 on Gymnasium 1.4.0's Hopper model at random states off the ground and within
     /// the joint ranges.
     #[test]
-    fn accelerations_in_the_air_are_those_of_mujoco() {
+    fn airborne_accelerations_match_mujoco() {
         let fixture = include_str!("../../../../fixtures/env/hopper_airborne.csv");
         let mut hopper = PlanarHopper::new();
         let mut checked = 0;
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn stands_on_the_ground_for_a_while_and_then_falls() {
+    fn the_hopper_stands_for_a_while_and_then_falls() {
         let mut hopper = PlanarHopper::new();
         let mut observation = [0.0; 11];
         hopper.reset(&mut ChaCha8Rng::seed_from_u64(1), &mut observation).unwrap();
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saved_state_goes_on_bit_for_bit() {
+    fn a_restored_state_continues_bit_for_bit() {
         let (mut a, mut b) = (PlanarHopper::new(), PlanarHopper::default());
         let (mut observed_a, mut observed_b) = ([0.0; 11], [0.0; 11]);
         a.reset(&mut ChaCha8Rng::seed_from_u64(2), &mut observed_a).unwrap();

@@ -58,7 +58,7 @@ mod tests {
     use rand::SeedableRng;
 
     #[test]
-    fn cuts_at_the_limit_and_keeps_count_across_a_restore() {
+    fn the_step_limit_truncates_and_survives_a_restore() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut observation = [0.0; 4];
         let mut env = TimeLimit::new(CartPole::new());

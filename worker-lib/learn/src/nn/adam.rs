@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_step_has_the_size_of_the_learning_rate() {
+    fn the_first_adam_step_has_the_size_of_the_learning_rate() {
         let mut adam = Adam::new(3, 1e-8);
         let mut parameters = [1.0, 2.0, 3.0];
         adam.step(&mut parameters, &[0.5, -4.0, 1e-3], 0.01);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn corrections_agree_with_powers() {
+    fn bias_corrections_agree_with_powers() {
         for steps in [1, 2, 7, 1000, 156_480] {
             let adam = Adam { steps, ..Adam::new(0, 1e-5) };
             let want = 1.0 - f64::from(BETA_2).powf(steps as f64);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_minimum_of_a_parabola() {
+    fn adam_finds_the_minimum_of_a_parabola() {
         let mut adam = Adam::new(1, 1e-5);
         let mut x = [5.0];
         for _ in 0..2000 {

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_vectors_are_shortened_and_short_ones_left() {
+    fn only_vectors_above_the_norm_limit_are_clipped() {
         let mut long: Vec<f32> = (0..19).map(|i| i as f32 - 9.0).collect();
         let norm = clip_global_norm(&mut long, 0.5);
         assert!((norm - 570.0_f32.sqrt()).abs() < 1e-4);

@@ -106,7 +106,7 @@ mod tests {
     const INPUT: Image = Image { height: 5, width: 6, channels: 2 };
 
     #[test]
-    fn patches_are_the_windows_row_by_row() {
+    fn patches_contain_the_windows_in_row_order() {
         let convolution = Convolution { input: INPUT, channels: 3, kernel: 2, stride: 3 };
         assert_eq!(convolution.output(), Image { height: 2, width: 2, channels: 3 });
         let image: Vec<_> = (0..INPUT.len()).map(|i| i as f32).collect();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn scattering_counts_how_often_a_place_is_seen() {
+    fn scattering_counts_the_patches_that_cover_a_pixel() {
         let convolution = Convolution { input: INPUT, channels: 1, kernel: 3, stride: 1 };
         let patches = vec![1.0; convolution.patches_len(1)];
         let mut image = vec![9.0; INPUT.len()];

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn density_is_that_of_the_formula() {
+    fn log_probability_and_density_formula_agree() {
         let head = DiagonalGaussian { mean: &[0.5, -1.0], log_std: &[0.0, 0.7] };
         let density = |x: f64, mean: f64, log_std: f64| {
             let z = (x - mean) / log_std.exp();

@@ -55,7 +55,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     #[test]
-    fn the_smaller_side_is_orthonormal() {
+    fn the_smaller_dimension_is_orthonormal() {
         for (rows, cols) in [(64, 11), (64, 64), (3, 64), (1, 64)] {
             let mut weight = vec![0.0; rows * cols];
             orthogonal(&mut weight, rows, cols, 2.0, &mut ChaCha8Rng::seed_from_u64(1));

@@ -124,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_the_triple_loop(
+        fn matmul_agrees_with_the_triple_loop(
             (m, k, n) in (1_usize..40, 1_usize..40, 1_usize..40),
             (flip_lhs, flip_rhs, accumulate) in any::<(bool, bool, bool)>(),
             seed in 0_u32..1000,
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "inner dimensions")]
-    fn shapes_are_checked() {
+    fn invalid_shapes_are_refused() {
         let (mut out, a, b) = ([0.0; 4], [0.0; 4], [0.0; 6]);
         matmul(
             MatrixMut::row_major(&mut out, 2, 2),
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "a 2 x 3 matrix")]
-    fn lengths_are_checked() {
+    fn matrix_lengths_are_checked() {
         let _ = MatrixRef::row_major(&[0.0; 5], 2, 3);
     }
 }

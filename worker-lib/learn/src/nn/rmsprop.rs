@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_steps_by_hand() {
+    fn two_steps_match_a_calculation_by_hand() {
         let mut rmsprop = RmsProp::new(1, 0.99, 1e-5);
         let mut x = [1.0];
         rmsprop.step(&mut x, &[0.5], 0.01);

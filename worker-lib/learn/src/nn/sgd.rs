@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn momentum_carries_on() {
+    fn momentum_accumulates_over_steps() {
         let mut sgd = Sgd::new(1, 0.5);
         let mut x = [1.0];
         sgd.step(&mut x, &[1.0], 0.1);

@@ -82,7 +82,7 @@ fn models_are_alike(all: &[End]) {
 }
 
 #[test]
-fn workers_of_a_switch_end_with_the_same_model() {
+fn asynchronous_workers_with_a_switch_end_with_the_same_model() {
     models_are_alike(&by_switch(&a2c(20_000), CART_POLE, 3));
     let ddpg = DdpgConfig {
         total_steps: 1_500,
@@ -104,7 +104,7 @@ fn workers_of_a_switch_end_with_the_same_model() {
 }
 
 #[test]
-fn a2c_learns_by_a_switch_without_waiting() {
+fn asynchronous_a2c_learns_with_a_switch() {
     let all = by_switch(&a2c(250_000), CART_POLE, 2);
     // The test checks the best return, because the final one depends on timing: a policy that balances the pole may
     // lose this ability later.
@@ -148,7 +148,7 @@ fn by_server(
 }
 
 #[test]
-fn a_server_applies_what_is_fresh_and_outlives_bad_peers() {
+fn a_server_applies_fresh_gradients_and_survives_faulty_peers() {
     // A silent connection stays open until the end, and must not prevent the server from ending.
     let silent = Mutex::new(Vec::new());
     for bound in [0, 3] {
@@ -186,7 +186,7 @@ fn a_request_to_stop_ends_the_server_and_its_workers() {
 }
 
 #[test]
-fn a_run_goes_on_from_its_model() {
+fn an_asynchronous_run_resumes_from_its_model() {
     let directory = tempfile::tempdir().unwrap();
     let config = a2c(4_000);
     let spec = env::make(CART_POLE).unwrap().spec().clone();

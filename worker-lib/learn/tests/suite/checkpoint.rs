@@ -54,7 +54,7 @@ fn without_dimensions(header: &mut Value, name: &str, size: u64) {
 }
 
 #[test]
-fn a_worker_file_whose_state_has_no_dimensions_is_refused() {
+fn a_worker_file_with_a_scalar_state_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let mut trainer = trainer();
     checkpoint::save(&mut trainer, directory.path()).unwrap();
@@ -65,7 +65,7 @@ fn a_worker_file_whose_state_has_no_dimensions_is_refused() {
 }
 
 #[test]
-fn a_model_whose_returns_have_no_dimensions_holds_one() {
+fn a_model_file_with_scalar_returns_has_one_return() {
     let directory = tempfile::tempdir().unwrap();
     let mut trainer = trainer();
     // Enough steps for several episodes to end.
@@ -80,7 +80,7 @@ fn a_model_whose_returns_have_no_dimensions_holds_one() {
 }
 
 #[test]
-fn networks_that_the_file_cannot_hold_are_refused_by_name() {
+fn networks_larger_than_their_file_are_refused_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     checkpoint::save(&mut trainer(), directory.path()).unwrap();
     let path = directory.path().join(MODEL_FILE);

@@ -76,7 +76,7 @@ fn check(disk: &SimulatedDisk, allowed: &BTreeMap<u64, u64>, when: &str) -> Vec<
 }
 
 #[test]
-fn a_whole_checkpoint_outlasts_failures_and_crashes_of_the_disk() {
+fn a_complete_checkpoint_survives_disk_failures_and_crashes() {
     let directory = Path::new(DIRECTORY);
     let (mut saved, mut failed) = (0, 0);
     for seed in 0..SEEDS {
@@ -126,7 +126,7 @@ fn a_whole_checkpoint_outlasts_failures_and_crashes_of_the_disk() {
 }
 
 #[test]
-fn a_file_that_is_torn_or_damaged_is_refused_by_name() {
+fn a_torn_or_damaged_checkpoint_file_is_refused_with_its_path() {
     let directory = Path::new(DIRECTORY);
     let files = [MODEL_FILE, "worker-0.1.safetensors", "worker-1.1.safetensors"];
     for seed in 0..SEEDS {
@@ -147,7 +147,7 @@ fn a_file_that_is_torn_or_damaged_is_refused_by_name() {
 }
 
 #[test]
-fn every_bit_of_a_file_counts() {
+fn every_flipped_bit_of_a_checkpoint_is_detected() {
     let directory = tempfile::tempdir().unwrap();
     let mut workers = trainers();
     together(&mut workers, |worker| checkpoint::save(worker, directory.path()).unwrap());

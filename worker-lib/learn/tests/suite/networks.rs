@@ -175,7 +175,7 @@ fn ddpg_agrees_with_pytorch() {
 }
 
 #[test]
-fn the_batch_does_not_change_a_row() {
+fn the_batch_size_does_not_change_a_row() {
     for net in [Network::mlp(&[11, 64, 64, 3], Activation::Tanh), ddpg_actor()] {
         let (parameters, input) = (noise(net.parameter_count(), 1), noise(64 * net.inputs(), 2));
         let mut work = net.workspace(64);
@@ -189,6 +189,6 @@ fn the_batch_does_not_change_a_row() {
 
 #[test]
 #[should_panic(expected = "expected an image before a convolution")]
-fn a_convolution_needs_an_image() {
+fn a_convolution_requires_an_image_input() {
     let _ = Network::flat(3).dense(4, Activation::Relu).convolution(1, 1, 1, Activation::Relu);
 }

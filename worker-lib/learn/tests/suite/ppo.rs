@@ -133,7 +133,7 @@ fn the_gradient_of_the_whole_loss_agrees_with_finite_differences() {
 }
 
 #[test]
-fn four_workers_learn_what_one_does() {
+fn four_workers_learn_the_same_as_one_worker() {
     for id in [HOPPER, "CartPole-v1"] {
         let config = small(id);
         let run = |mut trainer: PpoTrainer| {
@@ -193,7 +193,7 @@ fn interrupted(
 }
 
 #[test]
-fn a_resumed_run_goes_on_bit_for_bit() {
+fn a_resumed_run_continues_bit_for_bit() {
     for id in [HOPPER, "CartPole-v1"] {
         for workers in [1, 2] {
             let directory = tempfile::tempdir().unwrap();
@@ -220,7 +220,7 @@ fn a_resumed_run_goes_on_bit_for_bit() {
 }
 
 #[test]
-fn a_run_goes_on_with_another_number_of_workers() {
+fn a_run_resumes_with_another_number_of_workers() {
     let directory = tempfile::tempdir().unwrap();
     let config = small(HOPPER);
     let group = interrupted(HOPPER, &config, (4, 2), directory.path());
@@ -228,7 +228,7 @@ fn a_run_goes_on_with_another_number_of_workers() {
 }
 
 #[test]
-fn a_checkpoint_of_something_else_is_refused() {
+fn a_checkpoint_of_another_run_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     on_all("CartPole-v1", &small("CartPole-v1"), 1, |mut trainer| {
         trainer.step_rollout().unwrap();
@@ -261,7 +261,7 @@ fn a_request_to_stop_reaches_all_workers_in_the_same_rollout() {
 }
 
 #[test]
-fn workers_with_other_hyper_parameters_are_distinguished() {
+fn workers_with_other_hyperparameters_are_detected() {
     let members = Loopback::group(2, agent(HOPPER).parameter_count());
     let errors: Vec<String> = std::thread::scope(|scope| {
         let threads: Vec<_> = members

@@ -106,7 +106,7 @@ fn four_workers_do_what_one_does<A: Algorithm + Sync>(id: &'static str, config: 
 }
 
 #[test]
-fn the_number_of_workers_does_not_change_what_is_learned() {
+fn the_number_of_workers_does_not_change_the_learned_parameters() {
     four_workers_do_what_one_does(CART_POLE, &dqn(), 1e-4);
     four_workers_do_what_one_does(CART_POLE, &a2c(), 1e-4);
     four_workers_do_what_one_does(PENDULUM, &ddpg(), 1e-4);
@@ -136,7 +136,7 @@ fn goes_on_bit_for_bit<A: Algorithm + Sync>(id: &'static str, config: &A, worker
 }
 
 #[test]
-fn a_resumed_run_goes_on_bit_for_bit() {
+fn a_resumed_run_continues_bit_for_bit() {
     let prioritisation = Some(Prioritisation { alpha: 0.6, beta: 0.4, epsilon: 1e-6 });
     for workers in [1, 2] {
         goes_on_bit_for_bit(CART_POLE, &dqn(), workers);
@@ -186,7 +186,7 @@ fn a_checkpoint_of_another_algorithm_environment_or_network_is_refused() {
 }
 
 #[test]
-fn environments_with_other_actions_are_refused() {
+fn environments_with_unsupported_actions_are_refused() {
     let spec = |id: &str| env::make(id).unwrap().spec().clone();
     let error = dqn().vector_len(&spec(PENDULUM), Mode::Synchronous).unwrap_err().to_string();
     assert_eq!(

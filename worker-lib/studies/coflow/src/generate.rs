@@ -209,7 +209,7 @@ mod tests {
     use iswitch_learn::algorithms::streams::{Purpose, stream};
 
     #[test]
-    fn jobs_have_the_shapes_and_arrive_at_their_rate() {
+    fn generated_jobs_have_the_given_shapes_and_arrival_rate() {
         let mut rng = stream(1, Purpose::Arrivals, 0);
         let trace = synthetic_trace(10, 50, 2.0, &mut rng).unwrap();
         let coflows: Vec<_> = trace.arrivals.into_iter().map(|arrival| arrival.coflow).collect();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn deadlines_lie_between_the_time_alone_and_the_slack() {
+    fn deadlines_lie_between_the_isolated_time_and_the_slack() {
         let mut rng = stream(1, Purpose::Arrivals, 0);
         let trace = synthetic_trace(6, 400, 2.0, &mut rng).unwrap();
         let job = |arrival: Arrival| Job::single(arrival.time, arrival.coflow).unwrap();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn synthetic_shapes_have_no_cycles_and_one_end() {
+    fn synthetic_shapes_are_acyclic_with_one_final_node() {
         let mut rng = stream(3, Purpose::Arrivals, 0);
         for nodes in 1..20 {
             let shape = synthetic_shape(nodes, 2, &mut rng);

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_by_nearest_rank() {
+    fn percentiles_use_the_nearest_rank() {
         let up_to = |count: u32| (1..=count).rev().map(f64::from).collect::<Vec<_>>();
         let Times { mean, p50, p95, p99, max } = Times::of(&up_to(200));
         assert_eq!((mean, p50, p95, p99, max), (100.5, 100.0, 190.0, 198.0, 200.0));

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_are_sums_over_flows() {
+    fn port_loads_are_sums_over_flows() {
         let flows = [(0, 1, 2.0), (0, 0, 3.0), (1, 1, 5.0)].map(|(from, to, size)| Flow { from, to, size });
         let coflow = Coflow::new(2, flows.to_vec()).unwrap();
         assert_eq!(coflow.loads(), [(0, 5.0), (1, 5.0), (2, 3.0), (3, 7.0)]);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_the_longest_ways_to_the_end() {
+    fn paths_are_the_longest_remaining_paths() {
         // Coflows 0 and 1 precede 2, which precedes 3.
         let job = job(&[&[], &[], &[0, 1], &[2]]).unwrap();
         assert_eq!(job.paths(), [8.0, 9.0, 7.0, 4.0]);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn cycles_are_named() {
+    fn errors_name_the_dependency_cycle() {
         let text = |waits_for: &[&[usize]]| job(waits_for).unwrap_err().to_string();
         assert_eq!(text(&[&[0]]), "coflows wait for each other: 0 -> 0");
         assert_eq!(text(&[&[], &[0, 3], &[1], &[2]]), "coflows wait for each other: 2 -> 3 -> 1 -> 2");
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_that_cannot_be_are_named() {
+    fn invalid_flows_are_reported_by_field() {
         let text = |from, to, size| Coflow::new(3, vec![Flow { from, to, size }]).unwrap_err().to_string();
         assert_eq!(text(3, 0, 1.0), "ingress port is 3, expected 0 to 2");
         assert_eq!(text(0, 7, 1.0), "egress port is 7, expected 0 to 2");
@@ -287,7 +287,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_order_or_a_true_cycle(waits_for in prop::collection::vec(prop::collection::vec(0..6_usize, 0..3), 6)) {
+        fn the_order_or_cycle_is_valid(waits_for in prop::collection::vec(prop::collection::vec(0..6_usize, 0..3), 6)) {
             match order(&waits_for) {
                 Ok(order) => {
                     let place = |coflow: usize| order.iter().position(|other| *other == coflow).unwrap();

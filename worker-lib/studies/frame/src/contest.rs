@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_that_cannot_be_compared_are_named() {
+    fn incomparable_policies_are_reported_by_name() {
         let text = |policies: &[&str]| contest(policies).err().unwrap().to_string();
         assert_eq!(text(&["1", "one"]), "policy is one, expected a number");
         assert_eq!(text(&["2", "2"]), "two policies are called times-2, expected a different name for each");

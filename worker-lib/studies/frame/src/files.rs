@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_and_a_link_is_followed() {
+    fn files_are_replaced_and_links_are_followed() {
         let directory = tempfile::tempdir().unwrap();
         let (file, link) = (directory.path().join("file"), directory.path().join("link"));
         std::os::unix::fs::symlink(&file, &link).unwrap();

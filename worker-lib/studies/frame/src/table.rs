@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_fields_hold_separators_marks_and_line_ends() {
+    fn quoted_fields_may_contain_separators_quotes_and_line_ends() {
         let text = "a,b\n\"x, y\",\"say \"\"no\"\"\"\n\"two\nlines\",3\r\n\r\n   \n\"\", last \n";
         let fields = |a: &str, b: &str| vec![a.to_owned(), b.to_owned()];
         let want = [
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn table_errors_name_the_line_and_the_column() {
         let text = |text: &str| sum(text).unwrap_err();
         assert_eq!(text(""), "t.csv, line 1: there is no column b; expected b, a");
         assert_eq!(text("\nb,c\n"), "t.csv, line 2: there is no column a; expected b, a");
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn a_written_table_is_read_back_unchanged() {
         let mut table = Output::new("name,value");
         table.row(&[&"a, \"b\"", &1]);
         table.row(&[&"plain", &OrEmpty(None::<f64>)]);

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_gets_the_gpus_that_the_policy_picks() {
+    fn a_job_gets_the_gpus_chosen_by_the_policy() {
         let line = r#"{"gpus": [{"state": "free"}, {"state": "busy"}, {"state": "free"}, {"state": "free"}],
             "job": {"gpus": 2, "duration": 3600}, "id": {"job": "a"}}"#;
         assert_eq!(agent(PolicySpec::FirstFit).answer(line), r#"{"gpus":[0,2],"id":{"job":"a"}}"#);
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_may_come_in_any_order_with_rates_of_their_own() {
+    fn gpu_entries_may_have_any_order_and_individual_rates() {
         let gpus = [
             r#"{"id": 3, "state": "free", "rate": 9.5, "age": 2, "node": 1}"#,
             r#"{"id": 1, "state": "free", "rate": 0.5}"#,
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_waits_where_too_few_are_free_or_better_ones_soon_are() {
+    fn a_job_waits_if_gpus_are_too_few_or_better_ones_become_free_soon() {
         let busy = r#"{"state": "busy"}"#;
         let few = request([busy, busy, busy, FREE], JOB);
         assert_eq!(agent(PolicySpec::Reliable).answer(&few), r#"{"gpus":[]}"#);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_requests_are_named_and_the_next_one_is_answered() {
+    fn a_bad_request_is_reported_and_the_next_one_is_answered() {
         let mut agent = agent(PolicySpec::FirstFit);
         let with = |entry: &str| request([FREE, FREE, FREE, entry], JOB);
         let all = [FREE; 4];

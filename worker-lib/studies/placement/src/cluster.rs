@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn clusters_that_cannot_be_are_named() {
+    fn invalid_clusters_are_reported_by_field() {
         let text = |nodes: &[(usize, usize)]| Cluster::new(nodes.iter().copied()).unwrap_err().to_string();
         assert_eq!(text(&[]), "nodes is 0, expected at least 1");
         let most = "expected at least 1, and at most 1048576 on all nodes";

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_values() {
+    fn expected_times_match_known_values() {
         // On average, e - 1 attempts fail, and all attempts together take e - 1 mean times between failures.
         let e = std::f64::consts::E;
         assert!((expected_time(0.01, 100.0, 0.0) - 100.0 * (e - 1.0)).abs() < 1e-9);
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_of_young_is_nearly_the_best() {
+    fn the_young_daly_interval_is_nearly_optimal() {
         let of = |checkpoint| expected_time_with_checkpoints(1e-4, 1e6, 60.0, checkpoint);
         let young = of(Checkpoint::YoungDaly { cost: 20.0 });
         for interval in [100.0, 300.0, 550.0, 650.0, 1500.0, 5000.0] {

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_named() {
+    fn impossible_settings_are_reported_by_name() {
         let cluster = Cluster::uniform(1, 2).unwrap();
         let text = |outages: &[Outage]| Failures::trace(&cluster, outages).unwrap_err().to_string();
         assert_eq!(text(&[outage(2, 0.0, 1.0)]), "id of a GPU is 2, expected 0 to 1");
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_a_file_are_kept_and_a_factor_divides_those_between_them() {
+    fn a_factor_scales_the_times_between_recorded_outages() {
         let cluster = Cluster::uniform(1, 2).unwrap();
         let outages = [outage(0, 40.0, 46.0), outage(0, 10.0, 20.0)];
         let failures = Failures::trace(&cluster, &outages).unwrap();
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn gpus_fail_at_their_rate_and_not_while_they_are_repaired() {
+    fn gpus_fail_at_their_rate_except_during_repair() {
         let failures = Failures::poisson(vec![0.0, 2.0]).unwrap().scaled(3.0).unwrap();
         assert_eq!(all(&failures, 0, 9), []);
         let outages = all(&failures, 1, 4000);
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_repeat_and_differ() {
+    fn failure_draws_are_reproducible_and_distinct() {
         let failures = Failures::poisson(vec![1.0, 1.0]).unwrap();
         let first = |seed, purpose, draw, gpu| {
             FailureDraw::new(&failures, seed, purpose, draw).next(gpu, 0.0, 1.0).unwrap().0
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_learn_only_where_rates_are_not_known() {
+    fn failure_estimates_are_updated_only_for_unknown_rates() {
         let known = Failures::poisson(vec![4.0]).unwrap().scaled(10.0).unwrap();
         assert!((known.estimate(0, 5.0 * YEAR, 3) * YEAR - 40.0).abs() < 1e-9);
         let believed = known.with_beliefs(vec![Belief { events: 1.0, years: 2.0 }]).unwrap();

@@ -74,7 +74,7 @@ mod tests {
     use iswitch_learn::algorithms::streams::{Purpose, stream};
 
     #[test]
-    fn jobs_are_in_the_kind_of_philly() {
+    fn synthetic_jobs_resemble_the_philly_trace() {
         let pool = synthetic_jobs(5000, &mut stream(1, Purpose::Arrivals, 0)).unwrap();
         let mut durations: Vec<_> = pool.jobs().iter().map(Job::duration).collect();
         durations.sort_by(f64::total_cmp);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn lives_have_the_gradient_of_titan() {
+    fn synthetic_gpu_lives_have_the_cage_gradient_of_titan() {
         let lives = synthetic_lives(30_000, &mut stream(1, Purpose::Rates, 0));
         for (cage, rate) in by_cage(&lives).iter().zip(CAGE_RATES) {
             assert!((cage.rate() / rate - 1.0).abs() < 0.1, "{}, {rate}", cage.rate());

@@ -181,7 +181,7 @@ mod tests {
     use iswitch_learn::algorithms::streams::{Purpose, stream};
 
     #[test]
-    fn jobs_that_cannot_be_are_named() {
+    fn invalid_jobs_are_reported_by_field() {
         let text = |arrival, gpus, duration| Job::new(arrival, gpus, duration).unwrap_err().to_string();
         assert_eq!(text(-1.0, 1, 1.0), "arrival of a job is -1, expected 0 to 3155760000 seconds");
         assert_eq!(text(1e10, 1, 1.0), "arrival of a job is 10000000000, expected 0 to 3155760000 seconds");
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn speed_is_relative_to_what_is_asked_for() {
+    fn speed_is_relative_to_the_requested_number_of_gpus() {
         let scaling = Scaling { synchronisation: 0.25, least: 1, most: 8 };
         // A step takes 1 on one GPU, 1/2 + 1/4 on two and 1/4 + 1/4 on four.
         assert_eq!([1, 2, 4].map(|gpus| scaling.speedup(gpus)), [1.0, 4.0 / 3.0, 2.0]);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_is_drawn_from_at_its_rate() {
+    fn jobs_are_drawn_from_a_pool_at_its_rate() {
         let pool: Vec<_> = (1..=4).map(|gpus| Job::new(9.0, gpus, gpus as f64).unwrap()).collect();
         let pool = JobPool::new(pool).unwrap().between(1.0, 4.0, 8).unwrap();
         assert_eq!(pool.jobs().iter().map(Job::gpus).collect::<Vec<_>>(), [2, 3]);

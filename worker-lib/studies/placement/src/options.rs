@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_is_named() {
+    fn impossible_settings_are_reported_by_name() {
         let text = |change: fn(&mut Options)| {
             let mut options = Options::default();
             change(&mut options);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_interval_is_that_of_young() {
+    fn the_young_daly_interval_matches_its_formula() {
         // A failure every 5,000 s and 100 s to write a checkpoint give an interval of 1,000 s.
         assert_eq!(Checkpoint::YoungDaly { cost: 100.0 }.interval(1.0 / 5000.0), (1000.0, 100.0));
         assert_eq!(Checkpoint::YoungDaly { cost: 100.0 }.interval(0.0).0, f64::INFINITY);

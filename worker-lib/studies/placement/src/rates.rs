@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_shrunk_to_the_mean() {
+    fn estimated_rates_are_shrunk_towards_the_mean() {
         // 6 failures in 12 years are 0.5 a year; the prior counts as half a failure in one year.
         let lives = [life(0, 4.0, 0), life(1, 4.0, 0), life(5, 4.0, 1), life(9, 0.5, 1)];
         let rates: Vec<_> = RatePool::new(&lives, Shrinkage::default()).unwrap().rates().collect();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn lives_that_say_nothing_are_refused() {
+    fn gpu_lives_without_information_are_refused() {
         let error = RatePool::new(&[life(0, 2.0, 0), life(3, 0.5, 0)], Shrinkage::default()).unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn clusters_have_gpus_of_their_cages() {
+    fn gpu_rates_are_drawn_from_the_cage_of_their_node() {
         let lives = [life(1, 4.0, 0), life(9, 4.0, 1)];
         let pool = RatePool::new(&lives, Shrinkage::default()).unwrap();
         let cluster = Cluster::new([(8, 0), (8, 1)]).unwrap();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn drawn_rates_have_the_mean_that_is_known() {
+    fn drawn_rates_have_the_known_mean() {
         let mut rng = stream(1, Purpose::Rates, 0);
         let belief = Belief { events: 2.5, years: 5.0 };
         let mean = (0..20_000).map(|_| sample(belief, &mut rng)).sum::<f64>() / 20_000.0;

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_go_where_the_policy_sends_them() {
+    fn packets_take_the_links_chosen_by_the_policy() {
         let line = r#"{"queues": [[[0, 1], [0, 0]], [[0, 3], [0, 0]]], "slot": 7}"#;
         assert_eq!(agent().answer(line), r#"{"links":[[[null,1],[null,null]]],"slot":7}"#);
         let described = agent().answer(r#"{"describe": true}"#);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_requests_are_named_and_the_next_one_is_answered() {
+    fn a_bad_request_is_reported_and_the_next_one_is_answered() {
         let mut agent = agent();
         let stage = "[[0,0],[0,0]]";
         for (line, error) in [

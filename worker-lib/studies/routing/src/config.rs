@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_is_named() {
+    fn impossible_settings_are_reported_by_name() {
         let text = |change: fn(&mut RoutingConfig)| {
             let mut config = RoutingConfig::preset(Learner::Mlpi, ValueKind::Linear, 3, 16);
             change(&mut config);

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn no_policy_falls_below_the_bound_which_is_the_same_for_all_that_send_in_order() {
+    fn no_policy_falls_below_the_lower_bound_shared_by_in_order_policies() {
         for (stages, switches, load) in [(2, 5, 0.9), (3, 8, 0.8), (4, 6, 0.7), (3, 1, 0.5)] {
             let shape = Shape::new(stages, switches).unwrap();
             let results: Vec<_> =
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_of_packets_are_what_little_says() {
+    fn packet_delays_satisfy_littles_law() {
         let shape = Shape::new(3, 6).unwrap();
         for policy in PolicySpec::all() {
             let (result, after_total) = run(policy, shape, 0.6, 5, 4000);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn heat_adds_up_to_what_is_queued() {
+    fn the_heat_map_adds_up_to_the_queue_length() {
         let (result, _) = run(PolicySpec::JoinShortestQueue, Shape::new(3, 5).unwrap(), 0.7, 1, 200);
         assert!((result.heat.iter().sum::<f64>() - result.queued).abs() < 1e-9);
     }

@@ -375,14 +375,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_are_checked() {
+    fn invalid_shapes_are_refused() {
         let text = |stages, switches| Shape::new(stages, switches).unwrap_err().to_string();
         assert_eq!(text(3, 0), "switches is 0, expected 1 to 256");
         assert_eq!(text(1, 4), "stages is 1, expected 2 to 16");
     }
 
     #[test]
-    fn heads_come_first_then_further_packets_for_as_long_as_a_link_is_idle() {
+    fn head_packets_are_routed_first_and_others_fill_idle_links() {
         let shape = Shape::new(3, 3).unwrap();
         let mut queues = Queues::empty(shape);
         queues.arrive(&[2, 0, 5, 0, 0, 0, 1, 0, 0]);
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_moves_one_hop_a_slot_and_leaves_after_the_last() {
+    fn a_packet_moves_one_hop_per_slot_and_leaves_after_the_last_hop() {
         let shape = Shape::new(3, 2).unwrap();
         let mut queues = Queues::empty(shape);
         queues.arrive(&[0, 1, 0, 0]);
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn routings_that_cannot_be_are_named() {
+    fn invalid_routings_are_reported_by_field() {
         let shape = Shape::new(2, 2).unwrap();
         let mut queues = Queues::empty(shape);
         queues.arrive(&[1, 0, 0, 0]);

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_rates_have_the_load() {
+    fn uniform_rates_have_the_requested_load() {
         let rates = Rates::uniform(shape(16), 0.6, 1).unwrap();
         assert!((rates.load() - 0.6).abs() < 1e-12 && (rates.total() - 153.6).abs() < 1e-9);
         assert_ne!(rates, Rates::uniform(shape(16), 0.6, 2).unwrap());
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn files_give_back_the_same_rates() {
+    fn rate_files_round_trip() {
         let rates = Rates::uniform(shape(5), 0.5, 3).unwrap();
         assert_eq!(parse(&rates.to_csv(), 3).unwrap(), rates);
         assert_eq!(parse("\u{feff}\"0.5\", 0\r\n\r\n0,\"1\"\r\n", 3).unwrap().all(), [0.5, 0.0, 0.0, 1.0]);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_have_the_mean_and_the_variance_of_their_rate() {
+    fn arrivals_have_the_mean_and_variance_of_their_rate() {
         const SLOTS: usize = 20_000;
         let rates = parse("0.2,1.4\n0,0.4\n", 2).unwrap();
         let mut arrivals = Arrivals::new(&rates, stream(1, Purpose::Arrivals, 0));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gets_too_much_is_known() {
+    fn overloaded_inputs_and_outputs_are_detected() {
         assert_eq!(parse("1.5,1\n0,0.5\n", 2).unwrap().overloaded(), (vec![0], vec![]));
         assert_eq!(parse("1.5,0\n1.5,0.5\n", 2).unwrap().overloaded(), (vec![], vec![0]));
     }

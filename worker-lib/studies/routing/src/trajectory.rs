@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_are_sums_of_discounted_costs() {
+    fn window_values_are_sums_of_discounted_costs() {
         let shape = Shape::new(2, 1).unwrap();
         let mut trajectory = Trajectory::new();
         for cost in [3.0, 1.0, 4.0, 1.0, 5.0, 9.0] {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn states_are_those_after_each_hop() {
+    fn states_are_recorded_after_each_hop() {
         let shape = Shape::new(3, 2).unwrap();
         let mut start = Queues::empty(shape);
         start.all_mut().fill(1);

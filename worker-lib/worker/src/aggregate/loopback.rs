@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_of_one_is_the_identity() {
+    fn a_group_of_one_member_returns_its_own_vector() {
         let mut alone = Loopback::alone(3);
         let mut vector = [1.0, -2.5, 3.0];
         let round = alone.all_reduce(&mut vector).unwrap();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_vectors_are_named() {
+    fn invalid_vectors_cause_specific_errors() {
         let mut alone = Loopback::alone(2);
         let error = alone.all_reduce(&mut [1.0]).unwrap_err();
         assert_eq!(error.to_string(), "vector has 1 floats, the job aggregates 2");
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_peer_ends_the_wait() {
+    fn a_lost_peer_fails_the_all_reduce() {
         let mut group = Loopback::group(2, 1);
         drop(group.pop());
         assert!(matches!(group[0].all_reduce(&mut [1.0]), Err(AggregateError::PeerGone)));

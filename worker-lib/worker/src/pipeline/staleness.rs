@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn true_staleness_is_that_of_the_weights_it_is_applied_to() {
+    fn true_staleness_refers_to_the_weights_at_application() {
         let mut staleness = Staleness::new(3);
         staleness.committed(0, 0);
         staleness.applied(10);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_that_nothing_is_heard_of_are_lost() {
+    fn unconfirmed_vectors_count_as_lost() {
         let mut staleness = Staleness::new(3);
         (0..3).for_each(|sequence| staleness.committed(sequence, 0));
         staleness.admitted(0, None);

@@ -90,7 +90,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_like_a_set(
+        fn the_bitmap_behaves_like_a_set(
             changes in proptest::collection::vec((0u32..200, any::<bool>()), 0..300),
             from in 0u32..200, end in 0u32..=200,
         ) {

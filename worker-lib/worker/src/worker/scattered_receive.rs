@@ -126,7 +126,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_arrives_can_be_put_together_again(
+        fn any_received_super_frame_can_be_reassembled(
             floats in 1usize..400, segment_floats in 1usize..20, stride in 1usize..100,
             bytes in proptest::collection::vec(any::<u8>(), 0..2000), from in 0usize..5,
         ) {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn only_packets_of_full_segments_are_where_they_belong() {
+    fn only_packets_of_full_segments_are_scattered_directly() {
         let (mut floats_of_sum, mut rest) = (vec![0.0; 10], vec![0; 2000]);
         // Packets of 8 + 3 * 4 bytes.
         let mut segs = |len: usize, stride: usize| {

@@ -182,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_are_whole_segments_one_after_the_other(
+        fn parts_consist_of_consecutive_whole_segments(
             len in 1u32..100_000, size in 1u16..400, count in 1usize..20,
         ) {
             let parts: Vec<_> = parts(len, size, count).collect();

@@ -383,13 +383,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_copied_without_a_newcomer() {
+    fn no_state_is_copied_without_a_newcomer() {
         let (server, _) = server();
         server.publish(1, || unreachable!("no newcomer has requested the state"));
     }
 
     #[test]
-    fn a_newcomer_gets_the_state_of_the_round_it_starts_with() {
+    fn a_newcomer_gets_the_state_of_its_first_round() {
         let (server, address) = server();
         let newcomer = std::thread::spawn(move || {
             let peer = ReadyPeer::prepare(address, JOB).unwrap();
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_is_gone_is_named() {
+    fn a_discarded_state_is_reported() {
         let (server, address) = server();
         let newcomer = std::thread::spawn(move || ReadyPeer::prepare(address, JOB).unwrap().fetch(2));
         for round in 3.. {
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_is_not_served() {
+    fn a_member_of_another_group_is_not_served() {
         let (server, address) = server();
         let error = ReadyPeer::prepare(address, JOB + 1).unwrap_err();
         assert!(matches!(error, StateError::Io { .. }), "{error}");
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_connections_take_no_threads_and_a_newcomer_is_served_beside_them() {
+    fn silent_connections_use_no_threads_and_do_not_block_a_newcomer() {
         let (server, address) = server();
         let silent: Vec<_> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
         refused(&server, Refusal::Displaced, 300 - MAX_UNGREETED as u64);
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn newcomers_are_bounded() {
+    fn the_number_of_newcomers_is_bounded() {
         let (server, address) = server();
         let greet = || {
             let mut stream = TcpStream::connect(address).unwrap();

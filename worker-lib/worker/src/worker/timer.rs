@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn fruitless_waits_double_up_to_a_limit() {
+    fn timeouts_without_an_answer_double_up_to_a_limit() {
         let mut timer = RetryTimer::default();
         let mut now = Instant::default();
         timer.restart(now);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn silences_that_measure_nothing_make_patient() {
+    fn unmeasured_timeouts_increase_the_next_initial_timeout() {
         let mut timer = RetryTimer::default();
         let mut now = Instant::default();
         let first_waits: [Duration; 6] = std::array::from_fn(|_| {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_path_waits_little_longer_than_its_round_trip() {
+    fn the_timeout_of_a_slow_path_is_slightly_above_its_round_trip() {
         let mut timer = RetryTimer::default();
         (0..50).for_each(|_| timer.measure(Duration::from_millis(20)));
         timer.restart(Instant::default());
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_varies_waits_for_its_slowest_round_trips() {
+    fn the_timeout_of_a_varying_path_exceeds_its_slowest_round_trip() {
         let mut timer = RetryTimer::default();
         (0..50).for_each(|turn| timer.measure(Duration::from_millis(if turn % 5 == 0 { 30 } else { 5 })));
         timer.restart(Instant::default());

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_to_what_a_long_path_holds_and_not_much_further() {
+    fn the_window_grows_to_the_capacity_of_a_long_path() {
         // 10 Gbit/s carry 850,000 segments per second, which is 1,700 in 2 ms.
         let window = window_after(850_000.0, Duration::from_millis(2), 60_000);
         assert!((1700..=4000).contains(&window), "{window}");
@@ -189,12 +189,12 @@ mod tests {
     }
 
     #[test]
-    fn it_stays_small_on_a_short_path() {
+    fn the_window_stays_small_on_a_short_path() {
         assert_eq!(window_after(85_000.0, Duration::from_millis(1), 60_000), SHORT_PATH_WINDOW);
     }
 
     #[test]
-    fn rounds_on_a_slow_path_begin_and_end_with_small_frames() {
+    fn rounds_on_a_slow_path_start_and_end_with_small_frames() {
         let frames = |segments_per_s| {
             let (mut window, mut now) = (Window::new(60_000), Instant::default());
             run_round(&mut window, &mut now, segments_per_s, Duration::from_micros(50));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_halve_it_and_results_bring_it_back() {
+    fn losses_halve_the_window_and_results_restore_it() {
         let mut window = Window::new(60_000);
         window.narrow();
         assert_eq!(window.get(), SHORT_PATH_WINDOW / 2);

@@ -67,7 +67,7 @@ fn a_mean_is_divided_by_the_number_of_gradients() {
 }
 
 #[test]
-fn more_lengths_than_are_kept_displace_each_other() {
+fn excess_vector_lengths_evict_each_other() {
     let switch = switch();
     let address = switch.address();
     on_each(address, 2, |rank, mut worker| {
@@ -82,7 +82,7 @@ fn more_lengths_than_are_kept_displace_each_other() {
 }
 
 #[test]
-fn a_switch_that_is_started_again_is_found_again() {
+fn workers_of_any_length_rejoin_a_restarted_switch() {
     let mut before = Some(switch());
     let address = before.as_ref().unwrap().address();
     // The barrier is passed when the workers have finished round 10, and again when the switch has restarted.
@@ -112,7 +112,7 @@ fn a_switch_that_is_started_again_is_found_again() {
 }
 
 #[test]
-fn a_vector_that_failed_half_way_is_finished_by_the_next_call() {
+fn an_interrupted_vector_is_completed_by_the_next_call() {
     let switch = switch();
     let floats = MAX_PIECE_FLOATS + 5000;
     on_each(switch.address(), 2, move |rank, mut worker| {
@@ -134,7 +134,7 @@ fn a_vector_that_failed_half_way_is_finished_by_the_next_call() {
 }
 
 #[test]
-fn nothing_is_sent_of_a_vector_with_nan() {
+fn no_part_of_a_vector_with_nan_is_sent() {
     let switch = switch();
     on_each(switch.address(), 1, |_, mut worker| {
         let mut own = vec![0.0; 2 * MAX_PIECE_FLOATS];

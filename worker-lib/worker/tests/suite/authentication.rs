@@ -138,7 +138,7 @@ fn forgeries() -> Vec<(Class, Vec<u8>)> {
 }
 
 #[test]
-fn what_is_forged_or_recorded_is_ignored() {
+fn forged_and_replayed_packets_are_ignored() {
     let mut pair = Pair::new();
     let first = pair.sum_a_round();
     pair.let_time_pass();
@@ -160,7 +160,7 @@ fn what_is_forged_or_recorded_is_ignored() {
 }
 
 #[test]
-fn forgeries_do_not_keep_a_worker_from_joining() {
+fn forged_packets_do_not_prevent_a_worker_from_rejoining() {
     let mut pair = Pair::new();
     let recorded = pair.to_worker.clone();
     // The switch restarts; the worker learns of it from an answer to its Help and begins to rejoin.
@@ -201,7 +201,7 @@ fn options(address: SocketAddrV4, workers: u16) -> JoinOptions {
 }
 
 #[test]
-fn workers_with_the_key_sum_over_udp() {
+fn workers_with_the_key_aggregate_over_udp() {
     for tag_data in [false, true] {
         let switch = start(keys());
         let workers: Vec<_> = (0..3u8)
@@ -235,7 +235,7 @@ fn workers_with_the_key_sum_over_udp() {
 }
 
 #[test]
-fn a_key_that_does_not_fit_is_named() {
+fn the_error_reports_a_mismatched_key() {
     let (keyed, open) = (start(keys()), start(Keys::default()));
     let error = |options: JoinOptions| Worker::join(options).unwrap_err();
     let wrong = error(options(keyed.address(), 1).with_key(key(2), false));
@@ -259,7 +259,7 @@ fn a_key_that_does_not_fit_is_named() {
 }
 
 #[test]
-fn a_worker_with_the_key_asks_about_the_job() {
+fn a_worker_with_the_key_can_query_the_job() {
     let switch = start(keys());
     let alone = options(switch.address(), 1).with_key(key(1), false);
     let (_worker, state) = Worker::join_with_state(alone).unwrap();
@@ -267,7 +267,7 @@ fn a_worker_with_the_key_asks_about_the_job() {
 }
 
 #[test]
-fn tags_must_agree() {
+fn data_tags_of_all_workers_must_agree() {
     let switch = start(keys());
     let _first = Worker::join(options(switch.address(), 1).with_key(key(1), true)).unwrap();
     let mut untagged = options(switch.address(), 1).with_key(key(1), false);

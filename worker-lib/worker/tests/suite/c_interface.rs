@@ -14,7 +14,7 @@ fn manifest_dir() -> &'static Path {
 }
 
 #[test]
-fn the_header_is_up_to_date() {
+fn the_c_header_is_up_to_date() {
     let config = cbindgen::Config::from_file(manifest_dir().join("cbindgen.toml")).unwrap();
     let mut header = Vec::new();
     cbindgen::Builder::new()

@@ -100,7 +100,7 @@ fn check_exact(workers: usize, len: u32, member: &mut dyn GradientAggregator, ra
 }
 
 #[test]
-fn sums_are_exact() {
+fn ring_and_parameter_server_sums_are_exact() {
     for style in STYLES {
         for len in LENGTHS {
             for workers in [1, 2, 3, 5] {
@@ -131,7 +131,7 @@ fn all_workers_get_the_same_bits() {
 }
 
 #[test]
-fn a_worker_that_goes_ends_the_group() {
+fn a_departing_worker_ends_the_group() {
     for members in [ring(3, 1_000, Style::Pipelined), served(3, 1_000, Style::Pipelined)] {
         let outcomes = together(members, |rank, member| {
             let contribution = vec![1.0; 1_000];
@@ -146,7 +146,7 @@ fn a_worker_that_goes_ends_the_group() {
 }
 
 #[test]
-fn a_slow_worker_gets_the_last_sum_of_one_that_has_left() {
+fn a_slow_worker_gets_the_last_sum_after_another_has_left() {
     // The vector is larger than the buffers of a connection.
     let gradient_len = 4_000_000;
     let (server, style) = (free_port(), Style::Pipelined);
@@ -192,7 +192,7 @@ fn scan(address: SocketAddrV4) -> Vec<TcpStream> {
 }
 
 #[test]
-fn strangers_neither_end_nor_delay_a_parameter_server() {
+fn foreign_connections_neither_end_nor_delay_a_parameter_server() {
     let options = ParameterServerOptions {
         server: free_port(),
         workers: 2,
@@ -222,7 +222,7 @@ fn strangers_neither_end_nor_delay_a_parameter_server() {
 }
 
 #[test]
-fn strangers_neither_end_nor_delay_a_ring() {
+fn foreign_connections_neither_end_nor_delay_a_ring() {
     let listeners: Vec<_> = (0..3).map(|_| TcpListener::bind(free_port()).unwrap()).collect();
     let members: Vec<_> = listeners.iter().map(local).collect();
     let strangers: Vec<_> = members.iter().map(|address| scan(*address)).collect();
@@ -238,7 +238,7 @@ fn strangers_neither_end_nor_delay_a_ring() {
 }
 
 #[test]
-fn groups_that_differ_are_refused_by_name() {
+fn workers_with_differing_group_settings_get_a_specific_error() {
     let options = ParameterServerOptions {
         server: free_port(),
         workers: 3,
@@ -265,7 +265,7 @@ fn groups_that_differ_are_refused_by_name() {
 }
 
 #[test]
-fn a_parameter_server_that_waits_can_be_stopped() {
+fn a_waiting_parameter_server_can_be_stopped() {
     let options = ParameterServerOptions {
         server: free_port(),
         workers: 2,
@@ -278,7 +278,7 @@ fn a_parameter_server_that_waits_can_be_stopped() {
 }
 
 #[test]
-fn rings_that_differ_fail_at_each_member() {
+fn differing_ring_settings_fail_at_each_member() {
     let listeners: Vec<_> = (0..2).map(|_| TcpListener::bind(free_port()).unwrap()).collect();
     let members: Vec<_> = listeners.iter().map(local).collect();
     let joining = listeners.into_iter().enumerate().map(|(rank, listener)| {
@@ -294,7 +294,7 @@ fn rings_that_differ_fail_at_each_member() {
 }
 
 #[test]
-fn nobody_at_the_other_end_is_reported_in_time() {
+fn an_absent_ring_neighbour_is_reported_within_the_timeout() {
     let listener = TcpListener::bind(free_port()).unwrap();
     let nobody = local(&TcpListener::bind(free_port()).unwrap());
     let members = vec![local(&listener), nobody];
@@ -305,7 +305,7 @@ fn nobody_at_the_other_end_is_reported_in_time() {
 }
 
 #[test]
-fn bad_vectors_are_refused_before_anything_is_sent() {
+fn invalid_vectors_are_refused_before_anything_is_sent() {
     together(ring(1, 2, Style::Pipelined), |_, member| {
         assert!(matches!(member.reduce(&[1.0]), Err(AggregateError::WrongLength { .. })));
         assert!(matches!(member.reduce(&[1.0, f32::NAN]), Err(AggregateError::NonFinite { index: 1, .. })));

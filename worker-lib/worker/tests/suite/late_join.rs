@@ -112,7 +112,7 @@ fn switch(config: Config) -> EmbeddedSwitch {
 }
 
 #[test]
-fn one_that_joins_late_has_the_weights_of_the_others() {
+fn a_late_joiner_gets_the_weights_of_the_others() {
     let switch = switch(Config::default());
     let log = Arc::new(Log::default());
     // Workers may join and leave at any time.
@@ -129,7 +129,7 @@ fn one_that_joins_late_has_the_weights_of_the_others() {
 }
 
 #[test]
-fn one_that_takes_the_place_of_a_dead_worker_has_the_weights_of_the_others() {
+fn a_replacement_of_a_dead_worker_gets_the_weights_of_the_others() {
     let switch = switch(Config { lease_ms: 1000, ..Config::default() });
     let address = switch.address();
     let log = Arc::new(Log::default());

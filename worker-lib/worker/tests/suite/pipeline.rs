@@ -123,7 +123,7 @@ fn workers_converge_to_the_same_model() {
 }
 
 #[test]
-fn a_job_with_a_key_is_trained_as_any_other() {
+fn training_works_with_a_key() {
     let key = Key::new(&[7; 32]).unwrap();
     let mut keys = Keys::new(random_secret().unwrap());
     keys.insert(None, key.clone());
@@ -141,7 +141,7 @@ fn a_job_with_a_key_is_trained_as_any_other() {
 }
 
 #[test]
-fn a_broken_replica_is_found() {
+fn a_diverged_replica_is_detected() {
     let switch = switch();
     let mut learners = vec![learner(1.0, 2_000), learner(2.0, 2_000)];
     learners[1].update.flaw = 1e-3;
@@ -166,7 +166,7 @@ fn the_failure_of_a_learner_ends_its_pipeline_and_no_other() {
 }
 
 #[test]
-fn a_gradient_that_is_not_finite_is_named() {
+fn a_non_finite_gradient_is_reported_with_its_index() {
     struct Bad;
     impl LocalGradient for Bad {
         fn gradient(&mut self, _: &[f32], gradient: &mut [f32]) -> Result<(), LearnerError> {
@@ -230,7 +230,7 @@ fn a_worker_can_be_used_without_the_pipeline() {
 }
 
 #[test]
-fn refusals_say_what_does_not_fit() {
+fn join_refusals_report_the_exceeded_limit() {
     let small = Config { memory_bytes: 1 << 16, ..Config::default() };
     let options_of_switch = EmbeddedOptions { config: small, ..EmbeddedOptions::default() };
     let switch = EmbeddedSwitch::start(LOCALHOST, &options_of_switch).unwrap();
@@ -244,7 +244,7 @@ fn refusals_say_what_does_not_fit() {
 }
 
 #[test]
-fn a_switch_that_is_silent_is_named() {
+fn a_silent_switch_is_reported_as_lost() {
     let switch = switch();
     let options = JoinOptions { switch_timeout: Duration::from_millis(300), ..options(&switch, 1) };
     let worker = AsyncWorker::join(options).unwrap();
@@ -254,7 +254,7 @@ fn a_switch_that_is_silent_is_named() {
 }
 
 #[test]
-fn a_restarted_switch_goes_on_with_the_same_models() {
+fn the_models_survive_a_switch_restart() {
     let mut first = Some(switch());
     let address = first.as_ref().unwrap().address();
     let begin = |target: f32| {

@@ -45,7 +45,7 @@ fn run(rank: u16, address: SocketAddrV4, rounds: u32, done: &AtomicU32) -> Worke
 }
 
 #[test]
-fn restarts_in_the_middle_of_rounds_change_no_sum() {
+fn switch_restarts_in_mid_round_change_no_sum() {
     let mut switch = start();
     let address = switch.address();
     let (rounds, restarts) = (300, 5);
@@ -70,7 +70,7 @@ fn restarts_in_the_middle_of_rounds_change_no_sum() {
 }
 
 #[test]
-fn a_restart_between_rounds_is_noticed_at_the_next() {
+fn a_restart_between_rounds_is_detected_in_the_next_round() {
     let switch = start();
     let address = switch.address();
     let (before, after) = (Arc::new(Barrier::new(4)), Arc::new(Barrier::new(4)));

@@ -34,7 +34,7 @@ fn together(
 }
 
 #[test]
-fn each_switch_sums_its_part() {
+fn each_switch_aggregates_its_part_of_the_vector() {
     let (_running, switches) = start(3);
     // Three equal parts; unequal parts; fewer segments than switches.
     for len in [366 * 300, 366 * 7 + 5, 100] {
@@ -60,7 +60,7 @@ fn each_switch_sums_its_part() {
 }
 
 #[test]
-fn a_round_that_stalled_goes_on_where_it_was() {
+fn a_stalled_sharded_round_resumes_where_it_stopped() {
     let (_running, switches) = start(2);
     let mut options = JoinOptions { workers_timeout: SOON, ..JoinOptions::new(switches[0], 2, 10_000) };
     options.round_timeout = Some(Duration::from_millis(300));
@@ -82,7 +82,7 @@ fn a_round_that_stalled_goes_on_where_it_was() {
 }
 
 #[test]
-fn without_switches_there_is_nothing_to_join() {
+fn joining_without_switches_is_an_error() {
     let options = JoinOptions::new("127.0.0.1:1".parse().unwrap(), 1, 10);
     assert!(matches!(ShardedWorker::join(&options, &[]), Err(JoinError::NoSwitch)));
 }

@@ -1,4 +1,4 @@
-//! Blocking workers over UDP with a real switch on the loop-back interface.
+//! Blocking workers over UDP with a real switch on the loopback interface.
 
 use std::net::SocketAddrV4;
 use std::thread;
@@ -73,13 +73,13 @@ fn sums_are_exact_with_and_without_offload() {
 }
 
 #[test]
-fn tiny_receive_buffers_lose_nothing_for_good() {
+fn tiny_receive_buffers_lose_no_data_permanently() {
     let switch = switch();
     run_rounds(join_all(switch.address(), 3, |options| options.recv_buffer_bytes = 4096), 5);
 }
 
 #[test]
-fn jobs_run_side_by_side() {
+fn jobs_run_concurrently() {
     let switch = switch();
     let address = switch.address();
     let other = thread::spawn(move || run_rounds(join_all(address, 2, |options| options.job = 9), 10));
@@ -88,7 +88,7 @@ fn jobs_run_side_by_side() {
 }
 
 #[test]
-fn the_mean_divides_by_what_was_summed() {
+fn the_mean_is_divided_by_the_number_of_contributions() {
     let switch = switch();
     let workers = join_all(switch.address(), 4, |_| {});
     let means: Vec<_> = workers
@@ -108,7 +108,7 @@ fn the_mean_divides_by_what_was_summed() {
 }
 
 #[test]
-fn a_worker_that_leaves_is_not_waited_for() {
+fn a_departed_worker_is_not_awaited() {
     let switch = switch();
     let mut workers = run_rounds(join_all(switch.address(), 3, |_| {}), 2);
     workers.pop().unwrap().leave().unwrap();
@@ -116,7 +116,7 @@ fn a_worker_that_leaves_is_not_waited_for() {
 }
 
 #[test]
-fn a_worker_that_dies_is_expelled_by_its_lease() {
+fn a_dead_worker_is_expelled_when_its_lease_expires() {
     let config = Config { lease_ms: 200, ..Config::default() };
     let options = EmbeddedOptions { config, ..EmbeddedOptions::default() };
     let switch = EmbeddedSwitch::start("127.0.0.1:0".parse().unwrap(), &options).unwrap();
@@ -128,7 +128,7 @@ fn a_worker_that_dies_is_expelled_by_its_lease() {
 }
 
 #[test]
-fn an_absent_switch_is_named() {
+fn the_error_names_an_absent_switch() {
     let mut options = options("127.0.0.1:9".parse().unwrap(), 1);
     options.connect_timeout = Duration::from_millis(100);
     let error = Worker::join(options).unwrap_err();
@@ -137,7 +137,7 @@ fn an_absent_switch_is_named() {
 }
 
 #[test]
-fn a_differing_declaration_is_refused_by_name() {
+fn a_differing_declaration_is_refused_with_a_specific_status() {
     let switch = switch();
     let _first = Worker::join(options(switch.address(), 1)).unwrap();
     let refusal = |change: fn(&mut JoinOptions)| {
@@ -166,7 +166,7 @@ fn missing_workers_are_counted() {
 }
 
 #[test]
-fn bad_vectors_are_refused_before_anything_is_sent() {
+fn invalid_vectors_are_refused_before_anything_is_sent() {
     let switch = switch();
     let mut worker = Worker::join(options(switch.address(), 1)).unwrap();
     let first = worker.membership().start.get();
@@ -204,7 +204,7 @@ fn a_stalled_round_can_be_repeated() {
 }
 
 #[test]
-fn halt_stops_all_and_reset_lets_them_go_on() {
+fn halt_stops_all_workers_and_reset_lets_them_continue() {
     let switch = switch();
     let mut workers = join_all(switch.address(), 2, |_| {});
     workers[0].halt().unwrap();
@@ -241,7 +241,7 @@ fn a_pinned_threshold_does_not_wait_for_all() {
 }
 
 #[test]
-fn a_switch_that_dies_while_others_are_waited_for_is_missed() {
+fn a_switch_that_dies_during_the_join_is_detected() {
     let switch = switch();
     let mut options = options(switch.address(), 2);
     options.switch_timeout = Duration::from_millis(300);
@@ -255,7 +255,7 @@ fn a_switch_that_dies_while_others_are_waited_for_is_missed() {
 }
 
 #[test]
-fn a_caller_may_give_up_waiting() {
+fn a_caller_may_abort_the_wait() {
     let switch = switch();
     let mut asked = 0;
     let mut give_up = || {
@@ -278,7 +278,7 @@ fn a_caller_may_give_up_waiting() {
 }
 
 #[test]
-fn infinities_pass_through_where_switch_and_workers_want_them() {
+fn infinities_pass_if_the_switch_and_all_workers_allow_them() {
     let config = Config { non_finite: NonFinite::Sum, ..Config::default() };
     let switch = EmbeddedSwitch::start(
         "127.0.0.1:0".parse().unwrap(),

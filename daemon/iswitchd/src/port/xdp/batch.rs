@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn senders_that_take_turns_are_distinguished() {
+    fn alternating_senders_form_separate_runs() {
         let waiting = (0..6).map(|frame| datagram(frame, (frame % 2) as u8, Class::Data, 100)).collect();
         assert_eq!(runs(waiting), [(vec![0, 2, 4], 100), (vec![1, 3, 5], 100)]);
     }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_do_not_mix() {
+    fn packet_classes_are_never_mixed_in_a_run() {
         let classes = [Class::Data, Class::Control, Class::Data];
         let waiting = (0..).zip(classes).map(|(frame, class)| datagram(frame, 1, class, 50)).collect();
         assert_eq!(runs(waiting), [(vec![0], 50), (vec![1], 50), (vec![2], 50)]);
@@ -127,7 +127,7 @@ mod tests {
         /// No datagram is lost or repeated, the datagrams of each sender keep their order, and each run is a
         /// super-frame.
         #[test]
-        fn every_batch_is_taken_apart_whole(
+        fn every_batch_is_split_completely(
             kinds in proptest::collection::vec((0_u8..3, any::<bool>(), 0_usize..4), 0..64),
         ) {
             let class = |is_data| if is_data { Class::Data } else { Class::Control };

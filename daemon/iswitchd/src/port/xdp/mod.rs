@@ -148,7 +148,7 @@ impl XdpPort {
         &self.script
     }
 
-    /// Entrusts the preparation of a recreated interface, which needs privileges, to the monitor.
+    /// Lets the monitor prepare an interface that was recreated, because this needs privileges.
     pub fn entrust(&mut self, keeper: XdpKeeper) {
         self.keeper = Some(keeper);
     }

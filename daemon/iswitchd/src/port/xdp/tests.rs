@@ -39,7 +39,7 @@ fn takes(program: &OwnedFd, frame: &[u8]) -> bool {
 }
 
 #[test]
-fn frames_of_a_queue_without_socket_are_dropped_and_ordinary_ones_are_not() {
+fn a_queue_without_a_socket_drops_only_protocol_frames() {
     let Some(program) = load() else { return };
     assert!(takes(&program, &frame(Class::Control)) && takes(&program, &frame(Class::Data)));
     let mut other_port = frame(Class::Data);
@@ -48,7 +48,7 @@ fn frames_of_a_queue_without_socket_are_dropped_and_ordinary_ones_are_not() {
 }
 
 #[test]
-fn it_takes_what_the_classic_filter_takes() {
+fn the_xdp_program_accepts_the_same_frames_as_the_classic_filter() {
     let Some(program) = load() else { return };
     let bytes = proptest::collection::vec((12_usize..38, any::<u8>()), 0..4);
     proptest!(|(is_data: bool, bytes in bytes, options in 0_usize..11, len in ETHERNET_HEADER..100)| {

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_host_names_are_looked_up() {
+    fn only_host_names_are_resolved() {
         let named = |text: &str| name(&text.parse().unwrap());
         assert_eq!(named("learner:7720").as_deref(), Some("learner:7720"));
         assert_eq!(named("https://learner:7720").as_deref(), Some("learner:7720"));

@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endpoints_are_read() {
+    fn endpoints_are_parsed() {
         for text in ["cell-1:7720", "10.0.0.1:80", "[::1]:80", "unix:/run/x", "https://a:1"] {
             assert_eq!(text.parse::<Endpoint>().unwrap().to_string(), text);
         }
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn penalties_grow_and_end() {
+    async fn source_penalties_grow_and_expire() {
         let source = Source::new(Endpoint::Tcp("a:1".to_owned()), &Credentials::default()).unwrap();
         let mut total = Duration::ZERO;
         for _ in 0..10 {

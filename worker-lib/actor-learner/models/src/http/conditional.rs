@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn etags_decide() {
+    fn etags_determine_whether_an_object_is_sent() {
         for (fields, verdict) in [
             (vec![], Verdict::Send),
             (vec![(IF_NONE_MATCH, "\"a\"")], Verdict::NotModified),
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_of_another_object_is_the_whole() {
+    fn a_range_of_another_object_returns_the_whole_object() {
         let asked = |fields: &[_]| asked(&headers(fields), "\"a\"", 10);
         assert_eq!(asked(&[(RANGE, "bytes=4-")]), RequestedRange::Part(4..10));
         assert_eq!(asked(&[(RANGE, "bytes=4-"), (IF_RANGE, "\"a\"")]), RequestedRange::Part(4..10));

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_tells_the_manifest() {
+    fn response_headers_carry_the_manifest() {
         let bytes = Bytes::from_static(b"weights");
         let whole = Manifest::of(u64::MAX, &bytes);
         let response = answer(&Method::GET, &HeaderMap::new(), &whole, Content::Ready(bytes)).unwrap();

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_those_of_the_rfc() {
+    fn byte_ranges_follow_the_rfc() {
         let part = |start, end| RequestedRange::Part(start..end);
         for (field, asked) in [
             ("bytes=0-0", part(0, 1)),
@@ -88,7 +88,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_field_gives_a_part_of_the_object(
+        fn any_range_header_yields_a_range_within_the_object(
             field in "(bytes=)?[0-9]{0,20}-?[0-9]{0,20}.{0,3}", len in 1_u64..1000
         ) {
             if let RequestedRange::Part(part) = parse(&field, len) {

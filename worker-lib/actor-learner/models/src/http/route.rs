@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_read() {
+    fn request_paths_are_parsed() {
         let name: ModelName = "ppo".parse().unwrap();
         let latest = |after, wait_ms: Option<u64>| {
             let query = PointerQuery { after, wait: wait_ms.map(Duration::from_millis) };
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_paths_are_refused_by_field() {
+    fn invalid_paths_are_refused_with_the_name_of_the_field() {
         for unknown in ["/", "/models", "/models/ppo", "/models/ppo/1/2", "/metrics/", "/x/ppo/1"] {
             assert_eq!(parse(unknown), Err(Refusal::UnknownPath), "{unknown}");
         }

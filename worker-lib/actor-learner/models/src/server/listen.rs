@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_read() {
+    fn listen_addresses_are_parsed() {
         for text in ["127.0.0.1:80", "[::1]:0", "unix:/run/models"] {
             assert_eq!(text.parse::<Listen>().unwrap().to_string(), text);
         }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_a_dead_socket_is_replaced() {
+    async fn only_a_stale_socket_is_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let listen = Listen::Unix(directory.path().join("socket"));
         let first = bind(&listen).await.unwrap();

@@ -177,12 +177,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_reader_at_the_least_rate_is_served() {
+    async fn a_reader_at_the_minimum_rate_is_served() {
         write(100_000, 1000).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
-    async fn readers_that_trickle_or_stand_still_are_cut_off() {
+    async fn slow_and_stalled_readers_are_disconnected() {
         for read_len in [0, 1, 500] {
             let error = write(100_000, read_len).await.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{read_len} bytes a second");

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptors_are_kept_for_the_journal() {
+    fn file_descriptors_are_reserved_for_the_journal() {
         assert_eq!(fitting(4096, u64::MAX).unwrap(), 4096);
         assert_eq!(fitting(4096, 4160).unwrap(), 4096);
         assert_eq!(fitting(4096, 1024).unwrap(), 960);

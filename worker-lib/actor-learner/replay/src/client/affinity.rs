@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_actors_of_a_shard_that_is_gone_move() {
+    fn only_the_actors_of_a_removed_shard_are_reassigned() {
         let all = shards(8);
         let mut moved = [0_i32; 8];
         for actor in 0..2048 {

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn nobody_gets_further_ahead_than_a_shard_remembers() {
+    async fn no_writer_gets_further_ahead_than_the_window_of_a_shard() {
         let flight = Arc::new(Flight::new(8));
         let oldest = Flight::enter(&flight, 1).await;
         for turn in 0..SEQ_WINDOW - 1 {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn requests_are_bounded() {
+    async fn concurrent_requests_are_bounded() {
         let flight = Arc::new(Flight::new(2));
         let _seats = [Flight::enter(&flight, 3).await, Flight::enter(&flight, 3).await];
         assert_eq!(flight.try_enter(1), None);

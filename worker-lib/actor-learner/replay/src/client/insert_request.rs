@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_message_is_that_of_prost() {
+    fn the_message_equals_the_prost_encoding() {
         for len in [0, 1, 127, 128, 4095, 4096, 100_000] {
             let item = |version| NewItem { priority: 1.5, version, payload: vec![9; len].into() };
             let request = InsertRequest {

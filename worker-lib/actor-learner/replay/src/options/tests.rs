@@ -23,7 +23,7 @@ capacity_bytes = "512MiB"
 "#;
 
 #[test]
-fn a_file_says_what_a_shard_is() {
+fn a_file_configures_a_shard() {
     let options = ShardOptions::parse("file", FILE).unwrap();
     assert_eq!(options.listen.len(), 2);
     let config = options.config().unwrap();
@@ -36,7 +36,7 @@ fn a_file_says_what_a_shard_is() {
 }
 
 #[test]
-fn a_command_line_says_it_in_the_same_words() {
+fn command_line_and_file_use_the_same_keys() {
     let words = "name=replay,capacity=1000000,sampler=prioritized:0.6,min_size_to_sample=1000,samples_per_insert=8.0,\
                  error_buffer=400.0";
     let file = ShardOptions::parse("file", FILE).unwrap();
@@ -50,7 +50,7 @@ fn a_command_line_says_it_in_the_same_words() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_name_invalid_table_options() {
     let wrong = [
         ("name=a", "missing field `capacity`"),
         ("name=a,capacity=5,size=3", "unknown field `size`"),
@@ -74,7 +74,7 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
-fn acknowledged_items_survive_the_process_where_there_is_a_directory() {
+fn the_default_durability_depends_on_the_data_directory() {
     let table = || vec![TableOptions::parse("name=a,capacity=5").unwrap()];
     let options = ShardOptions { tables: table(), data_dir: Some("x".into()), ..ShardOptions::default() };
     assert_eq!(options.config().unwrap().durability, Durability::Write);

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_shared_out() {
+    fn memory_is_divided_among_tables_and_requests() {
         let config = config(&[100 << 20, u64::MAX, u64::MAX]).resolve().unwrap();
         let plan = config.memory_plan();
         let tables: u64 = config.tables.iter().map(|table| table.capacity_bytes).sum();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_by_name() {
+    fn memory_limits_that_are_too_small_are_refused_with_the_reason() {
         let error = config(&[1 << 30]).resolve().unwrap_err().to_string();
         assert!(
             error.starts_with("memory_max is 1073741824, expected 134217728 bytes for requests"),

@@ -78,7 +78,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn buckets_are_narrow(us in 0_u64..1 << 40) {
+        fn histogram_buckets_are_narrow(us in 0_u64..1 << 40) {
             let at = bucket(us);
             prop_assert!(us <= upper(at) && upper(at) <= us + us / PARTS as u64);
             prop_assert!(at == 0 || upper(at - 1) < us);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_the_durations() {
+    fn quantiles_match_the_recorded_durations() {
         let histogram = Histogram::default();
         assert_eq!(histogram.quantiles(), Quantiles::default());
         (1..=1000).for_each(|us| histogram.record(Duration::from_micros(us)));

@@ -21,7 +21,7 @@ fn batch(seq: u64, items: usize, wait: Duration) -> Batch {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_that_does_not_fit_says_how_much_of_it_did() {
+async fn a_partly_stored_batch_reports_the_number_of_stored_items() {
     let shard = shard(TableConfig::queue("t", 3, 1 << 20));
     let inserted = shard.insert(batch(0, 5, SOON)).await.unwrap();
     assert_eq!(inserted.keys.len(), 3);
@@ -41,7 +41,7 @@ async fn a_batch_that_does_not_fit_says_how_much_of_it_did() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_held_insert_goes_on_when_it_may() {
+async fn a_held_insert_resumes_when_the_limiter_permits_it() {
     let shard = std::sync::Arc::new(shard(TableConfig::queue("t", 2, 1 << 20)));
     shard.insert(batch(0, 2, SOON)).await.unwrap();
     let waiting = tokio::spawn({
@@ -57,7 +57,7 @@ async fn a_held_insert_goes_on_when_it_may() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_held_sample_goes_on_when_it_may() {
+async fn a_held_sample_resumes_when_the_limiter_permits_it() {
     let shard = std::sync::Arc::new(shard(TableConfig::queue("t", 2, 1 << 20)));
     let error = shard.sample("t", 1, SOON).await.unwrap_err();
     assert_eq!(error.code(), tonic::Code::DeadlineExceeded);
@@ -71,7 +71,7 @@ async fn a_held_sample_goes_on_when_it_may() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stopping_shard_lets_nobody_wait() {
+async fn a_stopping_shard_ends_all_waiting_requests() {
     let shard = std::sync::Arc::new(shard(TableConfig::queue("t", 2, 1 << 20)));
     let waiting = tokio::spawn({
         let shard = std::sync::Arc::clone(&shard);
@@ -83,7 +83,7 @@ async fn a_stopping_shard_lets_nobody_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_can_never_be_done_is_refused_by_name() {
+async fn requests_that_can_never_succeed_are_refused_with_the_reason() {
     let config = ShardConfig {
         item_max_bytes: 1000,
         tables: vec![TableConfig::uniform("t", 5, u64::MAX)],
@@ -115,7 +115,7 @@ async fn what_can_never_be_done_is_refused_by_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_that_nobody_reads_hold_others_back() {
+async fn unread_responses_hold_back_other_responses() {
     let item_max_bytes = 1 << 20;
     let tables = vec![TableConfig::uniform("t", 5, u64::MAX)];
     let memory_max_bytes = 8 << 20;
@@ -134,7 +134,7 @@ async fn answers_that_nobody_reads_hold_others_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_table_that_waits_when_full_is_bounded_in_bytes() {
+async fn a_table_that_blocks_when_full_is_bounded_in_bytes() {
     let capacity_bytes = 3 * (ITEM_OVERHEAD_BYTES + 7);
     let shard =
         shard(TableConfig { when_full: WhenFull::Wait, ..TableConfig::uniform("t", 100, capacity_bytes) });
@@ -146,7 +146,7 @@ async fn a_table_that_waits_when_full_is_bounded_in_bytes() {
 }
 
 #[tokio::test]
-async fn a_shard_that_is_opened_again_has_what_it_acknowledged() {
+async fn a_reopened_shard_has_all_acknowledged_items() {
     let folder = tempfile::tempdir().unwrap();
     let config = ShardConfig {
         tables: vec![TableConfig::uniform("t", 100, u64::MAX)],
@@ -182,7 +182,7 @@ async fn a_shard_that_is_opened_again_has_what_it_acknowledged() {
 }
 
 #[tokio::test]
-async fn a_full_disk_refuses_writes_until_it_has_room() {
+async fn writes_are_refused_while_the_disk_is_full() {
     let disk = SimulatedDisk::new(1);
     let config = ShardConfig {
         tables: vec![TableConfig::uniform("t", 100, u64::MAX)],

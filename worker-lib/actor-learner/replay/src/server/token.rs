@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_whole_token_is_taken() {
+    fn only_the_complete_token_is_accepted() {
         let token = Token::new(TEXT).unwrap();
         let is_taken = |value: &str| {
             let mut headers = HeaderMap::new();

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_comes_whole_however_it_is_cut() {
+    fn a_message_is_reassembled_from_any_frames() {
         let bytes = b"\0\0\0\0\x05hello";
         for first in 0..=bytes.len() {
             for second in first..=bytes.len() {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_one_message_is_refused_by_name() {
+    fn requests_without_exactly_one_message_are_refused_with_the_reason() {
         let text = |frames: &[&[u8]]| received(frames).unwrap_err().message().to_owned();
         assert_eq!(text(&[]), "the request has no message, expected one");
         assert_eq!(text(&[b"\0\0\0"]), "the request has no message, expected one");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_has_an_allocation_of_its_own_length() {
+    fn a_message_is_allocated_with_its_exact_length() {
         let long = vec![7; 100_000];
         let received = received(&[b"\0\0\x01\x86\xa0", &long[..70_000], &long[70_000..]]).unwrap();
         assert_eq!(received.try_into_mut().unwrap().capacity(), 100_000);

@@ -76,7 +76,7 @@ fn is_near_a_frame(bytes: &[u8], at: usize) -> bool {
 }
 
 #[test]
-fn what_was_appended_is_restored() {
+fn appended_records_are_restored() {
     let (_folder, directory, bytes) = small_journal();
     let (table, restored) = restored(&directory);
     assert_eq!(keys(&table), (1..=10).collect::<Vec<_>>());
@@ -89,7 +89,7 @@ fn what_was_appended_is_restored() {
 }
 
 #[test]
-fn changes_are_restored() {
+fn changes_of_items_are_restored() {
     let (_folder, directory, _) = small_journal();
     let counts = Counts { inserts: 10, samples: 8, deletes: 2 };
     {
@@ -115,7 +115,7 @@ fn changes_are_restored() {
 }
 
 #[test]
-fn a_journal_that_ends_anywhere_gives_what_was_whole() {
+fn a_truncated_journal_restores_all_complete_records() {
     let (_folder, directory, bytes) = small_journal();
     let path = path(&directory, 0);
     let mut most = 0;
@@ -138,7 +138,7 @@ fn a_journal_that_ends_anywhere_gives_what_was_whole() {
 }
 
 #[test]
-fn a_record_inside_a_payload_is_none() {
+fn a_record_inside_a_payload_is_not_restored() {
     let folder = tempfile::tempdir().unwrap();
     let directory = Arc::new(Directory::open(folder.path()).unwrap());
     append_items(&open(&directory, 0), 1..=4);
@@ -190,7 +190,7 @@ async fn a_snapshot_replaces_the_journal_before_it() {
 }
 
 #[test]
-fn an_unfinished_snapshot_is_not_used_and_removed() {
+fn an_unfinished_snapshot_is_ignored_and_removed() {
     let (folder, directory, _) = small_journal();
     let unfinished = folder.path().join("snapshot-0000000000000001.unfinished");
     std::fs::write(&unfinished, b"anything").unwrap();
@@ -202,7 +202,7 @@ fn an_unfinished_snapshot_is_not_used_and_removed() {
 }
 
 #[test]
-fn items_of_a_table_that_is_not_configured_are_not_lost_silently() {
+fn items_of_an_unconfigured_table_are_not_lost_silently() {
     let (_folder, directory, _) = small_journal();
     let mut other = Table::new(TableConfig::uniform("other", 10, 1 << 20), 1).unwrap();
     let error = restore(&directory, Durability::Sync, &mut [&mut other]).unwrap_err().to_string();
@@ -210,14 +210,14 @@ fn items_of_a_table_that_is_not_configured_are_not_lost_silently() {
 }
 
 #[test]
-fn a_directory_has_one_owner() {
+fn a_data_directory_has_one_owner() {
     let folder = tempfile::tempdir().unwrap();
     let _first = Directory::open(folder.path()).unwrap();
     assert!(matches!(Directory::open(folder.path()), Err(StoreError::InUse { .. })));
 }
 
 #[test]
-fn a_smaller_table_keeps_what_its_remover_would() {
+fn a_smaller_table_keeps_the_items_that_its_remover_would_keep() {
     let (_folder, directory, _) = small_journal();
     let mut table = Table::new(TableConfig::uniform("t", 4, 1 << 20), 1).unwrap();
     restore(&directory, Durability::Sync, &mut [&mut table]).unwrap();
@@ -226,7 +226,7 @@ fn a_smaller_table_keeps_what_its_remover_would() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_is_not_durable_until_a_snapshot_has_it() {
+async fn records_that_cannot_be_written_become_durable_by_a_snapshot() {
     let folder = tempfile::tempdir().unwrap();
     let directory = Arc::new(Directory::open(folder.path()).unwrap());
     let journal = open(&directory, 0);
@@ -281,12 +281,12 @@ fn records() -> impl Strategy<Value = Record> {
 
 proptest! {
     #[test]
-    fn records_are_read_back(record in records()) {
+    fn records_round_trip(record in records()) {
         prop_assert_eq!(Record::parse(&record.emit()), Some(record));
     }
 
     #[test]
-    fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_cause_no_panic_in_the_record_reader(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = Record::parse(&bytes);
     }
 }

@@ -54,7 +54,7 @@ proptest! {
     /// A table behaves like a bounded map: no item appears from nowhere, no item is lost without being reported, and
     /// the sums match the items.
     #[test]
-    fn a_table_is_a_bounded_map(
+    fn a_table_behaves_like_a_bounded_map(
         (sampler, remover) in (selector(), selector()),
         (capacity, most) in (1_u64..20, 0_u32..4),
         steps in steps(),
@@ -130,7 +130,7 @@ proptest! {
 }
 
 #[test]
-fn a_queue_gives_each_item_once_in_order_and_holds_inserts_back() {
+fn a_queue_yields_each_item_once_in_order_and_holds_back_inserts() {
     let mut table = Table::new(TableConfig::queue("q", 3, 1 << 20), 0).unwrap();
     assert!(matches!(table.sample(), Err(Held::Samples { .. })));
     for key in 1..=3 {
@@ -150,14 +150,14 @@ fn a_queue_gives_each_item_once_in_order_and_holds_inserts_back() {
 }
 
 #[test]
-fn a_stack_gives_the_newest_first() {
+fn a_stack_yields_the_newest_item_first() {
     let mut table = Table::new(TableConfig::stack("s", 3, 1 << 20), 0).unwrap();
     (1..=3).for_each(|key| assert!(table.insert(item(key, 1.0, 8)).is_empty()));
     assert_eq!([0; 3].map(|_| table.sample().unwrap().item.key), [3, 2, 1]);
 }
 
 #[test]
-fn bytes_are_bounded_where_nothing_is_removed() {
+fn a_table_without_removal_is_bounded_in_bytes() {
     let capacity_bytes = 3 * cost_bytes(1000);
     let config = TableConfig {
         capacity_bytes,

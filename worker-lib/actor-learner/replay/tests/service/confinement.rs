@@ -10,7 +10,7 @@ fn status_of(process: &Process) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_shard_serves_writes_and_restarts_in_its_sandbox() {
+async fn a_shard_works_and_restarts_in_its_sandbox() {
     let directory = tempfile::tempdir().unwrap();
     let (socket, data) = (directory.path().join("socket"), directory.path().join("new/data"));
     let arguments = ["--table", ONCE, "--durability", "sync", "--data-dir", data.to_str().unwrap()];
@@ -41,7 +41,7 @@ async fn a_shard_serves_writes_and_restarts_in_its_sandbox() {
 }
 
 #[test]
-fn the_sandbox_is_logged_and_can_be_left_out() {
+fn the_sandbox_is_logged_and_can_be_disabled() {
     let directory = tempfile::tempdir().unwrap();
     let log = |arguments: &[&str]| log_of(&directory.path().join("socket"), arguments);
     let confined = log(&[]);

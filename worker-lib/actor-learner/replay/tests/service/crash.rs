@@ -102,7 +102,7 @@ async fn acknowledged_items_survive_kill_with_sync() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shard_that_is_terminated_says_what_it_had_and_has_it_again() {
+async fn a_terminated_shard_reports_its_contents_and_restores_them() {
     let folder = tempfile::tempdir().unwrap();
     let (socket, data) = (folder.path().join("socket"), folder.path().join("data"));
     // There is no journal: only the snapshot written on shutdown can be restored.
@@ -154,7 +154,7 @@ async fn a_flipped_bit_costs_one_item_and_the_file_is_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn inserts_go_on_at_the_other_shards() {
+async fn inserts_fail_over_to_the_other_shards() {
     let folder = tempfile::tempdir().unwrap();
     let sockets: Vec<_> = (0..3).map(|shard| folder.path().join(format!("socket-{shard}"))).collect();
     let mut shards: Vec<_> =

@@ -12,7 +12,7 @@ use tonic::Code;
 use crate::support::{ONCE, Process, address, client, config, drain, item, stub};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn more_connections_than_descriptors_stop_neither_inserts_nor_snapshots() {
+async fn excess_connections_stop_neither_inserts_nor_snapshots() {
     let folder = tempfile::tempdir().unwrap();
     let (socket, data) = (folder.path().join("socket"), folder.path().join("data"));
     let arguments = ["--table", ONCE, "--data-dir", data.to_str().unwrap(), "--durability", "sync"];
@@ -31,7 +31,7 @@ async fn more_connections_than_descriptors_stop_neither_inserts_nor_snapshots() 
 }
 
 #[test]
-fn more_connections_than_descriptors_are_refused_by_name() {
+fn a_connection_limit_above_the_descriptor_limit_is_refused() {
     let limited = format!("ulimit -n 100; exec {}", env!("CARGO_BIN_EXE_replayd"));
     let output = Command::new("bash")
         .args(["-c", &format!("{limited} --table {ONCE} --connections-max 37 --listen 127.0.0.1:0")])
@@ -43,7 +43,7 @@ fn more_connections_than_descriptors_are_refused_by_name() {
 }
 
 #[test]
-fn a_file_that_is_no_socket_is_not_removed() {
+fn a_regular_file_at_the_socket_path_is_not_removed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("precious");
     std::fs::write(&path, b"data").unwrap();
@@ -116,7 +116,7 @@ fn kibibyte(seq: u64) -> InsertRequest {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_journal_that_cannot_be_written_is_written_again_without_a_restart() {
+async fn a_failed_journal_recovers_without_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let (socket, data) = (folder.path().join("socket"), folder.path().join("data"));
     let arguments = ["--table", ONCE, "--data-dir", data.to_str().unwrap(), "--durability", "sync"];

@@ -34,7 +34,7 @@ async fn sample_one(stub: &Stub<Channel>) -> Result<Bytes, tonic::Status> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fills_and_slow_readers_are_refused_by_name_and_memory_is_bounded() {
+async fn memory_is_bounded_under_excess_inserts_and_slow_readers() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
     let arguments =

@@ -100,7 +100,7 @@ fn plain_threads() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refusals_have_names() {
+async fn refusals_have_specific_error_codes() {
     let full = TableConfig { when_full: WhenFull::Wait, ..TableConfig::uniform("full", 1, 4 << 20) };
     let served = served(vec![full, TableConfig::queue("q", 1, 4 << 20)]).await;
     let config = ClientConfig { wait: Duration::from_millis(50), ..ClientConfig::new([&served.url]) };
@@ -139,7 +139,7 @@ async fn refusals_have_names() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_is_sent_again_stores_nothing_twice() {
+async fn a_retransmitted_request_stores_no_item_twice() {
     let served = served(vec![TableConfig::uniform("t", 10, u64::MAX)]).await;
     let mut stub = stub(served.url.clone());
     let item = Message { priority: 1.0, version: 0, payload: Bytes::from_static(b"x") };

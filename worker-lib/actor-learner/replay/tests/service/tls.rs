@@ -38,7 +38,7 @@ fn client(url: &str, tls: Option<ClientTls>) -> ReplayClient {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_clients_with_a_certificate_of_the_authority_are_served() {
+async fn only_clients_with_a_certificate_of_the_trusted_ca_are_served() {
     let folder = tempfile::tempdir().unwrap();
     let (ours, other) = (authority(), authority());
     let (cert, key) = identity(&ours, "localhost");
@@ -84,7 +84,7 @@ async fn only_clients_with_a_certificate_of_the_authority_are_served() {
 }
 
 #[tokio::test]
-async fn an_address_that_needs_certificates_names_them() {
+async fn an_https_address_without_valid_certificates_is_refused() {
     let config = ClientConfig::new(["https://localhost:1"]);
     let error = ReplayClient::new(config.clone()).err().unwrap();
     assert!(matches!(error, ClientError::Tls { .. }), "{error}");
@@ -94,7 +94,7 @@ async fn an_address_that_needs_certificates_names_them() {
 }
 
 #[test]
-fn files_that_are_no_certificates_are_refused_by_name() {
+fn invalid_certificate_files_are_refused_with_their_path() {
     let folder = tempfile::tempdir().unwrap();
     let (cert, key) = identity(&authority(), "localhost");
     let (_, other_key) = identity(&authority(), "localhost");

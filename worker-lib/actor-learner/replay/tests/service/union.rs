@@ -20,7 +20,7 @@ fn chi_square(drawn: &BTreeMap<u64, u32>, chances: &BTreeMap<u64, f64>) -> f64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn chances_are_those_of_one_table() {
+async fn sampling_across_shards_has_the_probabilities_of_one_table() {
     let folder = tempfile::tempdir().unwrap();
     let sockets: Vec<_> = (0..3).map(|shard| folder.path().join(format!("socket-{shard}"))).collect();
     let table = "name=t,capacity=1000,sampler=prioritized:1";
@@ -66,7 +66,7 @@ async fn chances_are_those_of_one_table() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shard_that_holds_draws_back_delays_no_draw_from_others() {
+async fn a_shard_that_holds_back_samples_does_not_delay_other_shards() {
     let folder = tempfile::tempdir().unwrap();
     let sockets: Vec<_> = (0..2).map(|shard| folder.path().join(format!("socket-{shard}"))).collect();
     let start = |(socket, least): (&PathBuf, u32)| {

@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_loopback_addresses_are_here() {
+    fn only_loopback_addresses_are_local() {
         for here in ["localhost:1", "127.0.0.1:1", "http://127.8.0.1:1/", "[::1]:1", "http://[::1]:1"] {
             assert!(!is_elsewhere(here), "{here}");
         }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_and_plain_addresses_do_not_go_together() {
+    fn a_ca_file_and_plain_addresses_are_mutually_exclusive() {
         let folder = tempfile::tempdir().unwrap();
         let access =
             ReplayAccess { replay_ca: Some(folder.path().join("missing.pem")), ..Default::default() };

@@ -68,12 +68,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_command_line_definition_is_valid() {
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn what_follows_the_command_is_its_own() {
+    fn arguments_after_the_command_belong_to_the_command() {
         for line in
             ["iswitch-lab --workers 2 -- program --rate x", "iswitch-lab --workers 2 program --rate x"]
         {

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_looked_for_like_by_a_shell() {
+    fn commands_are_looked_up_as_by_a_shell() {
         check_command(OsStr::new("sh")).unwrap();
         check_command(OsStr::new("/bin/sh")).unwrap();
         let error = check_command(OsStr::new("no-such-program")).unwrap_err().to_string();

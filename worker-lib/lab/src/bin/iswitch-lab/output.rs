@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_split_and_bounded() {
+    fn output_lines_are_split_and_bounded_in_length() {
         let long = vec![b'x'; MAX_LINE_LEN_BYTES as usize + 1];
         let text = [b"one\n\n".as_slice(), &long, b"\nlast"].concat();
         let mut source = BufReader::new(text.as_slice());

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_resumed_run_drops_what_it_will_write_again() {
+    fn a_resumed_run_drops_rows_that_it_will_rewrite() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("progress.csv");
         let tags = ["a", "b"];

@@ -130,7 +130,7 @@ mod tests {
     /// EventAccumulator of Python's tensorboard 2.21: step 300, `charts/episodic_return` 1.5, `losses/x` -0.25, wall
     /// time 1000.5.
     #[test]
-    fn records_are_those_that_tensorboard_read() {
+    fn records_match_a_file_verified_with_tensorboard() {
         let scalars = [("charts/episodic_return", 1.5), ("losses/x", -0.25)];
         let mut bytes = record(&version_event(1000.25));
         bytes.extend(record(&scalar_event(1000.5, 300, &scalars)));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_holds_whole_records() {
+    fn an_event_file_consists_of_complete_records() {
         let directory = tempfile::tempdir().unwrap();
         let mut writer = EventWriter::create(directory.path()).unwrap();
         writer.write_scalars(7, &[("a", 1.0)]).unwrap();

@@ -90,7 +90,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn priorities_outlast_a_checkpoint(errors in prop::collection::vec(0.0_f32..10.0, 1..40)) {
+        fn priorities_survive_a_checkpoint(errors in prop::collection::vec(0.0_f32..10.0, 1..40)) {
             let mut priorities = Priorities::new(errors.len(), HOW);
             for (i, error) in errors.iter().enumerate() {
                 priorities.set_greatest(i);

@@ -20,7 +20,7 @@ fn push(replay: &mut Replay, number: u16) {
 
 proptest! {
     #[test]
-    fn rows_are_whole_transitions_that_are_still_there(
+    fn sampled_rows_are_complete_transitions_still_in_the_buffer(
         (capacity, count) in (1_usize..20, 1_u16..60),
         prioritised in any::<bool>(),
         seed in any::<u64>(),
@@ -47,7 +47,7 @@ proptest! {
 }
 
 #[test]
-fn large_errors_are_drawn_more_often_and_weigh_less() {
+fn large_errors_are_sampled_more_often_with_smaller_weights() {
     let how = Prioritisation { alpha: 1.0, beta: 1.0, epsilon: 0.0 };
     let mut replay = Replay::new(4, 2, 1, Some(how)).unwrap();
     (0..4).for_each(|number| push(&mut replay, number));
@@ -68,7 +68,7 @@ fn large_errors_are_drawn_more_often_and_weigh_less() {
 }
 
 #[test]
-fn a_buffer_without_room_is_refused() {
+fn a_replay_buffer_of_capacity_zero_is_refused() {
     let error = Replay::new(0, 1, 1, None).unwrap_err().to_string();
     assert_eq!(error, "the replay buffer holds 0 transitions, expected at least 1");
 }
@@ -99,7 +99,7 @@ proptest! {
     /// Frames are numbered. Each transition encodes the first frame of its episode in the reward and its own frame in
     /// the action.
     #[test]
-    fn stacks_are_those_of_their_episode(
+    fn frame_stacks_do_not_cross_episodes(
         lengths in prop::collection::vec(1_u8..9, 1..8),
         capacity in 8_usize..40,
         prioritised in any::<bool>(),

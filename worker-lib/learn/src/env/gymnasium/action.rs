@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn actions_are_clipped_and_stretched_to_the_bounds() {
+    fn actions_are_clipped_and_scaled_to_the_bounds() {
         let bounds = vec![[-1.0, 1.0], [0.0, 4.0], [-1.0, 1.0], [f32::NEG_INFINITY, f32::INFINITY]];
         let actions = Actions::Continuous(bounds);
         let encoded = actions.encode(Action::Continuous(&[1e-30, -0.5, 7.0, 7.0])).unwrap();
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_pass_as_they_are() {
+    fn discrete_actions_are_passed_unchanged() {
         let actions = Actions::Discrete(3);
         let encoded = actions.encode(Action::Discrete(2)).unwrap();
         assert_eq!(encoded, [2, 0, 0, 0]);

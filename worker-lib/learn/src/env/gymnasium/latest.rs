@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_stay_together() {
+    fn the_channels_of_a_colour_frame_stay_together() {
         let frame = Image { height: 1, width: 1, channels: 3 };
         let mut latest = Latest::new(Observations::Images { frame, stack: 2 });
         latest.start(&[1, 2, 3]);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_only_the_newest() {
+    fn float_observations_are_not_stacked() {
         let mut latest = Latest::new(Observations::Floats(2));
         let bytes = |numbers: [f32; 2]| numbers.map(f32::to_le_bytes).concat();
         latest.start(&bytes([1.0, 2.0]));

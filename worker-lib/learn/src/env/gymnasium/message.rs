@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_is_read() {
+    fn an_environment_description_is_parsed() {
         let frame = Image { height: 3, width: 5, channels: 1 };
         let expected = Description {
             observations: Observations::Images { frame, stack: 4 },
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_as_documented() {
+    fn request_encodings_match_the_documentation() {
         assert_eq!(make("A", 2), [10, 0, 0, 0, 1, 1, 0, 0, 0, 2, 0, 0, 0, b'A']);
         assert_eq!(reset(1, 258), [9, 0, 0, 0, 2, 1, 0, 0, 0, 2, 1, 0, 0]);
         let actions = [(3, &[7_u8, 0, 0, 0][..])];
@@ -325,7 +325,11 @@ mod tests {
     proptest! {
         /// Any output of the child decodes to an answer or an error.
         #[test]
-        fn no_answer_panics(kind in 0_u8..7, body in prop::collection::vec(any::<u8>(), 0..60), len in 0_usize..9) {
+        fn arbitrary_answers_cause_no_panic(
+            kind in 0_u8..7,
+            body in prop::collection::vec(any::<u8>(), 0..60),
+            len in 0_usize..9,
+        ) {
             let answer = [&[kind][..], &body].concat();
             let _ = made(&answer);
             let _ = replayed(&answer, len);

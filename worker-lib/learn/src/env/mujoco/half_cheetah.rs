@@ -155,7 +155,7 @@ mod tests {
     /// from Gymnasium 1.4.0's HalfCheetah-v5 on MuJoCo 4.0.0. Each step starts from the recorded state, because
     /// contacts amplify a difference in the last bit.
     #[test]
-    fn follows_the_recorded_trajectories_of_gymnasium() {
+    fn trajectories_match_recordings_of_gymnasium() {
         let Some(mut cheetah) = available(HalfCheetah::new()) else { return };
         let tolerance = if cheetah.simulation.is_older() { 0.2 } else { 1e-5 };
         let mut observation = [0.0; 17];
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saved_state_goes_on_bit_for_bit() {
+    fn a_restored_state_continues_bit_for_bit() {
         let (Some(mut a), Some(mut b)) = (available(HalfCheetah::new()), available(HalfCheetah::new()))
         else {
             return;

@@ -117,7 +117,7 @@ mod tests {
     /// once from Gymnasium 1.4.0's Hopper-v5 on MuJoCo 4.0.0. Versions before 3.5.0 solve contacts slightly
     /// differently, also with Gymnasium's own model file; for these, the tolerance is wider.
     #[test]
-    fn follows_the_recorded_trajectories_of_gymnasium() {
+    fn trajectories_match_recordings_of_gymnasium() {
         let Some(mut hopper) = available(MujocoHopper::new()) else { return };
         let older = hopper.simulation.is_older();
         let tolerance = if older { 0.2 } else { 1e-6 };
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saved_state_goes_on_bit_for_bit() {
+    fn a_restored_state_continues_bit_for_bit() {
         let (Some(mut a), Some(mut b)) = (available(MujocoHopper::new()), available(MujocoHopper::new()))
         else {
             return;

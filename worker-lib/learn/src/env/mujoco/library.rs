@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_file_is_named() {
+    fn the_error_names_the_missing_mujoco_library() {
         let error = MujocoLibrary::load(Path::new("/nonexistent/libmujoco.so")).err().unwrap();
         assert!(error.contains("/nonexistent/libmujoco.so"), "{error}");
     }

@@ -101,7 +101,7 @@ mod tests {
     use crate::deepweave::scene::tests::jobs;
 
     #[test]
-    fn costs_to_go_are_times_in_the_system_from_then_on() {
+    fn costs_to_go_are_the_remaining_times_in_the_system() {
         let mut jobs = jobs(1, 3, 10.0);
         for (job, arrival) in jobs.iter_mut().zip([0.0, 4.0, 4.0]) {
             job.arrival = arrival;

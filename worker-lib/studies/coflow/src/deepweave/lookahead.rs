@@ -151,7 +151,7 @@ mod tests {
     use iswitch_learn::algorithms::streams::{Purpose, stream};
 
     #[test]
-    fn nodes_are_drawn_as_the_logits_say() {
+    fn nodes_are_drawn_with_the_probabilities_of_the_logits() {
         let chooser = Chooser::new(&[0.0, f32::ln(3.0), f32::NEG_INFINITY]);
         let mut rng = stream(1, Purpose::Actions, 0);
         let mut counts = [0; 3];
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_saves_more_than_the_mean_has_credit() {
+    fn choices_that_save_more_than_the_mean_get_positive_credit() {
         let mut chooser = Chooser::new(&[0.0; 3]);
         [(0, 0.4), (0, 0.0), (1, 0.0), (1, 0.0)]
             .into_iter()

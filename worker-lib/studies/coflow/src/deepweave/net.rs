@@ -164,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn gradients_are_those_of_the_priorities() {
+    fn gradients_of_priorities_match_finite_differences() {
         check_gradient(NetKind::Node);
         check_gradient(NetKind::Paper);
     }
 
     #[test]
-    fn a_node_net_begins_as_job_sebf() {
+    fn an_untrained_node_network_equals_job_sebf() {
         let mut net = Net::new(NetKind::Node, 12);
         let parameters = net.initial_parameters(&mut stream(1, Purpose::Weights, 0));
         let mut advice = Advice::default();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_beyond_the_papers_size_are_named() {
+    fn jobs_larger_than_the_network_of_the_paper_are_reported() {
         let jobs = jobs(1, 10, 10.0);
         let most = jobs.iter().map(|job| job.coflows().len()).max().unwrap();
         assert!(Net::new(NetKind::Paper, most).check(&jobs).is_ok());

@@ -207,12 +207,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_foretold_comes_true() {
+    fn predicted_completion_times_match_the_simulation() {
         (1..6).for_each(|seed| check(&jobs(seed, 15, 0.0), FABRIC));
     }
 
     #[test]
-    fn what_must_end_later_does() {
+    fn finish_dependencies_delay_predicted_completions() {
         let coflow = |from, size| Coflow::new(3, vec![Flow { from, to: from, size }]).unwrap();
         let dependencies = vec![
             Dependencies::default(),

@@ -265,7 +265,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn nodes_come_after_what_waits_for_them() {
+    fn nodes_are_one_level_above_their_highest_follower() {
         witness(&jobs(2, 20, 10.0), |state, arrived| {
             let scene = Scene::of(state, arrived);
             let height = |node: usize| scene.levels.iter().position(|level| level.contains(&node)).unwrap();

@@ -107,20 +107,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn at_one_port_the_least_goes_first() {
+    fn at_one_port_the_smallest_item_goes_first() {
         let items: Vec<_> = [5.0, 1.0, 3.0].iter().map(|need| vec![(0, *need)]).collect();
         assert_eq!(bssi_order(&items, 2), [1, 2, 0]);
     }
 
     #[test]
-    fn what_blocks_two_ports_goes_last() {
+    fn an_item_that_blocks_two_ports_goes_last() {
         // Two small items use different ports, and one item of the same size uses both ports.
         let items = vec![vec![(0, 1.0), (1, 1.0)], vec![(0, 1.0)], vec![(1, 1.0)]];
         assert_eq!(bssi_order(&items, 2)[2], 0);
     }
 
     #[test]
-    fn what_takes_longer_than_the_busiest_port_goes_last() {
+    fn an_item_longer_than_the_busiest_port_goes_last() {
         let items: Vec<_> = [1.0, 2.0].iter().map(|need| vec![(0, *need)]).collect();
         let order = |least: [f64; 2]| primal_dual_order(&items, 2, |item| least[item]);
         assert_eq!(order([1.0, 2.0]), [0, 1]);

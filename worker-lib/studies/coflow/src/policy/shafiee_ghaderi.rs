@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_are_between_powers_of_two() {
+    fn group_boundaries_are_powers_of_two() {
         // The sums are 1 + 1, 1 + 2, 1 + 4, 9 + 4 and 2 + 6.
         let loads = vec![vec![(0, 1.0)], vec![(0, 1.0)], vec![(0, 2.0)], vec![(1, 1.0)], vec![(0, 2.0)]];
         let paths = [1.0, 1.0, 1.0, 9.0, 2.0];

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_back() {
+    fn a_printed_name_parses_to_the_same_value() {
         check_names(PolicySpec::all());
         let text = "job_sebf".parse::<PolicySpec>().unwrap_err().to_string();
         let names =

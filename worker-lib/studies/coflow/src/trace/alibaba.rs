@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn names_say_what_comes_before() {
+    fn task_names_encode_their_dependencies() {
         let of = |name| {
             let Task { number, after, .. } = Task::of(name, 1);
             (number, after)
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_of_a_job_are_a_shape() {
+    fn the_tasks_of_a_job_form_one_shape() {
         // The tasks of the first job continue after those of the second; task 9 does not exist.
         let shapes = parse(&["0,a,R2_1", "0,a,M1", "3,b,task_x", "3,b,task_y", "0,a,J4_2_1_9_2"]).unwrap();
         assert_eq!(shapes[0], Shape { nodes: 3, edges: vec![(1, 0), (0, 2), (1, 2)] });
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_rows_are_named() {
+    fn errors_name_the_invalid_row() {
         for (rows, want) in [
             (&["0,a,M1", "0,a,M2,1"][..], "tasks, line 2: number of columns is 8, expected 7"),
             (&["x,a,M1"], "tasks, line 1: arrival is x, expected a number"),

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn mappers_share_what_a_reducer_gets() {
+    fn the_size_of_a_reducer_is_divided_among_its_mappers() {
         let trace = parse("4 2\n1 0 2 0 1 1 3:10.0\n2 1500 1 2 2 0:1 1:2\n").unwrap();
         assert_eq!((trace.ports, trace.arrivals.len(), trace.arrivals[1].time), (4, 2, 1.5));
         assert_eq!(trace.arrivals[0].coflow.loads(), [(0, 5e6), (1, 5e6), (7, 10e6)]);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_are_named() {
+    fn errors_name_the_invalid_line() {
         for (text, want) in [
             ("", "trace, line 1: number of ports is missing"),
             ("0 0\n", "trace, line 1: number of ports is 0, expected 1 to 65536"),

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_are_checked() {
+    fn invalid_shapes_are_refused() {
         assert_eq!(shape("3 2 0 1 1 2").unwrap(), Shape { nodes: 3, edges: vec![(0, 1), (1, 2)] });
         for (line, want) in [
             ("3 1 0 3", "node of an edge is 3, expected 0 to 2"),
@@ -108,13 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn the_line_and_the_cycle_are_named() {
+    fn the_error_names_the_line_and_the_cycle() {
         let error = parse_shapes("2 1 0 1\n\n2 2 0 1 1 0\n", Path::new("shapes")).unwrap_err().to_string();
         assert_eq!(error, "shapes, line 3: coflows wait for each other: 1 -> 0 -> 1");
     }
 
     #[test]
-    fn formats_are_distinguished_by_content() {
+    fn shape_formats_are_distinguished_by_content() {
         let parse = |text| parse_shapes(text, Path::new("any.csv")).unwrap();
         let shape = || Shape { nodes: 2, edges: vec![(0, 1)] };
         assert_eq!(parse("2 1 0 1\n"), [shape()]);

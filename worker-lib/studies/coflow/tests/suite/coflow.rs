@@ -44,7 +44,7 @@ fn synthetic(seed: u64, jobs: usize, interarrival: f64) -> Vec<Job> {
 const PORTS: usize = 12;
 
 #[test]
-fn no_port_carries_more_than_it_can_and_every_byte_arrives() {
+fn no_port_exceeds_its_capacity_and_every_byte_arrives() {
     for policy in PolicySpec::all() {
         for (seed, interarrival) in [(1, 0.0), (2, 20.0), (3, 200.0)] {
             let jobs = synthetic(seed, 25, interarrival);
@@ -75,7 +75,7 @@ fn no_port_carries_more_than_it_can_and_every_byte_arrives() {
 }
 
 #[test]
-fn a_coflow_starts_after_what_it_waits_for_and_ends_after_what_it_must() {
+fn coflows_respect_start_and_finish_dependencies() {
     let coflow = |from, size| Coflow::new(3, vec![Flow { from, to: from, size }]).unwrap();
     let dependencies = vec![
         Dependencies::default(),
@@ -94,7 +94,7 @@ fn a_coflow_starts_after_what_it_waits_for_and_ends_after_what_it_must() {
 }
 
 #[test]
-fn the_largest_coflows_come_to_an_end_too() {
+fn the_largest_coflows_complete() {
     let flow = |to, size| Flow { from: 0, to, size };
     let coflow = |flows| Job::single(0.0, Coflow::new(2, flows).unwrap()).unwrap();
     let jobs = [coflow(vec![flow(0, 1e18), flow(1, 1e-6)]), coflow(vec![flow(1, 1e-6)])];
@@ -105,7 +105,7 @@ fn the_largest_coflows_come_to_an_end_too() {
 }
 
 #[test]
-fn a_search_finds_better_priorities_than_it_began_with() {
+fn local_search_improves_its_initial_priorities() {
     let jobs = synthetic(4, 15, 0.0);
     let fabric = Fabric { ports: PORTS, capacity: CAPACITY };
     let start = StaticPriorities::by_need(&jobs);
@@ -129,7 +129,7 @@ fn at_one_port(seconds: &[f64]) -> Vec<Job> {
 }
 
 #[test]
-fn deadlines_are_met_by_those_who_come_in_time() {
+fn deadlines_count_as_met_only_for_jobs_that_complete_in_time() {
     let fabric = Fabric { ports: 1, capacity: 10.0 };
     let mut jobs = at_one_port(&[2.0, 1.0, 4.0]);
     let measure = |jobs: &[Job], policy: PolicySpec| {
@@ -154,7 +154,7 @@ fn deadlines_are_met_by_those_who_come_in_time() {
 }
 
 #[test]
-fn delays_decide_within_a_group_of_jobs_and_groups_between_them() {
+fn groups_order_jobs_and_random_delays_order_jobs_within_a_group() {
     let fabric = Fabric { ports: 1, capacity: 10.0 };
     let first_of = |jobs: &[Job], seed: u64| {
         let outcome = simulate(jobs, fabric, &mut ShafieeGhaderi::new(seed), &mut |_, _| {}).unwrap();
@@ -171,7 +171,7 @@ fn delays_decide_within_a_group_of_jobs_and_groups_between_them() {
 }
 
 #[test]
-fn jobs_that_cannot_be_run_are_named() {
+fn jobs_that_cannot_be_simulated_are_reported() {
     let mut jobs = synthetic(1, 2, 10.0);
     jobs.reverse();
     let fabric = Fabric { ports: PORTS, capacity: CAPACITY };
@@ -186,7 +186,7 @@ fn jobs_that_cannot_be_run_are_named() {
 }
 
 #[test]
-fn the_benchmark_has_the_completion_times_of_an_independent_program() {
+fn benchmark_completion_times_match_an_independent_program() {
     let Some(path) = std::env::var_os(TRACE) else {
         return eprintln!("SKIPPED the benchmark's completion times: {TRACE} does not name its file");
     };
@@ -217,7 +217,7 @@ fn the_benchmark_has_the_completion_times_of_an_independent_program() {
 }
 
 #[test]
-fn shapes_of_alibabas_jobs_are_those_that_an_independent_program_found() {
+fn shapes_of_alibaba_jobs_match_an_independent_program() {
     let Some(path) = std::env::var_os(TASKS) else {
         return eprintln!("SKIPPED shapes of Alibaba's jobs: {TASKS} does not name their file");
     };
@@ -246,7 +246,7 @@ impl SplitMix {
 }
 
 #[test]
-fn jobs_of_graphs_have_the_completion_times_of_an_independent_program() {
+fn completion_times_of_graph_jobs_match_an_independent_program() {
     let (Some(trace), Some(shapes)) = (std::env::var_os(TRACE), std::env::var_os(SHAPES)) else {
         return eprintln!("SKIPPED completion times of graphs: {TRACE} and {SHAPES} do not name their files");
     };

@@ -39,7 +39,7 @@ fn lookahead(evaluations: u64) -> Lookahead {
 }
 
 #[test]
-fn before_any_learning_it_does_as_job_sebf() {
+fn the_untrained_policy_equals_job_sebf() {
     for (seed, interarrival) in [(1, 0.0), (2, 5.0), (3, 60.0)] {
         let jobs = draw(seed, 30, interarrival);
         let want = job_times(&jobs, PolicySpec::JobSebf.build(FABRIC.capacity).as_mut());
@@ -48,7 +48,7 @@ fn before_any_learning_it_does_as_job_sebf() {
 }
 
 #[test]
-fn a_search_makes_jobs_end_earlier() {
+fn a_search_makes_jobs_complete_earlier() {
     let mut logarithms = Vec::new();
     for seed in 1..=8 {
         let jobs = draw(seed, 25, 10.0);
@@ -91,14 +91,14 @@ fn task() -> Task {
 }
 
 #[test]
-fn four_workers_learn_what_one_process_learns_to_the_last_bit() {
+fn four_workers_learn_bit_identically_to_one_process() {
     for config in configs() {
         check_workers::<DeepWeaveStudy>(4, &config, &task());
     }
 }
 
 #[test]
-fn a_training_goes_on_from_its_file_as_if_nothing_had_happened() {
+fn a_training_resumed_from_its_file_gives_identical_results() {
     let directory = tempfile::tempdir().unwrap();
     for config in configs() {
         let resumed = check_resumption::<DeepWeaveStudy>(&config, &task(), 3, directory.path());
@@ -111,14 +111,14 @@ fn a_training_goes_on_from_its_file_as_if_nothing_had_happened() {
 }
 
 #[test]
-fn an_iteration_that_is_stopped_leaves_no_trace() {
+fn a_stopped_iteration_changes_nothing() {
     for config in configs() {
         check_stop::<DeepWeaveStudy>(&config, &task());
     }
 }
 
 #[test]
-fn the_papers_network_learns_without_any_option() {
+fn the_network_of_the_paper_learns_with_default_options() {
     let config = DeepWeaveConfig {
         agents: 8,
         iterations: 60,
@@ -137,7 +137,7 @@ fn the_papers_network_learns_without_any_option() {
 }
 
 #[test]
-fn what_does_not_fit_is_named() {
+fn invalid_training_settings_are_reported_by_name() {
     let config = small(NetKind::Node);
     let refused = |config, task| try_alone::<DeepWeaveStudy>(config, task).err().unwrap().to_string();
     let text = |config| refused(config, task());

@@ -103,7 +103,7 @@ mod tests {
     use iswitch_learn::algorithms::streams::{Purpose, stream};
 
     #[test]
-    fn it_is_of_the_patents_size() {
+    fn the_network_has_the_size_of_the_patent() {
         for gpus in [1, 32, 64] {
             let net = PatentNet::new(gpus);
             let parameters = net.initial_parameters(&mut stream(1, Purpose::Weights, 0));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_are_those_of_the_results() {
+    fn output_gradients_match_finite_differences() {
         let mut net = PatentNet::new(4);
         let parameters = net.initial_parameters(&mut stream(1, Purpose::Weights, 0));
         let mut rows = Vec::new();

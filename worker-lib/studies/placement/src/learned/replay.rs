@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_come_back_and_damaged_ones_do_not() {
+    fn samples_round_trip_and_damaged_ones_are_refused() {
         let mut words = Vec::new();
         sample(3).encode(&mut words);
         assert_eq!(words.len(), Sample::words(70));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_sample_makes_room() {
+    fn the_oldest_sample_is_evicted() {
         let mut replay = Replay::new(4);
         (0..6).for_each(|number| replay.push(sample(number)));
         let mut again = Replay::new(4);

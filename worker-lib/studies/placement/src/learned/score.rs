@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_are_those_of_the_probabilities() {
+    fn probability_gradients_match_finite_differences() {
         let logits = [0.3, -1.2, 2.0, 0.0, 0.7];
         let slope = |of: &dyn Fn(&[f64]) -> f64, item: usize| {
             let moved = |by: f64| {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_have_their_probabilities() {
+    fn choices_have_the_expected_probabilities() {
         let logits = [1.0, 0.0, -0.5];
         let mut rng = stream(1, Purpose::Actions, 0);
         let first_two = |rng: &mut _| choose(&logits, 2, Some(rng), |a, b| a.cmp(&b));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn logits_that_are_far_apart_are_no_trouble() {
+    fn extreme_logits_give_bounded_gradients() {
         let logits = [0.0, -5000.0, 4000.0];
         let mut by_logits = [0.0; 3];
         add_choice_gradient(&logits, &[2, 0, 1], 1.0, &mut by_logits);

@@ -97,7 +97,7 @@ mod tests {
     use iswitch_learn::algorithms::streams::{Purpose, stream};
 
     #[test]
-    fn gradients_are_those_of_the_results() {
+    fn output_gradients_match_finite_differences() {
         let mut net = SharedNet::new();
         let mut parameters = net.initial_parameters(&mut stream(1, Purpose::Weights, 0));
         parameters.iter_mut().enumerate().for_each(|(at, x)| *x += 0.1 * (at as f32).sin());

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_back() {
+    fn a_printed_name_parses_to_the_same_value() {
         check_names(PolicySpec::all());
         assert_eq!("best-of:3".parse::<PolicySpec>().unwrap(), PolicySpec::BestOf(3));
         let text = "hindsight:0".parse::<PolicySpec>().unwrap_err().to_string();

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_recognised_by_the_first_line() {
+    fn job_formats_are_recognised_by_the_first_line() {
         for (format, names) in JOBS {
             let mut columns = names.to_vec();
             columns.reverse();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_our_own_or_alibabas() {
+    fn node_files_have_the_native_or_the_alibaba_format() {
         assert_eq!(read_nodes(file("gpus,cage\n2,1\n").path()).unwrap(), Cluster::new([(2, 1)]).unwrap());
         assert_eq!(
             read_nodes(file("sn,gpu,model\na,4,x\n").path()).unwrap(),

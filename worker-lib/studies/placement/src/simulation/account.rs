@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_overhead_then_work_and_checkpoints_in_turn() {
+    fn a_run_consists_of_overhead_then_alternating_work_and_checkpoints() {
         // The run is an overhead of 5, work of 10, a checkpoint of 2, work of 10, a checkpoint of 2, and work of 5.
         let run = run(5.0, 10.0, 2.0);
         assert_eq!(checkpoints(25.0, 10.0), 2.0);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_saved_is_summed_over_time() {
+    fn unsaved_work_is_integrated_over_time() {
         for (run, work) in [(run(5.0, 10.0, 2.0), 25.0), (run(5.0, f64::INFINITY, 0.0), 40.0)] {
             for elapsed in [3.0, 9.0, 16.5, 17.0, 20.0, 34.0] {
                 let step = 1e-3;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_those_of_the_nearest_rank() {
+    fn completion_time_percentiles_use_the_nearest_rank() {
         let completion_times = vec![Some(4.0), Some(1.0), None, Some(2.0)];
         let outcome = Outcome {
             makespan: 9.0,

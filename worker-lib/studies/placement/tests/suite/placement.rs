@@ -34,7 +34,7 @@ fn times(scenario: &Scenario, policy: PolicySpec) -> Vec<f64> {
 }
 
 #[test]
-fn a_failure_costs_the_work_since_the_last_checkpoint_and_a_restart() {
+fn a_failure_costs_unsaved_work_and_a_restart() {
     let of = |gpus, options| {
         PolicySpec::FirstFit
             .run(&scenario(gpus, &[job(0.0, 1, 100.0)], &[(0, 40.0, 55.0)], options), 1)
@@ -59,7 +59,7 @@ fn a_failure_costs_the_work_since_the_last_checkpoint_and_a_restart() {
 }
 
 #[test]
-fn a_gang_stops_and_waits_as_one() {
+fn a_gang_stops_and_waits_as_a_whole() {
     let wait = Options { after_failure: AfterFailure::WaitForRepair, ..options() };
     // GPU 1 fails at 40, and GPU 0 at 50, while the job waits; the job resumes at 70.
     let scenario = scenario(2, &[job(0.0, 2, 100.0)], &[(1, 40.0, 60.0), (0, 50.0, 70.0)], wait);
@@ -71,7 +71,7 @@ fn a_gang_stops_and_waits_as_one() {
 }
 
 #[test]
-fn the_head_of_the_line_blocks_or_not() {
+fn the_queueing_option_determines_head_of_line_blocking() {
     let jobs = [job(0.0, 3, 100.0), job(0.0, 4, 50.0), job(0.0, 1, 300.0), job(0.0, 1, 90.0)];
     let of =
         |queueing| times(&scenario(4, &jobs, &[], Options { queueing, ..options() }), PolicySpec::FirstFit);
@@ -87,7 +87,7 @@ fn the_head_of_the_line_blocks_or_not() {
 }
 
 #[test]
-fn jobs_that_span_more_nodes_than_they_need_are_slower() {
+fn jobs_on_more_nodes_than_necessary_are_slower() {
     let cluster = Cluster::uniform(2, 2).unwrap();
     let failures = Failures::none(&cluster);
     let rules = Options { spread_slowdown: 2.0, ..options() };
@@ -98,7 +98,7 @@ fn jobs_that_span_more_nodes_than_they_need_are_slower() {
 }
 
 #[test]
-fn least_attained_service_suspends_those_that_have_had_more() {
+fn least_attained_service_suspends_jobs_that_have_had_more_service() {
     let rules = Options { restart: 100.0, ..options() };
     // The first job moves to the second queue at 3,250 s; after the second job's 1,000 s, it restarts.
     let scenario = scenario(1, &[job(0.0, 1, 10_000.0), job(100.0, 1, 1000.0)], &[], rules);
@@ -108,7 +108,7 @@ fn least_attained_service_suspends_those_that_have_had_more() {
 }
 
 #[test]
-fn elastic_jobs_share_what_there_is() {
+fn elastic_jobs_share_the_available_gpus() {
     let scaling = Scaling { synchronisation: 0.0, least: 1, most: 4 };
     let elastic = |arrival| job(arrival, 1, 36_000.0).with_scaling(scaling).unwrap();
     let rules = Options { restart: 0.0, ..options() };
@@ -122,7 +122,7 @@ fn elastic_jobs_share_what_there_is() {
 }
 
 #[test]
-fn the_oracle_waits_for_a_gpu_that_is_worth_it() {
+fn the_oracle_waits_for_a_better_gpu_if_it_pays_off() {
     let cluster = Cluster::uniform(1, 2).unwrap();
     // GPU 0 fails every 50 seconds on average.
     let failures = Failures::poisson(vec![YEAR / 50.0, 0.0]).unwrap();
@@ -134,7 +134,7 @@ fn the_oracle_waits_for_a_gpu_that_is_worth_it() {
 }
 
 #[test]
-fn what_cannot_be_run_is_named() {
+fn scenarios_that_cannot_run_are_reported() {
     let cluster = Cluster::uniform(1, 4).unwrap();
     let failures = Failures::none(&cluster);
     let text = |jobs: &[Job]| {
@@ -178,7 +178,7 @@ impl Placer for Twice {
 }
 
 #[test]
-fn picks_that_cannot_be_are_named() {
+fn invalid_picks_are_reported_by_field() {
     let scenario = scenario(4, &[job(0.0, 2, 1.0), job(0.0, 2, 1.0)], &[(3, 0.0, 1.0)], options());
     let text = |picks: &[usize]| simulate(&scenario, &mut Fixed(picks.to_vec()), 1).unwrap_err().to_string();
     assert_eq!(text(&[0, 4]), "id of a GPU is 4, expected 0 to 3");
@@ -199,7 +199,7 @@ fn mean(values: &[f64]) -> (f64, f64) {
 }
 
 #[test]
-fn simulated_jobs_take_what_the_formula_expects() {
+fn simulated_times_match_the_expected_time_formula() {
     let every = |seconds: f64| YEAR / seconds;
     // The cases are one GPU with a repair time of 300 s, a gang on different GPUs whose failures cost only work, and
     // the same gang with checkpoints.
@@ -303,7 +303,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_lost_but_what_is_counted(scenario in any_scenario(), seed in 0..1000_u64) {
+    fn all_gpu_time_is_accounted_for(scenario in any_scenario(), seed in 0..1000_u64) {
         for policy in PolicySpec::all().filter(is_placer) {
             let outcome = checked(&scenario, policy, seed);
             prop_assert_eq!(&outcome, &policy.run(&scenario, seed).unwrap(), "two runs of {} must be equal", policy);
@@ -330,7 +330,7 @@ proptest! {
     }
 
     #[test]
-    fn a_loop_of_ones_own_is_the_same_simulation(scenario in any_scenario(), seed in 0..1000_u64) {
+    fn a_custom_event_loop_gives_the_same_simulation(scenario in any_scenario(), seed in 0..1000_u64) {
         for policy in [PolicySpec::Random, PolicySpec::Oracle, PolicySpec::Las] {
             let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
             let mut simulation = Simulation::new(&scenario, draw, None);

@@ -39,7 +39,7 @@ fn job(arrival: f64, gpus: usize, duration: f64) -> Job {
 }
 
 #[test]
-fn tables_of_our_own() {
+fn native_tables_are_read() {
     let files = Files::new();
     let path = files.write("jobs.csv", "gpus,arrival_s,duration_s,owner\n2,10,100,a\n1,5,7.5,b\n");
     assert_eq!(read_jobs(&path).unwrap(), [job(5.0, 1, 7.5), job(10.0, 2, 100.0)]);
@@ -71,7 +71,7 @@ fn tables_of_our_own() {
 }
 
 #[test]
-fn arrivals_that_no_simulation_can_reach_are_named_with_their_lines() {
+fn unreachable_arrivals_are_reported_with_their_line() {
     let files = Files::new();
     let refused = |arrival: &str| {
         let text = format!("arrival_s,gpus,duration_s\n0,1,5\n{arrival},1,5\n");
@@ -88,7 +88,7 @@ fn arrivals_that_no_simulation_can_reach_are_named_with_their_lines() {
 
 /// Tables as a spreadsheet writes them: quoted fields with commas and quotation marks, CRLF, a byte-order mark.
 #[test]
-fn tables_may_have_quoted_fields() {
+fn job_tables_may_have_quoted_fields() {
     let files = Files::new();
     let head = "\u{feff}\"owner\",\"gpus\",arrival_s,duration_s\r\n";
     let path =
@@ -105,7 +105,7 @@ fn tables_may_have_quoted_fields() {
 }
 
 #[test]
-fn outages_that_overlap_are_named_with_their_lines() {
+fn overlapping_outages_are_reported_with_their_lines() {
     let files = Files::new();
     let cluster = Cluster::uniform(1, 2).unwrap();
     let read = |lines: &str| {
@@ -263,7 +263,7 @@ fn named(variable: &str) -> Option<PathBuf> {
 }
 
 #[test]
-fn real_files_hold_what_is_known_of_them() {
+fn real_trace_files_have_the_known_contents() {
     if let Some(path) = named("ISWITCH_PHILLY_JOBS") {
         assert_eq!(read_philly(&path).unwrap().jobs().len(), 33_192);
     }
@@ -298,7 +298,7 @@ fn real_files_hold_what_is_known_of_them() {
 
 /// Compares with the figures of the data's authors and of the independent program.
 #[test]
-fn titans_lives_have_the_rates_that_are_known() {
+fn titan_gpu_lives_have_the_published_rates() {
     let Some(path) = named("ISWITCH_TITAN_LIFE") else { return };
     let lives = read_titan(&path).unwrap();
     let years: f64 = lives.iter().map(|life| life.years).sum();

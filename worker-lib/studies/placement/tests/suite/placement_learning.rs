@@ -51,7 +51,7 @@ fn untrained() -> (SharedNet, Arc<[f32]>) {
 }
 
 #[test]
-fn before_any_learning_it_does_as_the_rule() {
+fn the_untrained_policy_equals_its_rule() {
     let (net, parameters) = untrained();
     for (draw, factor, checkpoint) in [
         (1, 1.0, Checkpoint::None),
@@ -68,7 +68,7 @@ fn before_any_learning_it_does_as_the_rule() {
 }
 
 #[test]
-fn suspensions_save_work_and_are_worth_it_only_where_gpus_fail() {
+fn suspensions_pay_off_only_if_gpus_fail() {
     let outcome = |policy: PolicySpec, factor| {
         let scenario = workload(4).scenario(5, factor, Checkpoint::None).unwrap();
         policy.run(&scenario, 5).unwrap()
@@ -88,7 +88,7 @@ fn suspensions_save_work_and_are_worth_it_only_where_gpus_fail() {
 }
 
 #[test]
-fn what_is_expected_to_be_lost_is_what_is_lost_on_average() {
+fn the_expected_loss_matches_the_average_loss() {
     for checkpoint in [Checkpoint::None, Checkpoint::Periodic { interval: 20_000.0, cost: 60.0 }] {
         let (mut lost, mut expected) = (0.0, 0.0);
         for draw in 1..=150 {
@@ -135,7 +135,7 @@ const EXPLORATION: Exploration =
     Exploration { order_temperature: 0.5, pick_temperature: 1.0, save_deviation: 0.5 };
 
 #[test]
-fn what_is_taken_or_failed_is_never_picked() {
+fn busy_or_failed_gpus_are_never_picked() {
     let scenario = workload(4).scenario(1, 1000.0, Checkpoint::None).unwrap();
     let (net, parameters) = untrained();
     let rng = || stream(1, Purpose::Actions, 0);
@@ -182,7 +182,7 @@ fn configs() -> [PlacementConfig; 4] {
 }
 
 #[test]
-fn four_workers_learn_what_one_process_learns_to_the_last_bit() {
+fn four_workers_learn_bit_identically_to_one_process() {
     for config in configs() {
         check_workers::<PlacementStudy>(4, &config, &workload(2));
     }
@@ -193,7 +193,7 @@ fn outcome(scenario: &Scenario, policy: &mut dyn Placer) -> Outcome {
 }
 
 #[test]
-fn a_training_goes_on_from_its_file_as_if_nothing_had_happened() {
+fn a_training_resumed_from_its_file_gives_identical_results() {
     let directory = tempfile::tempdir().unwrap();
     for config in configs() {
         let resumed = check_resumption::<PlacementStudy>(&config, &workload(2), 2, directory.path());
@@ -207,14 +207,14 @@ fn a_training_goes_on_from_its_file_as_if_nothing_had_happened() {
 }
 
 #[test]
-fn an_iteration_that_is_stopped_leaves_no_trace() {
+fn a_stopped_iteration_changes_nothing() {
     for config in configs() {
         check_stop::<PlacementStudy>(&config, &workload(2));
     }
 }
 
 #[test]
-fn a_policy_for_gpus_one_by_one_is_for_any_cluster() {
+fn a_per_gpu_policy_applies_to_any_cluster() {
     let mut training: Training = alone(small(Network::Shared), workload(2));
     run_to_the_end(&mut training);
     for nodes in [1, 3, 10] {
@@ -263,7 +263,7 @@ impl Placer for FirstPick<'_> {
 }
 
 #[test]
-fn the_patents_network_learns_to_leave_a_gpu_alone() {
+fn the_patent_network_learns_to_avoid_a_bad_gpu() {
     let config = PlacementConfig {
         iterations: 25,
         environments: 4,
@@ -297,7 +297,7 @@ fn one_old_gpu() -> Workload {
 }
 
 #[test]
-fn the_shared_network_learns_what_its_rule_does_not_know() {
+fn the_shared_network_learns_rates_that_its_rule_does_not_know() {
     let config = PlacementConfig {
         iterations: 40,
         environments: 4,
@@ -326,7 +326,7 @@ fn the_shared_network_learns_what_its_rule_does_not_know() {
 }
 
 #[test]
-fn what_does_not_fit_is_named() {
+fn invalid_training_settings_are_reported_by_name() {
     let config = small(Network::Shared);
     let refused = |config, workload| try_alone::<PlacementStudy>(config, workload).err().unwrap().to_string();
     let text = |config| refused(config, workload(2));
@@ -352,7 +352,7 @@ fn what_does_not_fit_is_named() {
 }
 
 #[test]
-fn damaged_files_are_refused() {
+fn damaged_model_files_are_refused() {
     for config in [small(Network::Shared), small(Network::Patent)] {
         let directory = tempfile::tempdir().unwrap();
         let mut training: Training = alone(PlacementConfig { iterations: 1, ..config }, workload(2));

@@ -157,7 +157,7 @@ const fn measured(values: [(f64, f64, f64); 5]) -> Measured {
 }
 
 #[test]
-fn real_jobs_and_rates_give_the_makespans_of_an_independent_program() {
+fn makespans_of_real_jobs_match_an_independent_program() {
     let Some(source) = Source::real() else { return };
     for (factor, checkpoint, measured) in MEASURED {
         for (policy, days, error, hits) in measured {
@@ -183,7 +183,7 @@ fn real_jobs_and_rates_give_the_makespans_of_an_independent_program() {
 }
 
 #[test]
-fn placement_matters_only_where_failures_are_frequent_and_nothing_is_saved() {
+fn placement_matters_only_with_frequent_failures_and_no_checkpoints() {
     let source = Source::synthetic();
     let measure = |policy, factor, checkpoint| source.measure(policy, factor, checkpoint, 24).days;
     // Placement makes no difference with Titan's unscaled rates, nor with hourly checkpoints.
@@ -201,7 +201,7 @@ fn placement_matters_only_where_failures_are_frequent_and_nothing_is_saved() {
 }
 
 #[test]
-fn hindsight_is_not_to_be_had() {
+fn hindsight_beats_random_and_best_of_placement() {
     let source = Source::synthetic();
     let (mut random, mut hindsight, mut best) = (0.0, 0.0, 0.0);
     for seed in 0..40 {

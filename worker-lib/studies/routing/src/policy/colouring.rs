@@ -180,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn neither_switches_nor_classes_meet_a_colour_twice(
+        fn no_switch_or_class_uses_a_colour_twice(
             rows in prop::collection::vec(prop::collection::vec(0..6_usize, 0..=6), 6),
         ) {
             let packets: Vec<_> = rows

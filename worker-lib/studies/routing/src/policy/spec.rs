@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_back() {
+    fn a_printed_name_parses_to_the_same_value() {
         check_names(PolicySpec::all());
         assert_eq!("drill:3:2".parse::<PolicySpec>().unwrap(), PolicySpec::Drill(3, 2));
         let text = "all".parse::<Fill>().unwrap_err().to_string();

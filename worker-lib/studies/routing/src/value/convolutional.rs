@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn has_the_papers_sizes() {
+    fn the_value_network_has_the_sizes_of_the_paper() {
         assert_eq!(ConvolutionalOptions::paper(16).kernels, [7, 5, 3, 3]);
         assert_eq!(ConvolutionalOptions::paper(20).kernels, [7, 5, 3, 3, 3, 3]);
         assert_eq!(value(16).parameters().len(), 218_817);
@@ -252,14 +252,14 @@ mod tests {
     }
 
     #[test]
-    fn windows_that_do_not_fit_are_named() {
+    fn convolution_kernels_that_do_not_fit_are_reported() {
         let options = ConvolutionalOptions { kernels: vec![3, 3], channels: 4, hidden: 8 };
         let error = options.network(Shape::new(3, 4).unwrap()).unwrap_err().to_string();
         assert_eq!(error, "kernels[1] is 3, expected 1 to 2");
     }
 
     #[test]
-    fn the_gradient_is_that_of_the_error() {
+    fn the_gradient_matches_the_derivative_of_the_error() {
         let mut value = value(4);
         value.parameters_mut().iter_mut().enumerate().for_each(|(i, x)| *x += 0.1 * (i as f32).sin());
         let mut queues = Queues::empty(Shape::new(3, 4).unwrap());

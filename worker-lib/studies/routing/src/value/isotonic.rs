@@ -32,7 +32,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_rises_stays_and_what_falls_is_pooled() {
+    fn the_isotonic_fit_keeps_rising_values_and_pools_falling_ones() {
         assert_eq!(isotonic(&[1.0, 2.0, 2.0, 5.0], &[1.0; 4]), [1.0, 2.0, 2.0, 5.0]);
         assert_eq!(isotonic(&[3.0, 1.0, 4.0], &[1.0, 3.0, 1.0]), [1.5, 1.5, 4.0]);
         assert_eq!(isotonic(&[1.0, 9.0, 4.0, 9.0], &[1.0, 1.0, 1.0, 0.0]), [1.0, 6.5, 6.5, 6.5]);
@@ -41,7 +41,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_falls_and_keeps_the_weighted_sum(
+        fn the_isotonic_fit_never_falls_and_keeps_the_weighted_sum(
             pairs in prop::collection::vec((-10.0_f64..10.0, 0.1_f64..5.0), 1..20),
         ) {
             let (values, weights): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();

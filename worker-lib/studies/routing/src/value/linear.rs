@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_features_are_those_of_the_state() {
+    fn incremental_feature_changes_match_a_full_computation() {
         let mut queues = random_queues(1);
         let mut kept = vec![0.0; features_len(shape())];
         features(&queues, &mut kept);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_convex_value_of_lengths_is_found_again() {
+    fn the_fit_recovers_a_convex_value_of_queue_lengths() {
         let want = |stage: usize, len: u32| [0.0, 0.5, 1.5][stage] * f64::from(len) * f64::from(len + 2);
         let mut fit = LinearFit::new(shape());
         let mut x = vec![0.0; features_len(shape())];
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_two_halves_are_those_of_the_whole() {
+    fn merging_the_sums_of_two_halves_gives_the_whole() {
         let mut halves = [LinearFit::new(shape()), LinearFit::new(shape())];
         let mut whole = LinearFit::new(shape());
         let mut x = vec![0.0; features_len(shape())];

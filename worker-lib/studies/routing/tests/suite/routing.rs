@@ -60,7 +60,7 @@ fn run(policy: PolicySpec, rates: &Rates, draw: u64) -> Measurement {
 }
 
 #[test]
-fn baselines_are_where_an_independent_program_found_them() {
+fn baselines_match_an_independent_program() {
     for (switches, load, figures) in MEASURED {
         let shape = Shape::new(3, switches).unwrap();
         let draws: Vec<_> = (0..DRAWS).map(|draw| rates(shape, load, draw)).collect();
@@ -109,14 +109,14 @@ fn a_linear_value_reaches_the_bound() {
 }
 
 #[test]
-fn four_workers_learn_what_one_process_learns_to_the_last_bit() {
+fn four_workers_learn_bit_identically_to_one_process() {
     let rates = rates(shape(), 0.7, 1);
     let config = RoutingConfig { iterations: 2, slots: 400, ..linear() };
     check_workers::<RoutingStudy>(4, &config, &task(&rates));
 }
 
 #[test]
-fn a_training_goes_on_from_its_file_as_if_nothing_had_happened() {
+fn a_training_resumed_from_its_file_gives_identical_results() {
     let directory = tempfile::tempdir().unwrap();
     for (config, rates) in small_trainings() {
         check_resumption::<RoutingStudy>(&config, &task(&rates), 2, directory.path());
@@ -126,14 +126,14 @@ fn a_training_goes_on_from_its_file_as_if_nothing_had_happened() {
 }
 
 #[test]
-fn an_iteration_that_is_stopped_leaves_no_trace() {
+fn a_stopped_iteration_changes_nothing() {
     for (config, rates) in small_trainings() {
         check_stop::<RoutingStudy>(&config, &task(&rates));
     }
 }
 
 #[test]
-fn a_network_learns_to_spread_packets_better_than_joining_the_shortest_queue() {
+fn a_trained_network_beats_joining_the_shortest_queue() {
     let config = RoutingConfig {
         iterations: 1,
         slots: 12_800,
@@ -177,7 +177,7 @@ fn workers_with_a_network_stay_identical_under_all_learners() {
 }
 
 #[test]
-fn what_does_not_fit_is_named() {
+fn invalid_training_settings_are_reported_by_name() {
     let directory = tempfile::tempdir().unwrap();
     let config = RoutingConfig { slots: 40, test_slots: 10, iterations: 0, ..linear() };
     let mut training = alone(config.clone(), &rates(shape(), 0.6, 0));

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 #[test]
-fn two_workers_learn_the_same() {
+fn two_workers_learn_identical_models() {
     let address = "127.0.0.1:0".parse().expect("an address");
     let switch = EmbeddedSwitch::start(address, &EmbeddedOptions::default()).expect("a switch");
     let start = |rank: u16| {

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_message_is_that_of_prost_and_its_tensors_that_of_snappy() {
+    fn messages_equal_the_prost_encoding_and_tensors_the_snappy_encoding() {
         for len in [0, 1, 60, 5000] {
             let payload: Bytes = (0..len).map(|at| at as u8).collect::<Vec<_>>().into();
             let item = NewItem { priority: 2.5, version: 7, payload: payload.clone() };
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_has_the_keys_of_the_one_before_and_no_other_item_has_them() {
+    fn retries_reuse_their_keys_and_keys_of_different_items_differ() {
         let request = |actor, session, first_seq| InsertRequest {
             actor,
             session,

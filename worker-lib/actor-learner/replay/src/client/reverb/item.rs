@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_cut_out_and_differences_added_up() {
+    fn the_slice_is_extracted_and_delta_encoding_is_undone() {
         let plain = chunk(&[&[1, 2], &[3, 4], &[5, 6]], false);
         assert_eq!(content(9, &column(1, 2), UINT8, &[plain]).unwrap(), [3, 4, 5, 6]);
         let delta = chunk(&[&[250, 2], &[10, 1], &[255, 0]], true);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_refused_by_name() {
+    fn incomplete_items_are_refused_with_the_reason() {
         let text = |column: &Column, dtype, chunk: ChunkData| {
             content(9, column, dtype, &[chunk]).unwrap_err().message().to_owned()
         };

@@ -27,7 +27,7 @@ proptest! {
     /// However the bytes are split into frames, they arrive unchanged, and the reserved memory is that of the long
     /// messages.
     #[test]
-    fn bytes_come_through_and_are_accounted_for(
+    fn request_bytes_arrive_unchanged_and_are_accounted_for(
         lens in prop::collection::vec(0_usize..40_000, 1..6),
         cuts in prop::collection::vec(1_usize..30_000, 1..12),
     ) {
@@ -56,7 +56,7 @@ proptest! {
 }
 
 #[test]
-fn a_request_that_finds_no_room_is_refused_by_name() {
+fn a_request_without_available_memory_is_refused_with_the_reason() {
     let admission = admission(50_000);
     let all = Arc::clone(&admission.memory).try_acquire_many_owned(20_000).unwrap();
     let (admitted, _share) = admission.admit(body(vec![message(40_000)]));
@@ -72,7 +72,7 @@ fn a_request_that_finds_no_room_is_refused_by_name() {
 }
 
 #[test]
-fn a_request_that_is_too_long_is_refused_before_it_is_received() {
+fn an_overlong_request_is_refused_before_it_is_received() {
     let (admitted, _share) =
         admission(1 << 30).admit(body(vec![message(1 << 20), vec![0, 0xff, 0, 0], vec![0]]));
     let status = runtime().block_on(admitted.collect()).unwrap_err();

@@ -14,7 +14,7 @@ fn connections(connections_max: usize) -> Connections {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silent_connections_give_their_places_back() {
+async fn silent_connections_free_their_slots() {
     let connections = connections(2);
     let mut clients = Vec::new();
     for _ in 0..2 {
@@ -33,7 +33,7 @@ async fn silent_connections_give_their_places_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_without_requests_is_closed_after_a_while() {
+async fn an_idle_connection_is_closed_after_a_timeout() {
     let connections = connections(1);
     let (client, server) = duplex(PIPE_BYTES);
     connections.start(server, connections.place().await.unwrap());
@@ -55,7 +55,7 @@ async fn a_connection_without_requests_is_closed_after_a_while() {
 
 #[cfg(feature = "tls")]
 #[tokio::test(start_paused = true)]
-async fn silent_connections_without_a_tls_handshake_give_their_places_back() {
+async fn silent_connections_without_a_tls_handshake_free_their_slots() {
     let folder = tempfile::tempdir().unwrap();
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let [cert, key] = ["cert", "key"].map(|name| folder.path().join(name));
@@ -74,7 +74,7 @@ async fn silent_connections_without_a_tls_handshake_give_their_places_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn closing_waits_for_no_silent_connection() {
+async fn shutdown_does_not_wait_for_silent_connections() {
     let connections = connections(3);
     let (_client, server) = duplex(PIPE_BYTES);
     connections.start(server, connections.place().await.unwrap());

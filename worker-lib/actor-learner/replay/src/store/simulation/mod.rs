@@ -25,7 +25,7 @@ fn seeds() -> Range<u64> {
 }
 
 #[test]
-fn storage_faults_lose_and_alter_nothing_that_was_acknowledged() {
+fn storage_faults_neither_lose_nor_alter_acknowledged_items() {
     let mut total = Summary::default();
     for seed in seeds() {
         let world = run(seed).unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
@@ -45,7 +45,7 @@ fn storage_faults_lose_and_alter_nothing_that_was_acknowledged() {
 }
 
 #[test]
-fn a_seed_decides_everything() {
+fn a_seed_determines_the_whole_run() {
     let world = |seed| format!("{:?}", run(seed).unwrap());
     assert_eq!(world(7), world(7));
     assert_ne!(world(7), world(8));

@@ -114,17 +114,17 @@ fn flip_each_bit(name: &str) {
 }
 
 #[test]
-fn a_flipped_bit_of_a_journal_costs_one_record_and_is_reported() {
+fn a_flipped_bit_in_a_journal_costs_one_record_and_is_reported() {
     flip_each_bit("journal-0000000000000003");
 }
 
 #[test]
-fn a_flipped_bit_of_a_snapshot_costs_one_record_and_is_reported() {
+fn a_flipped_bit_in_a_snapshot_costs_one_record_and_is_reported() {
     flip_each_bit("snapshot-0000000000000003");
 }
 
 #[test]
-fn a_sector_that_is_lost_costs_the_records_in_it() {
+fn a_lost_sector_costs_only_the_records_in_it() {
     let records: Vec<Record> = (1..=60)
         .map(|key| Record::Item {
             table: "t".into(),
@@ -153,7 +153,7 @@ fn a_sector_that_is_lost_costs_the_records_in_it() {
 }
 
 #[test]
-fn a_damaged_frame_is_passed_in_linear_time() {
+fn a_damaged_frame_is_skipped_in_linear_time() {
     // This payload consists of frame headers, each of which claims the rest of the file.
     let claims: Vec<u8> =
         (0..250_000).flat_map(|_| [0xf5, b'R', b'J', b'1', 0, 0, 16, 0, 1, 2, 3, 4, 5, 6, 7, 8]).collect();
@@ -168,7 +168,7 @@ fn a_damaged_frame_is_passed_in_linear_time() {
 }
 
 #[test]
-fn files_of_format_1_are_read() {
+fn files_in_format_1_are_read() {
     let files = [("snapshot-0000000000000001", SNAPSHOT_1), ("journal-0000000000000001", JOURNAL_1)];
     let (found, restored, _) = read(&files);
     let expected = |key| match key {
@@ -182,7 +182,7 @@ fn files_of_format_1_are_read() {
 }
 
 #[test]
-fn damage_of_files_of_format_1_is_reported() {
+fn damage_to_files_in_format_1_is_reported() {
     let name = "journal-0000000000000001";
     // In such a file, a table's name is stored only once. If it is damaged, the table's items are lost, and the file
     // is kept.

@@ -43,7 +43,7 @@ fn limiters() -> impl Strategy<Value = RateLimiter> {
 
 proptest! {
     #[test]
-    fn decisions_are_those_of_reverb(limiter in limiters(), steps in prop::collection::vec(0_u8..5, 1..300)) {
+    fn limiter_decisions_match_reverb(limiter in limiters(), steps in prop::collection::vec(0_u8..5, 1..300)) {
         let mut counts = Counts::default();
         let mut reverb = Reverb {
             samples_per_insert: limiter.samples_per_insert,
@@ -78,7 +78,7 @@ proptest! {
     /// The ratio stays within the margin for any sequence of attempts, and inserts and samples are never both held
     /// back.
     #[test]
-    fn a_ratio_is_kept(
+    fn the_sample_to_insert_ratio_stays_within_its_margin(
         (ratio, size) in (0.1_f64..10.0, 1_u64..30),
         tries in prop::collection::vec(any::<bool>(), 1..500),
     ) {
@@ -102,7 +102,7 @@ proptest! {
 }
 
 #[test]
-fn bounds_that_would_block_for_ever_are_refused() {
+fn limiter_bounds_that_would_block_forever_are_refused() {
     let error =
         RateLimiter::sample_to_insert_ratio(4.0, 10, ErrorBuffer::Margin(3.0)).unwrap_err().to_string();
     assert_eq!(

@@ -34,7 +34,7 @@ impl Naive {
 
 proptest! {
     #[test]
-    fn selectors_do_what_naive_ones_do(
+    fn selectors_agree_with_naive_implementations(
         steps in prop::collection::vec(
             (0_u8..4, 0_u32..24, prop::sample::select(vec![0.0, 0.5, 1.0, 3.0, 7.25])),
             1..200,
@@ -141,7 +141,7 @@ fn uniform_draws_are_uniform() {
 }
 
 #[test]
-fn a_sum_does_not_drift() {
+fn the_priority_sum_does_not_drift() {
     let mut index = Selector::Prioritized { exponent: 1.0 }.index();
     (0..100).for_each(|slot| index.insert(slot, 0.1));
     let before = index.mass(100);
@@ -153,7 +153,7 @@ fn a_sum_does_not_drift() {
 }
 
 #[test]
-fn items_without_weight_are_drawn_only_among_themselves() {
+fn zero_weight_items_are_drawn_only_if_all_weights_are_zero() {
     let mut index = Selector::Prioritized { exponent: 0.0 }.index();
     (0..4).for_each(|slot| index.insert(slot, 0.0));
     let mut rng = ChaCha8Rng::seed_from_u64(3);
@@ -169,7 +169,7 @@ fn items_without_weight_are_drawn_only_among_themselves() {
 }
 
 #[test]
-fn names_are_read_back() {
+fn a_printed_name_parses_to_the_same_value() {
     for name in ["uniform", "prioritized:0.6", "fifo", "lifo", "max-heap", "min-heap"] {
         assert_eq!(name.parse::<Selector>().unwrap().to_string(), name);
     }

@@ -9,7 +9,7 @@ fn origin(actor: u64, session: u64, seq: u64) -> Origin {
 proptest! {
     /// Marked numbers are known, unmarked ones are not, and numbers older than the window are refused.
     #[test]
-    fn windows_remember(jumps in prop::collection::vec((0_u64..3000, any::<bool>()), 1..200)) {
+    fn windows_remember_recent_numbers(jumps in prop::collection::vec((0_u64..3000, any::<bool>()), 1..200)) {
         let mut writers = Writers::default();
         let (mut marked, mut newest) = (HashSet::new(), 0);
         for (jump, is_back) in jumps {
@@ -41,7 +41,7 @@ fn a_later_session_fences_off_the_earlier_one() {
 }
 
 #[test]
-fn the_actors_that_were_silent_for_longest_are_forgotten() {
+fn the_least_recently_active_actors_are_forgotten() {
     let mut writers = Writers::default();
     for actor in 0..WRITERS_MAX as u64 {
         writers.mark(origin(actor, 1, 0));

@@ -6,7 +6,7 @@ use crate::nn::{Activation, Image, Network};
 const PIXELS: usize = 84 * 84;
 
 #[test]
-fn pong_is_what_the_paper_trained_on() {
+fn pong_has_the_preprocessing_of_the_paper() {
     for id in ["ALE/Pong-v5", "PongNoFrameskip-v4"] {
         let Some(mut player) = player(id) else { return };
         let spec = player.env.spec().clone();
@@ -65,7 +65,7 @@ for seed in [SEEDS]:
 ";
 
 #[test]
-fn games_are_those_of_gymnasium_s_wrappers() {
+fn atari_trajectories_match_the_gymnasium_wrappers() {
     use rand::Rng as _;
     for id in ["ALE/Pong-v5", "PongNoFrameskip-v4", "QbertNoFrameskip-v4"] {
         let Some(mut player) = player(id) else { return };
@@ -91,7 +91,7 @@ fn games_are_those_of_gymnasium_s_wrappers() {
 }
 
 #[test]
-fn a_lost_life_is_reported_and_the_episode_goes_on() {
+fn a_lost_life_is_reported_and_the_episode_continues() {
     let Some(mut player) = player("ALE/Breakout-v5") else { return };
     player.reset();
     let (mut lives, mut steps) = (5, 0);

@@ -33,7 +33,7 @@ fn next_seed(player: &Player) -> u32 {
 }
 
 #[test]
-fn cartpole_is_the_built_in_one() {
+fn gymnasium_cartpole_matches_the_built_in_environment() {
     let Some(mut player) = player("gymnasium:CartPole-v1") else { return };
     assert_eq!(player.env.spec().action, ActionSpec::Discrete { n: 2 });
     assert_eq!((player.env.spec().observation_dim, player.env.spec().image), (4, None));
@@ -52,7 +52,7 @@ fn cartpole_is_the_built_in_one() {
 }
 
 #[test]
-fn hopper_is_the_one_that_opens_mujoco() {
+fn gymnasium_hopper_matches_the_mujoco_environment() {
     let Some(mut player) = player("gymnasium:Hopper-v5") else { return };
     let Some(mut own) = available(MujocoHopper::new()) else { return };
     assert_eq!(player.env.spec().id, "gymnasium:Hopper-v5");
@@ -70,7 +70,7 @@ fn hopper_is_the_one_that_opens_mujoco() {
 }
 
 #[test]
-fn a_seed_decides_everything() {
+fn a_seed_determines_the_whole_run() {
     for id in ["gymnasium:CartPole-v1", "gymnasium:Hopper-v5"] {
         let (Some(mut a), Some(mut b)) = (players(id, 2), player(id)) else { return };
         let first = a[0].play(100);
@@ -80,7 +80,7 @@ fn a_seed_decides_everything() {
 }
 
 #[test]
-fn environments_of_one_process_are_those_of_many() {
+fn environments_in_one_process_behave_like_separate_processes() {
     let Some(mut together) = players("gymnasium:CartPole-v1", 3) else { return };
     let mut apart: Vec<_> = (0..3).map(|_| player("gymnasium:CartPole-v1").unwrap()).collect();
     for (seed, player) in apart.iter_mut().enumerate() {
@@ -100,7 +100,7 @@ fn environments_of_one_process_are_those_of_many() {
 }
 
 #[test]
-fn a_saved_state_goes_on_bit_for_bit() {
+fn a_restored_state_continues_bit_for_bit() {
     for id in ["gymnasium:CartPole-v1", "gymnasium:Hopper-v5", "ALE/Pong-v5"] {
         let Some(mut all) = players(id, 2) else { return };
         all[0].play(30);
@@ -117,7 +117,7 @@ fn a_saved_state_goes_on_bit_for_bit() {
 }
 
 #[test]
-fn a_state_that_does_not_replay_is_cut() {
+fn an_episode_whose_saved_state_does_not_replay_is_truncated() {
     let Some(mut player) = player("gymnasium:CartPole-v1") else { return };
     player.reset();
     player.step();

@@ -73,22 +73,22 @@ fn goes_on_as_if_nothing_happened(how: &str, answer_timeout: Duration) {
 }
 
 #[test]
-fn a_crash_leaves_no_trace() {
+fn a_crash_does_not_change_the_trajectory() {
     goes_on_as_if_nothing_happened("Once", Duration::from_secs(60));
 }
 
 #[test]
-fn an_exception_leaves_no_trace() {
+fn an_exception_does_not_change_the_trajectory() {
     goes_on_as_if_nothing_happened("Raise", Duration::from_secs(60));
 }
 
 #[test]
-fn a_hang_leaves_no_trace() {
+fn a_hang_does_not_change_the_trajectory() {
     goes_on_as_if_nothing_happened("Hang", Duration::from_secs(10));
 }
 
 #[test]
-fn an_episode_that_always_crashes_is_cut_and_the_others_go_on() {
+fn an_episode_that_always_crashes_is_truncated_and_others_continue() {
     let directory = tempfile::tempdir().unwrap();
     let options = faulty(directory.path(), Duration::from_secs(60));
     let Some(mut all) = players_with("iswitch_faults:Always-v0", 2, &options) else { return };
@@ -110,7 +110,7 @@ fn an_episode_that_always_crashes_is_cut_and_the_others_go_on() {
 }
 
 #[test]
-fn an_episode_that_replays_to_another_place_is_cut() {
+fn an_episode_that_replays_to_another_state_is_truncated() {
     let directory = tempfile::tempdir().unwrap();
     let options = faulty(directory.path(), Duration::from_secs(60));
     let Some(mut all) = players_with("iswitch_faults:Random-v0", 1, &options) else { return };
@@ -121,7 +121,7 @@ fn an_episode_that_replays_to_another_place_is_cut() {
 }
 
 #[test]
-fn a_killed_process_goes_on_with_the_same_trajectory() {
+fn a_killed_process_is_replaced_with_the_same_trajectory() {
     for id in ["gymnasium:CartPole-v1", "ALE/Pong-v5"] {
         let (Some(mut all), Some(mut other)) = (players(id, 2), player(id)) else { return };
         all[1].reset();
@@ -161,7 +161,7 @@ fn a_process_ends_with_its_last_environment() {
 }
 
 #[test]
-fn what_is_to_be_installed_is_said() {
+fn errors_name_the_package_to_install() {
     if player("ALE/Pong-v5").is_none() {
         return;
     }
@@ -182,7 +182,7 @@ fn what_is_to_be_installed_is_said() {
 }
 
 #[test]
-fn what_is_unknown_or_not_supported_is_said_in_one_line() {
+fn unknown_or_unsupported_environments_give_one_line_errors() {
     if player("gymnasium:CartPole-v1").is_none() {
         return;
     }

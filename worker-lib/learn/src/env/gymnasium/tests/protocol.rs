@@ -17,13 +17,13 @@ fn error_of(text: &str, answer_timeout: Duration) -> String {
 }
 
 #[test]
-fn a_process_that_never_answers_is_given_up() {
+fn a_process_that_never_answers_times_out() {
     let error = error_of("exec sleep 1000", Duration::from_millis(300));
     assert_eq!(error, "Some-v1: the environments' process failed: it did not answer in time");
 }
 
 #[test]
-fn a_process_that_ends_is_quoted() {
+fn the_error_of_an_ended_process_quotes_its_standard_error() {
     let error = error_of("echo first >&2; echo 'out of luck' >&2; exit 3", LONG);
     let expected =
         "Some-v1: the environments' process failed: it ended; end of its standard error: first | out of luck";
@@ -31,7 +31,7 @@ fn a_process_that_ends_is_quoted() {
 }
 
 #[test]
-fn a_program_that_is_not_ours_is_recognised() {
+fn output_of_a_foreign_program_is_recognised() {
     let error = error_of("echo Python 4.0 at your service; sleep 1", LONG);
     assert!(error.contains("something other than an answer, of 1752463696 bytes"), "{error}");
     let error = error_of(r"printf '\002\000\000\000\002\000'; sleep 1", LONG);
@@ -39,7 +39,7 @@ fn a_program_that_is_not_ours_is_recognised() {
 }
 
 #[test]
-fn a_refusal_is_passed_on() {
+fn a_refusal_of_the_child_is_reported() {
     let error = error_of(r"printf '\007\000\000\000\005\001sorry'; sleep 1", LONG);
     assert!(error.starts_with("unknown environment \"Some-v1\": not built in (CartPole-v1, "), "{error}");
     assert!(error.ends_with("), and sorry"), "{error}");
@@ -77,7 +77,7 @@ fn dies_at_a_step(directory: &Path) -> GymnasiumOptions {
 }
 
 #[test]
-fn environments_that_have_begun_a_step_share_a_message() {
+fn environments_that_have_started_a_step_share_one_message() {
     let directory = tempfile::tempdir().unwrap();
     let both = message::step([(0, &[0; 4][..]), (1, &[0; 4])].into_iter());
     let reset = |index| (message::reset(index, 0), observed(&[0.0]));
@@ -94,7 +94,7 @@ fn environments_that_have_begun_a_step_share_a_message() {
 }
 
 #[test]
-fn a_process_without_progress_ends_the_run_and_is_quoted() {
+fn a_process_without_progress_ends_the_run_and_quotes_its_error() {
     let directory = tempfile::tempdir().unwrap();
     let options = dies_at_a_step(directory.path());
     let mut player = Player::new(GymnasiumEnvironment::vector("Some-v1", 1, &options).unwrap().remove(0), 1);

@@ -19,7 +19,7 @@ const SYNTHETIC_SEED: u64 = 1;
 /// Options that describe how GPUs fail and what policies know about it.
 #[derive(Args, Clone, Debug)]
 pub(super) struct FailureArgs {
-    /// File of the lives of Titan's GPUs (gc_full.csv)
+    /// File with the failure history of Titan's GPUs (gc_full.csv)
     ///
     /// In each draw, each GPU of the cluster gets the estimated failure rate of a GPU of the file, drawn at random.
     /// Without a file, the lives are synthetic and resemble Titan's.

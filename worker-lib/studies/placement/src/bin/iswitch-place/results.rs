@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ratio_is_the_inverse_of_that_the_other_way_round() {
+    fn the_reversed_ratio_is_the_inverse() {
         let there = Ratio::of(&[0.5, 8.0]);
         let back = Ratio::of(&[2.0, 0.125]);
         assert!((there.mean - 2.0).abs() < 1e-12 && (there.mean * back.mean - 1.0).abs() < 1e-12);

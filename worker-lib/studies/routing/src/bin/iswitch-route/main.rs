@@ -52,7 +52,7 @@ mod tests {
     use super::Cli;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_command_line_definition_is_valid() {
         Cli::command().debug_assert();
     }
 }
