@@ -150,7 +150,7 @@ pub struct Reception<const LEN: usize> {
 }
 
 impl<const LEN: usize> Reception<LEN> {
-    /// Takes over a listener.
+    /// Creates a reception that accepts the connections of `listener`.
     ///
     /// # Errors
     /// If the listener cannot be made non-blocking.

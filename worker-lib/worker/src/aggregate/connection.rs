@@ -50,7 +50,7 @@ pub enum ConnectError {
     },
     /// The other side did not accept a connection within the timeout.
     Timeout {
-        /// What the connection was for, as a preposition before the address ("to").
+        /// Preposition before the address in the error message, such as "to".
         what: &'static str,
         /// Address of the other side.
         address: SocketAddr,

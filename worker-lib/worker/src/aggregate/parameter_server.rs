@@ -58,7 +58,7 @@ pub struct ParameterServer {
 struct Client {
     connection: Connection,
     staging: Vec<u8>,
-    /// Number of bytes in `staging` of a float that has not arrived completely.
+    /// Number of bytes in `staging` that belong to a float of which more bytes have yet to arrive.
     begun: usize,
     /// Number of bytes received and summed.
     summed: usize,
@@ -138,7 +138,7 @@ impl ParameterServer {
         Ok(None)
     }
 
-    /// Assigns a worker to its rank, or returns why not.
+    /// Assigns a worker to its rank, or returns the reason why the worker is refused.
     fn seat(
         &self,
         places: &mut [Option<Client>],

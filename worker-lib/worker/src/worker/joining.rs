@@ -47,7 +47,7 @@ pub(super) fn join<P: Joins>(
     Ok((protocol, buffer))
 }
 
-/// The first phase of a worker: until the switch has answered and all workers have joined.
+/// State of a worker until the switch has answered and all workers have joined.
 struct Joining<'a> {
     link: &'a mut Link,
     options: &'a JoinOptions,

@@ -126,7 +126,7 @@ impl Link {
         self.heard(outcome, |scattered| scattered.received)
     }
 
-    /// Records the time and determines the class of what was received; returns `None` if nothing useful arrived.
+    /// Records the time of a reception and adds the class of the datagrams; returns `None` if nothing useful arrived.
     fn heard<T>(
         &mut self,
         outcome: io::Result<T>,

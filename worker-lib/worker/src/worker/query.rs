@@ -37,7 +37,7 @@ impl<'a> Query<'a> {
         Self { link, options, key_refused: None }
     }
 
-    /// Returns the address of a worker of the job, if the job has begun.
+    /// Queries the switch and returns the address of a worker of the job, if the job has begun.
     pub(super) fn run(&mut self) -> Result<Option<SocketAddrV4>, JoinError> {
         let query = JoinRepr { query: true, padding_len: 0, ..self.options.repr(instance()) };
         let requests = self.link.requests(self.options.job);

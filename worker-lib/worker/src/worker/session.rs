@@ -312,7 +312,7 @@ impl Session {
         id
     }
 
-    /// Returns the status in the Ack of that request, once the Ack has arrived.
+    /// Returns the status in the Ack of the caller's request, once the Ack has arrived.
     pub fn take_acknowledgement(&mut self) -> Option<Status> {
         let status = self.request?.1?;
         self.request = None;

@@ -201,12 +201,12 @@ impl AsyncProtocol {
         Some(sum)
     }
 
-    /// Returns the memory of a sum for reuse.
+    /// Takes back the memory of a sum that the caller no longer needs, for reuse.
     pub fn recycle(&mut self, vector: Vec<f32>) {
         self.receiver.recycle(vector);
     }
 
-    /// Returns the first aggregate that is not complete here.
+    /// Returns the first aggregate that is not complete at this member.
     pub fn next_aggregate(&self) -> Round {
         self.receiver.next()
     }
@@ -350,12 +350,13 @@ impl AsyncProtocol {
         let SessionConfig { job, layout, recv_buffer_bytes, .. } = *self.enrolment.config();
         if let Some(known) = &mut self.membership {
             known.readmit(membership);
-            // A member that still lacks the state needs to know at which aggregate it now needs that state.
+            // A member that has not fetched the learner's state yet must learn before which aggregate it now needs that
+            // state.
             if membership.standing != Standing::Resumed || self.lacks_state {
                 self.miss(membership.start);
             }
         } else {
-            // The caller learns the start from the membership.
+            // The caller reads the first aggregate from the membership.
             self.membership = Some(MembershipState::new(membership));
             let beginning = history::begin(membership.boot, job, membership.start);
             self.lacks_state = membership.history != beginning;
@@ -381,7 +382,7 @@ impl AsyncProtocol {
         self.enrolment.join(now);
     }
 
-    /// Notes that the caller lacks the sums before that aggregate.
+    /// Records that the caller lacks the sums before the aggregate `next`.
     fn miss(&mut self, next: Round) {
         if self.lacks_state {
             // These sums follow a state that no peer may have any more.
@@ -451,7 +452,7 @@ impl AsyncProtocol {
             (Status::StaleRound, Action::Help) => {
                 if self.receiver.lacks_before(ack.round) {
                     let next = self.receiver.latest_from(ack.round);
-                    // The history before that aggregate is unknown here.
+                    // This member does not know the history before that aggregate.
                     let boot = ack.boot;
                     self.receiver.restart(now, next, 0, boot);
                     self.receiver.ask();
