@@ -158,7 +158,7 @@ impl Queue {
     }
 }
 
-/// Writes lines until all senders are gone. At each gap it calls `say_lost` with the number of missing lines.
+/// Writes lines until all senders are gone. Where lines are missing, it calls `say_lost` with their number.
 fn write_all(queue: &Lines, output: &mut impl Write, say_lost: impl Fn(u64)) {
     let Lines { lines, counts } = queue;
     let mut said = 0;

@@ -9,7 +9,7 @@ use iswitch_runtime::runtime::MAINTENANCE_INTERVAL;
 /// Minimum number of heartbeats within the watchdog timeout.
 const BEATS_PER_TIMEOUT: u32 = 2;
 
-/// Notifies systemd, if the daemon runs under it.
+/// Sends a notification to systemd, if the daemon runs under it.
 pub fn tell(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         tracing::warn!(%error, "cannot notify the service manager");

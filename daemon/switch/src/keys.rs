@@ -66,13 +66,13 @@ impl fmt::Debug for Keys {
 /// Authentication of a control packet that the switch sends (requirements ).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seal {
-    /// No proof: the job has no key.
+    /// No trailer: the job has no key, or the receiver cannot verify one.
     Bare,
-    /// To a member, in its session.
+    /// A trailer in the session of the member that receives the packet.
     Session { job: u32, session: u64 },
-    /// To a non-member: the trailer repeats the counter of the request.
+    /// A trailer for a non-member: it repeats the counter of the request.
     Echo { job: u32, counter: u64 },
-    /// To the parent, of which this switch is a member.
+    /// A trailer in this switch's own session with its parent.
     Upward { job: u32, context: u64, counter: u64 },
 }
 

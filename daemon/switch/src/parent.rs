@@ -128,7 +128,8 @@ pub(crate) fn ask_for_range(state: &mut State, at: JobIndex, round: Round, first
     ask(state, at, SegmentSetRepr::of(range, &[u8::MAX; MAX_BITMAP_LEN_BYTES]));
 }
 
-/// Checks whether the parent is lost, and if so reports it. From then on, every Ack to a member carries the flag.
+/// Checks whether the parent is lost, and if so reports it. From then on, every Ack to a member carries the flag that
+/// the parent is lost.
 pub(crate) fn watch(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(uplink) = state.uplink_mut(at) else { return };

@@ -65,7 +65,7 @@ impl SwitchCheck<'_> {
     fn question(&self, len: usize) -> Vec<u8> {
         let padding_len = (len - JOIN_LEN_BYTES - self.trailer_len()) as u16;
         let join = JoinRepr { query: true, padding_len, ..JoinRepr::worker(1, DEFAULT_SEGMENT_FLOATS, 1) };
-        // Any value but zero, which asks for no Ack.
+        // Zero would ask for no Ack; any other id works.
         let request = nanos_since_1970() as u32 | 1;
         let repr = ControlRepr { job: self.job, request, body: ControlBody::Join(join) };
         let mut bytes = vec![0; len];
@@ -160,7 +160,7 @@ impl SwitchCheck<'_> {
     fn check_data_tos(&self, report: &mut Report) {
         const CHECK: &str = "tos-data-there";
         let seg = Seg { index: SegmentIndex::default(), round: Round::default(), contributions: 1 };
-        // As long as the Ack, because a switch sends no answer longer than the packet to an unproven address.
+        // The packet is as long as an Ack, because a switch sends an unproven address no answer longer than the packet.
         let mut data = vec![0; ACK_LEN_BYTES];
         emit_seg(&mut data, seg);
         let is_answer = |bytes: &[u8]| ack_of(bytes).is_some_and(|ack| ack.status == Status::UnknownMember);

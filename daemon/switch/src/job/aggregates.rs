@@ -61,7 +61,7 @@ pub(crate) enum Receipt {
     Admitted(Round),
     /// The vector is expected; some of its segments may have arrived.
     Expected,
-    /// The vector is neither the last one admitted nor the expected one, whose number this is.
+    /// The vector is neither the last one admitted nor the expected one; holds the number of the expected one.
     Unknown(Round),
 }
 

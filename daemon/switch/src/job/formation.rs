@@ -302,8 +302,9 @@ impl Job {
         }
     }
 
-    /// Returns the round before the granted one, and the history before it, if some members are still there because
-    /// an earlier run of this switch sent its sum only to the others. The parent still has that sum.
+    /// Returns the round before the granted one and the history before that round, if some members are still at that
+    /// round because an earlier run of this switch sent its sum only to the other members. The parent still has that
+    /// sum.
     fn last_round_lacked(&self, epoch: u64, granted: Round, common: CommonHistory) -> Option<(Round, u64)> {
         let last = granted.previous();
         let lacks_last = |own: &u64| history::after(*own, epoch, last) == common.latest;

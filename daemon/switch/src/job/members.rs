@@ -42,7 +42,8 @@ pub(crate) struct Member {
     pub(crate) progress: Progress,
 }
 
-/// Where a member begins or continues, as stated in the Ack of its Join.
+/// Start of a member, as stated in the Ack of its Join: its standing, the round at which it begins or continues, and
+/// its history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Start {
     pub(crate) standing: Standing,

@@ -31,7 +31,8 @@ const LICENSE: &[u8; 4] = b"MIT\0";
 /// Name shown by tools that list programs.
 const NAME: [u8; 16] = *b"iswitchd\0\0\0\0\0\0\0\0";
 
-/// Marks the members of `union bpf_attr` that each command reads. The kernel treats omitted ones as zero.
+/// Marker of types with the members of `union bpf_attr` that a command reads. The kernel treats omitted members as
+/// zero.
 trait Attributes {}
 
 #[repr(C)]
