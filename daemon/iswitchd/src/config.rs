@@ -43,9 +43,9 @@ const UPLINK_JOBS: RangeInclusive<u64> = 1..=MAX_JOBS as u64;
 
 const EXAMPLES: &str = "\
 Examples:
-  iswitchd --udp 127.0.0.1:7711                      Workers of this machine, without root
+  iswitchd --udp 127.0.0.1:7711                      Serve workers on this machine
   iswitchd --port eth1 --port eth2 --metrics 10.9.0.254:7790
-  iswitchd --port xdp:eth1 --key-file job.key        Frames through AF_XDP, a job with a key
+  iswitchd --port xdp:eth1 --key-file job.key        Use AF_XDP and a key
   iswitchd --config /etc/iswitchd.toml --check";
 
 /// Switch that sums the gradients of distributed training jobs

@@ -16,7 +16,7 @@ pub fn tell(state: &[NotifyState<'_>]) {
     }
 }
 
-/// Returns the function that the packet loop calls to report that it is alive.
+/// Returns the function that the packet loop calls to report to systemd that it is alive.
 pub fn watchdog() -> impl FnMut() + Send {
     let timeout = sd_notify::watchdog_enabled();
     if let Some(timeout) = timeout.filter(|timeout| too_short(*timeout)) {

@@ -13,8 +13,8 @@ use crate::endpoint::Endpoint;
 
 /// Length of the secret from which nonces are derived, in bytes.
 pub const SECRET_LEN_BYTES: usize = 16;
-/// Number of counters of used nonces. If addresses share a counter, a nonce of one may become invalid when another
-/// uses its own, and must be requested again.
+/// Number of counters of used nonces. If two addresses share a counter, the use of one address's nonce invalidates the
+/// nonce of the other, which must then request a new one.
 const NONCE_COUNTERS: usize = 4096;
 
 /// Keys of the jobs. By default no job has a key, and any sender may join.

@@ -98,8 +98,8 @@ pub(crate) fn pass_on(state: &mut State, at: JobIndex, body: ControlBody<'_>) {
 pub(crate) fn ask(state: &mut State, at: JobIndex, wanted: SegmentSetRepr<'_>) {
     let last = wanted.range.round.previous();
     if state.jobs.get(at).is_some_and(|job| job.is_taken_up(last)) {
-        // Also ask for the round before. A result of it that an earlier run of this switch sent may have reached some
-        // members, which will not ask for it again.
+        // Also ask for the round before: some members may have received its result from an earlier run of this switch,
+        // and those will not ask for it again.
         let range = RangeRepr { round: last, ..wanted.range };
         ask_in_round(state, at, SegmentSetRepr { range, ..wanted });
     }

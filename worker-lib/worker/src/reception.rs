@@ -136,7 +136,7 @@ enum Progress {
     Refused(Refusal),
 }
 
-/// Accepts connections whose greeting has `LEN` bytes and begins with `magic`.
+/// Acceptor of connections whose greeting has `LEN` bytes and begins with `magic`.
 #[derive(Debug)]
 pub struct Reception<const LEN: usize> {
     listener: TcpListener,

@@ -218,8 +218,8 @@ pub(super) fn check_tos_back(report: &mut Report, check: &'static str, arrived: 
     report.failed(
         check,
         format!("answers sent with ToS {sent:#04x} arrive with ToS {arrived:#04x}, and workers ignore them"),
-        "configure every device on the path to keep the DSCP (trust dscp, no set dscp rules), or set ToS values that \
-         arrive unchanged on iswitchd and the workers (--control-tos, --data-tos)",
+        "configure every device on the path to keep the DSCP (trust dscp, no set dscp rules), or configure iswitchd \
+         and the workers with ToS values that arrive unchanged (--control-tos, --data-tos)",
     );
 }
 

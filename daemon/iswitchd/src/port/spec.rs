@@ -17,7 +17,7 @@ pub struct PortSpec {
     pub xdp: Option<XdpModes>,
 }
 
-/// Requested modes of an AF_XDP port. For a mode left open, all are tried, the faster one first.
+/// Requested modes of an AF_XDP port. If a mode is not given, the port tries its values, the faster one first.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct XdpModes {
     /// Attachment point of the XDP program.

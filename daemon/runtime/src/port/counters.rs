@@ -11,7 +11,8 @@ pub struct PortCounters {
     pub received_datagrams: u64,
     /// Number of bytes of UDP payload received.
     pub received_bytes: u64,
-    /// Number of system calls that received something. The number of datagrams per call shows how well offload works.
+    /// Number of system calls that received at least one datagram. The number of datagrams per call shows how well
+    /// offload works.
     pub receive_calls: u64,
     /// Number of datagrams that the kernel dropped because the receive buffer was full.
     pub receive_buffer_drops: u64,

@@ -25,7 +25,7 @@ pub(super) fn handle_join(
     is_proven: bool,
 ) {
     if is_double(state, from, request.job, join) {
-        // The same Join arrived on two ports, but a member has only one.
+        // The same Join arrived on two ports, but a member has only one port.
         return state.counters.count_drop(DropReason::OtherPort);
     }
     let freshness = check_fresh(state, from, request, join, is_proven);

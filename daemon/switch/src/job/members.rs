@@ -188,7 +188,7 @@ impl Members {
         others.min_by_key(|(_, member)| member.admitted).map(|(_, member)| member.endpoint.peer)
     }
 
-    /// Returns the resume statements of the members that were members before.
+    /// Returns the resume statements of the returning members, that is, of those that were members before.
     pub(super) fn returning(&self) -> impl Iterator<Item = &ResumeRepr> {
         self.iter().filter_map(|(_, member)| member.resume.as_ref())
     }

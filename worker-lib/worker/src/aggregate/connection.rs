@@ -275,8 +275,8 @@ impl Connection {
         set.map_err(|error| ConnectError::Io { what: "connection to", address, error })
     }
 
-    /// Returns whether the other end has closed the connection. Requires [`Self::begin`]. Unread bytes hide a close
-    /// behind them.
+    /// Returns whether the other end has closed the connection. Requires [`Self::begin`]. A close is not detected
+    /// before all earlier bytes have been read.
     pub(super) fn is_closed(&self) -> bool {
         match self.stream.peek(&mut [0]) {
             Ok(len) => len == 0,

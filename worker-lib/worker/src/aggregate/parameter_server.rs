@@ -145,7 +145,7 @@ impl ParameterServer {
         mut connection: Connection,
         hello: Hello,
     ) -> Result<(), ConnectError> {
-        // Sent before the check, so that the worker can report the difference as well.
+        // The reply is sent before the check, so that the worker can report the difference as well.
         connection.reply(self.options.hello(hello.rank))?;
         hello.expect(self.options.hello(hello.rank), connection.peer())?;
         let place = places.get_mut(usize::from(hello.rank)).filter(|place| place.is_none());

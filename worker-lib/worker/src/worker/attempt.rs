@@ -132,8 +132,8 @@ impl Attempt {
         self.deadline = self.deadline.min(now.plus(self.longest_retry));
     }
 
-    /// Returns whether the job has a key, if the packet refuses this worker's key. The packet is not authenticated and
-    /// is no reason to give up, but may explain why no other answer arrives.
+    /// If the packet refuses this worker's key, returns whether the job has a key. The packet is not authenticated, so
+    /// the worker does not give up, but the packet may explain why no other answer arrives.
     pub(crate) fn key_refused(&self, repr: &ControlRepr<'_>) -> Option<bool> {
         let ControlBody::Ack(ack) = repr.body else { return None };
         let is_refusal = (ack.action, ack.status) == (Action::Join, Status::NotAuthentic);

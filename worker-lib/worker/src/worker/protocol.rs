@@ -581,7 +581,7 @@ impl WorkerProtocol {
                     self.go_on_at(now, ack.round, ack.history);
                 }
             }
-            // Concerns a packet of an earlier round, whose refusal was reported before.
+            // The answer concerns a packet of an earlier round, whose refusal was reported before.
             (Status::NonFinite, _) if self.current.is_some_and(|progress| progress.round != ack.round) => {}
             (status, Action::Help | Action::Ack) if self.current.is_some() => {
                 self.fail(Failure::Refused(status));

@@ -20,7 +20,8 @@ pub(super) const PROBE_REQUEST: u32 = u32::MAX;
 pub(super) struct Query<'a> {
     link: &'a mut Link,
     options: &'a JoinOptions,
-    /// See [`Session::key_refused`](super::session::Session::key_refused).
+    /// Whether the job has a key, as an unauthenticated refusal states; see
+    /// [`Session::key_refused`](super::session::Session::key_refused).
     key_refused: Option<bool>,
 }
 

@@ -67,8 +67,8 @@ impl Session {
         self
     }
 
-    /// Returns whether the job has a key, according to an unauthenticated answer that refused this worker's key; the
-    /// answer may be forged.
+    /// Returns whether the job has a key, as an unauthenticated refusal of this worker's key states; the refusal may be
+    /// forged. Returns `None` if there was no such refusal.
     pub fn key_refused(&self) -> Option<bool> {
         self.enrolment.key_refused()
     }

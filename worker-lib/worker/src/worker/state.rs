@@ -153,8 +153,8 @@ impl StateServer {
         self.address
     }
 
-    /// Returns the number of refused connections: those that are no newcomers of the job, and newcomers beyond the four
-    /// that are served at once.
+    /// Returns the number of refused connections: those that newcomers of the job did not make, and those of newcomers
+    /// beyond the four that are served at the same time.
     pub fn refusals(&self) -> Refusals {
         self.refusals.read()
     }

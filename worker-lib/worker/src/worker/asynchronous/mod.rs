@@ -141,8 +141,8 @@ impl AsyncProtocol {
         self
     }
 
-    /// Returns whether the job has a key, according to an unauthenticated answer that refused this member's key; the
-    /// answer may be forged.
+    /// Returns whether the job has a key, as an unauthenticated refusal of this member's key states; the refusal may be
+    /// forged. Returns `None` if there was no such refusal.
     pub fn key_refused(&self) -> Option<bool> {
         self.enrolment.key_refused()
     }
@@ -167,9 +167,9 @@ impl AsyncProtocol {
         AsyncCounters { rejoins: self.enrolment.rejoins(), ..self.counters }
     }
 
-    /// Returns whether a vector may be submitted: no vector is in progress, and the sums arrive and are taken as fast
-    /// as they are made. A vector from a member that lags behind would only increase the backlog of this member, and
-    /// perhaps of all.
+    /// Returns whether a vector may be submitted: no vector is in progress, and this member receives and takes the sums
+    /// as fast as the job completes them. A vector from a member that lags behind would only increase the backlog of
+    /// this member, and perhaps of all members.
     pub fn is_ready(&self) -> bool {
         let keeps_up = self.receiver.ready_len() <= 1 && !self.receiver.lags();
         self.enrolment.is_member() && self.sender.is_idle() && self.submission.is_none() && keeps_up
@@ -211,9 +211,9 @@ impl AsyncProtocol {
         self.receiver.next()
     }
 
-    /// Returns, once, the reason why the member cannot continue as before; only after the sums that precede the failure
-    /// have been taken. After [`Failure::Missed`], the caller lacks sums and needs the state of a peer; the sums
-    /// continue at the aggregate that the failure names.
+    /// Returns, once, the reason why the member cannot continue as before. The failure is returned only after the sums
+    /// that precede it have been taken. After [`Failure::Missed`], the caller lacks sums and needs the state of a peer;
+    /// the sums continue at the aggregate that the failure names.
     pub fn take_failure(&mut self) -> Option<Failure> {
         if self.receiver.ready_len() > 0 {
             return None;
@@ -464,7 +464,7 @@ impl AsyncProtocol {
                 self.divergence = Some(Divergence { aggregate: ack.round, member: ack.expected as u16 });
             }
             (_, Action::Confirm) if !self.sender.is_about_current(request) => {}
-            // A late refusal of the Join that was admitted since, such as JobFull from before a lease expired.
+            // A late refusal of a Join that has been admitted since, such as a JobFull from before a lease expired.
             (_, Action::Join) => {}
             (status, _) => self.refused(Failure::Refused(status)),
         }
