@@ -106,7 +106,7 @@ impl Key {
         Ok(key)
     }
 
-    /// Signs a control packet: writes the trailer into its last [`TRAILER_LEN_BYTES`] (requirements ).
+    /// Signs a control packet: writes the trailer into its last [`TRAILER_LEN_BYTES`] bytes (requirements ).
     ///
     /// # Panics
     /// If the packet is shorter than its header and a trailer.
@@ -134,7 +134,7 @@ impl Key {
         self.tag_key(Direction::ToSwitch, session, 0)
     }
 
-    /// Returns the key that tags the results of a job in one incarnation, whose epoch is `boot` (requirement A-9).
+    /// Returns the key that tags the results of a job. `boot` is the epoch of the job's incarnation (requirement A-9).
     #[inline]
     pub fn result_key(&self, boot: u64, job: u32) -> TagKey {
         self.tag_key(Direction::ToMember, boot, job)
@@ -175,7 +175,7 @@ pub struct Conversation {
     next: u64,
     /// Highest counter received from the switch in this session.
     heard: u64,
-    /// Highest of the member's own counters that an answer without a session has repeated.
+    /// Highest counter of the member's own packets that the switch has repeated in an answer outside a session.
     answered: u64,
 }
 
@@ -239,7 +239,7 @@ fn nibble(digit: u8) -> u8 {
 pub struct TagKey([u8; TAG_KEY_LEN_BYTES]);
 
 impl TagKey {
-    /// Writes the tag into the last [`DATA_TAG_LEN_BYTES`] of a data packet.
+    /// Writes the tag into the last [`DATA_TAG_LEN_BYTES`] bytes of a data packet.
     ///
     /// # Panics
     /// If the packet is shorter than its tag.

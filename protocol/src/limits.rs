@@ -93,31 +93,32 @@ pub const MAX_DIGESTS: usize = 8;
 
 /// Maximum number of jobs on one switch.
 pub const MAX_JOBS: usize = 64;
-/// Divisor of the share of jobs without a key: if the switch holds keys, these jobs together may use one part in this
-/// many of its job entries, its slots and its sums (requirement M-13).
+/// Divisor that limits jobs without a key: if the switch holds keys, all such jobs together may use at most
+/// `1 / KEYLESS_SHARE` of its job entries, its slots and its sums (requirement M-13).
 pub const KEYLESS_SHARE: usize = 2;
-/// Number of rows in the table of rate-limit buckets for senders that are not members.
+/// Number of rows in the table of rate-limit buckets for non-members.
 pub const STRANGER_ROWS: usize = 2;
-/// Number of buckets in each row of this table.
+/// Number of buckets in each row of the table of rate-limit buckets for non-members.
 pub const STRANGER_CELLS: usize = 4096;
 /// Capacity of a non-member's rate-limit bucket, in seconds of its refill rate.
 pub const STRANGER_BURST_S: u64 = 4;
 /// Maximum number of control packets that one call into the switch may queue: an answer to each datagram of a
 /// super-frame and a notice to each member.
 pub const MAX_PENDING_CONTROL: usize = 256;
-/// Maximum number of queued segment ranges of one job that a member or the parent requested, to be retransmitted or
-/// closed.
+/// Maximum number of segment ranges of one job that are queued because a member or the parent requested their
+/// retransmission or their closing.
 pub const MAX_PENDING_REQUESTS: usize = 128;
 /// Maximum number of vectors of one asynchronous job that wait to be added: at most one per member.
 pub const MAX_PENDING_VECTORS: usize = MAX_MEMBERS;
-/// Maximum number of aggregates of an asynchronous job that wait to be sent although no vector completed them. Each
-/// of them holds a queued vector, except that all vectors of the first one may already have been added.
+/// Maximum number of aggregates of an asynchronous job that wait to be sent after they were finished early, not by a
+/// last vector. Each of them holds a queued vector, except that all vectors of the first one may already have been
+/// added.
 pub const MAX_PENDING_AGGREGATES: usize = MAX_PENDING_VECTORS + 1;
 /// Maximum number of queued segment ranges of one job, for all reasons together.
 pub const MAX_PENDING_RANGES: usize = MAX_PENDING_REQUESTS + MAX_PENDING_VECTORS + MAX_PENDING_AGGREGATES;
 /// Maximum number of events that wait to be logged.
 pub const MAX_PENDING_EVENTS: usize = 256;
-/// Number of records that the flight recorder keeps of a job's events, and again of the progress of its rounds.
+/// Number of flight records that are kept of a job's events. As many again are kept of the progress of its rounds.
 pub const FLIGHT_RECORDS: usize = 128;
 /// Cost after which queued work of one job yields to that of another job, and all queued work yields to arriving
 /// packets. One unit is roughly 5 ns, so this budget takes about as long as receiving a super-frame, and a tenant

@@ -14,8 +14,8 @@ use serde_json::Value;
 /// Time limit for a client to send its request and to read the answer.
 pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Returns the default path of the control socket: the daemon listens there, and iswitchctl connects to it. As an
-/// ordinary user, the path lies in `XDG_RUNTIME_DIR`; `None` if that is not set.
+/// Returns the default path of the control socket: the daemon listens there, and iswitchctl connects to it. For an
+/// ordinary user, the path lies in `XDG_RUNTIME_DIR`; `None` if that variable is not set.
 pub fn default_control_socket() -> Option<PathBuf> {
     use std::os::unix::fs::MetadataExt;
 

@@ -16,7 +16,7 @@ pub(crate) struct QueryArgs {
     /// Control socket of the daemon
     ///
     /// The default is /run/iswitchd.sock for root, and iswitchd.sock in XDG_RUNTIME_DIR for other users. If that file
-    /// does not exist and /run/iswitchd/control does, the default is the latter.
+    /// does not exist but /run/iswitchd/control does, the latter is the default.
     #[arg(long, value_name = "PATH", global = true)]
     socket: Option<PathBuf>,
     /// Print one line of JSON

@@ -18,10 +18,10 @@ use ask::QueryArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  iswitchctl status                                  State of the switch of this machine
-  iswitchctl top                                     Rates and late workers, refreshed
-  iswitchctl doctor --switch 10.9.0.254:7711         Checks of the path to a switch
-  iswitchctl keygen job.key                          New key for a job";
+  iswitchctl status                                  Show the state of the switch
+  iswitchctl top                                     Monitor rates and stragglers
+  iswitchctl doctor --switch 10.9.0.254:7711         Check the path to a switch
+  iswitchctl keygen job.key                          Create a key for a job";
 
 /// Inspect a running iswitchd, diagnose a set-up, capture traffic and create keys
 #[derive(Parser)]

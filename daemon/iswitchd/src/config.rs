@@ -43,9 +43,9 @@ const UPLINK_JOBS: RangeInclusive<u64> = 1..=MAX_JOBS as u64;
 
 const EXAMPLES: &str = "\
 Examples:
-  iswitchd --udp 127.0.0.1:7711                      Workers of this machine, without root
+  iswitchd --udp 127.0.0.1:7711                      Serve workers on this machine
   iswitchd --port eth1 --port eth2 --metrics 10.9.0.254:7790
-  iswitchd --port xdp:eth1 --key-file job.key        Frames through AF_XDP, a job with a key
+  iswitchd --port xdp:eth1 --key-file job.key        Use AF_XDP and a key
   iswitchd --config /etc/iswitchd.toml --check";
 
 /// Switch that sums the gradients of distributed training jobs
@@ -86,28 +86,28 @@ pub struct Cli {
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Settings {
-    /// UDP address to serve workers at
+    /// UDP address at which to serve workers
     ///
-    /// Needs no privileges. Repeatable.
+    /// Needs no privileges. The option may be repeated.
     #[arg(long, value_name = "ADDR:PORT")]
     udp: Vec<SocketAddrV4>,
     /// Network interface to serve with raw frames
     ///
-    /// Needs root. Repeatable. With the prefix `xdp:`, the interface is served through AF_XDP in the fastest mode that
-    /// its driver supports. Modes after the interface, separated by commas, select the mode instead: `driver` or
-    /// `generic`, and `zerocopy` or `copy`.
+    /// Needs root. The option may be repeated. With the prefix `xdp:`, the interface is served through AF_XDP in the
+    /// fastest mode that its driver supports. To select the mode instead, append modes to the interface, separated by
+    /// commas: `driver` or `generic`, and `zerocopy` or `copy`.
     #[arg(long, value_name = "[xdp:]IFACE[,MODE]")]
     port: Vec<String>,
     /// Parent switch, which sums the partial sums of this switch
     ///
-    /// Needs no privileges. Repeatable: of several candidates, the one with the lowest address that answers becomes
-    /// the parent.
+    /// Needs no privileges. The option may be repeated: of several candidates, the one with the lowest address that
+    /// answers becomes the parent.
     #[arg(long, value_name = "ADDR:PORT")]
     parent: Vec<SocketAddrV4>,
     /// First local UDP port for packets to the parent
     ///
-    /// The switch uses one port per job, `--uplink-jobs` ports in a row. They must be the same after a restart. The
-    /// default is 7721.
+    /// The switch uses one port per job, `--uplink-jobs` consecutive ports in all. They must be the same after a
+    /// restart. The default is 7721.
     #[arg(long, value_name = "PORT")]
     uplink_port: Option<u16>,
     /// Maximum number of jobs of a switch that has a parent
@@ -196,7 +196,7 @@ struct Settings {
     /// Key file of a job, or of all jobs without a key file of their own
     ///
     /// Create the file with `iswitchctl keygen`. Senders without the key can neither join nor change the job. Without
-    /// `JOB=`, the key applies to all jobs that have no key of their own. Repeatable.
+    /// `JOB=`, the key applies to all jobs that have no key of their own. The option may be repeated.
     #[arg(long = "key-file", value_name = "[JOB=]PATH")]
     key_files: Vec<KeyFile>,
     /// Control socket for iswitchctl
@@ -205,22 +205,23 @@ struct Settings {
     /// variable is not set, there is no control socket.
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
-    /// Address to serve Prometheus metrics at, over HTTP
+    /// Address at which to serve Prometheus metrics over HTTP
     ///
     /// Access is not restricted: anybody who can reach the address can read the metrics. Without this option, the
-    /// switch serves none.
+    /// switch serves no metrics.
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
     /// File for the dumps of the flight recorder
     ///
-    /// The flight recorder keeps the latest events of each job. The switch appends them to this file as lines of JSON
-    /// when the job stalls, and those of all jobs on SIGUSR1. Without this option, it writes them to standard error,
-    /// and on SIGUSR1 only.
+    /// The flight recorder keeps the latest events of each job. When a job stalls, the switch appends the events of
+    /// that job to this file as lines of JSON; on SIGUSR1, it appends the events of all jobs. Without this option, it
+    /// writes events only on SIGUSR1, to standard error.
     #[arg(long, value_name = "FILE")]
     flight_recorder: Option<PathBuf>,
     /// User to switch to if started as root
     ///
-    /// The daemon switches once all resources are open. The default is iswitchd if that user exists, otherwise nobody.
+    /// The daemon changes to this user once all resources are open. The default is iswitchd if that user exists,
+    /// otherwise nobody.
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// Format of the log on standard error
@@ -335,7 +336,7 @@ pub struct Config {
     pub offload: bool,
     /// Whether to install the ingress rule on raw ports.
     pub ingress_rule: bool,
-    /// How long to poll for packets before blocking.
+    /// Maximum time to poll for packets before blocking.
     pub spin: Duration,
     /// Keys of jobs. The key without a job applies to all jobs that have no key of their own.
     job_keys: Vec<(Option<u32>, Key)>,

@@ -126,7 +126,7 @@ fn waiting(job: &JobStatus) -> impl Iterator<Item = Value> {
     })
 }
 
-/// The file of the socket. Dropping it removes the file, unless its removal is entrusted to the monitor.
+/// Socket file. Dropping this value removes the file, unless the monitor has taken over the removal.
 #[derive(Debug)]
 struct SocketFile {
     path: PathBuf,

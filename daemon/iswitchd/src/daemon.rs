@@ -28,14 +28,15 @@ use iswitch_switch::{PortId, StrangerLimits, Uplinks};
 /// Runs the daemon until SIGTERM or SIGINT arrives. On return, the ingress rules and the control socket have been
 /// removed.
 pub fn run(config: &Config) -> anyhow::Result<()> {
-    // Installed before anything that must be removed on shutdown, so that a signal stays pending instead of killing
-    // the process.
+    // The handlers are installed before anything that must be removed on shutdown, so that a signal stays pending
+    // instead of killing the process.
     let signals = Signals::new([SIGTERM, SIGINT, SIGUSR1]).context("cannot handle signals")?;
     let account = if config.sandbox { Account::choose(config.user.as_deref())? } else { None };
     let mut opened = Opened::open(config)?;
     let monitor = if config.sandbox { opened.entrust(config)? } else { None };
     let outcome = opened.serve(config, account.as_ref(), signals);
-    // Waits for the monitor only now, after an error too: everything that the monitor removes is closed.
+    // Dropping waits until the monitor has finished, also after an error. By now, everything that the monitor removes
+    // is closed.
     drop(monitor);
     log_summary(&outcome?);
     Ok(())

@@ -30,10 +30,10 @@ const FILE_LEN_MAX_BYTES: u64 = 32 << 20;
 const COPY_LEN_BYTES: usize = 64 << 10;
 /// Maximum time that shutdown waits for pending dumps.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
-/// Polling interval during that wait.
+/// Interval at which shutdown checks whether the pending dumps are written.
 const END_INTERVAL: Duration = Duration::from_millis(5);
 
-/// First line of a dump: why it was made, and the state of the job.
+/// First line of a dump: the reason for the dump, and the state of the job.
 #[derive(Serialize)]
 struct Head<'a> {
     dump: &'a str,

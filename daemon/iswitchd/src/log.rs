@@ -50,7 +50,7 @@ pub fn start(format: LogFormat, level: LogLevel) {
 }
 
 /// Starts the writer thread, so that logging blocks no other thread. Call it after privileges have been given up,
-/// because the thread inherits them. A second call has no effect.
+/// because the thread inherits the privileges of its creator. A second call has no effect.
 ///
 /// # Errors
 /// Fails if the thread cannot be started.
@@ -66,7 +66,7 @@ pub fn detach() -> io::Result<()> {
         write_all(&lines, &mut io::stderr(), say_lost);
     };
     std::thread::Builder::new().name("log".to_owned()).spawn(write)?;
-    // If two calls race, the losing queue drops its only sender, and its thread ends.
+    // If two calls race, the queue of the second one is dropped with its only sender, and its thread ends.
     let _ = QUEUE.set(queue);
     Ok(())
 }
@@ -158,7 +158,7 @@ impl Queue {
     }
 }
 
-/// Writes lines until all senders are gone. At each gap it calls `say_lost` with the number of missing lines.
+/// Writes lines until all senders are gone. Where lines are missing, it calls `say_lost` with their number.
 fn write_all(queue: &Lines, output: &mut impl Write, say_lost: impl Fn(u64)) {
     let Lines { lines, counts } = queue;
     let mut said = 0;

@@ -85,13 +85,15 @@ impl Monitor {
         Ok(Self { child, requests, rule_count })
     }
 
-    /// Returns the keeper that has the monitor prepare the interface of the AF_XDP port at this position again.
+    /// Returns a handle that asks the monitor to prepare the interface of an AF_XDP port again, once the interface has
+    /// been recreated. `port` is the position of the port in the list that [`Monitor::start`] took.
     pub fn xdp_keeper(&self, port: usize) -> io::Result<XdpKeeper> {
         let number = u8::try_from(self.rule_count + port).map_err(io::Error::other)?;
         XdpKeeper::new(self.requests.try_clone()?, number)
     }
 
-    /// Returns the keeper that has the monitor reinstall the rule at this position.
+    /// Returns a handle that asks the monitor to reinstall an ingress rule. `rule` is the position of the rule in the
+    /// list that [`Monitor::start`] took.
     pub fn keeper(&self, rule: usize) -> io::Result<RuleKeeper> {
         Ok(RuleKeeper::new(self.requests.try_clone()?, u8::try_from(rule).map_err(io::Error::other)?))
     }

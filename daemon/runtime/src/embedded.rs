@@ -19,8 +19,8 @@ use iswitch_switch::{Config, Keys, PortId, SECRET_LEN_BYTES};
 /// Options of an embedded switch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EmbeddedOptions {
-    /// Configuration of the core. A boot id or a key of zero is replaced by a random one, and `recv_buffer_bytes` by
-    /// the size that the kernel grants.
+    /// Configuration of the core. A random boot id replaces a boot id of zero, a random secret replaces a zero
+    /// `strangers.key`, and the size that the kernel grants replaces `recv_buffer_bytes`.
     pub config: Config,
     /// Options of the socket.
     pub socket: Options,

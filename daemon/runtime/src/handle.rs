@@ -1,7 +1,7 @@
 //! Questions to a running loop from any thread, and the rate at which the loop answers them.
 //!
-//! The packet loop itself makes the answers, and describing a large job takes milliseconds. The loop therefore
-//! answers all pending questions with one snapshot and then answers nothing for at least `ANSWER_INTERVAL`, and for
+//! The packet loop itself computes the answers, and describing a large job takes milliseconds. The loop therefore
+//! answers all pending questions with one snapshot. It then pauses for at least `ANSWER_INTERVAL`, and for at least
 //! `REST_FACTOR` times as long as the answer took. An answer is never older than its question.
 
 use std::io::{self, Read, Write};
@@ -117,7 +117,7 @@ pub(crate) struct Inquiries {
 }
 
 impl Inquiries {
-    /// Returns both sides.
+    /// Creates both sides: the loop's side, and a first handle.
     ///
     /// # Errors
     /// If the process cannot open another descriptor.

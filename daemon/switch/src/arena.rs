@@ -26,7 +26,8 @@ impl<T: Copy> Arena<T> {
         self.items.len()
     }
 
-    /// Takes a region of `len` items that begins at or after `from`. It has the content with which it was given back.
+    /// Takes a region of `len` items that begins at or after `from`. The items keep the values that the previous user
+    /// of the region left.
     pub(crate) fn take(&mut self, len: usize, from: usize) -> Option<Range<usize>> {
         if self.used.len() == MAX_JOBS {
             return None;
@@ -37,7 +38,7 @@ impl<T: Copy> Arena<T> {
         Some(region)
     }
 
-    /// Gives a region back.
+    /// Returns a region to the block, so that another job can take it.
     pub(crate) fn give_back(&mut self, region: &Range<usize>) {
         self.used.retain(|used| used != region);
     }

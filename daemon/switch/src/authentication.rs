@@ -27,13 +27,13 @@ enum Denial {
     UnknownMember { counter: u64 },
 }
 
-/// Freshness of a Join with a valid trailer, or of one without a key.
+/// Freshness of a Join that has a valid trailer, or whose job has no key.
 pub(crate) enum Freshness {
     /// The Join repeats that of a member, or needs no proof, or has proved its return path without opening a session.
     Repeated,
     /// The Join shows the current, unused nonce and so opens a session.
     Proven { counter: u64 },
-    /// The Join may be a recorded one. With this nonce, it will be accepted.
+    /// The Join may be a recorded one. The switch will accept it if it is repeated with this nonce.
     Unproven { nonce: u64 },
     /// The Join is a recorded one.
     Replayed,
@@ -108,8 +108,8 @@ fn deny(state: &mut State, from: &Endpoint, packet: &ControlPacket<'_>, denial: 
     }
 }
 
-/// Checks whether a Join may be a recorded one (requirement A-6), which uses up a nonce. `is_proven` states whether
-/// the Join has already used one up.
+/// Checks whether a Join may be a recorded one (requirement A-6). A Join with a valid nonce uses up that nonce;
+/// `is_proven` states whether [`redeem_nonce`] has already done so.
 pub(crate) fn check_fresh(
     state: &mut State,
     from: &Endpoint,

@@ -152,7 +152,8 @@ pub(crate) enum Purpose {
     Close,
 }
 
-/// Number of sweeps of a job: one to ask for results, and one to close each of the two rounds that can be alive.
+/// Number of possible sweeps of a job: one to ask for results, and one to close each of the two rounds that can be
+/// alive.
 const SWEEPS: usize = 3;
 
 /// A pass over all segments of a round, one after the other.
@@ -197,7 +198,7 @@ struct JobWork {
     queue: Ring<Work>,
     /// Number of requests in the queue.
     requests: usize,
-    /// Whether the last turn was a sweep's: sweeps and the queue alternate.
+    /// Whether the last turn of the job was a step of a sweep. Sweeps and the queue take alternate turns.
     swept: bool,
 }
 

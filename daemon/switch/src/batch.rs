@@ -19,7 +19,7 @@ pub(crate) struct Batch {
     /// Number of bytes behind the floats of each packet, which [`Self::sign`] fills in.
     tag_len: usize,
     datagrams: u64,
-    /// Whether a shorter packet was pushed, which can only be the last.
+    /// Whether a shorter packet was pushed. It can only be the last packet of the batch.
     closed: bool,
 }
 

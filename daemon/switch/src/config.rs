@@ -32,7 +32,7 @@ pub struct Config {
     pub max_jobs_per_source: usize,
     /// Rate limits on packets of non-members.
     pub strangers: StrangerLimits,
-    /// Size of the receive buffer of the port, in bytes. It bounds the window.
+    /// Size of the receive buffer of the port, in bytes. It limits the windows of the members.
     pub recv_buffer_bytes: usize,
     /// Treatment of contributions that contain NaN or infinities.
     pub non_finite: NonFinite,

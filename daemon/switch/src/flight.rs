@@ -20,7 +20,7 @@ use crate::reason::DropReason;
 pub enum Incident {
     /// An event, which the driver also logs.
     Event(Event),
-    /// The first contribution to a round, or the first result of it from the parent.
+    /// The first contribution to a round, or its first result from the parent, has arrived.
     RoundOpened {
         /// Number of the round.
         round: Round,
@@ -139,7 +139,7 @@ impl FlightLog {
         Self { job: None, events: ring(), rounds: ring() }
     }
 
-    // Called twice per round, so it is kept out of the packet path.
+    // Kept out of the packet path, which calls it only twice per round.
     #[cold]
     #[inline(never)]
     pub(crate) fn record(&mut self, at: Instant, incident: Incident) {

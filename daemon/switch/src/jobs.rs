@@ -134,8 +134,9 @@ impl Jobs {
         }
     }
 
-    /// Directs results to the source of a member's latest packet, because a fail-over or a migration changes its MAC
-    /// address. The caller has found the member by that source, and verified the packet as the job requires.
+    /// Directs a member's results to the source of its latest packet, because a fail-over or a migration changes the
+    /// member's MAC address. The caller has found the member by this source, and has verified the packet as the job
+    /// requires.
     pub(crate) fn follow(&mut self, at: MemberAt, from: &Endpoint) {
         if let Some(member) = self.member_mut(at) {
             member.endpoint = *from;
@@ -196,7 +197,7 @@ impl Jobs {
         Some(Memory { slots, sums, generation: self.generations.next() })
     }
 
-    /// Returns the sizes of the largest regions of slots and of sums that a job could get. They are determined
+    /// Returns the sizes of the largest regions of slots and of sums that a job could get. The two sizes are determined
     /// independently.
     pub(crate) fn largest_gaps(&self, share: Share) -> Footprint {
         Footprint {

@@ -13,8 +13,8 @@ use crate::endpoint::Endpoint;
 
 /// Length of the secret from which nonces are derived, in bytes.
 pub const SECRET_LEN_BYTES: usize = 16;
-/// Number of counters of used nonces. If addresses share a counter, a nonce of one may become invalid when another
-/// uses its own, and must be requested again.
+/// Number of counters of used nonces. If two addresses share a counter, the use of one address's nonce invalidates the
+/// nonce of the other, which must then request a new one.
 const NONCE_COUNTERS: usize = 4096;
 
 /// Keys of the jobs. By default no job has a key, and any sender may join.
@@ -66,13 +66,13 @@ impl fmt::Debug for Keys {
 /// Authentication of a control packet that the switch sends (requirements ).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seal {
-    /// No proof: the job has no key.
+    /// No trailer: the job has no key, or the receiver cannot verify one.
     Bare,
-    /// To a member, in its session.
+    /// A trailer in the session of the member that receives the packet.
     Session { job: u32, session: u64 },
-    /// To a non-member: the trailer repeats the counter of the request.
+    /// A trailer for a non-member: it repeats the counter of the request.
     Echo { job: u32, counter: u64 },
-    /// To the parent, of which this switch is a member.
+    /// A trailer in this switch's own session with its parent.
     Upward { job: u32, context: u64, counter: u64 },
 }
 

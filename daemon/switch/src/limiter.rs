@@ -33,8 +33,8 @@ pub struct StrangerLimits {
     pub source_rate: u32,
     /// Packets per second from all non-members together; zero counts as one. The bucket is sized in the same way.
     pub total_rate: u32,
-    /// Secret, drawn at random for each run: a sender that knows it can choose addresses that share cells with
-    /// others. It is not derived from the boot id, because every Ack contains that.
+    /// Secret, drawn at random for each run: a sender that knows it can choose addresses that share cells with others.
+    /// It is not derived from the boot id, because every Ack contains the boot id.
     pub key: [u8; SECRET_LEN_BYTES],
 }
 

@@ -101,7 +101,7 @@ impl AddressedBatch {
     }
 }
 
-/// Placeholder for a destination that is not set.
+/// Destination of a batch whose recipient is not set yet.
 const NOWHERE: Endpoint = Endpoint {
     port: PortId(0),
     peer: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0),

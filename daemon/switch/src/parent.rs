@@ -98,8 +98,8 @@ pub(crate) fn pass_on(state: &mut State, at: JobIndex, body: ControlBody<'_>) {
 pub(crate) fn ask(state: &mut State, at: JobIndex, wanted: SegmentSetRepr<'_>) {
     let last = wanted.range.round.previous();
     if state.jobs.get(at).is_some_and(|job| job.is_taken_up(last)) {
-        // Also ask for the round before. A result of it that an earlier run of this switch sent may have reached some
-        // members, which will not ask for it again.
+        // Also ask for the round before: some members may have received its result from an earlier run of this switch,
+        // and those will not ask for it again.
         let range = RangeRepr { round: last, ..wanted.range };
         ask_in_round(state, at, SegmentSetRepr { range, ..wanted });
     }
@@ -128,7 +128,8 @@ pub(crate) fn ask_for_range(state: &mut State, at: JobIndex, round: Round, first
     ask(state, at, SegmentSetRepr::of(range, &[u8::MAX; MAX_BITMAP_LEN_BYTES]));
 }
 
-/// Checks whether the parent is lost, and if so reports it. From then on, every Ack to a member carries the flag.
+/// Checks whether the parent is lost, and if so reports it. From then on, every Ack to a member carries the flag that
+/// the parent is lost.
 pub(crate) fn watch(state: &mut State, at: JobIndex) {
     let now = state.now;
     let Some(uplink) = state.uplink_mut(at) else { return };

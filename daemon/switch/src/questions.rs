@@ -67,7 +67,7 @@ impl Questions {
         (self.smoothed_round_trip + margin).clamp(SHORTEST_WAIT, LONGEST_WAIT)
     }
 
-    /// Removes the segments from a set for which an answer may still arrive.
+    /// Removes from a set the segments for which an answer may still arrive.
     pub(crate) fn retain_new(&self, now: Instant, range: RangeRepr, bitmap: &mut [u8; MAX_BITMAP_LEN_BYTES]) {
         let wait = self.wait();
         let is_young = |question: &&Question| question.range.count > 0 && now.since(question.asked) < wait;

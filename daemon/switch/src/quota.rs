@@ -28,7 +28,8 @@ impl Footprint {
         self.sums.saturating_mul(size_of::<f32>())
     }
 
-    /// Returns the memory for sums of a job with the same ratio of sums to slots that takes `slots` slots.
+    /// Returns the memory that the sums would take, in bytes, if the job had `slots` slots and the same ratio of sums
+    /// to slots.
     fn memory_bytes_for(&self, slots: usize) -> usize {
         // Scale in proportion to the slots.
         let bytes = self.memory_bytes() as u128 * slots as u128 / self.slots.max(1) as u128;

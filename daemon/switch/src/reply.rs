@@ -55,7 +55,7 @@ pub(crate) struct Request {
 pub(crate) enum AnswerRoom {
     /// No limit: the receiver is a member and has proved its return path.
     Any,
-    /// The number of bytes received, without trailer: the sender has proved nothing.
+    /// Length of the received packet without its trailer, in bytes: the sender has not proved its return path.
     Bytes(usize),
 }
 
@@ -266,8 +266,8 @@ pub(crate) fn send_ack(
     }
 }
 
-/// Returns the window: the number of segments that each member may have in flight, so that those of all members fit
-/// in the receive buffer.
+/// Returns the window: the number of segments that each member may have in flight. It is small enough that the segments
+/// of all members fit in the receive buffer.
 fn window(state: &State, at: JobIndex, job: &Job) -> u16 {
     let tag_len = if job.is_tagged() { DATA_TAG_LEN_BYTES } else { 0 };
     let datagram = datagram_truesize(job.layout().full_packet_len() + tag_len);

@@ -24,10 +24,10 @@ use crate::output::Outbox;
 use crate::reason::{Counters, DropReason};
 use crate::uplink::Uplink;
 
-/// A running driver calls the switch at least this many times per lease, and per time after which a member counts as
-/// slow. A longer silence therefore means that the driver itself was asleep.
+/// Minimum number of calls that a running driver makes per lease, and per time after which a member counts as slow. A
+/// longer pause between calls therefore means that the driver itself was asleep.
 const TICKS_PER_LIMIT: u32 = 4;
-/// Shorter pauses of the driver do not matter for any limit, so that a busy switch need not check them.
+/// Minimum pause of the driver that is examined. Shorter pauses affect no limit, so a busy switch need not check them.
 const MIN_SLEEP: Duration = Duration::from_millis(1);
 
 /// The components of a switch.

@@ -22,8 +22,7 @@ use crate::uplink::Uplink;
 use crate::upstream::handle_from_parent;
 use crate::{steps, timers};
 
-/// An iSwitch: aggregates the gradients of several jobs. See the [crate documentation](crate) for the calling
-/// contract.
+/// Switch that aggregates the gradients of several jobs. See the [crate documentation](crate) for the calling contract.
 #[derive(Debug)]
 pub struct Switch {
     state: State,

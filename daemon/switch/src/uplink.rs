@@ -386,7 +386,7 @@ impl Uplink {
     }
 
     /// Returns whether an Ack refuses the pending Join for lack of authentication. Such a refusal is itself not
-    /// authentic.
+    /// authenticated.
     pub(crate) fn is_refused_unproven(&self, request: u32, status: Status) -> bool {
         let is_joining = matches!(self.phase, Phase::Joining { .. });
         is_joining && (request, status) == (self.join_request, Status::NotAuthentic)
@@ -476,7 +476,7 @@ impl Uplink {
         self.questions.answered(now, request);
     }
 
-    /// Removes those segments from a set for which an answer of the parent may still arrive.
+    /// Removes from a set the segments for which an answer of the parent may still arrive.
     pub(crate) fn retain_new(&self, now: Instant, range: RangeRepr, bits: &mut [u8; MAX_BITMAP_LEN_BYTES]) {
         self.questions.retain_new(now, range, bits);
     }

@@ -10,7 +10,7 @@ use iswitch_protocol::limits::MAX_MEMBERS;
 use crate::ids::{MemberId, MemberSet};
 use crate::job::{Generation, Job, OpenRound, Replay, Slot};
 
-/// Oldest round of a job in which a segment waits for a member.
+/// The oldest round of a job in which a segment waits for a member.
 pub(crate) struct Waiting<'a> {
     pub(crate) open: OpenRound,
     /// One slot for each segment.

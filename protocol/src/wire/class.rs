@@ -11,7 +11,7 @@ pub enum Class {
     Data,
 }
 
-/// Distinguishes iSwitch packets from ordinary traffic by ToS and UDP port (requirement W-1).
+/// Classifier that distinguishes iSwitch packets from ordinary traffic by ToS and UDP port (requirement W-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classifier {
     /// ToS of control packets; the low two bits are zero.

@@ -41,7 +41,7 @@ pub struct FrameView<'a> {
 
 impl Classifier {
     /// Parses a frame. Returns `None` for ordinary traffic, and an error if the ToS marks the frame as an iSwitch
-    /// packet but it cannot be used.
+    /// packet but the frame is invalid.
     ///
     /// A frame with a VLAN tag is ordinary traffic. To serve a VLAN, open the port on the VLAN's own interface.
     pub fn classify<'a>(&self, frame: &'a [u8]) -> Option<Result<FrameView<'a>, WireError>> {

@@ -136,7 +136,7 @@ enum Progress {
     Refused(Refusal),
 }
 
-/// Accepts connections whose greeting has `LEN` bytes and begins with `magic`.
+/// Acceptor of connections whose greeting has `LEN` bytes and begins with `magic`.
 #[derive(Debug)]
 pub struct Reception<const LEN: usize> {
     listener: TcpListener,
@@ -150,7 +150,7 @@ pub struct Reception<const LEN: usize> {
 }
 
 impl<const LEN: usize> Reception<LEN> {
-    /// Takes over a listener.
+    /// Creates a reception that accepts the connections of `listener`.
     ///
     /// # Errors
     /// If the listener cannot be made non-blocking.

@@ -40,7 +40,7 @@ const FRAMES_PER_TURN: usize = 256;
 pub(crate) struct CaptureArgs {
     /// Network interface to capture from
     ///
-    /// Needs the capability CAP_NET_RAW. Repeatable.
+    /// Requires the capability CAP_NET_RAW. The option may be repeated.
     #[arg(long, value_name = "IFACE", required = true)]
     interface: Vec<String>,
     /// File to write in pcapng format, or `-` for standard output

@@ -21,7 +21,7 @@ const STATISTICS_DROPS: u16 = 5;
 /// Time resolution: times are in units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
-/// Writes the blocks of a file. All integers are little-endian, and all blocks and options are padded to 32 bits.
+/// Writer of the blocks of a file. All integers are little-endian, and all blocks and options are padded to 32 bits.
 #[derive(Debug)]
 pub(super) struct Writer<W> {
     out: W,
@@ -35,7 +35,7 @@ impl<W: Write> Writer<W> {
         writer.word(BYTE_ORDER);
         writer.half(1);
         writer.half(0);
-        // Length of the section: unknown.
+        // The length of the section is not known.
         writer.word(u32::MAX);
         writer.word(u32::MAX);
         writer.option(USER_APPLICATION, concat!("iswitchctl ", env!("CARGO_PKG_VERSION")).as_bytes());

@@ -31,18 +31,18 @@ use switch::SwitchCheck;
 /// Options of `iswitchctl doctor`.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArgs {
-    /// Switch to check the path to
+    /// Switch to which the path is checked
     ///
     /// The path is checked in both directions.
     #[arg(long, value_name = "HOST:PORT")]
     switch: Option<String>,
-    /// Machine to check the path to, which runs `iswitchctl doctor --answer`
+    /// Machine that runs `iswitchctl doctor --answer`, to which the path is checked
     ///
     /// Start `iswitchctl doctor --answer 0.0.0.0:7712` on that machine first; the default port is 7712. This check
     /// reports problems of each direction separately, and needs no iswitchd.
     #[arg(long, value_name = "HOST[:PORT]")]
     peer: Option<String>,
-    /// Address at which to answer the requests of --peer on another machine
+    /// Answer the requests of --peer from another machine at this address
     ///
     /// The command makes no checks and runs until it is interrupted.
     #[arg(long, value_name = "ADDR:PORT", conflicts_with_all = ["switch", "peer"])]
@@ -52,7 +52,7 @@ pub(crate) struct DoctorArgs {
     /// The default is the interface on the path to the switch or the peer.
     #[arg(long, value_name = "IFACE")]
     interface: Option<String>,
-    /// Job to query the switch about
+    /// Number of the job to ask the switch about
     #[arg(long, default_value_t = 0)]
     job: u32,
     /// Key file of the job

@@ -88,8 +88,8 @@ fn check_tos(report: &mut Report, probe: &mut Probe, [there, back]: [&'static st
                 "packets sent with ToS {tos:#04x} arrive at the peer with ToS {:#04x}, and a switch ignores them",
                 echo.tos
             ),
-            "configure every device on the path to keep the DSCP (trust dscp, no set dscp rules), or set ToS values \
-             that arrive unchanged on iswitchd and the workers (--control-tos, --data-tos)",
+            "configure every device on the path to keep the DSCP (trust dscp, no set dscp rules), or configure \
+             iswitchd and the workers with ToS values that arrive unchanged (--control-tos, --data-tos)",
         ),
         _ => report.ok(there, format!("packets with ToS {tos:#04x} arrive with this ToS")),
     }

@@ -81,7 +81,7 @@ impl Probe {
         Ok(Self { socket, patience, buffer: vec![0; ANSWER_LEN_MAX_BYTES] })
     }
 
-    /// Returns the address of this machine that the other one sees, unless it is translated on the path.
+    /// Returns the address under which the other machine sees this one, unless the path translates addresses.
     pub(super) fn local(&self) -> Option<Ipv4Addr> {
         self.socket.local_addr().ok().map(|address| *address.ip())
     }

@@ -65,7 +65,7 @@ impl SwitchCheck<'_> {
     fn question(&self, len: usize) -> Vec<u8> {
         let padding_len = (len - JOIN_LEN_BYTES - self.trailer_len()) as u16;
         let join = JoinRepr { query: true, padding_len, ..JoinRepr::worker(1, DEFAULT_SEGMENT_FLOATS, 1) };
-        // Any value but zero, which asks for no Ack.
+        // Zero would ask for no Ack; any other id works.
         let request = nanos_since_1970() as u32 | 1;
         let repr = ControlRepr { job: self.job, request, body: ControlBody::Join(join) };
         let mut bytes = vec![0; len];
@@ -160,7 +160,7 @@ impl SwitchCheck<'_> {
     fn check_data_tos(&self, report: &mut Report) {
         const CHECK: &str = "tos-data-there";
         let seg = Seg { index: SegmentIndex::default(), round: Round::default(), contributions: 1 };
-        // As long as the Ack, because a switch sends no answer longer than the packet to an unproven address.
+        // The packet is as long as an Ack, because a switch sends an unproven address no answer longer than the packet.
         let mut data = vec![0; ACK_LEN_BYTES];
         emit_seg(&mut data, seg);
         let is_answer = |bytes: &[u8]| ack_of(bytes).is_some_and(|ack| ack.status == Status::UnknownMember);
@@ -218,8 +218,8 @@ pub(super) fn check_tos_back(report: &mut Report, check: &'static str, arrived: 
     report.failed(
         check,
         format!("answers sent with ToS {sent:#04x} arrive with ToS {arrived:#04x}, and workers ignore them"),
-        "configure every device on the path to keep the DSCP (trust dscp, no set dscp rules), or set ToS values that \
-         arrive unchanged on iswitchd and the workers (--control-tos, --data-tos)",
+        "configure every device on the path to keep the DSCP (trust dscp, no set dscp rules), or configure iswitchd \
+         and the workers with ToS values that arrive unchanged (--control-tos, --data-tos)",
     );
 }
 

@@ -62,7 +62,7 @@ pub(super) struct App {
 }
 
 impl App {
-    /// Takes over a new snapshot of the daemon.
+    /// Stores a new snapshot of the daemon. The previous snapshot is kept for the rates.
     pub(super) fn update(&mut self, view: View) {
         // On the first call, `before` becomes the default view, whose boot id differs: there are no rates yet.
         self.before = Some(std::mem::replace(&mut self.now, view));

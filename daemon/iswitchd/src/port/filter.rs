@@ -52,8 +52,8 @@ pub(super) struct Instruction {
 /// Returns the program. It accepts untagged IPv4/UDP frames with one of the two ToS values that are fragments or
 /// addressed to the UDP port of the switch.
 ///
-/// These are exactly the frames that [`super::IngressRule`] drops, because nothing but the switch may handle a frame
-/// that it accepts.
+/// These are exactly the frames that [`super::IngressRule`] drops, because only the switch may handle a frame that the
+/// program accepts.
 pub(super) fn program(classifier: &Classifier) -> [Instruction; FILTER_LEN] {
     let load = |code, operand| Instruction { code, skip_true: 0, skip_false: 0, operand };
     // Jump offsets count from the next instruction.

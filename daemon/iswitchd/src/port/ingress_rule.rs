@@ -56,7 +56,7 @@ impl RuleScript {
     }
 }
 
-/// Handle for having the monitor reinstall a rule.
+/// Handle that asks the monitor to reinstall a rule.
 #[derive(Debug)]
 pub struct RuleKeeper {
     requests: UnixStream,
@@ -65,7 +65,7 @@ pub struct RuleKeeper {
 }
 
 impl RuleKeeper {
-    /// Creates a handle that requests the rule with this number through the stream.
+    /// Creates a handle that sends the number of the rule to the monitor through the stream.
     pub fn new(requests: UnixStream, number: u8) -> Self {
         Self { requests, number }
     }
@@ -97,7 +97,8 @@ impl IngressRule {
         &self.script
     }
 
-    /// Entrusts the rule to the monitor, which from now on reinstalls it on request and finally removes it.
+    /// Entrusts the rule to the monitor, which from now on reinstalls it on request and removes it when the daemon has
+    /// terminated.
     pub fn entrust(&mut self, keeper: RuleKeeper) {
         self.keeper = Some(keeper);
     }

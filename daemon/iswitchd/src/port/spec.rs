@@ -17,12 +17,12 @@ pub struct PortSpec {
     pub xdp: Option<XdpModes>,
 }
 
-/// Requested modes of an AF_XDP port. For a mode left open, all are tried, the faster one first.
+/// Requested modes of an AF_XDP port. If a mode is not given, the port tries its values, the faster one first.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct XdpModes {
-    /// Where the XDP program runs.
+    /// Attachment point of the XDP program.
     pub attach: Option<AttachMode>,
-    /// How frames are moved.
+    /// Method of moving frames to and from the memory of the sockets.
     pub copy: Option<CopyMode>,
 }
 

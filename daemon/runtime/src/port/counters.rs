@@ -11,7 +11,8 @@ pub struct PortCounters {
     pub received_datagrams: u64,
     /// Number of bytes of UDP payload received.
     pub received_bytes: u64,
-    /// Number of system calls that received something. The number of datagrams per call shows how well offload works.
+    /// Number of system calls that received at least one datagram. The number of datagrams per call shows how well
+    /// offload works.
     pub receive_calls: u64,
     /// Number of datagrams that the kernel dropped because the receive buffer was full.
     pub receive_buffer_drops: u64,
@@ -22,7 +23,7 @@ pub struct PortCounters {
     pub untagged: u64,
     /// Number of datagrams from a group MAC address, dropped without an answer.
     pub source_mac_not_unicast: u64,
-    /// Number of datagrams from an IPv4 address that is not a single host's, dropped without an answer.
+    /// Number of datagrams whose source IPv4 address does not identify a single host, dropped without an answer.
     pub source_address_not_unicast: u64,
     /// Number of datagrams from UDP port zero, dropped without an answer.
     pub source_port_zero: u64,
@@ -89,7 +90,7 @@ pub fn datagrams(len: usize, stride: usize) -> u64 {
     len.div_ceil(stride).max(1) as u64
 }
 
-/// Faults since the last report; each kind is reported on one log line.
+/// Faults since the last report. Each kind of fault is reported on one log line.
 #[derive(Debug, Default)]
 pub struct Faults {
     receive: Option<(u64, io::Error)>,

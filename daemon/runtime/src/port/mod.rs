@@ -29,8 +29,7 @@ pub struct Datagrams<'a> {
     pub stride: usize,
 }
 
-/// Arrival at a port: datagrams, or the error of a frame whose ToS marks it as an iSwitch packet but that cannot be
-/// used.
+/// Arrival at a port: datagrams, or the error of an invalid frame whose ToS marks it as an iSwitch packet.
 pub type Arrival<'a> = Result<Datagrams<'a>, WireError>;
 
 /// Port of the switch. No method blocks.
@@ -41,7 +40,7 @@ pub trait Port: Send {
     /// Returns the mode of the port for display, such as `udp`.
     fn mode(&self) -> &str;
 
-    /// Returns the descriptor to wait on until [`Self::recv`] has something.
+    /// Returns the descriptor that becomes readable when [`Self::recv`] has something to return.
     fn as_fd(&self) -> BorrowedFd<'_>;
 
     /// Returns the size of the receive buffer that the kernel granted, in the kernel's own accounting of bytes.

@@ -7,15 +7,15 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 pub enum BadSource {
     /// The source MAC address is a group address.
     Mac,
-    /// The source IPv4 address is not a single host's: it is unspecified, broadcast or multicast, or a loopback
-    /// address on a physical network.
+    /// The source IPv4 address does not identify a single remote host: it is unspecified, broadcast or multicast, or a
+    /// loopback address on a physical network.
     Address,
     /// The source UDP port is zero.
     UdpPort,
 }
 
 /// Checks that a sender can be answered. `mac` is the source MAC address of its frame, if there is one; `is_loopback`
-/// says whether the sender may be on this machine.
+/// states whether the sender may be on this machine.
 pub fn check(source: SocketAddrV4, mac: Option<[u8; 6]>, is_loopback: bool) -> Result<(), BadSource> {
     let address = *source.ip();
     let is_hosts = address != Ipv4Addr::UNSPECIFIED

@@ -16,7 +16,7 @@ use crate::reason::DropReason;
 use crate::reply::{self, Refusal, Request};
 use crate::state::State;
 
-/// Processes a Join. `is_proven` states whether it has shown the nonce of its address.
+/// Processes a Join. `is_proven` states whether the Join has shown the nonce of its sender's address.
 pub(super) fn handle_join(
     state: &mut State,
     from: &Endpoint,
@@ -25,14 +25,14 @@ pub(super) fn handle_join(
     is_proven: bool,
 ) {
     if is_double(state, from, request.job, join) {
-        // The same Join arrived on two ports, but a member has only one.
+        // The same Join arrived on two ports, but a member has only one port.
         return state.counters.count_drop(DropReason::OtherPort);
     }
     let freshness = check_fresh(state, from, request, join, is_proven);
     match freshness {
         Freshness::Repeated | Freshness::Proven { .. } => {}
         Freshness::Unproven { nonce } => {
-            // Limit members here as well: replacing a member costs the other members time.
+            // Members are limited here as well, because replacing a member costs the other members time.
             let replaces = state.jobs.find_member(from).is_some();
             if replaces && !state.limiter.admit(state.now, *from.peer.ip(), StrangerPacket::Control) {
                 return state.counters.count_drop(DropReason::RateLimited);
@@ -60,7 +60,7 @@ pub(super) fn handle_join(
     }
 }
 
-/// Returns whether the sender of a Join is already a member, alive on another port.
+/// Returns whether the sender of a Join is already a member on another port and is alive there.
 fn is_double(state: &State, from: &Endpoint, id: u32, join: &JoinRepr) -> bool {
     let other = state.jobs.same_elsewhere(from, id, join);
     other.is_some_and(|at| state.jobs.is_heard(at, state.now, state.config.lease()))

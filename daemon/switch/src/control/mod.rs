@@ -84,7 +84,7 @@ fn handle_request(state: &mut State, from: &Endpoint, request: Request, at: Memb
     state.hear_from(at);
     state.jobs.follow(at, from);
     let outcome = match body {
-        // Handled by the caller.
+        // The caller handles these packets.
         ControlBody::Join(_) | ControlBody::Ack(_) => return,
         ControlBody::Leave => return handle_leave(state, from, request, at),
         ControlBody::Reset { boot } => return handle_reset(state, from, request, at, boot),

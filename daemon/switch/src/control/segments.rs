@@ -165,7 +165,7 @@ fn check_round(job: &Job, at: MemberAt, round: Round) -> Result<(), Refusal> {
         return if round.is_before(oldest) { Err(Refusal::stale_round(oldest)) } else { Ok(()) };
     }
     let (member, numbers) = (job.members().get(at.member), job.rounds().numbers());
-    // Only for workers: a switch may have members that lack the sum before the round at which it continues.
+    // This applies only to workers: a switch may have members that lack the sum before the round at which it continues.
     let begins_later = member.is_some_and(|it| it.kind == Kind::Worker && round.is_before(it.start.round));
     if round.next().is_before(numbers.current()) || round.is_before(numbers.base()) || begins_later {
         return Err(Refusal::stale_round(job.next_round_of(at.member)));

@@ -61,7 +61,7 @@ pub(crate) enum Receipt {
     Admitted(Round),
     /// The vector is expected; some of its segments may have arrived.
     Expected,
-    /// The vector is neither the last one admitted nor the expected one, whose number this is.
+    /// The vector is neither the last one admitted nor the expected one; holds the number of the expected one.
     Unknown(Round),
 }
 
@@ -70,9 +70,9 @@ pub(crate) enum Receipt {
 pub(crate) struct Addition {
     pub(crate) member: MemberId,
     pub(crate) aggregate: Round,
-    /// Whether it is the first vector of the aggregate, which overwrites the previous content of the memory.
+    /// Whether this is the first vector of the aggregate, which overwrites the previous content of the memory.
     pub(crate) is_first: bool,
-    /// Whether it is the last vector, which finishes the aggregate. The results are sent while the vector is added.
+    /// Whether this is the last vector, which finishes the aggregate. The results are sent while the vector is added.
     pub(crate) is_last: bool,
 }
 

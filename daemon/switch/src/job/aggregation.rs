@@ -84,7 +84,8 @@ impl<'a> Aggregation<'a> {
             Admission::First => (0, MemberSet::EMPTY),
             Admission::Next => (slot.contributions, slot.contributors),
         };
-        // Checked only here: a supplied sum that arrives late belongs to a finished round, but is valid.
+        // The weight is checked only after the admission, because a supplied sum that arrives after its round has
+        // finished is valid, too.
         if !self.job.accepts_weight(member, seg.round, seg.contributions) {
             return Verdict::Dropped(DropReason::BadWeight);
         }
@@ -359,9 +360,9 @@ impl<'a> Aggregation<'a> {
             && (round == base || self.slot(last, index).is_done(last))
     }
 
-    /// Returns whether the members wait for the parent's result of a segment. In the rounds in which the job was
-    /// resumed below the parent, the parent may already have a result without a contribution of every member: a
-    /// member that got the result from an earlier run of this switch does not contribute again.
+    /// Returns whether the members wait for the parent's result of a segment. In a round in which the job was resumed
+    /// below the parent, the parent may already have a result although some members have not contributed: a member that
+    /// got the result from an earlier run of this switch does not contribute again.
     pub(crate) fn awaits_parent(&self, round: Round, index: SegmentIndex) -> bool {
         let slot = self.slot(round, index);
         let is_replayed =

@@ -1,4 +1,4 @@
-//! Completion of a job, and where its members then start.
+//! Completion of a job, and the rounds at which its members then start.
 //!
 //! A restarted switch knows nothing of its jobs. The members rejoin and state by their histories which sums they
 //! have. The job continues under round numbers that no packet of the earlier run can name. If some members lack the
@@ -252,8 +252,8 @@ impl Job {
         })
     }
 
-    /// Returns a round such that no packet of an earlier run of the switch or of an earlier job names it or the round
-    /// before it, in which a sum may be replayed.
+    /// Returns the round at which a resumed job continues. No packet of an earlier run of the switch or of an earlier
+    /// job names this round, or the round before it, in which a sum may be replayed.
     fn unused_round(&self) -> Round {
         let gap = RESUME_GAP_ROUNDS + (self.epoch() % RESUME_GAP_DRAWN) as u32;
         let first = self.rounds.numbers().base().next();
@@ -302,8 +302,9 @@ impl Job {
         }
     }
 
-    /// Returns the round before the granted one, and the history before it, if some members are still there because
-    /// an earlier run of this switch sent its sum only to the others. The parent still has that sum.
+    /// Returns the round before the granted one and the history before that round, if some members are still at that
+    /// round because an earlier run of this switch sent its sum only to the other members. The parent still has that
+    /// sum.
     fn last_round_lacked(&self, epoch: u64, granted: Round, common: CommonHistory) -> Option<(Round, u64)> {
         let last = granted.previous();
         let lacks_last = |own: &u64| history::after(*own, epoch, last) == common.latest;

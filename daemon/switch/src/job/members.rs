@@ -42,7 +42,8 @@ pub(crate) struct Member {
     pub(crate) progress: Progress,
 }
 
-/// Where a member begins or continues, as stated in the Ack of its Join.
+/// Start of a member, as stated in the Ack of its Join: its standing, the round at which it begins or continues, and
+/// its history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Start {
     pub(crate) standing: Standing,
@@ -187,7 +188,7 @@ impl Members {
         others.min_by_key(|(_, member)| member.admitted).map(|(_, member)| member.endpoint.peer)
     }
 
-    /// Returns the resume statements of the members that were members before.
+    /// Returns the resume statements of the returning members, that is, of those that were members before.
     pub(super) fn returning(&self) -> impl Iterator<Item = &ResumeRepr> {
         self.iter().filter_map(|(_, member)| member.resume.as_ref())
     }

@@ -345,8 +345,8 @@ impl Job {
         Some(member)
     }
 
-    /// Excuses a worker that continues at `round` from earlier rounds, so that they no longer wait for it. Returns
-    /// false if no round waited for it.
+    /// Ends a worker's participation in the rounds before `round`, at which the worker continues, so that those rounds
+    /// no longer wait for it. Returns false if no round waited for it.
     pub(crate) fn begin_later(&mut self, id: MemberId, round: Round) -> bool {
         let kind = self.members.get(id).map(|member| member.kind);
         let rounds = self.rounds.synchronous_mut();
@@ -464,7 +464,7 @@ impl Job {
         Some(aggregate)
     }
 
-    /// Lowers the threshold of the aggregate that is being filled after departures. Returns whether the aggregate is
+    /// After departures, lowers the threshold of the aggregate that is being filled. Returns whether the aggregate is
     /// now complete.
     pub(crate) fn is_filled_without_the_departed(&mut self) -> bool {
         let (threshold, is_pinned) = (self.threshold(), self.pinned_threshold.is_some());

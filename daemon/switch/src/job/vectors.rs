@@ -83,8 +83,8 @@ impl Aggregation<'_> {
         accumulate::add(sum, staged);
     }
 
-    /// Records the first segment of a member's vector that has yet to be added. The member may already send the
-    /// segments of its next vector that precede it.
+    /// Records the first segment of a member's vector that has yet to be added. The member may already send those
+    /// segments of its next vector that precede this segment.
     pub(crate) fn note_unadded(&mut self, member: MemberId, from: Option<u32>) {
         if let Some(aggregates) = self.job.rounds.asynchronous_mut() {
             aggregates.note_unadded(member, from);
@@ -103,12 +103,13 @@ impl Aggregation<'_> {
         true
     }
 
-    /// Returns the offset among the sums of the aggregate at a position.
+    /// Returns the offset, in the sums of the job, of the aggregate at a position.
     fn aggregate_at(&self, position: usize) -> usize {
         position * self.job.layout.gradient_len() as usize
     }
 
-    /// Returns the offset among the sums of a member's staged vector, behind the aggregates.
+    /// Returns the offset, in the sums of the job, of a member's staged vector. The staged vectors follow the
+    /// aggregates.
     fn staged_at(&self, aggregates: usize, member: MemberId) -> usize {
         (aggregates + member.get()) * self.job.layout.gradient_len() as usize
     }

@@ -606,7 +606,8 @@ impl Comparison {
         self.check_published(&sent);
     }
 
-    /// Checks that each member gets each finished aggregate at once, and that it is the sum of exactly its vectors.
+    /// Checks that each member gets each finished aggregate at once, and that the aggregate is the sum of exactly its
+    /// vectors.
     fn check_published(&mut self, sent: &[Sent]) {
         let results: Vec<_> = sent.iter().filter(|sent| matches!(sent, Sent::Result { .. })).collect();
         let members: Vec<_> = self.model.senders.keys().copied().collect();

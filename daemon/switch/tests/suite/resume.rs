@@ -18,7 +18,7 @@ const BEHIND: u64 = 999;
 /// First round of the resumed job: three rounds, and an offset from the boot id, after the latest round that a member
 /// names.
 const BASE: u32 = NEXT + 3 + (BOOT % 256) as u32;
-/// Round before it, in which a sum that some members lack is replayed.
+/// Round before `BASE`, in which a sum that some members lack is replayed.
 const REPLAY: u32 = BASE - 1;
 /// First round if the replay is given up: new members may have begun the round after it.
 const ANEW: u32 = BASE + 1;

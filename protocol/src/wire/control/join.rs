@@ -145,9 +145,9 @@ impl JoinRepr {
         }
     }
 
-    /// Returns the number of zero bytes that pad a Join to the length of a data packet of `packet_len` bytes
-    /// (requirement C-4). `packet_len` excludes the tag; the lengths of the data tag and of the Join's trailer are
-    /// included if the job uses them.
+    /// Returns the number of zero bytes that pad a Join to the length of a data packet (requirement C-4). `packet_len`
+    /// is the length of that packet without a tag, in bytes. The result accounts for the tag if data is `tagged`, and
+    /// for the trailer of the Join if it is `authenticated`.
     #[inline]
     pub const fn padding_to(packet_len: usize, tagged: bool, authenticated: bool) -> u16 {
         let tag_len = if tagged { DATA_TAG_LEN_BYTES } else { 0 };

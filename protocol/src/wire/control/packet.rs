@@ -64,8 +64,8 @@ impl<'a> ControlPacket<'a> {
         self.split_trailer().map_or(self.buffer, |(content, _)| content)
     }
 
-    /// Returns the nonce of a Join, which need not be well-formed otherwise. Returns `None` for a query, which needs
-    /// no nonce, and for other packets.
+    /// Returns the nonce of a Join, even if other fields of the Join are malformed. Returns `None` for a query, which
+    /// needs no nonce, and for other packets.
     #[inline]
     pub fn join_nonce(&self) -> Option<u64> {
         let is_join = self.action_code() == Action::Join as u8 && self.content_len() >= JOIN_LEN_BYTES;

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Status {
-    /// The request was carried out, now or when it arrived before.
+    /// The request has been carried out, by this packet or by an earlier copy of it.
     Success = 0,
     /// The packet could not be parsed.
     Malformed = 1,

@@ -50,7 +50,7 @@ pub enum ConnectError {
     },
     /// The other side did not accept a connection within the timeout.
     Timeout {
-        /// What the connection was for, as a preposition before the address ("to").
+        /// Preposition before the address in the error message, such as "to".
         what: &'static str,
         /// Address of the other side.
         address: SocketAddr,
@@ -275,8 +275,8 @@ impl Connection {
         set.map_err(|error| ConnectError::Io { what: "connection to", address, error })
     }
 
-    /// Returns whether the other end has closed the connection. Requires [`Self::begin`]. Unread bytes hide a close
-    /// behind them.
+    /// Returns whether the other end has closed the connection. Requires [`Self::begin`]. A close is not detected
+    /// before all earlier bytes have been read.
     pub(super) fn is_closed(&self) -> bool {
         match self.stream.peek(&mut [0]) {
             Ok(len) => len == 0,

@@ -136,7 +136,7 @@ impl fmt::Display for AggregateError {
             }
             Self::Stalled { round, waited, missing, parent_lost } => {
                 let awaited = match parent_lost {
-                    true => "the parent of the switch, which does not answer it",
+                    true => "the switch's parent, which does not answer the switch",
                     false => "other workers",
                 };
                 write!(

@@ -58,7 +58,7 @@ pub struct ParameterServer {
 struct Client {
     connection: Connection,
     staging: Vec<u8>,
-    /// Number of bytes in `staging` of a float that has not arrived completely.
+    /// Number of bytes in `staging` that belong to a float of which more bytes have yet to arrive.
     begun: usize,
     /// Number of bytes received and summed.
     summed: usize,
@@ -138,14 +138,14 @@ impl ParameterServer {
         Ok(None)
     }
 
-    /// Assigns a worker to its rank, or returns why not.
+    /// Assigns a worker to its rank, or returns the reason why the worker is refused.
     fn seat(
         &self,
         places: &mut [Option<Client>],
         mut connection: Connection,
         hello: Hello,
     ) -> Result<(), ConnectError> {
-        // Sent before the check, so that the worker can report the difference as well.
+        // The reply is sent before the check, so that the worker can report the difference as well.
         connection.reply(self.options.hello(hello.rank))?;
         hello.expect(self.options.hello(hello.rank), connection.peer())?;
         let place = places.get_mut(usize::from(hello.rank)).filter(|place| place.is_none());

@@ -96,7 +96,7 @@ impl Staleness {
         may
     }
 
-    /// Notes that the gradient was committed as the vector with that sequence number.
+    /// Records that the gradient was committed as the vector with the number `sequence`.
     pub fn committed(&mut self, sequence: u64, made_at: u64) {
         self.at_commit.add(self.updates - made_at);
         self.committed.push_back((sequence, made_at));

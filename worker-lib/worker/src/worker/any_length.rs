@@ -85,7 +85,7 @@ impl From<AggregateError> for AnyLengthError {
     }
 }
 
-/// Contributions to one sum.
+/// Number of gradients in one sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summed {
     /// Number of gradients in the sum; if segments differ, the smallest number.
@@ -107,9 +107,9 @@ pub struct Summed {
 pub struct AnyLengthWorker {
     /// Options of the next job.
     options: JoinOptions,
-    /// Members by last use, the most recently used at the end.
+    /// Memberships, one for each job, in order of last use; the most recently used one is last.
     members: Vec<Worker>,
-    /// Counters of the members that were dropped.
+    /// Counters of the memberships that have been dropped.
     past: AggregatorStats,
     unfinished: Option<Unfinished>,
     failure: Option<String>,
@@ -127,8 +127,8 @@ struct Unfinished {
 }
 
 impl AnyLengthWorker {
-    /// Joins `options.job` and waits for the other workers as long as `keep_waiting` returns true. The jobs of further
-    /// lengths have the numbers that follow. The options `gradient_len` and `shares_state` are ignored.
+    /// Joins `options.job` and waits for the other workers as long as `keep_waiting` returns true. The jobs for further
+    /// vector lengths get the following job numbers. The options `gradient_len` and `shares_state` are ignored.
     ///
     /// # Errors
     /// Those of [`Worker::join_while`].
@@ -259,7 +259,7 @@ impl AnyLengthWorker {
         floats.max(usize::from(self.options.segment_floats))
     }
 
-    /// Returns the member of the job for vectors of that length; joins the job if it is new.
+    /// Returns the membership in the job for vectors of length `floats`; joins the job if it is new.
     fn member(
         &mut self,
         floats: usize,

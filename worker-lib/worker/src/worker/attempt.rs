@@ -11,7 +11,7 @@ use super::membership::Membership;
 
 /// Initial time after which an unanswered request is repeated; it doubles with each repetition.
 pub(super) const FIRST_RETRY: Duration = Duration::from_millis(20);
-/// Upper limit of that time.
+/// Maximum time after which an unanswered request is repeated.
 pub(super) const LAST_RETRY: Duration = Duration::from_millis(500);
 
 /// Number of heartbeats per lease: several may be lost before the lease expires.
@@ -47,8 +47,8 @@ pub(crate) enum Answer {
 }
 
 impl Attempt {
-    /// Creates attempt `number` of the process with that instance. Its request id differs from those of other processes
-    /// that have joined from the same address, whose Acks may still be in flight.
+    /// Creates attempt `number` of the process with the instance `instance`. Its request id differs from those of other
+    /// processes that have joined from the same address, whose Acks may still be in flight.
     pub(crate) fn new(instance: u32, number: u32, now: Instant) -> Self {
         Self {
             request: Self::request_of(instance, number),
@@ -61,7 +61,7 @@ impl Attempt {
         }
     }
 
-    /// Returns the request id of the Joins of that attempt.
+    /// Returns the request id of all Joins of the attempt `number`.
     pub(crate) fn request_of(instance: u32, number: u32) -> u32 {
         instance.wrapping_add(number).max(1)
     }
@@ -94,8 +94,8 @@ impl Attempt {
         authenticator.map_or(self.nonce, Authenticator::session)
     }
 
-    /// Handles a control packet, which must be authentic if the job has a key. Returns `None` if the packet does not
-    /// decide the attempt.
+    /// Handles a control packet, which must be authentic if the job has a key. Returns `None` if the packet neither
+    /// admits nor refuses the member.
     pub(crate) fn handle_answer(
         &mut self,
         now: Instant,
@@ -132,8 +132,8 @@ impl Attempt {
         self.deadline = self.deadline.min(now.plus(self.longest_retry));
     }
 
-    /// Returns whether the job has a key, if the packet refuses this worker's key. The packet is not authenticated and
-    /// is no reason to give up, but may explain why no other answer arrives.
+    /// If the packet refuses this worker's key, returns whether the job has a key. The packet is not authenticated, so
+    /// the worker does not give up, but the packet may explain why no other answer arrives.
     pub(crate) fn key_refused(&self, repr: &ControlRepr<'_>) -> Option<bool> {
         let ControlBody::Ack(ack) = repr.body else { return None };
         let is_refusal = (ack.action, ack.status) == (Action::Join, Status::NotAuthentic);

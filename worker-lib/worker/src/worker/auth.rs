@@ -58,7 +58,7 @@ impl Authenticator {
         self.conversation().open_session(nonce);
     }
 
-    /// Returns the keys of data packets in this session, under a run of the switch.
+    /// Returns the keys that tag data packets in this session. `boot` is the epoch of the job.
     pub fn data_keys(&self, boot: u64, job: u32) -> DataKeys {
         let key = &self.shared.key;
         DataKeys { contribution: key.contribution_key(self.session()), result: key.result_key(boot, job) }

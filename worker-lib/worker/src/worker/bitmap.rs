@@ -53,8 +53,8 @@ impl Bitmap {
         })
     }
 
-    /// Returns one bit for each index of a range, lowest first, set if the index is not in the set. The range is at
-    /// most as long as one Help may name.
+    /// Returns a bitmap of those indices of a range that are not in the set, lowest index first. The range is at most
+    /// as long as one Help may name.
     pub(crate) fn zeros(&self, range: Range<u32>) -> [u8; MAX_BITMAP_LEN_BYTES] {
         let mut bits = [0; MAX_BITMAP_LEN_BYTES];
         let mut from = range.start;

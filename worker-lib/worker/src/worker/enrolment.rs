@@ -12,8 +12,8 @@ use super::attempt::{Answer, Attempt, heartbeat_interval};
 use super::auth::{Authenticator, DataKeys};
 use super::requests::Requests;
 
-/// Difference between the instances of two memberships of a process, large enough to keep the numbers of their vectors
-/// apart.
+/// Difference between the instances of two consecutive memberships of a process. It is large enough to keep the numbers
+/// of their vectors apart.
 const INSTANCE_STEP: u32 = 0x9E37_79B9;
 
 /// Configuration of a member before it joins.
@@ -51,7 +51,7 @@ enum Phase {
     Refused(Status, u32),
 }
 
-/// A protocol that begins with joining.
+/// Protocol whose first step is to join a job.
 pub(super) trait Joins {
     /// Begins to join.
     fn begin(config: SessionConfig, now: Instant) -> Self;
@@ -61,7 +61,7 @@ pub(super) trait Joins {
     fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize);
 }
 
-/// A process's attempts to be a member of a job, and its heartbeats.
+/// State of a process's membership in a job: its attempts to join, and its heartbeats.
 #[derive(Debug)]
 pub(super) struct Enrolment {
     config: SessionConfig,
@@ -107,8 +107,8 @@ impl Enrolment {
         &mut self.requests
     }
 
-    /// Returns whether the job has a key, according to an unauthenticated answer that refused this member's key; the
-    /// answer may be forged.
+    /// Returns whether the job has a key, as an unauthenticated refusal of this member's key states; the refusal may be
+    /// forged. Returns `None` if there was no such refusal.
     pub(super) fn key_refused(&self) -> Option<bool> {
         self.key_refused
     }
@@ -160,7 +160,8 @@ impl Enrolment {
         request == Attempt::request_of(self.config.join.instance, self.attempts)
     }
 
-    /// Returns the keys that tag data packets under a run of the switch; `None` if data is not tagged.
+    /// Returns the keys that tag data packets in the incarnation of the job with the epoch `boot`; `None` if data is
+    /// not tagged.
     pub(super) fn data_keys(&self, boot: u64) -> Option<DataKeys> {
         let authenticator = self.requests.authenticator().filter(|_| self.config.join.tagged)?;
         Some(authenticator.data_keys(boot, self.config.job))
@@ -218,7 +219,7 @@ impl Enrolment {
         Some(repr)
     }
 
-    /// Handles the answer to a Join; returns `None` if the packet does not decide the attempt.
+    /// Handles the answer to a Join; returns `None` if the packet neither admits nor refuses the member.
     pub(super) fn handle_answer(&mut self, now: Instant, repr: &ControlRepr<'_>) -> Option<Answer> {
         let Phase::Joining(attempt) = &mut self.phase else { return None };
         let answer = attempt.handle_answer(now, repr, self.requests.authenticator())?;

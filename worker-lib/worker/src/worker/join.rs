@@ -102,7 +102,7 @@ impl JoinOptions {
     }
 
     /// Sets the job's key. Control packets are authenticated with it. If `tag_data` is set, data packets are too, which
-    /// leaves room for two floats less in each.
+    /// leaves room for two fewer floats in each.
     #[must_use]
     pub fn with_key(mut self, key: Key, tag_data: bool) -> Self {
         if tag_data && !self.tag_data {

@@ -39,7 +39,7 @@ pub(super) fn join<P: Joins>(
     let mut buffer = Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES);
     let joined = Joining { link: &mut *link, options, buffer: &mut buffer, keep_waiting }.run(&mut protocol);
     if let Err(error) = joined {
-        // Best effort: the Leave frees the member's place at once instead of when the lease expires.
+        // Best effort: the Leave ends the membership at once; without it, the lease would end the membership.
         let (class, stride) = protocol.enrolment().emit(0, ControlBody::Leave, &mut buffer);
         let _ = link.send(class, &buffer, stride);
         return Err(error);
@@ -47,7 +47,7 @@ pub(super) fn join<P: Joins>(
     Ok((protocol, buffer))
 }
 
-/// The first phase of a worker: until the switch has answered and all workers have joined.
+/// State of a worker until the switch has answered and all workers have joined.
 struct Joining<'a> {
     link: &'a mut Link,
     options: &'a JoinOptions,

@@ -106,7 +106,8 @@ impl Link {
         }
     }
 
-    /// Receives what is available: the class, the number of bytes in the buffer, and the length of each datagram.
+    /// Receives the datagrams that are available. Returns their class, the number of bytes in the buffer, and the
+    /// length of each datagram.
     pub(super) fn receive(&mut self) -> io::Result<Option<(Class, usize, usize)>> {
         let outcome = self.socket.recv(&mut self.recv_buffer);
         Ok(self
@@ -126,7 +127,7 @@ impl Link {
         self.heard(outcome, |scattered| scattered.received)
     }
 
-    /// Records the time and determines the class of what was received; returns `None` if nothing useful arrived.
+    /// Records the time of a reception and adds the class of the datagrams; returns `None` if nothing useful arrived.
     fn heard<T>(
         &mut self,
         outcome: io::Result<T>,

@@ -65,7 +65,7 @@ pub(super) enum Run {
     New,
 }
 
-/// Position of a member, for the Join to a switch that has forgotten it.
+/// Position of a member in its job, which the member reports in a Join to a switch that has forgotten it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position {
     /// Next round or aggregate.

@@ -133,13 +133,14 @@ struct Progress {
     resend: u32,
     /// One more than the highest segment with a result.
     frontier: u32,
-    /// Gaps below this segment have been requested.
+    /// Segment below which all gaps have been requested.
     asked: u32,
     /// Whether losses have already narrowed the window during this silence.
     narrowed: bool,
     /// Number of timeouts since the last result.
     silences: u32,
-    /// Number of segments without a result when one of them was requested as a probe, to find out the fate of all.
+    /// Number of segments without a result when the probe in progress was sent. A probe requests a single segment; if
+    /// no result arrives before its Ack, all segments in flight are requested.
     probed: Option<u32>,
 }
 
@@ -193,8 +194,8 @@ impl WorkerProtocol {
         if self.data_keys.is_some() { DATA_TAG_LEN_BYTES } else { 0 }
     }
 
-    /// Returns whether the member is already where that membership begins. If so, the caller already knows which sums
-    /// it lacks, and may have contributed to the round.
+    /// Returns whether the member is already at the position at which `membership` begins. If so, the caller already
+    /// knows which sums it lacks, and may have contributed to the round.
     pub(super) fn stands_at(&self, membership: &Membership) -> bool {
         self.history != 0 && (self.history, self.next_round) == (membership.history, membership.start)
     }
@@ -409,8 +410,9 @@ impl WorkerProtocol {
         if progress.silences > 1 {
             return self.ask_for_all();
         }
-        // Results may be waiting in a queue, and a request for all of them would double that queue. The Ack waits in
-        // the same queue: any result that the switch sent before it and that has not arrived by then was lost.
+        // Results may be waiting in a queue, and a request for all of them would double that queue. The Ack of a
+        // request for one segment waits in the same queue: once it arrives, every result that the switch sent before it
+        // and that has not arrived is lost.
         let (round, unsent) = (progress.round, progress.unsent);
         progress.probed = Some(progress.remaining);
         self.helps.clear();
@@ -579,7 +581,7 @@ impl WorkerProtocol {
                     self.go_on_at(now, ack.round, ack.history);
                 }
             }
-            // Concerns a packet of an earlier round, whose refusal was reported before.
+            // The answer concerns a packet of an earlier round, whose refusal was reported before.
             (Status::NonFinite, _) if self.current.is_some_and(|progress| progress.round != ack.round) => {}
             (status, Action::Help | Action::Ack) if self.current.is_some() => {
                 self.fail(Failure::Refused(status));

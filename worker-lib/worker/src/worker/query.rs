@@ -20,7 +20,8 @@ pub(super) const PROBE_REQUEST: u32 = u32::MAX;
 pub(super) struct Query<'a> {
     link: &'a mut Link,
     options: &'a JoinOptions,
-    /// See [`Session::key_refused`](super::session::Session::key_refused).
+    /// Whether the job has a key, as an unauthenticated refusal states; see
+    /// [`Session::key_refused`](super::session::Session::key_refused).
     key_refused: Option<bool>,
 }
 
@@ -37,7 +38,7 @@ impl<'a> Query<'a> {
         Self { link, options, key_refused: None }
     }
 
-    /// Returns the address of a worker of the job, if the job has begun.
+    /// Queries the switch and returns the address of a worker of the job, if the job has begun.
     pub(super) fn run(&mut self) -> Result<Option<SocketAddrV4>, JoinError> {
         let query = JoinRepr { query: true, padding_len: 0, ..self.options.repr(instance()) };
         let requests = self.link.requests(self.options.job);

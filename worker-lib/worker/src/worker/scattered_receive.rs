@@ -12,7 +12,7 @@ use iswitch_socket::Received;
 /// Maximum number of buffers: a Seg and floats for each datagram, and one for the rest.
 const MAX_PARTS: usize = 2 * MAX_SUPERFRAME_DATAGRAMS + 1;
 
-/// Received datagrams, with the Segs here and the floats in the sum.
+/// Received datagrams: this struct holds their Segs, and the sum holds their floats.
 #[derive(Debug)]
 pub(super) struct ScatteredReceive {
     segs: [[u8; SEG_LEN_BYTES]; MAX_SUPERFRAME_DATAGRAMS],
@@ -85,7 +85,7 @@ impl ScatteredReceive {
     }
 
     /// Returns the Segs of the datagrams if all have the length of a full segment, so that all parts are in place;
-    /// otherwise returns nothing. The last datagram may be shorter.
+    /// otherwise returns an empty slice. The last datagram may be shorter.
     pub(super) fn segs(&self, full_packet_len: usize) -> &[[u8; SEG_LEN_BYTES]] {
         let is_laid_out = match self.count() {
             0 => false,

@@ -67,8 +67,8 @@ impl Session {
         self
     }
 
-    /// Returns whether the job has a key, according to an unauthenticated answer that refused this worker's key; the
-    /// answer may be forged.
+    /// Returns whether the job has a key, as an unauthenticated refusal of this worker's key states; the refusal may be
+    /// forged. Returns `None` if there was no such refusal.
     pub fn key_refused(&self) -> Option<bool> {
         self.enrolment.key_refused()
     }
@@ -312,7 +312,7 @@ impl Session {
         id
     }
 
-    /// Returns the status in the Ack of that request, once the Ack has arrived.
+    /// Returns the status in the Ack of the caller's request, once the Ack has arrived.
     pub fn take_acknowledgement(&mut self) -> Option<Status> {
         let status = self.request?.1?;
         self.request = None;

@@ -40,7 +40,8 @@ const KEPT: usize = 2;
 const MAX_STATE_LEN_BYTES: u64 = 1 << 34;
 /// Timeout of each step of the exchange: a peer may compute for a long time before it reaches a round boundary.
 const STEP_TIMEOUT: Duration = Duration::from_secs(120);
-/// Slowest transfer of a state that is not cut off, in bytes per second, after [`STEP_TIMEOUT`].
+/// Minimum transfer rate of a state, in bytes per second: the limit for a transfer is the time that it takes at this
+/// rate, plus [`STEP_TIMEOUT`].
 const MIN_BYTES_PER_SECOND: u64 = 1 << 20;
 
 /// Reason why the state could not be fetched.
@@ -152,8 +153,8 @@ impl StateServer {
         self.address
     }
 
-    /// Returns the number of refused connections: those that are no newcomers of the job, and newcomers beyond the four
-    /// that are served at once.
+    /// Returns the number of refused connections: those that newcomers of the job did not make, and those of newcomers
+    /// beyond the four that are served at the same time.
     pub fn refusals(&self) -> Refusals {
         self.refusals.read()
     }
@@ -232,7 +233,7 @@ fn admit(
     }
 }
 
-/// Counts a newcomer for as long as it is served.
+/// Guard that counts a newcomer for as long as it is served.
 struct Newcomer(Arc<Shared>);
 
 impl Newcomer {
@@ -429,14 +430,14 @@ mod tests {
         refused(&server, Refusal::OtherGroup, 1);
     }
 
-    /// Waits until connections were refused for that reason.
+    /// Waits until at least `at_least` connections were refused for `reason`.
     fn refused(server: &StateServer, reason: Refusal, at_least: u64) {
         while server.refusals().of(reason) < at_least {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
-    /// Returns the number of threads of this process with that name.
+    /// Returns the number of threads of this process that have the name `name`.
     fn threads(name: &str) -> usize {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap();
         let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());

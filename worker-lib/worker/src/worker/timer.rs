@@ -70,8 +70,8 @@ impl RetryTimer {
         true
     }
 
-    /// Notes that the question with that id is sent now. Its round trip is measured unless another question is sent
-    /// before the answer.
+    /// Records that the question `id` is sent now. Its round trip is measured unless another question is sent before
+    /// the answer.
     pub(crate) fn note_question(&mut self, now: Instant, id: u32) {
         self.question = Some((id, now));
     }

@@ -23,7 +23,7 @@ use super::superframe::{Frame, warm};
 use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Round, check_finite, check_len};
 
 const CONTROL_RETRIES: u32 = 10;
-/// Longer than any wait within a round: if more time has passed since the last wait, the process was suspended.
+/// Time that exceeds every wait within a round: if more time has passed since the last wait, the process was suspended.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// A worker that has joined a job.

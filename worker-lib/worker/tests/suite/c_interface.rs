@@ -70,15 +70,15 @@ fn checked(program: &Path) -> Command {
     command
 }
 
-/// Returns the line of an example's introduction that compiles it.
+/// Returns the compiler command that an example states in its introduction.
 fn compiler_line(source: &Path) -> String {
     let text = std::fs::read_to_string(source).unwrap();
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(" *   "));
     lines.find(|line| line.starts_with("cc ")).expect("the example must state how to compile it").to_owned()
 }
 
-/// Compiles an example as it says itself and runs it as two workers. Returns the output of each worker, or nothing
-/// without a C compiler.
+/// Compiles an example with the command in its introduction and runs it as two workers. Returns the output of each
+/// worker, or nothing if no C compiler is installed.
 fn run_example(name: &str) -> Vec<String> {
     if !has("cc", &format!("the C example {name}")) {
         return Vec::new();

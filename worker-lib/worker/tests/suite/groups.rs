@@ -61,7 +61,7 @@ fn ring(
     listeners.into_iter().enumerate().map(join).collect()
 }
 
-/// Starts a server in a thread that ends with its workers.
+/// Starts a server in a thread, which ends when the workers have left.
 fn served(
     workers: u16,
     gradient_len: u32,

@@ -26,12 +26,13 @@ const ATTACH_TYPE_XDP: u32 = 37;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 
-/// License of the program. The kernel functions that it calls do not require a GPL-compatible one.
+/// License of the program. The kernel functions that it calls do not require a GPL-compatible license.
 const LICENSE: &[u8; 4] = b"MIT\0";
 /// Name shown by tools that list programs.
 const NAME: [u8; 16] = *b"iswitchd\0\0\0\0\0\0\0\0";
 
-/// Marks the members of `union bpf_attr` that each command reads. The kernel treats omitted ones as zero.
+/// Marker of types with the members of `union bpf_attr` that a command reads. The kernel treats omitted members as
+/// zero.
 trait Attributes {}
 
 #[repr(C)]

@@ -36,7 +36,7 @@ struct Channels {
     combined: u32,
 }
 
-/// Marks types that `SIOCETHTOOL` reads and writes: they consist of numbers, the first of which is the command.
+/// Marker of types that `SIOCETHTOOL` reads and writes: they consist of numbers, the first of which is the command.
 trait Answer {}
 impl Answer for DriverInfo {}
 impl Answer for Channels {}

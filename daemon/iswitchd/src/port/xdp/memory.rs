@@ -171,7 +171,7 @@ impl<T: Copy> Ring<T> {
     }
 }
 
-/// Our end of a ring whose entries the kernel consumes.
+/// The switch's end of a ring whose entries the kernel consumes.
 #[derive(Debug)]
 pub(super) struct Producer<T> {
     ring: Ring<T>,
@@ -215,7 +215,7 @@ impl<T: Copy> Producer<T> {
     }
 }
 
-/// Our end of a ring whose entries the kernel produces.
+/// The switch's end of a ring whose entries the kernel produces.
 #[derive(Debug)]
 pub(super) struct Consumer<T> {
     ring: Ring<T>,

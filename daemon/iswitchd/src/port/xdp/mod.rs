@@ -148,7 +148,8 @@ impl XdpPort {
         &self.script
     }
 
-    /// Lets the monitor prepare an interface that was recreated, because this needs privileges.
+    /// Sets the handle through which the monitor prepares the interface again after it has been recreated. The daemon
+    /// lacks the privileges for that.
     pub fn entrust(&mut self, keeper: XdpKeeper) {
         self.keeper = Some(keeper);
     }
@@ -251,7 +252,7 @@ fn check_mtu(interface: &Interface) -> Result<(), PortError> {
 }
 
 impl Served {
-    /// Makes prepared sockets receive. Needs no privileges.
+    /// Binds the prepared sockets, so that they receive frames. Needs no privileges.
     fn new(
         interface: &Interface,
         prepared: Prepared,

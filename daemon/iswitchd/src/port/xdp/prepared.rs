@@ -21,7 +21,7 @@ use super::super::spec::{AttachMode, XdpModes};
 use super::program::program;
 use super::{MAX_QUEUES, bpf, device};
 
-/// How long the packet loop waits for the monitor, which is otherwise nearly idle.
+/// Maximum time that the packet loop waits for an answer of the monitor, which is nearly idle otherwise.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum length of an answer of the monitor, in bytes.
 const ANSWER_LEN_MAX_BYTES: usize = 4096;
@@ -45,7 +45,7 @@ pub(super) struct Prepared {
 pub(super) struct InterfaceProperties {
     /// Index of the interface.
     pub(super) index: libc::c_int,
-    /// Where the program runs.
+    /// Attachment point of the program.
     pub(super) attach: AttachMode,
     /// Whether frames come from the memory of this machine, so that their checksums may not be filled in yet.
     pub(super) is_software: bool,
@@ -132,7 +132,7 @@ impl XdpScript {
         (0..queues as u32).map(open).collect()
     }
 
-    /// Prepares the interface of that name for another process, and passes the descriptors to it.
+    /// Prepares the interface of this script for another process, and passes the descriptors to that process.
     ///
     /// # Errors
     /// Fails if the answer cannot be sent.
@@ -174,7 +174,7 @@ fn watch(sockets: &[OwnedFd]) -> io::Result<OwnedFd> {
     Ok(epoll)
 }
 
-/// Handle for having the monitor prepare an interface.
+/// Handle that asks the monitor to prepare an interface.
 #[derive(Debug)]
 pub struct XdpKeeper {
     requests: UnixStream,
@@ -183,7 +183,7 @@ pub struct XdpKeeper {
 }
 
 impl XdpKeeper {
-    /// Creates a handle that requests the interface with this number through the stream.
+    /// Creates a handle that sends the number of the interface to the monitor through the stream.
     ///
     /// # Errors
     /// Fails if the timeout of the stream cannot be set.

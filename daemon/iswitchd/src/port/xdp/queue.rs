@@ -48,7 +48,8 @@ impl QueueSize {
     /// Maximum length of an Ethernet frame that a queue can receive, in bytes.
     pub(super) const MAX_FRAME_LEN_BYTES: usize = LONG_FRAME_LEN_BYTES - HEADROOM_LEN_BYTES;
 
-    /// Returns the size for Ethernet frames of at most `frame_len_bytes`, in approximately `memory_bytes` of memory.
+    /// Returns the size of a queue for Ethernet frames of at most `frame_len_bytes`. The queue takes approximately
+    /// `memory_bytes` of memory.
     pub(super) fn new(frame_len_bytes: usize, memory_bytes: usize) -> Self {
         let is_short = frame_len_bytes <= FRAME_LEN_BYTES - HEADROOM_LEN_BYTES;
         let frame_len_bytes = if is_short { FRAME_LEN_BYTES } else { LONG_FRAME_LEN_BYTES };

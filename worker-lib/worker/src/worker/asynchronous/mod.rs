@@ -141,8 +141,8 @@ impl AsyncProtocol {
         self
     }
 
-    /// Returns whether the job has a key, according to an unauthenticated answer that refused this member's key; the
-    /// answer may be forged.
+    /// Returns whether the job has a key, as an unauthenticated refusal of this member's key states; the refusal may be
+    /// forged. Returns `None` if there was no such refusal.
     pub fn key_refused(&self) -> Option<bool> {
         self.enrolment.key_refused()
     }
@@ -167,9 +167,9 @@ impl AsyncProtocol {
         AsyncCounters { rejoins: self.enrolment.rejoins(), ..self.counters }
     }
 
-    /// Returns whether a vector may be submitted: no vector is in progress, and the sums arrive and are taken as fast
-    /// as they are made. A vector from a member that lags behind would only increase the backlog of this member, and
-    /// perhaps of all.
+    /// Returns whether a vector may be submitted: no vector is in progress, and this member receives and takes the sums
+    /// as fast as the job completes them. A vector from a member that lags behind would only increase the backlog of
+    /// this member, and perhaps of all members.
     pub fn is_ready(&self) -> bool {
         let keeps_up = self.receiver.ready_len() <= 1 && !self.receiver.lags();
         self.enrolment.is_member() && self.sender.is_idle() && self.submission.is_none() && keeps_up
@@ -201,19 +201,19 @@ impl AsyncProtocol {
         Some(sum)
     }
 
-    /// Returns the memory of a sum for reuse.
+    /// Takes back the memory of a sum that the caller no longer needs, for reuse.
     pub fn recycle(&mut self, vector: Vec<f32>) {
         self.receiver.recycle(vector);
     }
 
-    /// Returns the first aggregate that is not complete here.
+    /// Returns the first aggregate that is not complete at this member.
     pub fn next_aggregate(&self) -> Round {
         self.receiver.next()
     }
 
-    /// Returns, once, the reason why the member cannot continue as before; only after the sums that precede the failure
-    /// have been taken. After [`Failure::Missed`], the caller lacks sums and needs the state of a peer; the sums
-    /// continue at the aggregate that the failure names.
+    /// Returns, once, the reason why the member cannot continue as before. The failure is returned only after the sums
+    /// that precede it have been taken. After [`Failure::Missed`], the caller lacks sums and needs the state of a peer;
+    /// the sums continue at the aggregate that the failure names.
     pub fn take_failure(&mut self) -> Option<Failure> {
         if self.receiver.ready_len() > 0 {
             return None;
@@ -350,12 +350,13 @@ impl AsyncProtocol {
         let SessionConfig { job, layout, recv_buffer_bytes, .. } = *self.enrolment.config();
         if let Some(known) = &mut self.membership {
             known.readmit(membership);
-            // A member that still lacks the state needs to know at which aggregate it now needs that state.
+            // A member that has not fetched the learner's state yet must learn before which aggregate it now needs that
+            // state.
             if membership.standing != Standing::Resumed || self.lacks_state {
                 self.miss(membership.start);
             }
         } else {
-            // The caller learns the start from the membership.
+            // The caller reads the first aggregate from the membership.
             self.membership = Some(MembershipState::new(membership));
             let beginning = history::begin(membership.boot, job, membership.start);
             self.lacks_state = membership.history != beginning;
@@ -381,7 +382,7 @@ impl AsyncProtocol {
         self.enrolment.join(now);
     }
 
-    /// Notes that the caller lacks the sums before that aggregate.
+    /// Records that the caller lacks the sums before the aggregate `next`.
     fn miss(&mut self, next: Round) {
         if self.lacks_state {
             // These sums follow a state that no peer may have any more.
@@ -451,7 +452,7 @@ impl AsyncProtocol {
             (Status::StaleRound, Action::Help) => {
                 if self.receiver.lacks_before(ack.round) {
                     let next = self.receiver.latest_from(ack.round);
-                    // The history before that aggregate is unknown here.
+                    // This member does not know the history before that aggregate.
                     let boot = ack.boot;
                     self.receiver.restart(now, next, 0, boot);
                     self.receiver.ask();
@@ -463,7 +464,7 @@ impl AsyncProtocol {
                 self.divergence = Some(Divergence { aggregate: ack.round, member: ack.expected as u16 });
             }
             (_, Action::Confirm) if !self.sender.is_about_current(request) => {}
-            // A late refusal of the Join that was admitted since, such as JobFull from before a lease expired.
+            // A late refusal of a Join that has been admitted since, such as a JobFull from before a lease expired.
             (_, Action::Join) => {}
             (status, _) => self.refused(Failure::Refused(status)),
         }

@@ -99,7 +99,7 @@ impl Receiver {
         self.tag_key = key;
     }
 
-    /// Continues at an aggregate. Sums that are ready are kept; incomplete ones are discarded.
+    /// Continues at the aggregate `next`. Sums that are ready are kept; incomplete ones are discarded.
     pub(super) fn restart(&mut self, now: Instant, next: Round, history: u64, boot: u64) {
         (self.next, self.latest, self.asked_at) = (next, next, next);
         (self.history, self.boot) = (history, boot);
@@ -114,7 +114,7 @@ impl Receiver {
         self.next
     }
 
-    /// Returns the history of the sums before that aggregate.
+    /// Returns the history of the sums before the first incomplete aggregate; zero if it is not known.
     pub(super) fn history(&self) -> u64 {
         self.history
     }
@@ -153,7 +153,7 @@ impl Receiver {
         }
     }
 
-    /// Returns the memory of a sum for reuse.
+    /// Takes back the memory of a sum that the caller no longer needs, for reuse.
     pub(super) fn recycle(&mut self, vector: Vec<f32>) {
         if vector.len() == self.layout.gradient_len() as usize && self.spare.len() < *READY_SUMS.start() {
             self.spare.push(vector);
@@ -234,8 +234,8 @@ impl Receiver {
         Some(requests.emit_question(now, &mut self.timer, wanted, Question::Help, buffer))
     }
 
-    /// Handles the answer to a Help. If the answer is about the next aggregate, a member that does not know the history
-    /// before it learns that history.
+    /// Handles the answer to a Help. If the answer concerns the next aggregate, and this member does not know the
+    /// history before that aggregate, adopts the history in the answer.
     pub(super) fn handle_help_answer(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) {
         if self.history == 0 && ack.missing.is_some_and(|asked| asked.range.round == self.next) {
             self.history = ack.history;
@@ -243,7 +243,7 @@ impl Receiver {
         self.timer.note_answer(now, request);
     }
 
-    /// Returns whether an aggregate that the switch no longer keeps is still incomplete here.
+    /// Returns whether this member lacks an aggregate that the switch no longer keeps.
     pub(super) fn lacks_before(&self, oldest_kept: Round) -> bool {
         self.next.is_before(oldest_kept)
     }

@@ -98,12 +98,12 @@ impl Sender {
         self.current = Some(Progress { unsent: 0, in_flight: 0, resend: 0, narrowed: false });
     }
 
-    /// Returns whether a request is about the vector in progress, and not a late one about an earlier vector.
+    /// Returns whether a request concerns the vector in progress, and not an earlier vector.
     pub(super) fn is_about_current(&self, request: u32) -> bool {
         self.current.is_some() && request.wrapping_sub(self.first_request) <= u32::MAX / 2
     }
 
-    /// Gives up the vector in progress; its number is not used again. Returns whether there was one.
+    /// Abandons the vector in progress; its number is not used again. Returns whether there was one.
     pub(super) fn give_up(&mut self) -> bool {
         let was_sending = self.current.take().is_some();
         if was_sending {

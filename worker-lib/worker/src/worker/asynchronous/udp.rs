@@ -21,7 +21,7 @@ use crate::worker::link::Link;
 use crate::worker::outcome::{accept, forgotten_is_done, round_error};
 use crate::worker::protocol::Membership;
 
-/// Number of datagrams or super-frames received before the thread attends to the caller's requests again.
+/// Maximum number of datagrams or super-frames that the thread receives before it handles the callers' requests again.
 const RECEIVES_PER_TURN: usize = 64;
 
 /// Outcome of a submitted vector.
@@ -332,7 +332,7 @@ impl Network {
             self.wait()?;
             for _ in 0..RECEIVES_PER_TURN {
                 if !self.protocol.has_room() {
-                    // The worker does not read now: this must not count as silence of the switch.
+                    // The worker reads no datagrams now, so this time must not count as silence of the switch.
                     self.link.last_heard = self.link.now();
                     break;
                 }
@@ -423,7 +423,7 @@ impl Network {
         }
     }
 
-    /// Returns a failure that must not wait until the sums before it are taken.
+    /// Returns a failure that the caller must get at once, before the sums that precede the failure have been taken.
     fn urgent_failure(&mut self, now: Instant) -> Option<AggregateError> {
         if let Some(divergence) = self.protocol.take_divergence() {
             let aggregate = divergence.aggregate.get();
