@@ -1,4 +1,4 @@
-//! Requests to the first source that answers, in order of preference.
+//! Requests to the sources in order of preference, until one answers.
 
 use std::time::Duration;
 

@@ -239,7 +239,7 @@ impl Handle {
         }
     }
 
-    /// Returns the name as records contain it.
+    /// Returns the name of the table in the form that journal records contain.
     pub(super) fn table_name(&self) -> TableName {
         Arc::clone(&self.in_records)
     }
