@@ -31,7 +31,7 @@ const REQUESTS_IN_FLIGHT: usize = 2;
 /// Interval at which episode statistics are sent.
 const EPISODES_EVERY: Duration = Duration::from_millis(200);
 
-/// Number of an actor and of its environments.
+/// Number of an actor, and the number of its environments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActorOptions {
     /// Number of the actor among all actors of the run.
@@ -49,7 +49,7 @@ pub struct ActorCounts {
     pub episodes: u64,
     /// Number of stored items.
     pub items: u64,
-    /// Number of requests whose items are not all stored.
+    /// Number of insert requests of which at least one item was not stored.
     pub failures: u64,
 }
 

@@ -3,19 +3,19 @@
 //! | transition | bytes |
 //! |---|---|
 //! | tag, 1 | 4 |
-//! | reward, 1 where something follows or 0 | 8 |
-//! | action | 4 each |
-//! | observation, next observation | 4 each, of images 1 |
+//! | reward; 0 if the episode terminated, otherwise 1 | 8 |
+//! | action | 4 per dimension |
+//! | observation, next observation | 4 per value, of images 1 |
 //!
 //! | rollout of `n` steps of one environment | bytes |
 //! |---|---|
 //! | tag, 2 | 4 |
 //! | steps, episodes, their returns, their lengths since the last rollout | 16 |
 //! | statistics of the algorithm | 4 each |
-//! | value of what follows | 4 |
-//! | log-probabilities, rewards, values, 1 where an episode ended or 0 | 16 n |
-//! | actions | 4 n each |
-//! | observations | 4 n each, of images n |
+//! | estimated value of the observation after the rollout | 4 |
+//! | log-probabilities, rewards, values; 1 where an episode ended, otherwise 0 | 16 n |
+//! | actions | 4 n per dimension |
+//! | observations | 4 n per value, of images n |
 
 use super::ActorLearnerError;
 use super::error::malformed;
@@ -109,7 +109,8 @@ impl ItemFormat {
         bytes
     }
 
-    /// Decodes a rollout over that of environment `env` of `buffer`, adds to `statistics`, and returns the tail.
+    /// Decodes a rollout into the part of `buffer` that belongs to environment `env`, adds the rollout's statistics to
+    /// `statistics`, and returns the tail.
     pub(super) fn read_rollout(
         &self,
         bytes: &[u8],

@@ -72,12 +72,12 @@ impl Job {
         serde_json::from_slice(bytes).map_err(|error| malformed("job", error.to_string(), expected()))
     }
 
-    /// Reads the description from a cell or a learner as soon as it is published. Returns nothing if `stop` is set
+    /// Reads the description from a cell or a learner as soon as it is published. Returns `None` if `stop` is set
     /// first.
     ///
     /// # Errors
-    /// Fails if there are no endpoints, if the credentials are rejected, or if the published object is not a run of
-    /// this version.
+    /// Fails if there are no endpoints, if the credentials are rejected, or if the published object is not the
+    /// description of a run in this version's format.
     pub fn read(
         endpoints: &[Endpoint],
         credentials: &Credentials,

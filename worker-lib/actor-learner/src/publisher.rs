@@ -107,7 +107,7 @@ impl Publisher {
         }
     }
 
-    /// Publishes the last policy after a policy that still waits, and keeps serving.
+    /// Publishes the last policy of the run, after any policy that is still queued. The server keeps running.
     ///
     /// # Errors
     /// Fails if the policy cannot be published.
@@ -131,8 +131,8 @@ fn publish_all(store: &ModelStore, offers: &Offers) {
     }
 }
 
-/// Publishes an object. Its version is greater than those of this learner, and than those of earlier learners unless
-/// their clock was ahead.
+/// Publishes an object with a version that is greater than all earlier versions of this learner. It is also greater
+/// than the versions of earlier learners, unless their clock was ahead.
 fn publish(store: &ModelStore, name: &str, bytes: Vec<u8>) -> Result<(), PublishError> {
     let name: ModelName = name.parse().expect("the name is valid");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;

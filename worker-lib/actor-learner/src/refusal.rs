@@ -35,7 +35,7 @@ pub(super) fn of_replay(error: &ClientError) -> Option<ActorLearnerError> {
     refusal(is_token, error.to_string(), &REPLAY)
 }
 
-/// Does the same as [`of_replay`] for errors of the model client.
+/// Returns the error with the next step, like [`of_replay`], for an error of the model client.
 pub(super) fn of_models(error: &ModelError) -> Option<ActorLearnerError> {
     let is_token = matches!(error, ModelError::Refused { status, .. } if status.as_u16() == NO_TOKEN);
     refusal(is_token, error.to_string(), &MODELS)

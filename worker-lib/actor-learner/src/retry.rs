@@ -25,7 +25,7 @@ impl ProblemReport {
         }
     }
 
-    /// Records that the problem is over.
+    /// Records that the problem is over. If it was reported, logs `what`.
     pub(super) fn over(&mut self, what: &str) {
         self.since = None;
         if self.reported_at.take().is_some() {

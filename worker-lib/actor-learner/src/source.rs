@@ -25,7 +25,7 @@ use iswitch_learn::env::EnvSpec;
 /// Options of a learner's experience source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceOptions {
-    /// Addresses of the shards and credentials for them. The timeouts and the seed are replaced.
+    /// Addresses of the shards and credentials for them. The source replaces the timeouts and the seed.
     pub replay: ClientConfig,
     /// Requirements on the replay.
     pub demand: Demand,
@@ -117,8 +117,8 @@ const EPISODES_WAIT: Duration = Duration::from_millis(1);
 const EPISODES_PER_DRAW: usize = 256;
 
 impl ReplaySource {
-    /// Creates the source of one of several learners; that of the first learner also publishes policies. Waits end
-    /// when `stop` is set.
+    /// Creates the source of one learner. With a `publisher`, which only the first learner has, the source also
+    /// publishes policies. When `stop` is set, the source stops waiting for experience.
     ///
     /// # Errors
     /// Fails if an address is invalid or a thread cannot be started.
@@ -392,7 +392,7 @@ impl Batches {
     }
 }
 
-/// Items that have been drawn and not yet used.
+/// Client that draws items, with the items that have been drawn and not yet used.
 struct Draws {
     client: ReplayClient,
     /// Name of the items in messages.
@@ -443,7 +443,7 @@ impl Draws {
     }
 }
 
-/// Thread state that draws batches.
+/// State of the thread that draws batches.
 struct Drawing {
     draws: Draws,
     format: ItemFormat,
@@ -502,7 +502,8 @@ impl Rollouts {
         Self { draws: Draws::new(client, "rollouts"), format, count, statistics: vec![0.0; statistics] }
     }
 
-    /// Fills the learner's buffer with the rollouts of one update. Returns early if `stop` is set.
+    /// Fills the learner's buffer with the rollouts of one update. Returns false if `stop` is set before the buffer is
+    /// full.
     fn fill(
         &mut self,
         learner: &mut dyn RolloutLearner,

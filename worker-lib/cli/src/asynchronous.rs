@@ -56,14 +56,14 @@ struct AsyncOutcome {
     solved: bool,
     seconds: f64,
     staleness_bound: u32,
-    /// Number of gradients by staleness at commit, from 0 to the bound S: those of this worker, or with a parameter
-    /// server those of all workers.
+    /// Number of gradients by staleness at commit, from 0 to the bound S. With a switch, only the gradients of this
+    /// worker are counted; with a parameter server, those of all workers.
     staleness: Vec<u64>,
     /// Number of gradients skipped because they exceeded the staleness bound.
     skipped: u64,
 }
 
-/// Asynchronous run that has not begun yet.
+/// Asynchronous training run that is prepared but not started.
 pub struct Run {
     halves: Halves,
     world: World,
@@ -73,7 +73,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Creates a run of both halves; restores the checkpoint if the options resume a run.
+    /// Prepares a run from the local and the shared half of a learner. If the options resume a run, restores the shared
+    /// half from its checkpoint.
     pub fn new(
         mut halves: Halves,
         world: World,
@@ -113,7 +114,7 @@ impl Run {
         })
     }
 
-    /// Trains as one worker of a switch.
+    /// Trains as one worker of a job at a switch.
     pub fn with_switch(self, join: JoinOptions, stop: Arc<AtomicBool>) -> anyhow::Result<()> {
         let mut observing = self.observing()?;
         let worker = AsyncWorker::join(join)?;
@@ -128,7 +129,7 @@ impl Run {
         observing.print(self.world, "switch", (staleness, report.staleness.skipped()), self.json)
     }
 
-    /// Trains as one worker of a parameter server; the server shows the job's progress.
+    /// Trains as one worker of a job at a parameter server, which shows the job's progress.
     pub fn with_server(self, server: SocketAddrV4, stop: Arc<AtomicBool>) -> anyhow::Result<()> {
         const TIMEOUT: Duration = Duration::from_secs(60);
         let (vector_len, model_len) = (self.vector_len(), self.halves.model.len());
@@ -137,7 +138,7 @@ impl Run {
         Ok(())
     }
 
-    /// Runs the parameter server, which is already bound to its address.
+    /// Runs the parameter server; `server` already listens at its address.
     pub fn serve(self, server: AsyncServer, stop: &AtomicBool) -> anyhow::Result<()> {
         let mut observing = self.observing()?;
         let Halves { model, replica, .. } = self.halves;
@@ -148,7 +149,7 @@ impl Run {
     }
 }
 
-/// Display of the job's progress, together with the state for saving its model.
+/// Observer of a run, which displays the job's progress and saves its model.
 struct Observing {
     session: Session,
     out: PathBuf,

@@ -133,8 +133,8 @@ impl GroupArgs {
         }
     }
 
-    /// Returns the options with which a worker joins the switch. Vectors have `len` floats; `supervised` workers start
-    /// together.
+    /// Returns the options with which a worker joins the switch to sum vectors of `len` floats. A `supervised` worker
+    /// waits for the others for at most [`SIBLINGS_TIMEOUT`], because their parent process starts all of them together.
     pub fn switch_options(&self, world: World, len: usize, supervised: bool) -> anyhow::Result<JoinOptions> {
         let switch = self.switch.context("--switch is required")?;
         let gradient_len = u32::try_from(len).context("the network has more than 2^32 parameters")?;
@@ -173,7 +173,8 @@ impl GroupArgs {
         Ok(())
     }
 
-    /// Joins the aggregator as one worker. Vectors have `len` floats; `supervised` workers start together.
+    /// Joins the aggregator as one worker, to sum vectors of `len` floats. For `supervised`, see
+    /// [`Self::switch_options`].
     pub fn join(
         &self,
         world: World,
@@ -278,7 +279,7 @@ impl AsyncHost {
 
 impl Drop for AsyncHost {
     fn drop(&mut self) {
-        // The server ends by itself with the run; if all workers have failed, it must be stopped.
+        // The server stops when the run is complete. If all workers have failed, the run never completes.
         self.stop.store(true, Ordering::Relaxed);
         if let Some(Ok(Err(error))) = self.thread.take().map(JoinHandle::join) {
             eprintln!("iswitch: parameter server: {error:#}");
@@ -296,7 +297,7 @@ fn ipv4(address: SocketAddr) -> anyhow::Result<SocketAddrV4> {
 }
 
 impl Host {
-    /// Returns the options with which a child process joins this aggregator.
+    /// Returns the command-line options with which a child process joins this aggregator.
     pub fn arguments(&self) -> [String; 2] {
         match self {
             Self::Switch(switch) => ["--switch".to_owned(), switch.address().to_string()],

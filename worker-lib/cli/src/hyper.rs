@@ -37,7 +37,7 @@ pub trait OwnParameters: Args {
     }
 }
 
-/// Empty set of options, for an algorithm without its own.
+/// Empty set of options, for an algorithm without options of its own.
 #[derive(Args, Clone, Debug)]
 pub struct NoneOwn {}
 

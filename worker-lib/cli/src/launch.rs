@@ -114,8 +114,8 @@ pub fn stop_on_signal(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Follows the parent process: a byte on standard input requests a stop; end of input means that the parent has ended,
-/// and with it the switch that it embeds, and ends this process.
+/// Watches standard input, through which the parent process controls this worker: a byte requests a stop. At the end of
+/// input, the parent and the switch that it embeds have ended, so this process exits.
 pub fn obey_parent(stop: Arc<AtomicBool>) {
     std::thread::spawn(move || {
         let mut byte = [0];
@@ -209,8 +209,8 @@ impl Workers {
         }
     }
 
-    /// Collects the workers that have ended and reports those that failed. Returns the exit status of the worker that
-    /// ends the group, once there is one.
+    /// Collects the workers that have ended and reports those that failed. If the end of one of them ends the group,
+    /// returns the exit status of that worker.
     fn reap(&mut self, fatal: Failure) -> std::io::Result<Option<ExitStatus>> {
         let mut first = None;
         for (rank, slot) in self.children.iter_mut().enumerate() {
@@ -240,7 +240,7 @@ impl Workers {
 impl Drop for Workers {
     fn drop(&mut self) {
         for child in self.children.iter_mut().flatten() {
-            // Closing its standard input makes a worker exit.
+            // A worker exits when its standard input is closed.
             drop(child.stdin.take());
             let _ = child.wait();
         }
@@ -267,7 +267,7 @@ mod tests {
     fn no_rank_is_set_without_options_or_launcher_variables() {
         assert_eq!(world(None, None, &[]), Ok(None));
         assert_eq!(world(None, Some(4), &[]), Ok(None));
-        // A size alone is common in batch scripts and means nothing.
+        // Batch scripts often set only the number of processes, which does not make this process a worker.
         assert_eq!(world(None, Some(4), &[("SLURM_NTASKS", "8")]), Ok(None));
     }
 

@@ -37,7 +37,7 @@ pub fn start(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Checks that a count can be divided equally among the workers; called before any of them is started.
+/// Checks that a count can be divided equally among the workers. Callers check this before they start any worker.
 pub fn check_shares(name: &str, count: usize, workers: usize) -> anyhow::Result<()> {
     if !count.is_multiple_of(workers) {
         bail!("{name} is {count}, expected a multiple of the {workers} workers");
@@ -52,7 +52,7 @@ pub struct Aggregation {
     aggregator: &'static str,
     seconds: f64,
     replicas_identical: bool,
-    /// Number of completed rounds of this worker; the following counters are of this worker as well.
+    /// Number of rounds that this worker has completed. The counters below cover this worker alone as well.
     sums: u64,
     segments: u64,
     retransmitted: u64,

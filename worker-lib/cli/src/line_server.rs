@@ -1,4 +1,4 @@
-//! Server at a Unix socket that answers each line with a line.
+//! Server on a Unix socket that answers each request line with one line.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -17,7 +17,7 @@ const POLL: Duration = Duration::from_millis(50);
 /// Function that answers the lines of one connection; neither lines nor answers include the line terminator.
 pub type Answer = Box<dyn FnMut(&str) -> String>;
 
-/// Service that answers lines.
+/// Service that answers request lines.
 pub trait Service: Send + Sync + 'static {
     /// Returns the function that answers a new connection.
     fn connect(&self) -> anyhow::Result<Answer>;

@@ -30,7 +30,7 @@ pub struct Progress {
 const LINE_INTERVAL_MIN: Duration = Duration::from_secs(2);
 
 impl Progress {
-    /// Creates the display of a run of `total_steps`; on a `quiet` one, nothing is shown.
+    /// Creates the display of a run of `total_steps` steps. If `quiet` is set, the display shows nothing.
     pub fn new(total_steps: u64, quiet: bool) -> Self {
         let bar = if quiet {
             Some(ProgressBar::hidden())
@@ -89,7 +89,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Creates the display of a task of `total` units; shows nothing if `quiet`.
+    /// Creates the display of a task of `total` units. If `quiet` is set, the display shows nothing.
     pub fn new(unit: &'static str, total: u64, quiet: bool) -> Self {
         let now = Instant::now();
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {

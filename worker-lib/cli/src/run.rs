@@ -55,8 +55,8 @@ pub struct RunArgs {
     pub quiet: bool,
     /// Maximum number of restarts of the job from its last checkpoint
     ///
-    /// All workers are restarted if worker 0, the parameter server or any member of a ring fails. With a switch, the
-    /// job continues without any other worker that fails.
+    /// All workers are restarted if worker 0, the parameter server or any member of a ring fails. If another worker
+    /// fails in a job with a switch, the job continues without it.
     #[arg(long, value_name = "N", default_value_t = 3)]
     restarts: u32,
     /// Passed by the parent process to its workers

@@ -41,7 +41,7 @@ pub struct Session {
     rate: Rate,
     /// Times of this worker's gradient aggregations since the start, in nanoseconds.
     aggregation: Histogram<u64>,
-    /// Times of those in the last advance, in nanoseconds.
+    /// Times of this worker's gradient aggregations in the last advance, in nanoseconds.
     aggregation_recent: Histogram<u64>,
     begin: Instant,
 }
@@ -87,7 +87,7 @@ impl Session {
         Ok(Outcome::collect(trainer, &self.aggregation, self.elapsed())?)
     }
 
-    /// Whether a checkpoint is due after this advance; it always is after the `last` one.
+    /// Whether a checkpoint is due after this advance. After the `last` advance, a checkpoint is always due.
     pub fn is_checkpoint_due(&self, at: &Progress, last: bool) -> bool {
         let every = self.options.checkpoint_every;
         last || (every > 0 && at.advances.is_multiple_of(every))
@@ -147,7 +147,8 @@ impl Rate {
         Self { steps, time: Duration::ZERO, per_second: 0.0 }
     }
 
-    /// Returns the rate when the run has reached `steps`; `elapsed` is the time since the previous update.
+    /// Updates the rate with the step count of the run, and returns it. `elapsed` is the time since the previous
+    /// update.
     fn update(&mut self, steps: u64, elapsed: Duration) -> f64 {
         self.time += elapsed;
         let present = steps.saturating_sub(self.steps) as f64 / self.time.as_secs_f64();

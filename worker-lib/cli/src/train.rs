@@ -60,7 +60,7 @@ struct TaskArgs {
     /// Seed of all random numbers [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Interval between checkpoints; 0: only when the run ends
+    /// Interval between checkpoints; 0 saves one only when the run ends
     ///
     /// The unit is one rollout for ppo and one hundred gradients for the other algorithms. The default is 50 for ppo
     /// and a2c, and 500 for dqn and ddpg, whose checkpoints include the replay buffer.
@@ -162,7 +162,8 @@ impl<H: OwnParameters> TrainArgs<H> {
         if self.asynchronous.is_async { Mode::Asynchronous } else { Mode::Synchronous }
     }
 
-    /// Returns how progress is shown and how checkpoints are saved; `checkpoint_every` is the default interval.
+    /// Returns the options for the display and the checkpoints of the run. `checkpoint_every` is the default interval
+    /// between checkpoints.
     pub fn session_options(&self, out: &Path, is_first: bool, checkpoint_every: u64) -> SessionOptions {
         SessionOptions {
             out: out.to_owned(),

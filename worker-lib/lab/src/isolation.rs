@@ -28,7 +28,7 @@ const VARIABLE: &str = "ISWITCH_ISOLATED";
 /// File that names the mount namespace that has been prepared.
 const MARK: &str = "/run/iswitch-isolated";
 /// Entries of `/run` that are hidden inside: names of network namespaces, the mark of an outer namespace, and the
-/// control socket of a daemon outside, whose path a daemon inside uses.
+/// control socket of a daemon outside, because a daemon inside uses the same path.
 const HIDDEN: [&str; 3] = ["netns", "iswitch-isolated", "iswitchd.sock"];
 /// Programs that create networks, and their Debian packages.
 const PROGRAMS: [(&str, &str); 3] =

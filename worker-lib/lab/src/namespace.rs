@@ -76,6 +76,6 @@ impl Drop for Namespace {
 
 /// Removes a namespace by its name, if it exists.
 pub fn remove(name: &str) {
-    // The interfaces in it are removed with it, and each veth interface takes its peer along.
+    // The kernel removes the interfaces in the namespace as well, and with each veth interface its peer.
     let _ = command("ip").args(["netns", "del", name]).stderr(Stdio::null()).status();
 }

@@ -17,7 +17,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Creates the group's view of this worker. `aggregator` must sum vectors of `vector_len` floats.
+    /// Creates this worker's handle to the group. `aggregator` must sum vectors of `vector_len` floats.
     pub fn new(
         world: World,
         environments: usize,

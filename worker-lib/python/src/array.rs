@@ -1,5 +1,5 @@
-//! Access without a copy to the floats of an array of another library: through the buffer protocol (array, memoryview,
-//! NumPy) or through DLPack (PyTorch and most other libraries).
+//! Zero-copy access to the floats of another library's array, through the buffer protocol (array, memoryview, NumPy) or
+//! through DLPack (PyTorch and most other libraries).
 
 // Both protocols pass raw pointers with a description of the memory.
 #![allow(unsafe_code)]

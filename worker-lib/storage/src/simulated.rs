@@ -135,8 +135,8 @@ impl SimulatedDisk {
         Self(Arc::new(Mutex::new(left)))
     }
 
-    /// Damages a file as a disk does that lied about a write: truncates it, or fills one of its blocks with zeros or
-    /// noise. The content is guaranteed to change.
+    /// Damages a file like a disk that reported a write as complete although it was not: truncates the file, or fills
+    /// one of its blocks with zeros or noise. The content is guaranteed to change.
     ///
     /// # Panics
     /// If the file does not exist or is empty.

@@ -60,7 +60,7 @@ impl Arriving {
         state.wake();
     }
 
-    /// Returns a reader of a range, which reads the bytes that have arrived and those that will.
+    /// Returns a reader of a range. It reads the bytes that have arrived, and further bytes as they arrive.
     pub(crate) fn follow(self: &Arc<Self>, range: Range<u64>) -> Follower {
         let mut state = self.lock();
         state.readers += 1;
@@ -143,7 +143,7 @@ impl Filler {
         Self { arriving, block: BytesMut::new(), taken: 0 }
     }
 
-    /// Copies further bytes; at most as many as the object has.
+    /// Copies further bytes, up to the length of the object.
     pub(crate) fn write(&mut self, mut bytes: &[u8]) {
         let len_bytes = self.arriving.manifest.len_bytes;
         while !bytes.is_empty() && self.taken < len_bytes {

@@ -50,7 +50,7 @@ pub struct Stats {
     pub fetched_bytes: u64,
     /// Number of objects that a cell could not fetch completely.
     pub fetches_failed: u64,
-    /// Number of requests of a cell for a pointer.
+    /// Number of requests for a pointer that a cell has sent to upstream.
     pub pointer_requests: u64,
     /// Number of pointer requests that failed.
     pub pointer_failures: u64,

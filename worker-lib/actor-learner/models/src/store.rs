@@ -12,8 +12,8 @@ use crate::{Manifest, ModelName};
 /// Limits of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreOptions {
-    /// Number of latest versions of each model to keep; at least 2. Readers of an older version can finish reading
-    /// it.
+    /// Number of latest versions of each model to keep; at least 2, so that readers of an older version can finish
+    /// reading it.
     pub versions_kept: usize,
     /// Maximum size of an object, in bytes.
     pub object_len_max_bytes: u64,

@@ -5,8 +5,8 @@
 //! 1. Images: one network with policy and value outputs (866,439 parameters with six actions), with pixels scaled to
 //!    [0, 1] and rewards clipped to [-1, 1]; the loss of a life terminates the return that is learned, but not the
 //!    episode. Vectors: two networks with two tanh layers each. Orthogonal initialisation, zero biases.
-//! 2. There is one gradient for each `steps_per_env` steps of all environments. The targets are the returns over
-//!    these steps plus the value of the final observation (generalised advantage estimation with a lambda of 1).
+//! 2. Each gradient covers `steps_per_env` steps of every environment. The targets are the returns over these steps
+//!    plus the value of the final observation (generalised advantage estimation with a lambda of 1).
 //! 3. Truncation is not termination: if the time limit truncates an episode, the discounted value of the final
 //!    observation is added to the last reward.
 //! 4. RMSProp in PyTorch's form, with an epsilon of 1e-5 added outside the square root. The learning rate falls
@@ -188,7 +188,7 @@ impl OnPolicyAlgorithm for A2cConfig {
     }
 }
 
-/// Acts one rollout at a time.
+/// Actor of A2C, which fills one rollout at a time.
 pub(super) struct A2cActor {
     spec: EnvSpec,
     gamma: f32,
@@ -223,7 +223,7 @@ impl A2cActor {
         }
     }
 
-    /// Takes one step in each environment, step `t` of the rollout.
+    /// Takes step `t` of the rollout in each environment.
     fn act(&mut self, model: &[f32], buffer: &mut RolloutBuffer, t: usize) -> Result<(), TrainError> {
         self.scale_observations();
         self.networks.forward(model, &self.observations, &mut self.work);
@@ -304,7 +304,7 @@ impl HasSlots for A2cActor {
     }
 }
 
-/// Learns from rollouts, each used once.
+/// Learner of A2C, which computes one gradient from each rollout.
 pub(super) struct A2cLearner {
     config: A2cConfig,
     networks: PolicyValue,

@@ -6,8 +6,8 @@
 //! | from | content, little-endian |
 //! |---|---|
 //! | worker, once | magic `iSW2`, floats of a vector, floats of the model: u32 each |
-//! | server | number of the model u64, was the last vector applied u32, is the run over u32; the model |
-//! | worker | number of the model that the vector was made from u64; the vector |
+//! | server | model number u64, whether the last vector was applied u32, whether the run is over u32; the model |
+//! | worker | number of the model from which the vector was computed u64; the vector |
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
@@ -83,7 +83,7 @@ impl State<'_, '_> {
     }
 }
 
-/// A server that waits for its workers.
+/// Asynchronous parameter server that listens for its workers but does not serve them yet.
 #[derive(Debug)]
 pub struct AsyncServer {
     listener: TcpListener,

@@ -1,5 +1,5 @@
-//! Asynchronous training through the switch: both halves of a learner in the three-stage pipeline (section 4 of the
-//! paper, Algorithm 1).
+//! Asynchronous training through the switch: the two halves of a learner run in the three-stage pipeline (section 4 of
+//! the paper, Algorithm 1).
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -44,7 +44,8 @@ pub fn train(
     })
 }
 
-/// The local half of a worker, with the tail of a gradient that was not aggregated.
+/// The local half of a worker, together with the statistics of gradients that were not aggregated. The next vector
+/// carries these statistics.
 pub(super) struct LocalSide {
     local: Box<dyn LocalHalf>,
     unreported: Tail,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::TrainError;
 
-/// Collects the first value that is out of range.
+/// Range checks, which record the first value that is out of range.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     first: Option<String>,

@@ -245,7 +245,7 @@ impl OffPolicyAlgorithm for DdpgConfig {
     }
 }
 
-/// PyTorch's default.
+/// Epsilon of Adam: PyTorch's default.
 const ADAM_EPSILON: f32 = 1e-8;
 
 /// Parts of the loss, as means over samples.
@@ -394,7 +394,7 @@ pub struct Networks<'a> {
     pub targets: &'a [f32],
 }
 
-/// Acts by the policy with added noise, or uniformly before learning starts.
+/// Action selection of DDPG: the policy's actions with added noise, or uniform actions before learning starts.
 pub(super) struct DdpgBehaviour {
     config: DdpgConfig,
     agent: DeterministicActorCritic,
@@ -419,16 +419,16 @@ impl Behaviour for DdpgBehaviour {
     }
 }
 
-/// Learns from batches of transitions.
+/// Learner of DDPG, which computes gradients from batches of transitions.
 pub(super) struct DdpgLearner {
     config: DdpgConfig,
     loss: DdpgLoss,
     /// Noise for the target's actions, `[batch, action_dim]`.
     noise: Vec<f32>,
-    /// Generator of the noise, unless it comes from the streams of the environments.
+    /// Generator of the noise; `None` if the noise comes from the random streams of the environments.
     rng: Option<ChaCha8Rng>,
     iterations: u64,
-    /// Whether every gradient includes the policy's, regardless of the delay.
+    /// Whether every gradient includes that of the policy, regardless of `policy_delay`.
     always_policy: bool,
 }
 
@@ -512,7 +512,7 @@ impl SharedHalf for DdpgShared {
     }
 }
 
-/// The deterministic policy of a trained actor; with a random generator, noise is added.
+/// The deterministic policy of a trained actor. If it receives a random generator, it adds noise to the actions.
 struct DdpgPolicy {
     agent: DeterministicActorCritic,
     parameters: Vec<f32>,

@@ -309,7 +309,7 @@ impl DqnLoss {
         [loss / samples as f32, mean_value / samples as f32]
     }
 
-    /// Computes `r + gamma * max Q'(s', .)`. With `double`, Q chooses the action.
+    /// Computes `r + gamma * max Q'(s', .)`. With `double`, Q chooses the action whose value Q' estimates.
     fn find_targets(&mut self, config: &DqnConfig, model: &[f32], batch: &Batch) {
         let (parameters, target) = model.split_at(self.network.parameter_count());
         let actions = self.network.actions();
@@ -338,7 +338,7 @@ fn best(values: &[f32]) -> usize {
     best
 }
 
-/// Chooses epsilon-greedy actions.
+/// Epsilon-greedy action selection.
 pub(super) struct DqnBehaviour {
     config: DqnConfig,
     network: QNetwork,
@@ -358,7 +358,7 @@ impl Behaviour for DqnBehaviour {
     }
 }
 
-/// Learns from batches of transitions.
+/// Learner of DQN, which computes gradients from batches of transitions.
 pub(super) struct DqnLearner {
     config: DqnConfig,
     loss: DqnLoss,
@@ -414,7 +414,7 @@ impl SharedHalf for DqnShared {
     }
 }
 
-/// The greedy policy of a trained network; with a random generator, epsilon-greedy.
+/// The policy of a trained network: greedy, or epsilon-greedy if it receives a random generator.
 struct DqnPolicy {
     network: QNetwork,
     parameters: Vec<f32>,

@@ -12,7 +12,7 @@ use super::share::Share;
 use super::streams::{Purpose, stream};
 use crate::env::{Action, EnvError, EnvSpec, Environment, Step};
 
-/// Makes the given number of environments of the job, which may share a process.
+/// Function that makes the given number of environments of the job. They may share a process.
 pub type EnvFactory = dyn Fn(usize) -> Result<Vec<Box<dyn Environment>>, EnvError>;
 
 /// One environment of the job.
@@ -74,8 +74,8 @@ impl EnvironmentSlot {
         Ok(self.env.reset(&mut self.reset_rng, &mut self.observation)?)
     }
 
-    /// Acts once. The observation is then the result of the step, even at the end of an episode. The caller invokes
-    /// [`Self::reset`], because it may first need the value of that observation.
+    /// Takes one step. The observation is then the one after the step, even at the end of an episode. The caller
+    /// invokes [`Self::reset`], because it may first need the value of that observation.
     pub fn step(&mut self, action: Action<'_>, gamma: f64, return_mean: f64) -> Result<Step, TrainError> {
         self.begin_step(action)?;
         self.finish_step(action, gamma, return_mean)
@@ -88,7 +88,7 @@ impl EnvironmentSlot {
         Ok(self.env.begin_step(action)?)
     }
 
-    /// Finishes a step with the same action; the second half of [`Self::step`].
+    /// Finishes the step that [`Self::begin_step`] began with the same action; the second half of [`Self::step`].
     pub fn finish_step(
         &mut self,
         action: Action<'_>,

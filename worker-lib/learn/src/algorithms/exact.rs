@@ -16,7 +16,7 @@ const LIMB_BITS: u32 = 16;
 pub const LIMBS: usize = 8;
 /// Number of floats for one u64.
 const LIMBS_U64: usize = 4;
-/// Maximum number of attempts at a round with equal contributions; each lost worker may cost one.
+/// Maximum number of attempts to complete a round with equal contributions. Each lost worker may cost one attempt.
 const RETRIES_MAX: usize = 8;
 
 /// Scale of [`to_fixed`]: sums have a resolution of 5e-20 and a range of 9e18.

@@ -44,7 +44,7 @@ pub struct ExperienceOptions {
 }
 
 impl ExperienceOptions {
-    /// Returns the equivalent demand on a replay that remote actors fill.
+    /// Returns the equivalent requirements on a replay that remote actors fill.
     pub fn demand(&self) -> Demand {
         let Schedule { learning_starts, train_every, updates } = self.schedule;
         let updates = if updates == 0 { train_every } else { updates };
@@ -88,7 +88,7 @@ impl Experience {
         factory: &EnvFactory,
     ) -> Result<Self, TrainError> {
         let schedule = options.schedule;
-        // Rollouts of one step suffice to divide the environments.
+        // Only the division of the environments is needed, so the rollouts have one step.
         let share = Share::new(world.rank, world.size, environments, 1, 1)?;
         let environments = share.environments;
         if options.batch_size < environments || options.buffer_size < environments {

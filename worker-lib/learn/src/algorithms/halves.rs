@@ -92,7 +92,7 @@ pub trait LocalHalf: Send {
     /// Receives the global counters after each update of a synchronous run.
     fn observe(&mut self, _counters: &Counters) {}
 
-    /// Reports that the last gradient, and with it any statistics inside it, was not aggregated.
+    /// Informs this half that the last gradient, including any statistics in it, was not aggregated.
     fn skipped(&mut self) {}
 
     /// Writes the state of this half.
@@ -140,7 +140,7 @@ pub struct Halves {
     pub replica: Replica,
 }
 
-/// Returns of the last 100 episodes, grouped by the sum in which they arrived.
+/// Returns of the last 100 episodes, grouped by the aggregated sum that carried them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReturnWindow {
     /// Number of episodes of each group and the sum of their returns, oldest first.
@@ -199,7 +199,8 @@ pub struct Recent {
 }
 
 impl Counters {
-    /// Accumulates the tail of a sum of `contributions` contributions. Must precede the update.
+    /// Adds the tail of a sum of `contributions` contributions to the counters. Must be called before the update, which
+    /// uses the counters.
     pub fn absorb(&mut self, sum: &Tail, contributions: u16) {
         self.steps += sum.steps as u64;
         self.iterations += 1;

@@ -33,7 +33,7 @@ pub(super) trait ReplayLearner: BatchLearner {
 pub(super) enum Source {
     /// This worker's own environments.
     Own(Mode),
-    /// Remote actors; the learner has this rank.
+    /// Remote actors; the value is the rank of the learner.
     Elsewhere(usize),
 }
 
@@ -64,7 +64,7 @@ impl<C: OffPolicyAlgorithm> Family<C> for OffPolicy {
     fn halves(mut config: C, world: World, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError> {
         let environments = *config.common().environments;
         let mut experience = Experience::new(&config.experience(), environments, world, factory)?;
-        // Fixed from here on, so that a run resumed with more workers keeps its environments.
+        // The number of environments is fixed from here on, so that a run resumed with more workers keeps them.
         *config.common().environments = Some(experience.environments());
         let (spec, samples) = (experience.spec().clone(), experience.batch_size());
         let local = LocalReplay {
@@ -104,7 +104,7 @@ impl<C: OffPolicyAlgorithm> Family<C> for OffPolicy {
     }
 }
 
-/// Acts until a batch is due, then learns from it.
+/// Local half that acts until a batch is due and then learns from the batch.
 struct LocalReplay<B, L> {
     experience: Experience,
     behaviour: B,
@@ -151,7 +151,7 @@ impl<B: Behaviour, L: ReplayLearner> LocalHalf for LocalReplay<B, L> {
     }
 }
 
-/// Acts for remote learners.
+/// Actor that acts for remote learners.
 struct Actor<B> {
     behaviour: B,
     acting: VectorEnv,

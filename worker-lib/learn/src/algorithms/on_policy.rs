@@ -90,7 +90,7 @@ fn fix_environments<C: OnPolicyAlgorithm>(config: &mut C, world: World) -> Resul
     Ok(share)
 }
 
-/// Alternates between acting for a rollout and learning from it.
+/// Local half that alternates between acting for a rollout and learning from it.
 struct LocalRollouts<A, L> {
     actor: A,
     learner: L,

@@ -111,7 +111,7 @@ pub trait RolloutLearner: Send {
     /// Begins to learn from the new rollout in the buffer; `statistics` are the summed statistics of the rollout.
     fn begin(&mut self, statistics: &[f32]);
 
-    /// Overwrites `gradient`. Returns the parts of the loss.
+    /// Overwrites `gradient` with the next gradient from the rollout. Returns the parts of the loss.
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> [f32; LOSSES];
 
     /// Reports that the last gradient was not aggregated.
@@ -187,7 +187,7 @@ impl RemoteHalves {
         &self.rest.config
     }
 
-    /// Creates both halves of a learner. `source` wraps the learner, given the shapes of the environment, into a
+    /// Creates both halves of a learner. `source` receives the learner and the shapes of the environment, and returns a
     /// local half that computes gradients from remote experience.
     ///
     /// # Errors
@@ -201,7 +201,7 @@ impl RemoteHalves {
     }
 }
 
-/// Returns the number of samples of a batch for each of `workers` workers, at least one.
+/// Returns the number of samples that each worker contributes to a batch if `workers` workers divide it; at least one.
 pub fn batch_share(batch_size: usize, workers: usize) -> usize {
     batch_size.div_ceil(workers.max(1)).max(1)
 }

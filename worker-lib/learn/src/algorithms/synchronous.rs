@@ -18,7 +18,7 @@ use iswitch::{AggregateError, GradientAggregator};
 /// Number of gradients in one advance.
 const ITERATIONS: u64 = 100;
 
-/// A training run of both halves around an aggregator.
+/// A synchronous training run: the two halves of a learner, and the aggregator that sums the gradients between them.
 pub struct SynchronousTrainer {
     algorithm: &'static str,
     config: String,
@@ -65,14 +65,14 @@ impl SynchronousTrainer {
         })
     }
 
-    /// Uses this stop flag instead of the trainer's own.
+    /// Replaces the stop flag of the trainer with `stop`.
     #[must_use]
     pub fn with_stop(self, stop: Arc<AtomicBool>) -> Self {
         Self { stop, ..self }
     }
 
-    /// Fails if a worker is lost, instead of continuing with the others; the supervisor of the workers then restarts
-    /// all of them from the last checkpoint.
+    /// Makes the training fail if a worker is lost, instead of continuing with the others. The supervisor of the
+    /// workers then restarts all of them from the last checkpoint.
     #[must_use]
     pub fn all_or_none(self) -> Self {
         Self { all_or_none: true, ..self }

@@ -78,7 +78,7 @@ pub trait Trainer {
     /// Returns the shapes and limits of the environment.
     fn spec(&self) -> &EnvSpec;
 
-    /// Returns the position of this worker in the job.
+    /// Returns the rank of this worker and the world size of the job.
     fn world(&self) -> World;
 
     /// Returns the aggregator that sums the gradients.
@@ -193,7 +193,7 @@ pub struct CommonParameters<'a> {
     pub total_steps: &'a mut u64,
     /// Seed of all random streams.
     pub seed: &'a mut u64,
-    /// Number of environments of the job; chosen by the world size if absent.
+    /// Number of environments of the job. If absent, the number depends on the world size.
     pub environments: &'a mut Option<usize>,
 }
 
@@ -284,7 +284,7 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
         Self::Family::halves(self, world, factory, mode)
     }
 
-    /// Creates one of `place.workers` learners that learn from the experience of remote actors.
+    /// Creates one of `world.size` learners that learn from the experience of remote actors.
     ///
     /// # Errors
     /// If a hyper-parameter is out of range or the algorithm does not support the environment.
@@ -296,7 +296,7 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Creates an actor that acts in the environments with these numbers for remote learners.
     ///
     /// # Errors
-    /// Those of [`Self::remote_learner`]; also, if an environment cannot be made.
+    /// If [`Self::remote_learner`] would fail, or if an environment cannot be made.
     fn remote_actor(
         &self,
         environments: Range<usize>,
@@ -338,7 +338,8 @@ pub enum Mode {
 
 /// A trained agent that only acts.
 pub trait Policy {
-    /// Writes to `action` (`[action_dim]`; a discrete action is its index) the action for an observation in the
-    /// environment's units. If `rng` is given and the policy is stochastic, the action is sampled as in training.
+    /// Chooses the action for an observation in the environment's units, and writes it to `action` (`[action_dim]`; a
+    /// discrete action is its index). If `rng` is given and the policy is stochastic, the action is sampled as in
+    /// training.
     fn act(&mut self, observation: &[f32], rng: Option<&mut ChaCha8Rng>, action: &mut [f32]);
 }

@@ -160,7 +160,7 @@ pub trait Environment: Send {
     /// Starts an episode and writes the first observation (`[observation_dim]`).
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError>;
 
-    /// Acts once and writes the next observation (`[observation_dim]`), even at the end of an episode.
+    /// Takes one step and writes the next observation (`[observation_dim]`), even at the end of an episode.
     fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError>;
 
     /// Announces the action of the next [`Self::finish_step`], so that environments that share a process step
@@ -170,9 +170,9 @@ pub trait Environment: Send {
         Ok(())
     }
 
-    /// Finishes a step that [`Self::begin_step`] announced: acts, or waits for the result of the action. Takes the
-    /// same action again, because an environment that acts only now has not stored it. Writes and returns the same as
-    /// [`Self::step`], which is the default.
+    /// Finishes a step that [`Self::begin_step`] announced: acts, or waits for the result of the action. The caller
+    /// passes the announced action again, because an environment that acts only now has not stored it. Writes and
+    /// returns the same as [`Self::step`], which is the default.
     fn finish_step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
         self.step(action, observation)
     }

@@ -6,7 +6,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Action, EnvError, EnvSpec, Environment, Step};
 
-/// Steps an environment at a fixed rate, like a physical machine. A late step does not shorten the following periods.
+/// An environment whose steps have a fixed rate, like those of a physical machine. A late step does not shorten the
+/// following periods.
 pub struct Paced {
     inner: Box<dyn Environment>,
     period: Duration,

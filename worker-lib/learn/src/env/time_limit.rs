@@ -4,8 +4,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Action, EnvError, EnvSpec, Environment, Step, check_state};
 
-/// Truncates the episodes of an environment at its `episode_steps_max`. A step that terminates is never also reported
-/// as truncated.
+/// An environment whose episodes are truncated at its `episode_steps_max`. A step that terminates is never also
+/// reported as truncated.
 #[derive(Debug)]
 pub struct TimeLimit<E> {
     inner: E,

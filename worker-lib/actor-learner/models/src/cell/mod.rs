@@ -53,9 +53,9 @@ pub struct CellOptions {
     pub model_age_max: Duration,
     /// Maximum number of models of upstream, each with its own name.
     pub names_max: usize,
-    /// Maximum number of requested names that upstream does not have yet. One more displaces the oldest.
+    /// Maximum number of requested names that upstream does not have yet. A further name displaces the oldest one.
     pub unknown_names_max: usize,
-    /// Time for which a model that no reader requests is watched.
+    /// Time for which the cell continues to watch a model that no reader requests.
     pub watch_idle: Duration,
 }
 

@@ -28,8 +28,8 @@ impl Names {
         self.known.get(name).or_else(|| self.unknown.get(name))
     }
 
-    /// Adds a name about which nothing is known yet. If there are more than `unknown_max`, returns the displaced
-    /// name: preferably one for which no reader waits, then the one that was requested the longest ago.
+    /// Adds a name about which nothing is known yet. If there are already `unknown_max` such names, removes and returns
+    /// the one whose last request is the oldest, preferably one for which no reader waits.
     pub(super) fn add(&mut self, pointer: &Arc<Pointer>, unknown_max: usize) -> Option<Arc<Pointer>> {
         let mut displaced = None;
         if self.unknown.len() >= unknown_max.max(1) {
@@ -41,8 +41,9 @@ impl Names {
         displaced
     }
 
-    /// Moves a model that upstream has to the known names. If there are already `known_max`, it replaces one that no
-    /// reader has requested for `idle`. If there is no such name, the model stays among the unknown ones.
+    /// Moves a name from the unknown to the known ones, because upstream has the model. If there are already
+    /// `known_max` known names, first removes those that no reader has requested for `idle`. If there is still no room,
+    /// the name stays among the unknown ones.
     pub(super) fn promote(&mut self, pointer: &Arc<Pointer>, known_max: usize, idle: Duration) {
         if self.known.contains_key(pointer.name()) {
             return;

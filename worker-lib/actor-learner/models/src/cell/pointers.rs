@@ -210,7 +210,7 @@ impl Pointers {
     /// Watches upstream for new versions for as long as readers wait for them.
     fn watch(&self, pointer: &Arc<Pointer>) {
         if !pointer.is_watched.load(Ordering::Acquire) {
-            // If another task already watches the pointer, this one ends.
+            // If another task already watches the pointer, the new task ends immediately.
             tokio::spawn(self.refresher().watch(Arc::clone(pointer)));
         }
     }
@@ -229,7 +229,7 @@ struct Refresher {
 }
 
 impl Refresher {
-    /// Asks upstream once. A concurrent caller uses the answer of the call in progress.
+    /// Asks upstream once. If another call is in progress, waits for that call and uses its answer.
     async fn refresh(&self, pointer: &Arc<Pointer>) {
         let came = Instant::now();
         let _asking = pointer.asking.lock().await;

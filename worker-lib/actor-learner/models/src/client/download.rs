@@ -108,7 +108,7 @@ impl Download {
         Err(error)
     }
 
-    /// Drops the current response. Fails if that has happened too often.
+    /// Drops the current response. Fails after too many interruptions without a byte in between.
     fn interrupted(&mut self, reason: &str) -> Result<(), ModelError> {
         let Some(answer) = self.answer.take() else { return Ok(()) };
         let error = ModelError::Interrupted {

@@ -79,7 +79,7 @@ impl Default for ClientOptions {
 
 /// Receiver of a model as it arrives.
 pub trait Sink: Send {
-    /// Begins a model. Any bytes received before are void.
+    /// Begins a model. Bytes that were received before this call must be discarded.
     fn begin(&mut self, manifest: &Manifest);
 
     /// Receives the next bytes.
@@ -201,7 +201,7 @@ impl ModelClient {
     /// Reads one version into a sink, and returns the time that it took. The version does not become the current one.
     ///
     /// # Errors
-    /// Fails if no source delivers all of these bytes. In that case, the bytes in the sink are void.
+    /// Fails if no source delivers all of these bytes. In that case, the bytes in the sink must be discarded.
     pub async fn fetch(&mut self, manifest: &Manifest, sink: &mut dyn Sink) -> Result<Duration, ModelError> {
         let limit_bytes = self.options.len_max_bytes;
         if manifest.len_bytes > limit_bytes {
@@ -238,7 +238,8 @@ impl ModelClient {
         }
     }
 
-    /// Records a pointer. The current version is as fresh as the information that there is no newer one.
+    /// Records a pointer. If it names no newer version, the current version was the latest at the time `as_of` of the
+    /// pointer.
     fn note(&mut self, pointer: &Pointer) {
         let Some(current) = &self.current else { return };
         if pointer.manifest.as_ref().is_none_or(|latest| latest.version == current.version) {

@@ -143,14 +143,14 @@ impl Source {
 
     /// Sends a request, on an idle connection if a working one is available.
     ///
-    /// The request's path is complete. The request must be safe to send twice.
+    /// The path of the request must be complete. The request may be sent twice, so it must be idempotent.
     pub(crate) async fn send(
         &self,
         request: Request<Full<Bytes>>,
         connect_timeout: Duration,
     ) -> Result<(hyper::Response<Incoming>, Connection), ModelError> {
         loop {
-            // In a separate statement, so that the lock is not held during the await.
+            // This is a separate statement, so that the lock is not held during the await.
             let idle = self.lock().idle.pop();
             let Some(mut connection) = idle else { break };
             if connection.ready().await.is_ok()

@@ -1,4 +1,4 @@
-//! Requests to the first source that answers, in order of preference.
+//! Requests to the sources in order of preference, until one answers.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ impl Sources {
         order
     }
 
-    /// Applies the consequences of an error to a source.
+    /// Avoids a source for a while if the error is a failure of the source.
     pub(crate) fn judge(&self, at: usize, error: &ModelError) {
         if error.is_sick() {
             tracing::debug!(%error, "a source failed");

@@ -77,7 +77,8 @@ fn describe(headers: &mut HeaderMap, age: Duration, cache_control: HeaderValue) 
     headers.insert(AS_OF_HEADER, HeaderValue::from(unix_ms().saturating_sub(millis(age))));
 }
 
-/// Adds the time for which the request was held. The response is that much more recent than the request.
+/// Adds the header with the time for which the request was held. A client needs it because the response is more recent
+/// than the request by this time.
 pub(crate) fn held(mut response: Response<Body>, time: Duration) -> Response<Body> {
     response.headers_mut().insert(HELD_HEADER, HeaderValue::from(millis(time)));
     response
@@ -89,8 +90,8 @@ pub(crate) fn held_for(headers: &HeaderMap) -> Duration {
     Duration::from_millis(text.and_then(|text| text.parse().ok()).unwrap_or_default())
 }
 
-/// Returns the age of a pointer from the headers that [`answer`] sets. The clocks of the machines are used only if no
-/// cache has counted the age.
+/// Returns the age of a pointer from the headers that [`answer`] sets. Without [`AGE_HEADER`], which a cache that does
+/// not count the age removes, computes the age from the clocks of the two machines.
 pub(crate) fn age(headers: &HeaderMap) -> Duration {
     let number = |name| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
     let by_clocks = || Some(unix_ms().saturating_sub(number(AS_OF_HEADER)?));

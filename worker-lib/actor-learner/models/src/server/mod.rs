@@ -161,13 +161,13 @@ struct Shared<H> {
 }
 
 async fn accept<H: Handler>(listener: Listener, shared: Arc<Shared<H>>) {
-    // All connections end with this task.
+    // When this task ends, the set is dropped, which ends all connections.
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
         let accepted = match &listener {
             Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
-                // Small responses are urgent here.
+                // Small responses, such as pointers, must not be delayed.
                 let _ = stream.set_nodelay(true);
                 spawn(&mut connections, &shared, |slot| serve_tcp(stream, Arc::clone(&shared), slot));
             }),

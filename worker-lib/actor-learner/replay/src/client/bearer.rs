@@ -9,7 +9,7 @@ use tower_service::Service;
 
 use crate::server::Token;
 
-/// Channel to a shard.
+/// Channel to a shard, with the token that it adds to each request.
 #[derive(Clone)]
 pub(super) struct Bearer {
     channel: Channel,

@@ -87,8 +87,8 @@ impl ClientConfig {
         if self.shards.is_empty() {
             return Err(ClientError::NoShard);
         }
-        // Half of the numbers that a shard remembers, because a number that is still being retried must not be
-        // forgotten.
+        // The limit is half of the sequence numbers that a shard remembers, because a number that is still being
+        // retried must not be forgotten.
         if !(1..=IN_FLIGHT_MAX).contains(&self.in_flight_max) {
             let value = self.in_flight_max.to_string();
             return Err(ClientError::Option { field: "in_flight_max", value, expected: "1 to 512" });

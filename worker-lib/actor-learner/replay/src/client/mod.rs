@@ -106,8 +106,8 @@ impl ReplayClient {
         }
     }
 
-    /// Changes priorities, and returns how many of the items still existed. Each shard is asked only once: the items
-    /// of a shard that is down are lost, or return with their previous priorities.
+    /// Changes priorities, and returns how many of the items still existed. Each shard is asked only once, because the
+    /// items of a shard that is down are lost or return with their previous priorities.
     ///
     /// # Errors
     /// Returns the error of the first shard that fails. Other shards may have applied their updates.

@@ -155,8 +155,8 @@ impl Inner {
         answers
     }
 
-    /// Samples from one shard that is up when no shard is known to have items, so that its response says what it
-    /// waits for.
+    /// Samples from one shard, if possible one that is up. It is called when no shard is known to have items: the
+    /// response of the shard then states what the shard waits for.
     async fn ask_one(self: &Arc<Self>, table: &str, wait: Duration) -> Vec<Answer> {
         let up: Vec<usize> = (0..self.shards.len()).filter(|place| !self.shards[*place].is_down()).collect();
         let place = match up.len() {
@@ -249,7 +249,7 @@ impl Union {
     }
 
     fn drawn(&self, place: usize, item: Item) -> Drawn {
-        // The probability within the shard times that of the shard.
+        // The probability of a draw is that of the item within its shard times that of the shard.
         let share = if self.total > 0.0 { self.weights[place] / self.total } else { 1.0 };
         let own = self.extents[place].as_ref().map_or(0, |extent| extent.size);
         Drawn {

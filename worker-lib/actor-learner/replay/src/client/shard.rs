@@ -208,7 +208,8 @@ impl Shard {
         lock(&self.state).extents.insert(table.to_owned(), (extent, Instant::now()));
     }
 
-    /// Records that the shard's rate limiter has held back draws from a table, which skips the shard for `pause`.
+    /// Records that the shard's rate limiter has held back draws from a table, so that the shard is skipped for
+    /// `pause`.
     pub(super) fn held_back(&self, table: &str, pause: Duration) {
         lock(&self.state).held_until.insert(table.to_owned(), Instant::now() + pause);
     }

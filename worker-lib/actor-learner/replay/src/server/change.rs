@@ -165,7 +165,7 @@ impl Shard {
         let mut table = lock(&handle.table);
         if is_known(&table, origin)? {
             handle.duplicates.fetch_add(1, Relaxed);
-            // The record of the earlier request may not be on disk yet.
+            // The record of the earlier request may not be on disk yet, so the caller waits for all records so far.
             return Ok(Step::Done {
                 key: 0,
                 lsn: self.journal.as_ref().map(crate::store::Journal::appended),

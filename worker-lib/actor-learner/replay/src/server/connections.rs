@@ -169,7 +169,7 @@ impl Connections {
                         ended.unwrap_or_else(|error| tracing::debug!("a connection ended: {error}"));
                         break;
                     }
-                    // An error means that the sender is gone, and with it the shard.
+                    // An error means that the sender was dropped together with the shard.
                     _ = closing.wait_for(|closing| *closing), if !is_ending => {
                         if !activity.has_begun() {
                             break;

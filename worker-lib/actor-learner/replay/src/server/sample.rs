@@ -26,8 +26,8 @@ pub struct Part {
 }
 
 impl Shard {
-    /// Draws one item, and then up to `count` items in total as long as they can be drawn without waiting and fit
-    /// into one part.
+    /// Draws one item as soon as possible. Then draws further items, up to `count` in total, as long as they can be
+    /// drawn without waiting and fit into one part.
     ///
     /// # Errors
     /// Fails if `count` is 0, or if no item could be drawn within `wait`.

@@ -40,8 +40,8 @@ pub(super) struct Store {
     pub(super) restored: Restored,
     pub(super) restore_time: Duration,
     pub(super) snapshots: AtomicU64,
-    /// Lock that serialises snapshots. Its value is the number of the next snapshot if there is no journal to assign
-    /// it.
+    /// Lock that serialises snapshots. Without a journal, which would assign the numbers of snapshots, its value is the
+    /// number of the next snapshot.
     turn: tokio::sync::Mutex<u64>,
     /// Journal position at the start of the last snapshot.
     covered: AtomicU64,
@@ -88,7 +88,7 @@ pub(super) enum Waited<T> {
 }
 
 impl Shard {
-    /// Restores the contents of the data directory. Blocks until they are restored.
+    /// Opens a shard and restores the contents of its data directory. Blocks until they are restored.
     ///
     /// # Errors
     /// Fails if an option is out of its range or the directory cannot be used.
@@ -167,8 +167,8 @@ impl Shard {
         }
     }
 
-    /// Writes a snapshot of all tables, which replaces the journal so far. If the journal had failed, the snapshot
-    /// covers the records that it lost, and the shard accepts writes again.
+    /// Writes a snapshot of all tables, which replaces the journal so far. If the journal has failed, the snapshot
+    /// contains the changes whose records were lost, and the shard accepts writes again.
     ///
     /// # Errors
     /// Fails if there is no data directory, or if it cannot be written.
@@ -239,7 +239,7 @@ impl Handle {
         }
     }
 
-    /// Returns the name as records contain it.
+    /// Returns the name of the table in the form that journal records contain.
     pub(super) fn table_name(&self) -> TableName {
         Arc::clone(&self.in_records)
     }

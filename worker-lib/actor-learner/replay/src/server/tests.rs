@@ -213,7 +213,7 @@ async fn writes_are_refused_while_the_disk_is_full() {
     assert!(shard.snapshot().await.is_err());
     assert_eq!(shard.insert(batch(1, 1, SOON)).await.unwrap_err().code(), tonic::Code::Unavailable);
     assert!(disk.file_names().iter().all(|name| !name.contains('.')), "{:?}", disk.file_names());
-    // The shard recovers on its own.
+    // The shard recovers automatically.
     let snapshots = tokio::spawn(housekeeping::write_snapshots(std::sync::Arc::clone(&shard)));
     disk.set_room(u64::MAX);
     while shard.is_journal_failed() {

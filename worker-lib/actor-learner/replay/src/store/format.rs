@@ -15,15 +15,15 @@
 //! | 4 | CRC-32C of salt, offset of the record in its file, length and CRC of the body |
 //! | n | body: [`super::Record`] |
 //!
-//! The salt differs from file to file. Because the checksum includes salt and offset, a frame inside a payload, or
-//! one at another place than where it was written, is invalid. A valid frame determines where the next record begins,
-//! even if its body is damaged. After an invalid frame, the reader searches for the next valid one. In both cases, a
-//! damaged bit costs at most one record, and the search takes time proportional to the file size.
+//! The salt differs from file to file. Because the checksum includes salt and offset, a frame inside a payload, or a
+//! frame at another offset than the one at which it was written, is invalid. A valid frame determines where the next
+//! record begins, even if its body is damaged. After an invalid frame, the reader searches for the next valid one. In
+//! both cases, a damaged bit costs at most one record, and the search takes time proportional to the file size.
 //!
 //! Format 1 can still be read. Its two header copies are adjacent, its frames have a single checksum over salt,
 //! offset, length and body, and its records refer to tables by numbers, which other records map to names.
 
-/// Format that is written.
+/// Format of new files.
 pub(super) const FORMAT: u32 = 2;
 /// Oldest format that can be read.
 pub(super) const FORMAT_OLDEST: u32 = 1;
@@ -100,8 +100,8 @@ impl Header {
         if self.format == 1 { FRAME_BYTES_1 } else { FRAME_BYTES }
     }
 
-    /// Parses the frame at the beginning of `bytes`, which are located at `offset` in the file. In format 1, its
-    /// length may be damaged.
+    /// Parses the frame at the beginning of `bytes`, which are located at `offset` in the file. In format 1, the length
+    /// in the result may be damaged.
     pub(super) fn frame(self, bytes: &[u8], offset: u64) -> Option<Frame> {
         if !bytes.starts_with(&RECORD_MAGIC) {
             return None;

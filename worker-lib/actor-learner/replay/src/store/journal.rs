@@ -14,11 +14,11 @@ use super::{Directory, Durability};
 use crate::limits::{BACKLOG_BYTES, SEGMENT_BYTES};
 use crate::lock;
 
-/// Log sequence number: total number of bytes appended to all segments. A record is durable once that many bytes are.
+/// Log sequence number: total number of bytes appended to all segments. A record is durable when this number of bytes
+/// is durable.
 pub(crate) type Lsn = u64;
 
-/// The journal cannot currently be written. It can be written again after a new segment has been started and a
-/// snapshot has been written.
+/// Failure of the journal: it cannot be written until a new segment has been started and a snapshot has been written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the journal cannot be written, and writes are refused: {reason}; the shard retries automatically, and accepts \
@@ -72,7 +72,7 @@ pub(crate) struct Rotated {
     begun_at: Lsn,
 }
 
-/// Failures from which a snapshot that starts now recovers.
+/// Number of failures so far. A snapshot that starts after this value was obtained recovers from all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecoverableFailures(u64);
 
@@ -133,9 +133,9 @@ impl Journal {
         queue.appended
     }
 
-    /// Starts a segment, so that a snapshot started afterwards replaces everything before it. Waits until the earlier
-    /// records are in their files or have been dropped. Otherwise, a file created later would escape the snapshot,
-    /// which removes the replaced files.
+    /// Starts a segment. A snapshot that starts afterwards replaces everything before this segment. Waits until the
+    /// earlier records are in their files or have been dropped. Otherwise, an earlier file could be created after the
+    /// snapshot has removed the replaced files.
     pub(crate) async fn rotate(&self) -> (u64, Option<RecoverableFailures>) {
         let rotated = self.begin_rotation();
         let mut progress = self.shared.progress.subscribe();
@@ -160,8 +160,8 @@ impl Journal {
         progress.is_open.then_some(RecoverableFailures(progress.failures))
     }
 
-    /// Clears a failure after a snapshot that started after `mendable` was obtained, because it contains the records
-    /// that the journal lost. Returns whether the journal works.
+    /// Clears a failure after a snapshot that started after `recoverable_failures` was obtained: the snapshot contains
+    /// the changes whose records the journal lost. Returns whether the journal works.
     pub(crate) fn recover(&self, recoverable_failures: RecoverableFailures) -> bool {
         let recover = |progress: &mut Progress| {
             let is_repaired = progress.failure.is_some() && progress.failures == recoverable_failures.0;

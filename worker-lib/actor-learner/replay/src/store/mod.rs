@@ -177,7 +177,7 @@ impl Directory {
         lock(&self.damaged).insert(name.to_owned());
     }
 
-    /// Marks a file as unreadable, so that it is left to the next start.
+    /// Marks a file as unreadable, so that it is left unchanged for the next start.
     fn leave(&self, name: &str) {
         lock(&self.unread).insert(name.to_owned());
     }

@@ -28,9 +28,9 @@ pub(crate) struct Snapshot {
 pub(crate) struct Pace<'a> {
     /// Maximum number of items that are copied under one lock.
     pub(crate) items: usize,
-    /// Approximate maximum of their payload bytes.
+    /// Approximate maximum number of payload bytes that are copied under one lock.
     pub(crate) bytes: u64,
-    /// Called whenever no table is locked.
+    /// Function that is called whenever no table is locked.
     pub(crate) between: &'a mut dyn FnMut(),
 }
 

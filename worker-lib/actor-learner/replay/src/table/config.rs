@@ -15,13 +15,13 @@ pub struct TableConfig {
     pub capacity_items: u64,
     /// Maximum size in bytes, including 384 bytes of overhead for each item.
     pub capacity_bytes: u64,
-    /// Picks the item to draw.
+    /// Selector of the item to draw.
     pub sampler: Sampler,
-    /// Picks the item to remove when the table is full.
+    /// Selector of the item to remove when the table is full.
     pub remover: Remover,
     /// Number of draws after which an item is removed; 0 for no limit.
     pub max_times_sampled: u32,
-    /// Limits how far samples and inserts may run ahead of each other.
+    /// Rate limiter, which limits how far samples and inserts may run ahead of each other.
     pub limiter: RateLimiter,
     /// Behaviour of an insert into a full table.
     pub when_full: WhenFull,

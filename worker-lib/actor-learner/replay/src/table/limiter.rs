@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 /// Rate limiter of a table.
 ///
 /// With i inserts, s samples and d removals so far, and `difference` = i x `samples_per_insert` - s:
-/// - an insert is allowed while the table then has at most `min_size_to_sample` items (i + 1 - d), or the difference
-///   after it is at most `max_diff`;
+/// - an insert is allowed if the table has at most `min_size_to_sample` items after it (i + 1 - d), or if the
+///   difference after it is at most `max_diff`;
 /// - a sample is allowed if the table has at least `min_size_to_sample` items and the difference after it is at least
 ///   `min_diff`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

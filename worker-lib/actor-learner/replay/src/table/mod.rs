@@ -107,7 +107,7 @@ impl Table {
     /// Checks whether the table could ever accept an item.
     ///
     /// # Errors
-    /// Fails if the selectors cannot order the priority, or if the payload does not fit into an empty table.
+    /// Fails if a selector does not accept the priority, or if the payload does not fit into an empty table.
     pub fn check(&self, item: &NewItem) -> Result<(), Refusal> {
         self.check_priority(item.priority)?;
         if cost_bytes(item.payload.len()) > self.config.capacity_bytes {
@@ -223,7 +223,7 @@ impl Table {
     /// Changes the priority of an item, and returns whether the item still exists.
     ///
     /// # Errors
-    /// Fails if the selectors cannot order the priority.
+    /// Fails if a selector does not accept the priority.
     pub fn set_priority(&mut self, key: u64, priority: f64) -> Result<bool, Refusal> {
         self.check_priority(priority)?;
         let Some(slot) = self.by_key.get(&key).copied() else { return Ok(false) };

@@ -135,7 +135,7 @@ impl ActorsArgs {
                 ended.context("an actor has failed")?;
                 left -= 1;
             }
-            // Actors in an unanswered request do not check for the end of the run.
+            // An actor that waits for the answer to a request does not notice the end of the run.
             if shared.is_over() {
                 over_at.get_or_insert_with(Instant::now);
             }

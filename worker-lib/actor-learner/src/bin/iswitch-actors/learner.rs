@@ -208,7 +208,7 @@ impl<H: OwnParameters> LearnerArgs<H> {
         Ok(Arc::new(Mutex::new(publisher)))
     }
 
-    /// Creates the learner with its experience source, and a view of the source's counters.
+    /// Creates both halves of a learner with its experience source, and a function that reads the source's counters.
     fn with_source(
         &self,
         halves: RemoteHalves,

@@ -186,7 +186,7 @@ impl<H: OwnParameters> LocalArgs<H> {
     }
 }
 
-/// Returns the command line of a learner: that of this process without the options of this command alone.
+/// Returns the command line of a learner: that of this process without the options that only this command accepts.
 fn learner_arguments(
     environments: Option<u32>,
     addresses: &Addresses,

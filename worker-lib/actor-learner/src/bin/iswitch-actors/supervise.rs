@@ -14,7 +14,7 @@ const LONG: Duration = Duration::from_secs(5);
 const SHORT_LIVES_MAX: u32 = 5;
 /// Pause before a process is restarted after a short lifetime.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Time between the request to end and the forced end.
+/// Time from the request to end until the process is killed.
 const GRACE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 
@@ -78,7 +78,8 @@ impl Supervised {
         Ok(())
     }
 
-    /// Returns whether the process has ended successfully and may do so. Restarts a process that has failed.
+    /// Checks the process, and restarts it if it has failed. Returns true if it has ended successfully and its kind
+    /// allows this.
     pub(super) fn look_after(&mut self) -> anyhow::Result<bool> {
         let Some(child) = &mut self.child else {
             if self.short_lives > 0 && self.started_at.elapsed() >= PAUSE * self.short_lives {

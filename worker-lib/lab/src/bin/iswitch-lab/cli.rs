@@ -44,7 +44,7 @@ pub(crate) struct Cli {
     pub(crate) shell: u16,
     /// Print a description of the network as one line of JSON
     ///
-    /// The line contains namespaces, addresses and process ids. It is printed once the commands run.
+    /// The line contains namespaces, addresses and process ids. It is printed when all commands have started.
     #[arg(long)]
     pub(crate) json: bool,
     /// Run as the first process inside the new namespaces

@@ -2,9 +2,9 @@
 //! worker.
 //!
 //! ```text
-//! iswitch-lab                  forwards signals, and the exit status of the next
-//! `- unshare                   namespaces of its own
-//!    `- iswitch-lab --inside   process 1: makes the network, starts and supervises the following
+//! iswitch-lab                  forwards signals to its child, and returns the child's exit status
+//! `- unshare                   creates the namespaces
+//!    `- iswitch-lab --inside   process 1: creates the network, starts and supervises the processes below
 //!       |- iswitchd            in the namespace of the switch
 //!       `- COMMAND             in the namespace of each worker
 //! ```

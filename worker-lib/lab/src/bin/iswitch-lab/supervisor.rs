@@ -11,16 +11,16 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Time between the request to terminate and SIGKILL.
+/// Time from a termination request to SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
-/// Minimum time between two requests. Signals in quicker succession are one request, because the terminal sends one
-/// to each process of the lab.
+/// Minimum time between two termination requests. Signals that arrive sooner belong to the same request, because the
+/// terminal sends a signal to each process of the lab.
 const SECOND_SIGNAL_AFTER: Duration = Duration::from_secs(1);
 
 /// Name of the member that is a shell.
 pub(crate) const SHELL: &str = "the shell";
 
-/// Requests of the user to terminate.
+/// Termination requests from the user.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop {
     /// First signal received; 0 if none.
@@ -61,7 +61,7 @@ impl Stop {
 struct Member {
     name: String,
     id: Pid,
-    /// Whether the lab lasts as long as this process runs.
+    /// Whether the lab keeps running until this process has ended.
     is_worker: bool,
 }
 
@@ -80,7 +80,7 @@ impl Group {
         self.members.push(Member { name: name.to_owned(), id, is_worker });
     }
 
-    /// Collects the processes that have ended, and returns whether all were still running.
+    /// Collects the processes that have ended, and returns whether there were none.
     pub(crate) fn is_whole(&mut self) -> bool {
         let before = self.members.len();
         self.reap(false);

@@ -46,7 +46,7 @@ fn checksum(bytes: &[u8], place: &Range<usize>) -> u32 {
     crc32c::crc32c_append(middle, &bytes[place.end..])
 }
 
-/// Collects the tensors and metadata of one file.
+/// Writer of one file, which collects its tensors and metadata.
 #[derive(Debug, Default)]
 pub struct Writer {
     tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
@@ -115,7 +115,7 @@ impl Writer {
     }
 }
 
-/// Reads the tensors and metadata of one file, and reports problems with it.
+/// Reader of the tensors and metadata of one file, which also reports problems with the file.
 pub struct Reader<'a> {
     path: &'a Path,
     tensors: SafeTensors<'a>,

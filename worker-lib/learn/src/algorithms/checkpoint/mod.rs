@@ -51,7 +51,7 @@ pub fn save_on(disk: &dyn Disk, trainer: &mut dyn Trainer, directory: &Path) -> 
     const FAILED: u64 = 2;
     let rank = trainer.world().rank;
     let advances = trainer.progress().advances;
-    // Read before the exchange, because the first worker replaces the model file after it.
+    // Read this before the exchange, because the first worker replaces the model file after the exchange.
     let resumable = saved_advances(disk, directory);
     let mut own = Writer::default();
     trainer.write_worker(&mut own);
@@ -85,7 +85,8 @@ pub struct RunKind<'a> {
     pub config: &'a str,
 }
 
-/// Saves only the model file, the state that is replicated on all workers; `write` writes the model.
+/// Saves only the model file, which holds the state that is replicated on all workers. `write` adds the model to the
+/// file.
 ///
 /// # Errors
 /// If the file cannot be written.

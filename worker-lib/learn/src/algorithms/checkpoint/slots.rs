@@ -20,7 +20,7 @@ pub fn write_slots(writer: &mut Writer, slots: &[EnvironmentSlot]) {
     }
 }
 
-/// Restores each slot from whichever of the `files` contains it. Returns the numbers of the slots that no file
+/// Restores each slot from the one of the `files` that contains it. Returns the numbers of the slots that no file
 /// contains.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ pub use tensorboard::EventWriter;
 
 use super::TrainError;
 
-/// Writes named values per step to `progress.csv` and to a TensorBoard event file.
+/// Writer of named values per step, to `progress.csv` and to a TensorBoard event file.
 #[derive(Debug)]
 pub struct MetricsWriter {
     csv: CsvWriter,

@@ -130,7 +130,7 @@ impl Sums {
         floats.iter_mut().zip(values).for_each(|(float, value)| *float = value as f32);
     }
 
-    /// Reads what [`Self::write`] wrote. Returns the count and the deviations of each element from its mean.
+    /// Reads the sums that [`Self::write`] wrote. Returns the count and the deviations of each element from its mean.
     fn read(floats: &[f32], means: impl Iterator<Item = f64>) -> (f64, Vec<Deviations>) {
         let (count, rest) = (f64::from(floats[0]), &floats[1..]);
         let (sums, squares) = rest.split_at(rest.len() / 2);
@@ -175,7 +175,7 @@ impl Tally for SumsOfRollout {
     }
 }
 
-/// Acts one rollout at a time.
+/// Actor of PPO, which fills one rollout at a time.
 pub(in crate::algorithms) struct PpoActor {
     config: PpoConfig,
     collector: Collector,
@@ -238,7 +238,7 @@ impl HasSlots for PpoActor {
     }
 }
 
-/// Learns from rollouts, each used for several gradients.
+/// Learner of PPO, which computes several gradients from each rollout.
 pub(in crate::algorithms) struct PpoLearner {
     config: PpoConfig,
     share: Share,
@@ -250,7 +250,7 @@ pub(in crate::algorithms) struct PpoLearner {
     streams: Vec<ChaCha8Rng>,
     /// Statistics of the rollout.
     statistics: Vec<f32>,
-    /// Whether the statistics have yet to be sent, with the next gradient.
+    /// Whether the statistics have not been sent yet; the next gradient then carries them.
     statistics_unsent: bool,
     sends_statistics: bool,
 }

@@ -408,7 +408,7 @@ impl PpoTrainer {
     ) -> Result<Self, TrainError> {
         config.check()?;
         let share = config.share(rank, workers)?;
-        // Fixed from here on, so that a run resumed with more workers keeps its environments.
+        // The number of environments is fixed from here on, so that a run resumed with more workers keeps them.
         config.environments = Some(share.environments);
         let rollouts = Rollouts::new(&config, share, factory)?;
         let Rollouts { share, collector: Collector { agent, spec, .. }, .. } = &rollouts;
@@ -582,7 +582,7 @@ impl PpoTrainer {
         Ok(())
     }
 
-    /// Makes all passes over the rollout.
+    /// Makes all passes over the rollout, and returns the mean losses.
     fn learn(&mut self, learning_rate: f32) -> Result<Losses, TrainError> {
         self.aggregation_times.clear();
         let mut losses = Losses::default();
@@ -616,7 +616,7 @@ impl PpoTrainer {
     }
 }
 
-/// Tallies a rollout: deviations from the means of the previous rollouts, and finished episodes.
+/// Tally of a rollout: deviations from the means of the previous rollouts, and finished episodes.
 struct DeviationsFromMeans<'a> {
     observation: &'a [f64],
     discounted_return: f64,
@@ -715,7 +715,7 @@ impl Trainer for PpoTrainer {
         self.replica.digest()
     }
 
-    /// Reports whether sizes were rounded because the requested ones do not divide evenly.
+    /// Describes the sizes if they were rounded because the requested ones do not divide evenly.
     fn note(&self) -> Option<String> {
         let (config, share) = (&self.config, &self.rollouts.share);
         let (rollout, minibatch) = (share.rollout_steps(), share.minibatch_size());

@@ -8,13 +8,13 @@ use crate::algorithms::TrainError;
 use crate::algorithms::checkpoint::{Reader, Writer};
 use crate::env::ImageShape;
 
-/// The frame begins an episode; its stack repeats this frame.
+/// Flag: the frame begins an episode; its stack repeats this frame.
 const STARTS: u8 = 1;
-/// The entry has an action.
+/// Flag: the entry has an action.
 const ACTS: u8 = 2;
-/// The episode terminated with this action, so the future has no value.
+/// Flag: the episode terminated with this action, so the future has no value.
 const TERMINATES: u8 = 4;
-/// The frame is the last one of its episode.
+/// Flag: the frame is the last one of its episode.
 const ENDS: u8 = 8;
 
 /// Minimum capacity; with fewer entries, none might be drawable.
@@ -147,7 +147,7 @@ impl Frames {
         self.actions = reader.floats(&format!("{name}.actions"), len)?;
         self.rewards = reader.floats(&format!("{name}.rewards"), len)?;
         self.made = reader.number(&format!("{name}.pushed"))?;
-        if self.is_sound() { Ok(()) } else { Err(reader.refuse(format!("{name} misses transitions"))) }
+        if self.is_sound() { Ok(()) } else { Err(reader.refuse(format!("{name} lacks transitions"))) }
     }
 
     /// Returns whether all drawable entries have their frames and at least one entry is drawable; otherwise, drawing

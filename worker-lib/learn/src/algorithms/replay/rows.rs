@@ -97,7 +97,7 @@ impl Rows {
         self.goes_on = column("goes_on", 1)?;
         self.pushed = reader.number(&format!("{name}.pushed"))?;
         let is_whole = len == self.capacity || self.pushed == len as u64;
-        if is_whole { Ok(()) } else { Err(reader.refuse(format!("{name} misses transitions"))) }
+        if is_whole { Ok(()) } else { Err(reader.refuse(format!("{name} lacks transitions"))) }
     }
 }
 

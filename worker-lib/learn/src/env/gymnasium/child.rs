@@ -152,7 +152,7 @@ fn read_all(from: &mut ChildStdout, mut to: &mut [u8], deadline: Instant) -> Res
     Ok(())
 }
 
-/// Waits until the pipe is ready again, if the error only reports that it was not.
+/// Handles an error of a read or write: if the pipe was only not ready, waits until it is ready.
 fn wait_after(
     error: std::io::Error,
     pipe: BorrowedFd<'_>,

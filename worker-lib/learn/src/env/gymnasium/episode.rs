@@ -73,8 +73,8 @@ impl Episode {
         });
     }
 
-    /// Applies a replay and returns whether it ended in the previous state, whose observation had the checksum
-    /// `digest`. Otherwise, the episode is lost.
+    /// Applies a replay, and returns whether it led to the expected state, whose observation has the checksum `digest`.
+    /// If it did not, the episode is lost.
     pub(super) fn take_over(&mut self, replayed: &Replayed<'_>, digest: u32) -> bool {
         self.latest.start(replayed.observations[0]);
         replayed.observations[1..].iter().for_each(|observation| self.latest.push(observation));

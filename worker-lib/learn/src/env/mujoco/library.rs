@@ -37,7 +37,7 @@ pub(super) struct Functions {
 pub struct MujocoLibrary {
     pub(super) functions: Functions,
     path: PathBuf,
-    /// Keeps the functions valid.
+    /// Loaded library; the functions are valid as long as it exists.
     _library: Library,
 }
 

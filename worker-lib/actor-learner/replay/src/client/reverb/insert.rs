@@ -33,7 +33,7 @@ pub(super) struct InsertStream {
 }
 
 struct Open {
-    /// Unbounded, because it holds the parts of at most one request.
+    /// Queue of request parts. It is unbounded, because it holds the parts of at most one request.
     requests: mpsc::UnboundedSender<Bytes>,
     answers: Streaming<InsertStreamResponse>,
 }

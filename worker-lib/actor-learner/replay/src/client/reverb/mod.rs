@@ -159,7 +159,7 @@ fn check_priorities(field: &str, priorities: impl Iterator<Item = f64>) -> Resul
     let mut priorities = priorities.enumerate();
     match priorities.find(|(_, priority)| is_wrong(priority)) {
         Some((at, priority)) => Err(Status::invalid_argument(format!(
-            "{field}[{at}].priority is {priority}, expected a finite number from 0 on"
+            "{field}[{at}].priority is {priority}, expected a finite number of at least 0"
         ))),
         None => Ok(()),
     }

@@ -19,7 +19,7 @@ const GOOD_READS: u32 = 2;
 /// Identifier of a file's content, independent of its names.
 type FileId = u64;
 
-/// Fault rates of operations: one of this many operations fails; 0 disables the fault.
+/// Fault rates of operations. A rate of n makes one in n operations fail; 0 disables the fault.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) failure: u32,
