@@ -101,7 +101,7 @@ impl<'a> Search<'a> {
     /// job completion time falls.
     ///
     /// # Errors
-    /// Returns the errors of the simulation. A search that [`new`](Self::new) accepted has none.
+    /// Returns the errors of the simulation. They cannot occur in a search that [`new`](Self::new) accepted.
     pub fn advance(&mut self, rng: &mut ChaCha8Rng) -> Result<(), StudyError> {
         let mut other = self.best.clone();
         step(&mut other.keys, &self.first, rng);
