@@ -58,7 +58,7 @@ impl Module {
     /// Simulates the module for the given number of cycles with random inputs.
     ///
     /// # Panics
-    /// If the list in this file omits one of its inputs.
+    /// Panics if the list in this file omits one of its inputs.
     pub fn trace(&self, cycles: usize, seed: u64) -> Trace {
         (self.record)(cycles, seed)
     }

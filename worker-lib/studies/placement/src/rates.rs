@@ -110,7 +110,7 @@ impl RatePool {
     /// (e + shape) / (y + shape / m).
     ///
     /// # Errors
-    /// If the shape is not above 0, no life is long enough, or no life has a failure.
+    /// Fails if the shape is not above 0, no life is long enough, or no life has a failure.
     pub fn new(lives: &[GpuLife], shrinkage: Shrinkage) -> Result<Self, StudyError> {
         above_zero("shape", shrinkage.shape, "failures")?;
         at_least_zero("least years", shrinkage.years_min, "years")?;
@@ -149,7 +149,7 @@ impl RatePool {
     /// the GPUs of its own cage.
     ///
     /// # Errors
-    /// If `same_cage` is set and the pool has no GPU for a cage of the cluster.
+    /// Fails if `same_cage` is set and the pool has no GPU for a cage of the cluster.
     pub fn draw(
         &self,
         cluster: &Cluster,
