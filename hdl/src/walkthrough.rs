@@ -104,10 +104,10 @@ impl Walkthrough {
     /// the output with the sum that [`add`] computes.
     ///
     /// # Errors
-    /// Fails if a file cannot be written or the output is wrong.
+    /// If a file cannot be written or the output is wrong.
     ///
     /// # Panics
-    /// Panics if the number of workers or floats is out of range.
+    /// If the number of workers or floats is out of range.
     pub fn run(&self) -> Result<FrameTimings, WalkthroughError> {
         assert!(
             (1..=MEMBERS).contains(&usize::from(self.workers)) && (1..=MAX_FLOATS).contains(&self.floats)

@@ -14,7 +14,7 @@ pub struct RoundTable {
     /// H and members of a round that opens now. A member that leaves also leaves the open rounds.
     pub threshold: Signal<In, Bits<8>>,
     pub members: Signal<In, Bits<8>>,
-    /// Correction by the host of H in the open rounds.
+    /// Applies the current H to the open rounds as well, at the request of the host.
     pub fix_threshold: Signal<In, Bit>,
     pub round: Signal<In, Bits<24>>,
     /// A first contribution would open the round.

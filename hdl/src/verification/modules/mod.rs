@@ -64,7 +64,7 @@ impl Module {
     }
 }
 
-/// Each entry has the form `name = constructor, [clock] { inputs }`.
+/// Builds the list of modules. Each entry has the form `name = constructor, [clock] { inputs }`.
 macro_rules! modules {
     ($($name:literal = $block:expr, [$($clock:ident)?] { $($port:ident),* })*) => {
         &[$(Module {

@@ -57,7 +57,10 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.gantt {
         match gantt {
             None => {
-                eprintln!("no Gantt chart: the policy {} chooses among finished runs, which are not recorded", summary.policy);
+                eprintln!(
+                    "no Gantt chart: the policy {} chooses among finished runs, which are not recorded",
+                    summary.policy
+                );
             }
             Some(recorder) => match recorder.draw(&summary.policy) {
                 Some(svg) => write(path, &svg)?,
