@@ -1,4 +1,5 @@
-//! The two rounds that can be active at once, by parity, with the values fixed when each opened.
+//! Table of the two rounds that can be active at once, indexed by the parity of the round. It holds the values that are
+//! fixed when a round opens.
 
 use rust_hdl::prelude::*;
 

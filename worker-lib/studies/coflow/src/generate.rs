@@ -27,7 +27,7 @@ impl JobSource {
     /// # Errors
     /// Fails if there are no shapes or no coflows, or if a shape is invalid.
     pub fn new(shapes: Vec<Shape>, coflows: Vec<Coflow>) -> Result<Self, StudyError> {
-        for (name, count) in [("shapes of jobs", shapes.len()), ("coflows to draw from", coflows.len())] {
+        for (name, count) in [("number of shapes", shapes.len()), ("number of coflows", coflows.len())] {
             if count == 0 {
                 return Err(StudyError::field(name, count, "at least 1"));
             }

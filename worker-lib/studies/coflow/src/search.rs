@@ -80,7 +80,11 @@ impl<'a> Search<'a> {
         }));
         let coflows = first[jobs.len()];
         if coflows == 0 || start.keys.len() != coflows {
-            return Err(StudyError::field("priorities", start.keys.len(), format!("{coflows}, at least 1")));
+            return Err(StudyError::field(
+                "number of priorities",
+                start.keys.len(),
+                format!("{coflows}, at least 1"),
+            ));
         }
         let mut search = Self { jobs, fabric, first, best: start, least: f64::INFINITY };
         search.least = search.evaluate(&mut search.best.clone())?;

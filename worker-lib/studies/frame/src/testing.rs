@@ -61,7 +61,7 @@ pub fn curve<S: Study>(training: &Training<S>) -> Vec<S::Iteration> {
 /// Trains with `workers` workers, whose gradients an embedded switch sums. Returns the training of each worker.
 ///
 /// # Panics
-/// Panics if a training fails, or if the workers differ at the end.
+/// Panics if a training fails, or if the final states of the workers differ.
 pub fn over_a_switch<S>(workers: usize, config: &S::Config, task: &S::Task) -> Vec<Training<S>>
 where
     S: Study<Config: Sync, Task: Clone + Sync, Iteration: Send> + Send,

@@ -116,7 +116,7 @@ impl Failures {
     /// # Errors
     /// Fails if there is not one belief for each GPU, or a belief has negative events or no years.
     pub fn with_beliefs(self, beliefs: Vec<Belief>) -> Result<Self, StudyError> {
-        self.check_count("beliefs about GPUs", beliefs.len())?;
+        self.check_count("number of beliefs about GPUs", beliefs.len())?;
         for (gpu, belief) in beliefs.iter().enumerate() {
             at_least_zero(format!("observed failures of GPU {gpu}"), belief.events, "events")?;
             above_zero(format!("years of observation of GPU {gpu}"), belief.years, "years")?;
@@ -129,7 +129,7 @@ impl Failures {
     /// # Errors
     /// Fails if there is not one age for each GPU, or an age is negative.
     pub fn with_ages(self, ages: Vec<f64>) -> Result<Self, StudyError> {
-        self.check_count("ages of GPUs", ages.len())?;
+        self.check_count("number of ages of GPUs", ages.len())?;
         for (gpu, age) in ages.iter().enumerate() {
             at_least_zero(format!("age of GPU {gpu}"), *age, "years")?;
         }
@@ -291,7 +291,7 @@ mod tests {
         );
         assert_eq!(
             text(Failures::none(&cluster).with_ages(vec![1.0])),
-            "ages of GPUs is 1, expected 2, one for each GPU"
+            "number of ages of GPUs is 1, expected 2, one for each GPU"
         );
         let often = Failures::poisson(vec![1e5]).unwrap().scaled(100.0);
         assert!(text(often).starts_with("failure factor is 100, expected a number for which no GPU"));

@@ -134,7 +134,7 @@ impl JobPool {
     /// Fails if there are none.
     pub fn new(jobs: Vec<Job>) -> Result<Self, StudyError> {
         if jobs.is_empty() {
-            return Err(StudyError::field("jobs to draw from", 0, "at least 1"));
+            return Err(StudyError::field("number of jobs to draw from", 0, "at least 1"));
         }
         Ok(Self { jobs })
     }
@@ -220,6 +220,6 @@ mod tests {
         assert!((jobs[1999].arrival() / 2000.0 - 5.0).abs() < 0.4, "{}", jobs[1999].arrival());
         assert!(pool.draw(5, 0.0, &mut rng).unwrap().iter().all(|job| job.arrival() == 0.0));
         let error = pool.between(5.0, 6.0, 8).unwrap_err().to_string();
-        assert_eq!(error, "jobs to draw from is 0, expected at least 1");
+        assert_eq!(error, "number of jobs to draw from is 0, expected at least 1");
     }
 }

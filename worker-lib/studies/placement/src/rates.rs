@@ -123,7 +123,7 @@ impl RatePool {
         });
         if all.events == 0.0 {
             let expected = format!("at least 1, in lives longer than {} years", shrinkage.years_min);
-            return Err(StudyError::field("failures to estimate rates from", 0, expected));
+            return Err(StudyError::field("number of failures in the GPU lives", 0, expected));
         }
         let mut pool =
             Self { entries: Vec::with_capacity(lives.len()), of_cage: vec![Vec::new(); cages.len()] };
@@ -217,7 +217,7 @@ mod tests {
         let error = RatePool::new(&[life(0, 2.0, 0), life(3, 0.5, 0)], Shrinkage::default()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "failures to estimate rates from is 0, expected at least 1, in lives longer than 1 years"
+            "number of failures in the GPU lives is 0, expected at least 1, in lives longer than 1 years"
         );
     }
 

@@ -17,7 +17,7 @@ const TRAINING: u64 = 1 << 63;
 const TEST: u64 = 1 << 62;
 /// Bits of a draw's number within a training.
 const NUMBER_BITS: u32 = 32;
-/// Random stream of a draw's failure-rate factor; stream 0 is that of its GPUs.
+/// Random stream of a draw's failure-rate factor. The GPUs of the draw use stream 0.
 const CONDITION_STREAM: usize = 1;
 
 /// Draw of jobs and GPUs with its failure-rate factor and checkpoint setting.

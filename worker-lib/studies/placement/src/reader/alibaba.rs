@@ -11,9 +11,9 @@ use iswitch_study::table::{Table, read};
 /// Treatment of pods that ask for a part of a GPU. They need a rule because jobs here own GPUs exclusively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SharedGpus {
-    /// Such pods are left out.
+    /// Pods that ask for a part of a GPU are left out.
     LeaveOut,
-    /// Each such pod gets a whole GPU.
+    /// Each pod that asks for a part of a GPU gets a whole GPU.
     Whole,
 }
 

@@ -50,7 +50,7 @@ pub(super) struct SourceArgs {
     dags: Option<PathBuf>,
     /// Number of ingress ports, and of egress ports [default: 20]
     ///
-    /// With --trace, the number is that of the file.
+    /// With --trace, the file determines the number.
     #[arg(
         long, value_name = "M", conflicts_with = "trace",
         value_parser = clap::value_parser!(u64).range(1..=SYNTHETIC_PORTS_MAX)

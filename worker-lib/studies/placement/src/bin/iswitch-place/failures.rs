@@ -22,7 +22,7 @@ pub(super) struct FailureArgs {
     /// File with the failure history of Titan's GPUs (gc_full.csv)
     ///
     /// In each draw, each GPU of the cluster gets the estimated failure rate of a GPU of the file, drawn at random.
-    /// Without a file, the lives are synthetic and resemble Titan's.
+    /// Without a file, the failure histories (lives) of GPUs are synthetic and resemble Titan's.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["failures", "rates"])]
     life: Option<PathBuf>,
     /// Batch of GPU lives to draw from
@@ -73,7 +73,7 @@ enum LifeBatch {
 enum Knowledge {
     /// The failure rates
     Rates,
-    /// The life that each rate is estimated from, and the failures observed so far
+    /// The life from which each rate is estimated, and the failures observed so far
     Lives,
 }
 
