@@ -15,7 +15,7 @@ use iswitch_study::StudyError;
 const TRAINING: u64 = 1 << 63;
 /// Number of the first draw for tests.
 const TEST: u64 = 1 << 62;
-/// Bits of a draw's number within a training.
+/// Number of bits of a draw's index within a training.
 const NUMBER_BITS: u32 = 32;
 /// Random stream of a draw's failure-rate factor. The GPUs of the draw use stream 0.
 const CONDITION_STREAM: usize = 1;

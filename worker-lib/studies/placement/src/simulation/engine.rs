@@ -15,7 +15,7 @@ use iswitch_study::StudyError;
 /// Minimum time in seconds until a placer decides again without an event, so that time advances.
 const LOOK_AGAIN_MIN: f64 = 1.0;
 
-/// Maximum number of events and decisions of the placer in a simulation; they take minutes to an hour to compute.
+/// Maximum number of events and decisions of the placer in a simulation. This many take minutes to an hour to compute.
 pub const EVENTS_MAX: u64 = 100_000_000;
 
 /// Event of a job or a GPU. The state passed with it is the state after the event.

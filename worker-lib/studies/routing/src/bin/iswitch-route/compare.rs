@@ -46,8 +46,8 @@ pub(crate) struct CompareArgs {
     /// Directory in which to write figures
     ///
     /// queued.svg and delay.svg show the queued packets and the delay over the load. heat-LOAD.svg shows the mean queue
-    /// lengths in the first draw at a load. If run directories are among the policies, learning.svg shows their
-    /// learning curves.
+    /// lengths in the first draw at LOAD. If run directories are among the policies, learning.svg shows their learning
+    /// curves.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
     #[command(flatten)]
