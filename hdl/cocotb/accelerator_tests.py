@@ -172,7 +172,7 @@ async def control_packets_go_on_and_results_take_turns(dut):
 
 @cocotb.test()
 async def frames_that_end_too_early_harm_no_other(dut):
-    """Every other frame ends before its stated length. Even with a slow output, the sums between them are correct."""
+    """Every other frame ends too early. The sums of the frames between them are correct, even if the output is slow."""
     there = await board(dut, sink=(1, 1, 1, 0))
     await there.host.configure(members=1, floats=366, threshold=1, base=BASE)
     given = vectors(6, 366, 8)

@@ -80,8 +80,8 @@ def stub(text):
 
 
 def properties(file, text, tokens):
-    """Returns a file of properties for a module, with `@WIDTH(signal)@`, `@VECTOR(array)@`, `@COUNT(array)@` and the
-    tokens replaced by their values."""
+    """Returns a file of properties for a module, in which `@WIDTH(signal)@`, `@VECTOR(array)@`, `@COUNT(array)@` and
+    the given tokens are replaced by their values."""
     source = (PROPERTIES / file).read_text()
     source = re.sub(r"@WIDTH\(([\w$]+)\)@", lambda match: str(width(text, match.group(1))), source)
     source = re.sub(r"@COUNT\((\w+)\)@", lambda match: str(len(array(text, match.group(1)))), source)

@@ -24,7 +24,8 @@ class Proof:
     properties: dict = field(default_factory=dict)
     # Paths of modules whose outputs may have any values.
     cut: tuple = ()
-    # Treatment of the rules for senders and receivers of queues: assumed for any, or asserted for the real ones.
+    # Treatment of the rules for the senders and receivers of queues: `assume` allows any that follow the rules, and
+    # `assert` checks that the real ones do.
     rule: str = "assume"
     # Fault to insert: path of the module, pattern, replacement. The proof must then fail.
     fault: tuple = None

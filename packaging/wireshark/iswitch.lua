@@ -144,7 +144,8 @@ iswitch.prefs.tagged = Pref.enum(
 
 local tos_of = Field.new("ip.dsfield")
 
--- What the Join of a member declared, by its address and port: whether data is tagged, and the floats per segment.
+-- Declarations in the Join of each member, by the member's address and port: whether data is tagged, and the floats per
+-- segment.
 local members = {}
 -- Frames and times of requests, and frames of their answers, by member, job and request.
 local exchanges = {}

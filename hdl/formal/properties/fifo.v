@@ -62,8 +62,8 @@ always @(posedge clock) begin
 end
 
 always @(posedge clock) begin
-    // The rules for the sender and the receiver: assumed for any in the proof of a single queue, proved for the real
-    // ones in the datapath.
+    // The rules for the sender and the receiver. The proof of a single queue assumes them for any sender and receiver;
+    // the proofs of the datapath assert them for the real ones.
     sender_pushes_within_margin: @RULE@ (reset || !push || f_since <= F_MARGIN);
     receiver_pops_what_is_there: @RULE@ (reset || !pop || valid);
 

@@ -1,4 +1,5 @@
-// The scoreboard: an address is never read while its sum is in the adders; a burst waits only for that or for credit.
+// The scoreboard never reads an address while its sum is in the adders. A burst waits only if its address is in the
+// adders or there is no credit.
 
 // Names of internal signals.
 localparam F_LOOP = @COUNT(flying)@;

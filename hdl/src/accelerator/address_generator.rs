@@ -2,8 +2,8 @@
 
 use rust_hdl::prelude::*;
 
-/// Computes the slot of a segment and, two cycles later, the address of its first burst: 128 slots of 64 bursts or,
-/// packed, 256 slots of 46 bursts.
+/// Computes the slot of a segment and, two cycles later, the address of its first burst. The buffer has 128 slots of 64
+/// bursts or, if it is packed, 256 slots of 46 bursts.
 #[derive(LogicBlock, Default)]
 pub struct AddressGenerator {
     pub clock: Signal<In, Clock>,

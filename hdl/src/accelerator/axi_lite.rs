@@ -4,7 +4,7 @@
 
 use rust_hdl::prelude::*;
 
-/// Handles one write or one read at a time and always answers OKAY. Accesses are whole words; the strobes are
+/// Handles at most one write and one read at a time, and always answers OKAY. Accesses are whole words; the strobes are
 /// ignored.
 #[derive(LogicBlock, Default)]
 pub struct AxiLite {

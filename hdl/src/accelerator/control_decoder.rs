@@ -14,10 +14,10 @@ pub struct ControlDecoder {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
     pub job: Signal<In, Job>,
-    /// A control packet passes.
+    /// Header of a control packet that passes, valid if `strobe` is set.
     pub header: Signal<In, Header>,
     pub strobe: Signal<In, Bit>,
-    /// Writes of the host.
+    /// Writes by the host.
     pub set_threshold: Signal<In, Bit>,
     pub threshold_in: Signal<In, Bits<8>>,
     /// If set together with `set_threshold`, the new H also applies to the open rounds.

@@ -9,7 +9,7 @@ use super::records::Key;
 pub struct ForceWalker {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// Starts with these values. `only_complete` skips segments that still wait for contributions.
+    /// Starts the walk with the values below. `only_complete` skips segments that still wait for contributions.
     pub start: Signal<In, Bit>,
     pub round: Signal<In, Bits<24>>,
     pub first: Signal<In, Bits<24>>,

@@ -1,4 +1,4 @@
-//! The member table, which compares a packet's sender with all addresses written by the host in parallel.
+//! The member table, which compares a packet's sender in parallel with all addresses that the host has written.
 
 use rust_hdl::prelude::*;
 

@@ -64,8 +64,8 @@ impl Logic for Merge {
         if self.moves.val() {
             self.midway.d.next = !self.ends.val();
         }
-        // A waiting result is next, until it has had its opportunity; after a result, an ordinary packet follows if
-        // there is one.
+        // After an ordinary packet, a waiting result is next. After a result, or if no result waits, ordinary traffic
+        // is next.
         if (self.moves.val() & self.ends.val())
             | (self.had_room.q.val() & !self.moves.val() & !self.midway.q.val())
         {

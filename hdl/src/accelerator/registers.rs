@@ -82,7 +82,7 @@ pub struct Registers {
     pub write_data: Signal<In, Bits<32>>,
     pub read_word: Signal<In, Bits<10>>,
     pub read_data: Signal<Out, Bits<32>>,
-    /// Read-only inputs.
+    /// Values that the host can only read.
     pub status: Signal<In, Bits<32>>,
     pub counter: Signal<In, Bits<32>>,
     pub frame_in: Signal<In, Bit>,

@@ -33,7 +33,7 @@ pub struct Scoreboard {
     pub write: Signal<Out, Bit>,
     pub write_address: Signal<Out, Bits<14>>,
     pub last: Signal<Out, Bit>,
-    /// The burst waits for its address.
+    /// The burst in the issue register waits, because its address is still in the adders.
     pub hazard: Signal<Out, Bit>,
     waiting: DFF<Bit>,
     waiting_address: DFF<Bits<14>>,

@@ -9,7 +9,8 @@ use super::seg_decoder::SegLimits;
 use super::slot_table::SlotTable;
 use super::verdict::Verdict;
 
-/// The decision is valid five cycles after `key`; `commit` writes it into the tables.
+/// Looks up everything that a decision needs. The decision is valid five cycles after `key`; `commit` writes it into
+/// the tables.
 #[derive(LogicBlock, Default)]
 pub struct SegLookup {
     pub clock: Signal<In, Clock>,

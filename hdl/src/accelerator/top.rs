@@ -11,7 +11,7 @@ use super::registers::Registers;
 use crate::axis::{Halves, Tuser};
 use crate::primitives::BlockRam;
 
-/// How the buffer is used.
+/// Build of the accelerator, which determines how the slots divide the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Build {
     /// 128 segments, each at a multiple of 64 bursts.

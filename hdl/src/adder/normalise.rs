@@ -16,7 +16,7 @@ pub struct Normalise {
     /// 24 bits of significand, followed by guard, round and sticky.
     pub fraction: Signal<Out, Bits<27>>,
     padded: Signal<Local, Bits<28>>,
-    /// Groups of four bits, lowest first. `within` is the number of zeros before the first one in the group.
+    /// Groups of four bits, lowest first. `within` is the number of zeros above the highest set bit of the group.
     group: [Signal<Local, Bits<4>>; 7],
     within: [Signal<Local, Bits<5>>; 7],
     groups_before: Signal<Local, Bits<5>>,

@@ -28,7 +28,7 @@ pub struct Fifo<D: Synth, const N: usize, const MARGIN: usize> {
     is_empty: DFF<Bit>,
     has_room: DFF<Bit>,
     next_count: Signal<Local, Bits<8>>,
-    /// Number of words from which on there is no room.
+    /// Minimum number of words at which there is no room.
     limit: Constant<Bits<8>>,
 }
 

@@ -45,8 +45,8 @@ impl LutUse {
         let lut1 = of("LUT1") + of("INV");
         let (lut2, lut3, lut4) = (of("LUT2"), of("LUT3"), of("LUT4"));
         let cells = lut1 + lut2 + lut3 + lut4 + of("LUT5") + of("LUT6");
-        // LUTs with one input share with those with four, LUTs with two with those with three, and the rest of both
-        // with each other.
+        // LUT1 cells share LUTs with LUT4 cells, and LUT2 cells with LUT3 cells. The remaining LUT1 and LUT2 cells
+        // share LUTs with each other.
         let one_with_four = lut1.min(lut4);
         let two_with_three = lut2.min(lut3);
         let small = lut1 - one_with_four + lut2 - two_with_three;

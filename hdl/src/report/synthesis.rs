@@ -42,7 +42,7 @@ pub enum SynthesisError {
         error: io::Error,
     },
     /// The program does not identify itself as yosys.
-    #[error("{} printed no version, but: {said}", .program.display())]
+    #[error("{} did not print a version of yosys, but: {said}", .program.display())]
     NoVersion {
         /// Path of the program.
         program: PathBuf,
@@ -97,7 +97,7 @@ pub struct Synthesis {
 }
 
 impl Yosys {
-    /// Returns the given program or, if `None`, the first one on the path.
+    /// Returns the given yosys program or, if `program` is `None`, the first one on `PATH`.
     pub fn find(program: Option<&Path>) -> Result<Self, SynthesisError> {
         let program = match program {
             Some(program) => program.to_owned(),

@@ -290,7 +290,7 @@ impl<'a> Graph<'a> {
         Ok(endpoints)
     }
 
-    /// Returns the worst endpoint of each name.
+    /// Returns the path to the worst endpoint of each name, for the first `most` names.
     fn worst_paths(
         &self,
         sorted: &[Endpoint],

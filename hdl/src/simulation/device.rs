@@ -59,10 +59,10 @@ pub struct Report {
 /// Illegal behaviour of a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoardError {
-    /// It makes no progress although work is left.
+    /// The board makes no progress although work is left.
     #[error("stalled: nothing entered or left the board for {STALL_CYCLES} cycles")]
     Stalled,
-    /// It keeps sending without input.
+    /// The board keeps sending without input.
     #[error("endless: frames still leave the board {ENDLESS_CYCLES} cycles after the last input beat")]
     Endless,
     /// The valid bytes of a beat do not start at the first byte or are not contiguous.
@@ -71,7 +71,7 @@ pub enum BoardError {
     /// A frame continues after a partial beat.
     #[error("a beat before the last one of a frame is partial")]
     ShortBeat,
-    /// Its logic contains a combinational loop.
+    /// The logic of the board contains a combinational loop.
     #[error("the logic does not settle")]
     Unsettled,
 }

@@ -74,7 +74,7 @@ impl RustDevice {
     /// Creates a board after reset.
     ///
     /// # Panics
-    /// If its logic contains a combinational loop.
+    /// Panics if its logic contains a combinational loop.
     pub fn new(build: Build) -> Self {
         let mut device = Self {
             top: Box::new(IswitchAccel::new(build)),
@@ -119,7 +119,7 @@ impl RustDevice {
     /// Ends the recording that [`Self::trace`] started.
     ///
     /// # Errors
-    /// If the recording could not be written completely.
+    /// Fails if the recording could not be written completely.
     pub fn end_trace(&mut self) -> io::Result<()> {
         self.trace.take().map_or(Ok(()), Trace::end)
     }

@@ -45,7 +45,7 @@ pub fn compile(source: Source<'_>, directory: &Path) -> Result<PathBuf, BuildErr
         .current_dir(directory)
         .args(["--cc", "--exe", "--build", "-O3", "--x-assign", "fast", "--noassert"])
         .args(["-Wno-fatal", "-CFLAGS", "-std=c++17", "--top-module", top])
-        // Unsplit and with -O2, the C++ compilation takes minutes.
+        // Without splitting and with -O2, the C++ compilation would take minutes.
         .args(["--output-split", "5000", "--output-split-cfuncs", "500", "--build-jobs", "0"])
         .args(["-MAKEFLAGS", "OPT_FAST=-O1 OPT_SLOW=-O0", "--Mdir", "build", "-o", "driver"])
         .args(VERILATOR.iter().map(|waiver| format!("-Wno-{}", waiver.code)))

@@ -56,7 +56,7 @@ pub fn write(mut command: Command, directory: &Path) -> io::Result<()> {
     let name = command.get_name().to_owned();
     let pages = directory.join("man");
     fs::create_dir_all(&pages)?;
-    // Before the completions: generating them adds `help` subcommands to the command, which need no pages.
+    // The pages come first, because generating the completions adds `help` subcommands, which need no pages.
     clap_mangen::generate_to(command.clone().disable_help_subcommand(true), &pages)?;
     for shell in SHELLS {
         let directory = directory.join(shell.to_string());

@@ -1,4 +1,4 @@
-//! Simulation of the same cycles in Verilog under Icarus.
+//! Simulation of the cycles of a trace in the generated Verilog, under Icarus Verilog.
 
 use std::fmt::Write as _;
 use std::fs;

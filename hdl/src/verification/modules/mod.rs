@@ -58,13 +58,13 @@ impl Module {
     /// Simulates the module for the given number of cycles with random inputs.
     ///
     /// # Panics
-    /// If the list in this file omits one of its inputs.
+    /// Panics if the list in this file omits one of its inputs.
     pub fn trace(&self, cycles: usize, seed: u64) -> Trace {
         (self.record)(cycles, seed)
     }
 }
 
-/// Each entry has the form `name = constructor, [clock] { inputs }`.
+/// Builds the list of modules. Each entry has the form `name = constructor, [clock] { inputs }`.
 macro_rules! modules {
     ($($name:literal = $block:expr, [$($clock:ident)?] { $($port:ident),* })*) => {
         &[$(Module {

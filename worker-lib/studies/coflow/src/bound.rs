@@ -40,7 +40,7 @@ impl Bound {
     }
 }
 
-/// Returns the isolated time of a job: the number of seconds that it needs at least if it has the fabric to itself. It
+/// Returns the isolated time of a job: the minimum number of seconds that it needs if it has the fabric to itself. It
 /// is the time of its critical path, or of its busiest port if that takes longer.
 pub fn alone(job: &Job, fabric: Fabric) -> f64 {
     let longest = job.paths().into_iter().fold(0.0, f64::max) / fabric.capacity;

@@ -27,7 +27,7 @@ impl JobSource {
     /// # Errors
     /// Fails if there are no shapes or no coflows, or if a shape is invalid.
     pub fn new(shapes: Vec<Shape>, coflows: Vec<Coflow>) -> Result<Self, StudyError> {
-        for (name, count) in [("shapes of jobs", shapes.len()), ("coflows to draw from", coflows.len())] {
+        for (name, count) in [("number of shapes", shapes.len()), ("number of coflows", coflows.len())] {
             if count == 0 {
                 return Err(StudyError::field(name, count, "at least 1"));
             }
@@ -145,7 +145,8 @@ const NARROW_PORTS_MAX: usize = 5;
 /// Log-normal distribution of the bytes that a reducer of a narrow coflow receives: median, and standard deviation of
 /// the logarithm.
 const NARROW_SIZE: (f64, f64) = (4e6, 1.5);
-/// The same for a wide coflow.
+/// Log-normal distribution of the bytes that a reducer of a wide coflow receives: median, and standard deviation of the
+/// logarithm.
 const WIDE_SIZE: (f64, f64) = (100e6, 1.8);
 
 /// Generates a trace that resembles the FB2010 benchmark. `interarrival` is the mean time between arrivals of coflows,

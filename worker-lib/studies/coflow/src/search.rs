@@ -80,7 +80,11 @@ impl<'a> Search<'a> {
         }));
         let coflows = first[jobs.len()];
         if coflows == 0 || start.keys.len() != coflows {
-            return Err(StudyError::field("priorities", start.keys.len(), format!("{coflows}, at least 1")));
+            return Err(StudyError::field(
+                "number of priorities",
+                start.keys.len(),
+                format!("{coflows}, at least 1"),
+            ));
         }
         let mut search = Self { jobs, fabric, first, best: start, least: f64::INFINITY };
         search.least = search.evaluate(&mut search.best.clone())?;
@@ -101,7 +105,7 @@ impl<'a> Search<'a> {
     /// job completion time falls.
     ///
     /// # Errors
-    /// Returns the errors of the simulation. A search that [`new`](Self::new) accepted has none.
+    /// Returns the errors of the simulation. They cannot occur in a search that [`new`](Self::new) accepted.
     pub fn advance(&mut self, rng: &mut ChaCha8Rng) -> Result<(), StudyError> {
         let mut other = self.best.clone();
         step(&mut other.keys, &self.first, rng);

@@ -1,5 +1,5 @@
 //! Simulation of a fabric over time. Flows are fluid; rates change when a coflow becomes ready, when a coflow ends, or
-//! when a policy asks to reconsider.
+//! at a time that a policy has requested.
 //!
 //! All flows of a coflow are sent at rates proportional to their remaining bytes, so they end together. For the first
 //! coflow in the order, this is minimum allocation for desired duration (MADD; Varys, section 5.2). It is also the
@@ -113,7 +113,7 @@ pub struct Interval<'a> {
     pub begin: f64,
     /// End of the interval, in seconds.
     pub end: f64,
-    /// Coflows, each with the share of it that was sent per second.
+    /// Coflows that were sent, each with the fraction of it that was sent per second.
     pub rates: &'a [(usize, f64)],
 }
 

@@ -105,7 +105,7 @@ pub struct Job {
     pub deadline: Option<f64>,
     coflows: Vec<Coflow>,
     dependencies: Vec<Dependencies>,
-    /// Coflows that start only after each coflow.
+    /// For each coflow, the coflows that start only after it is complete.
     followers: Vec<Vec<usize>>,
     /// All coflows in topological order.
     order: Vec<usize>,
@@ -186,7 +186,7 @@ impl Job {
     }
 }
 
-/// Error: dependencies of coflows form a cycle.
+/// Error for coflows whose dependencies form a cycle.
 #[derive(Debug, thiserror::Error)]
 #[error("coflows wait for each other: {}", .0.iter().map(usize::to_string).collect::<Vec<_>>().join(" -> "))]
 pub struct Cycle(

@@ -1,4 +1,4 @@
-//! Policies on the command line, and their comparison on the same draws.
+//! Policies on the command line, and their comparison on the same random inputs (draws).
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -21,7 +21,9 @@ use crate::{Saved, Study};
 /// Arguments of the commands that run policies.
 #[derive(Args)]
 pub struct ResultArgs {
-    /// CSV file for the results, with one line for each policy and condition
+    /// CSV file for the results, with one line per policy and condition
+    ///
+    /// A condition is a setting under which all policies are compared, such as a load.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// Print one JSON object instead of text
@@ -44,7 +46,7 @@ pub trait Contestant: Sized {
     fn name(&self) -> String;
 }
 
-/// Returns the training of a run directory if `text` is the path of one.
+/// Reads the checkpoint in the run directory `text`. Returns `None` if `text` is not the path of a run directory.
 ///
 /// # Errors
 /// Fails if its checkpoint cannot be read.
@@ -74,14 +76,14 @@ pub fn plain<P: FromStr>(text: &str, expected: &str) -> anyhow::Result<P> {
     }
 }
 
-/// Set of policies that run on the same draws.
+/// Set of policies that run on the same draws, each of which is a numbered random input.
 pub struct Contest<P> {
     policies: Vec<P>,
     /// Names of the policies, which are all different.
     pub names: Vec<String>,
 }
 
-/// One run of a contest.
+/// One run of a contest: one policy on one draw under one condition.
 pub struct Turn<'a, P, C, W> {
     /// Policy to run.
     pub policy: &'a P,
@@ -95,7 +97,7 @@ pub struct Turn<'a, P, C, W> {
     pub draw: u64,
     /// Whether this is the first draw.
     pub is_first: bool,
-    /// World of the draw, as `prepare` created it.
+    /// Input of the draw, as `prepare` created it.
     pub world: &'a W,
 }
 
@@ -106,7 +108,7 @@ pub struct Series<C, T> {
     pub policy: String,
     /// Condition of the runs.
     pub condition: C,
-    /// Results, by draw.
+    /// Results of the runs, in the order of the draws.
     pub runs: Vec<T>,
 }
 
@@ -135,7 +137,7 @@ impl<P: Contestant> Contest<P> {
         &self.policies
     }
 
-    /// Returns the index of the baseline policy: `asked` if it is given, otherwise `default` if it takes part,
+    /// Returns the index of the baseline policy: `asked` if it is given; otherwise `default` if it takes part;
     /// otherwise the first policy.
     ///
     /// # Errors
@@ -144,8 +146,8 @@ impl<P: Contestant> Contest<P> {
         learner::baseline(asked, default, &self.names, |text| Ok(P::parse(text)?.name()))
     }
 
-    /// Runs all policies on all draws under all conditions. `prepare` creates a draw, and `run` runs a policy on it
-    /// and reports its progress. The results are ordered by condition, then by policy.
+    /// Runs all policies on all draws under all conditions. `prepare` creates the input of a draw; `run` runs a policy
+    /// on this input and reports its progress. The results are ordered by condition, then by policy.
     ///
     /// # Errors
     /// Returns the first error of `prepare` or `run`.
@@ -191,13 +193,13 @@ impl<C, T> Series<C, T> {
         Mean::of(&self.runs.iter().map(of).collect::<Vec<_>>())
     }
 
-    /// Returns the mean of a value over the runs if all runs have it.
+    /// Returns the mean of a value over the runs, or `None` if a run lacks the value.
     pub fn mean_of_all(&self, of: impl Fn(&T) -> Option<f64>) -> Option<Mean> {
         let values: Option<Vec<f64>> = self.runs.iter().map(of).collect();
         values.map(|values| Mean::of(&values))
     }
 
-    /// Returns the ratios of a value to that of a baseline on the same draws, if all runs have it.
+    /// Returns, for each draw, the ratio of a value to that of the baseline, or `None` if a run lacks the value.
     pub fn ratios(&self, baseline: &Self, of: impl Fn(&T) -> Option<f64>) -> Option<Vec<f64>> {
         let pairs = self.runs.iter().zip(&baseline.runs);
         pairs.map(|(run, base)| Some(of(run)? / of(base)?)).collect()
@@ -262,7 +264,7 @@ impl ResultArgs {
 mod tests {
     use super::*;
 
-    /// Policy whose result is the draw multiplied by its number.
+    /// Policy whose result is its input multiplied by its own number.
     struct Times(f64);
 
     impl Contestant for Times {

@@ -112,7 +112,7 @@ pub fn check_range(
     Err(StudyError::field(field, value, expected))
 }
 
-/// Checks that each count is between 1 and its maximum. Each entry has the name, the count and the maximum.
+/// Checks that each count is between 1 and its maximum. Each entry of `counts` has the name, the count and the maximum.
 ///
 /// # Errors
 /// Names the first count that is out of range.

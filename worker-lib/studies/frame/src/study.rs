@@ -19,14 +19,14 @@ pub struct Common {
     pub seed: u64,
     /// Number of iterations of the training, not counting the initial test.
     pub iterations: u64,
-    /// Number of environments or agents of an iteration, which the workers share.
+    /// Number of environments or agents per iteration, which are divided among the workers.
     pub shares: usize,
 }
 
-/// All hyper-parameters of a study. [`common_hyperparameters`](crate::common_hyperparameters) implements everything but
-/// [`Self::check`].
+/// All hyper-parameters of a study. The macro [`common_hyperparameters`](crate::common_hyperparameters) implements
+/// everything except [`Self::check`].
 pub trait Hyperparameters: Clone + Debug + Serialize + DeserializeOwned {
-    /// Name of the hyper-parameter that the workers share, such as `environments`.
+    /// Name of the hyper-parameter whose value is divided among the workers, such as `environments`.
     const SHARES: &'static str;
 
     /// Checks all hyper-parameters.
@@ -42,7 +42,8 @@ pub trait Hyperparameters: Clone + Debug + Serialize + DeserializeOwned {
     fn set_common(&mut self, common: Common);
 }
 
-/// Implements the part of [`Hyperparameters`] that accesses `seed`, `iterations` and the named field of the shares.
+/// Implements [`Hyperparameters`] except its `check`, for a type with the fields `seed`, `iterations` and `$shares`,
+/// which is the number that is divided among the workers.
 #[macro_export]
 macro_rules! common_hyperparameters {
     ($shares:ident) => {
@@ -99,19 +100,19 @@ pub struct Step<'a, C> {
     pub config: &'a C,
     /// Number of the iteration; iteration 0 is the test of the policy before any learning.
     pub iteration: u64,
-    /// Workers of the training.
+    /// Group of workers that train together, which sums values over all of them.
     pub group: &'a mut Group,
     /// Parameters of the best policy so far.
     pub best: Option<&'a [f32]>,
-    /// Flag that ends the iteration early.
+    /// Flag that another thread sets to end the iteration early.
     pub(crate) stop: &'a AtomicBool,
     pub(crate) begin: Instant,
     pub(crate) on_stage: OnStage<'a>,
 }
 
 impl<C: Hyperparameters> Step<'_, C> {
-    /// Returns whether the policy is tested after this iteration, if it is tested every `interval` iterations and
-    /// after the last one.
+    /// Returns whether the policy is tested after this iteration. It is tested every `interval` iterations and after
+    /// the last one.
     pub fn is_tested(&self, interval: u64) -> bool {
         self.iteration.is_multiple_of(interval) || self.iteration == self.config.common().iterations
     }
@@ -136,7 +137,7 @@ impl<C: Hyperparameters> Step<'_, C> {
         self.begin.elapsed().as_secs_f64()
     }
 
-    /// Reports progress.
+    /// Reports that `done` of `total` units of the activity `name` are complete.
     pub fn show(&mut self, name: &'static str, done: u64, total: u64) {
         (self.on_stage)(Stage { name, done, total });
     }
@@ -152,14 +153,14 @@ pub trait Study: Sized {
     type Task;
     /// Record of an iteration.
     type Iteration: Record;
-    /// State that an iteration changes. The frame restores it after an iteration that was stopped.
+    /// State that an iteration changes. If an iteration is stopped, the frame restores the state before it.
     type State: Clone;
 
     /// Returns the number of floats in the vectors that the workers sum. The hyper-parameters have already been
     /// checked.
     ///
     /// # Errors
-    /// Fails if there is no such network.
+    /// Fails if the hyper-parameters describe no valid network.
     fn vector_len(config: &Self::Config) -> Result<usize, StudyError>;
 
     /// Creates the study in its state before any learning.

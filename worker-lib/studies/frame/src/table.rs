@@ -79,7 +79,7 @@ impl<'a> Records<'a> {
             match is_read {
                 Err(error) => return Err((line, error.to_string())),
                 Ok(false) => return Ok(None),
-                // Quotation marks inside a field are doubled.
+                // Quotation marks inside a field are doubled, so an odd number means that one is not closed.
                 Ok(true) if content.matches('"').count() % 2 == 1 => {
                     let reason = "a quotation mark is not closed; double a quotation mark inside a field";
                     return Err((line, reason.to_owned()));

@@ -15,7 +15,7 @@ use crate::{Record, Saved, Study, StudyError, Training};
 /// Checks that the name of each policy is parsed as that policy.
 ///
 /// # Panics
-/// Panics if a name is not.
+/// Panics if a name cannot be parsed or is parsed as another policy.
 pub fn check_names<P>(policies: impl IntoIterator<Item = P>)
 where
     P: Copy + Debug + Display + PartialEq + FromStr<Err = StudyError>,
@@ -58,10 +58,10 @@ pub fn curve<S: Study>(training: &Training<S>) -> Vec<S::Iteration> {
     training.history().iter().cloned().map(Record::without_time).collect()
 }
 
-/// Trains with workers whose gradients an embedded switch sums.
+/// Trains with `workers` workers, whose gradients an embedded switch sums. Returns the training of each worker.
 ///
 /// # Panics
-/// Panics if a training fails, or if the workers differ at the end.
+/// Panics if a training fails, or if the final states of the workers differ.
 pub fn over_a_switch<S>(workers: usize, config: &S::Config, task: &S::Task) -> Vec<Training<S>>
 where
     S: Study<Config: Sync, Task: Clone + Sync, Iteration: Send> + Send,
@@ -91,7 +91,7 @@ where
 /// changes them.
 ///
 /// # Panics
-/// Panics if they do not.
+/// Panics if the parameters differ between the workers and the single worker, or if the training does not change them.
 pub fn check_workers<S>(workers: usize, config: &S::Config, task: &S::Task)
 where
     S: Study<Config: Sync, Task: Clone + Sync, Iteration: Send> + Send,
@@ -111,7 +111,7 @@ where
 /// as an uninterrupted one. Saves the final state there, and returns the resumed training.
 ///
 /// # Panics
-/// Panics if it does not.
+/// Panics if the final states differ.
 pub fn check_resumption<S>(config: &S::Config, task: &S::Task, first: usize, directory: &Path) -> Training<S>
 where
     S: Study<Task: Clone>,

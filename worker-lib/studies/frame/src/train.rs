@@ -18,12 +18,12 @@ use serde::Serialize;
 
 use crate::{Common, Hyperparameters, Record, Saved, Stage, Study, Training};
 
-/// Arguments that the command has in every study.
+/// Arguments of the command `train` that are the same in every study.
 #[derive(Args)]
 pub struct TrainingArgs {
     /// Total number of iterations
     ///
-    /// The default is that of the preset; with --resume, that of the resumed run.
+    /// The default is the number in the preset; with --resume, it is the number of the resumed run.
     #[arg(long, value_name = "N")]
     iterations: Option<u64>,
     /// Seed of all random choices in the training [default: 1]
@@ -68,7 +68,8 @@ pub trait Command {
     const NAME: &'static str;
     /// Names of the curves of a training.
     const CHARTS: &'static [&'static str];
-    /// Additional requirement of a resumed training besides its run directory, after a comma; empty if there is none.
+    /// Text after the command line that the program prints for resuming a training, such as `, with the same files`;
+    /// empty if the run directory is sufficient.
     const RESUMED_WITH: &'static str;
 
     /// Returns the arguments common to all studies.
@@ -98,7 +99,7 @@ pub trait Command {
     /// Returns the points of the curves, in the order of [`Self::CHARTS`].
     fn charts(record: &Iteration<Self>) -> Vec<Option<f64>>;
 
-    /// Returns a line about an iteration and the best one so far.
+    /// Describes an iteration, and the best one so far, in one line.
     fn describe(record: &Iteration<Self>, best: Option<&Iteration<Self>>) -> String;
 
     /// Returns the result of a training.
@@ -118,7 +119,7 @@ pub trait Outcome: Serialize {
     fn text(&self, seconds: f64) -> Option<String>;
 }
 
-/// Training after defaults and the checkpoint have been applied.
+/// Inputs of a training, after the defaults and the checkpoint have been applied.
 struct Job<C: Command> {
     config: Config<C>,
     task: Task<C>,
@@ -208,8 +209,8 @@ impl<C: Command> Job<C> {
     }
 }
 
-/// Trains to the end, or until the training is stopped. The worker that has a run directory writes curves and
-/// checkpoints.
+/// Trains until all iterations are complete or the training is stopped. If `out` is given, writes curves and
+/// checkpoints to it.
 fn train<C: Command>(
     training: &mut Training<C::Study>,
     out: Option<&PathBuf>,

@@ -33,9 +33,9 @@ use super::{Cluster, Failures, Job, Options};
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero};
 
-/// Maximum length of a request's entry for a GPU.
+/// Maximum length of a request's entry for a GPU, in bytes.
 const ENTRY_LEN_BYTES: usize = 192;
-/// Maximum length of the rest of a request.
+/// Maximum length of the rest of a request, in bytes.
 const REST_LEN_BYTES: usize = 4096;
 
 #[derive(Deserialize)]
@@ -48,7 +48,8 @@ struct Request {
     id: Option<Json>,
 }
 
-/// The number types are wider than the allowed ranges, so that an error for a value out of range can name its field.
+/// Entry of a request for one GPU. The number types are wider than the allowed ranges, so that an error for a value out
+/// of range can name its field.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GpuEntry {
@@ -114,7 +115,7 @@ impl Agent {
     /// request omits, and `options` the costs of restarts and checkpoints.
     ///
     /// # Errors
-    /// If the failures and the cluster have different numbers of GPUs, or an option is out of range.
+    /// Fails if the failures and the cluster have different numbers of GPUs, or an option is out of range.
     pub fn new(
         name: String,
         placer: Box<dyn Placer>,
@@ -217,7 +218,7 @@ impl Agent {
         Ok(Given { used, rate, age, left })
     }
 
-    /// Returns the GPUs for a job; empty if it should wait.
+    /// Returns the GPUs for a job, or an empty list if the job should wait.
     fn place(&mut self, given: &[Given], job: Job) -> Result<Vec<usize>, StudyError> {
         let scenario = self.scenario(given, job)?;
         let mut state = State::new(&scenario);

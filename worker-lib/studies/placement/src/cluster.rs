@@ -33,7 +33,7 @@ impl Cluster {
     /// Creates a cluster from the `(gpus, cage)` of each node.
     ///
     /// # Errors
-    /// If there are no nodes, a node has no GPUs, or all nodes together have more than [`GPUS_MAX`].
+    /// Fails if there are no nodes, a node has no GPUs, or all nodes together have more than [`GPUS_MAX`].
     pub fn new(nodes: impl IntoIterator<Item = (usize, usize)>) -> Result<Self, StudyError> {
         let mut cluster = Self { nodes: Vec::new(), node_of: Vec::new(), widest: 0 };
         for (gpus, cage) in nodes {
@@ -55,7 +55,7 @@ impl Cluster {
     /// Creates a cluster of equal nodes, in the [`CAGES`] cages in turn.
     ///
     /// # Errors
-    /// As [`Self::new`].
+    /// Returns the errors of [`Self::new`].
     pub fn uniform(nodes: usize, gpus_per_node: usize) -> Result<Self, StudyError> {
         Self::new((0..nodes).map(|node| (gpus_per_node, node % CAGES)))
     }
@@ -88,7 +88,7 @@ impl Cluster {
     /// Checks that a GPU id exists.
     ///
     /// # Errors
-    /// If no GPU has the id.
+    /// Fails if no GPU has the id.
     pub fn check_gpu(&self, gpu: usize) -> Result<(), StudyError> {
         if gpu < self.gpus() {
             return Ok(());

@@ -3,9 +3,8 @@
 use super::options::Checkpoint;
 
 /// Returns the expected time in seconds until `work` seconds of work are done without interruption, if failures occur
-/// at
-/// `rate` (1/s) and each costs `restart` seconds before the work begins anew: `(e^(rate work) - 1) (1/rate + restart)`.
-/// Nothing fails during a restart. The result may be infinite.
+/// at `rate` (1/s) and each costs `restart` seconds before the work begins anew: `(e^(rate work) - 1) (1/rate +
+/// restart)`. Nothing fails during a restart. The result may be infinite.
 pub fn expected_time(rate: f64, work: f64, restart: f64) -> f64 {
     let failures = (rate * work).exp_m1();
     if failures == 0.0 { work } else { failures * (1.0 / rate + restart) }

@@ -66,7 +66,7 @@ impl Failures {
     /// rates.
     ///
     /// # Errors
-    /// If a rate (failures a year) is negative or above [`RATE_MAX`].
+    /// Fails if a rate (failures a year) is negative or above [`RATE_MAX`].
     pub fn poisson(per_year: Vec<f64>) -> Result<Self, StudyError> {
         for (gpu, rate) in per_year.iter().enumerate() {
             if !(0.0..=RATE_MAX).contains(rate) {
@@ -82,7 +82,8 @@ impl Failures {
     /// estimated from future failures would be hindsight; [`Self::with_beliefs`] adds knowledge.
     ///
     /// # Errors
-    /// If an outage belongs to an unknown GPU, does not end after it begins, or overlaps another outage of its GPU.
+    /// Fails if an outage belongs to an unknown GPU, does not end after it begins, or overlaps another outage of its
+    /// GPU.
     pub fn trace(cluster: &Cluster, outages: &[Outage]) -> Result<Self, StudyError> {
         let mut of_gpu = vec![Vec::new(); cluster.gpus()];
         for outage in outages {
@@ -113,12 +114,12 @@ impl Failures {
     /// rate is the mean of a gamma distribution, (events + observed failures) / (years + elapsed years).
     ///
     /// # Errors
-    /// If there is not one belief for each GPU, or a belief has negative events or no years.
+    /// Fails if there is not one belief for each GPU, or a belief has negative events or no years.
     pub fn with_beliefs(self, beliefs: Vec<Belief>) -> Result<Self, StudyError> {
-        self.check_count("beliefs about GPUs", beliefs.len())?;
+        self.check_count("number of beliefs about GPUs", beliefs.len())?;
         for (gpu, belief) in beliefs.iter().enumerate() {
-            at_least_zero(format!("failures seen of GPU {gpu}"), belief.events, "events")?;
-            above_zero(format!("years watched of GPU {gpu}"), belief.years, "years")?;
+            at_least_zero(format!("observed failures of GPU {gpu}"), belief.events, "events")?;
+            above_zero(format!("years of observation of GPU {gpu}"), belief.years, "years")?;
         }
         Ok(Self { beliefs, learns: true, ..self })
     }
@@ -126,9 +127,9 @@ impl Failures {
     /// Sets the ages of the GPUs at the start, in years. The ages affect only what placers see.
     ///
     /// # Errors
-    /// If there is not one age for each GPU, or an age is negative.
+    /// Fails if there is not one age for each GPU, or an age is negative.
     pub fn with_ages(self, ages: Vec<f64>) -> Result<Self, StudyError> {
-        self.check_count("ages of GPUs", ages.len())?;
+        self.check_count("number of ages of GPUs", ages.len())?;
         for (gpu, age) in ages.iter().enumerate() {
             at_least_zero(format!("age of GPU {gpu}"), *age, "years")?;
         }
@@ -139,7 +140,7 @@ impl Failures {
     /// divided by it. Estimates change accordingly.
     ///
     /// # Errors
-    /// If the factor is not above 0, or a scaled rate is above [`RATE_MAX`].
+    /// Fails if the factor is not above 0, or a scaled rate is above [`RATE_MAX`].
     pub fn scaled(self, factor: f64) -> Result<Self, StudyError> {
         above_zero("failure factor", factor, "times")?;
         let factor = self.factor * factor;
@@ -187,7 +188,7 @@ impl Failures {
 /// Checks a single outage of a cluster, without regard to other outages.
 ///
 /// # Errors
-/// If the GPU is unknown, the begin is negative, or the outage does not end after it begins.
+/// Fails if the GPU is unknown, the begin is negative, or the outage does not end after it begins.
 pub fn check_outage(cluster: &Cluster, outage: Outage) -> Result<(), StudyError> {
     cluster.check_gpu(outage.gpu)?;
     at_least_zero(format!("begin of an outage of GPU {}", outage.gpu), outage.begin, "seconds")?;
@@ -290,7 +291,7 @@ mod tests {
         );
         assert_eq!(
             text(Failures::none(&cluster).with_ages(vec![1.0])),
-            "ages of GPUs is 1, expected 2, one for each GPU"
+            "number of ages of GPUs is 1, expected 2, one for each GPU"
         );
         let often = Failures::poisson(vec![1e5]).unwrap().scaled(100.0);
         assert!(text(often).starts_with("failure factor is 100, expected a number for which no GPU"));

@@ -25,7 +25,7 @@ const DURATIONS: (f64, f64) = (3600.0, 7.0 * 86_400.0);
 /// Draws `count` jobs with heavy-tailed durations from an hour to a week, on 1, 2, 4 or 8 GPUs.
 ///
 /// # Errors
-/// If `count` is 0.
+/// Fails if `count` is 0.
 pub fn synthetic_jobs(count: usize, rng: &mut ChaCha8Rng) -> Result<JobPool, StudyError> {
     let one = |_| {
         let mut share: f64 = rng.random();

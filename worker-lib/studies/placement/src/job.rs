@@ -12,8 +12,8 @@ use iswitch_study::error::{above_zero, at_least_zero, check_range};
 /// would take too long, and beyond 2^53 seconds the floating-point clock would no longer advance.
 pub const ARRIVAL_MAX_S: f64 = 100.0 * YEAR;
 
-/// Speed of a job on other numbers of GPUs than it asks for. With the same global batch, a step on k GPUs takes 1/k of
-/// the computation of a step on one GPU, plus a synchronisation if k > 1.
+/// Model of a job's speed on numbers of GPUs other than the number that it asks for. With the same global batch, a step
+/// on k GPUs takes 1/k of the computation of a step on one GPU, plus a synchronisation if k > 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scaling {
     /// Seconds of synchronisation for each second of a step's computation on one GPU.
@@ -46,7 +46,7 @@ impl Job {
     /// them fails.
     ///
     /// # Errors
-    /// If the arrival is negative or after [`ARRIVAL_MAX_S`], `gpus` is 0, or the duration is not above 0.
+    /// Fails if the arrival is negative or after [`ARRIVAL_MAX_S`], `gpus` is 0, or the duration is not above 0.
     pub fn new(arrival: f64, gpus: usize, duration: f64) -> Result<Self, StudyError> {
         check_range("arrival of a job", arrival, 0.0..=ARRIVAL_MAX_S, "seconds")?;
         above_zero("duration of a job", duration, "seconds")?;
@@ -59,7 +59,7 @@ impl Job {
     /// Allows the job to run on other numbers of GPUs.
     ///
     /// # Errors
-    /// If the synchronisation is negative, `least` is 0, or the number of GPUs that the job asks for is not from
+    /// Fails if the synchronisation is negative, `least` is 0, or the number of GPUs that the job asks for is not from
     /// `least` to `most`.
     pub fn with_scaling(self, scaling: Scaling) -> Result<Self, StudyError> {
         at_least_zero("synchronisation of a job", scaling.synchronisation, "seconds")?;
@@ -74,7 +74,7 @@ impl Job {
     /// Returns the job with another arrival, in seconds.
     ///
     /// # Errors
-    /// If the arrival is negative or after [`ARRIVAL_MAX_S`].
+    /// Fails if the arrival is negative or after [`ARRIVAL_MAX_S`].
     pub fn arriving(self, arrival: f64) -> Result<Self, StudyError> {
         check_range("arrival of a job", arrival, 0.0..=ARRIVAL_MAX_S, "seconds")?;
         Ok(Self { arrival, ..self })
@@ -100,7 +100,7 @@ impl Job {
         self.duration * self.gpus as f64
     }
 
-    /// Returns the scaling to other numbers of GPUs; None if the job runs only on the number that it asks for.
+    /// Returns the scaling to other numbers of GPUs, or `None` if the job runs only on the number that it asks for.
     pub fn scaling(&self) -> Option<Scaling> {
         self.scaling
     }
@@ -131,10 +131,10 @@ impl JobPool {
     /// Creates a pool of these jobs.
     ///
     /// # Errors
-    /// If there are none.
+    /// Fails if there are none.
     pub fn new(jobs: Vec<Job>) -> Result<Self, StudyError> {
         if jobs.is_empty() {
-            return Err(StudyError::field("jobs to draw from", 0, "at least 1"));
+            return Err(StudyError::field("number of jobs to draw from", 0, "at least 1"));
         }
         Ok(Self { jobs })
     }
@@ -142,7 +142,7 @@ impl JobPool {
     /// Returns the jobs that run for more than `shortest` and less than `longest` seconds on at most `gpus` GPUs.
     ///
     /// # Errors
-    /// If there are none.
+    /// Fails if there are none.
     pub fn between(&self, shortest: f64, longest: f64, gpus: usize) -> Result<Self, StudyError> {
         let fits = |job: &&Job| job.duration > shortest && job.duration < longest && job.gpus <= gpus;
         Self::new(self.jobs.iter().filter(fits).copied().collect())
@@ -157,7 +157,7 @@ impl JobPool {
     /// arrivals in seconds; with 0, all jobs arrive at once, as a batch.
     ///
     /// # Errors
-    /// If `interarrival` is negative, or a job would arrive after [`ARRIVAL_MAX_S`].
+    /// Fails if `interarrival` is negative, or a job would arrive after [`ARRIVAL_MAX_S`].
     pub fn draw(
         &self,
         count: usize,
@@ -220,6 +220,6 @@ mod tests {
         assert!((jobs[1999].arrival() / 2000.0 - 5.0).abs() < 0.4, "{}", jobs[1999].arrival());
         assert!(pool.draw(5, 0.0, &mut rng).unwrap().iter().all(|job| job.arrival() == 0.0));
         let error = pool.between(5.0, 6.0, 8).unwrap_err().to_string();
-        assert_eq!(error, "jobs to draw from is 0, expected at least 1");
+        assert_eq!(error, "number of jobs to draw from is 0, expected at least 1");
     }
 }

@@ -45,7 +45,7 @@ impl Checkpoint {
 /// Rule that decides which jobs wait while too few GPUs are free for a job of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
-    /// All jobs behind it wait (head-of-line blocking).
+    /// All jobs behind that job wait (head-of-line blocking).
     Strict,
     /// No other job waits: any job that fits starts. A wide job may wait forever.
     FirstFit,
@@ -67,7 +67,8 @@ pub enum AfterFailure {
 /// Options of a simulation. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Time of every start of a job except its first, before the job works. A failure in this time stops the job again.
+    /// Time that each start of a job except its first takes before the job works. A failure in this time stops the job
+    /// again.
     pub restart: f64,
     /// Time to repair a GPU. Not used for failures at known times, which have their own ends.
     pub repair: f64,
@@ -104,7 +105,7 @@ impl Options {
     /// Checks that all options are in range.
     ///
     /// # Errors
-    /// If an option is out of range; the error names the first such option.
+    /// Fails if an option is out of range; the error names the first such option.
     pub fn check(&self) -> Result<(), StudyError> {
         at_least_zero("restart", self.restart, "seconds")?;
         at_least_zero("repair", self.repair, "seconds")?;

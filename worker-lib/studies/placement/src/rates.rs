@@ -110,7 +110,7 @@ impl RatePool {
     /// (e + shape) / (y + shape / m).
     ///
     /// # Errors
-    /// If the shape is not above 0, no life is long enough, or no life has a failure.
+    /// Fails if the shape is not above 0, no life is long enough, or no life has a failure.
     pub fn new(lives: &[GpuLife], shrinkage: Shrinkage) -> Result<Self, StudyError> {
         above_zero("shape", shrinkage.shape, "failures")?;
         at_least_zero("least years", shrinkage.years_min, "years")?;
@@ -123,7 +123,7 @@ impl RatePool {
         });
         if all.events == 0.0 {
             let expected = format!("at least 1, in lives longer than {} years", shrinkage.years_min);
-            return Err(StudyError::field("failures to estimate rates from", 0, expected));
+            return Err(StudyError::field("number of failures in the GPU lives", 0, expected));
         }
         let mut pool =
             Self { entries: Vec::with_capacity(lives.len()), of_cage: vec![Vec::new(); cages.len()] };
@@ -149,7 +149,7 @@ impl RatePool {
     /// the GPUs of its own cage.
     ///
     /// # Errors
-    /// If `same_cage` is set and the pool has no GPU for a cage of the cluster.
+    /// Fails if `same_cage` is set and the pool has no GPU for a cage of the cluster.
     pub fn draw(
         &self,
         cluster: &Cluster,
@@ -217,7 +217,7 @@ mod tests {
         let error = RatePool::new(&[life(0, 2.0, 0), life(3, 0.5, 0)], Shrinkage::default()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "failures to estimate rates from is 0, expected at least 1, in lives longer than 1 years"
+            "number of failures in the GPU lives is 0, expected at least 1, in lives longer than 1 years"
         );
     }
 

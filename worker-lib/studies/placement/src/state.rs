@@ -33,7 +33,7 @@ pub struct Run {
     pub begin: f64,
     /// Time from the start of the run to the start of work, in seconds.
     pub overhead: f64,
-    /// Work a second.
+    /// Speed of the job, relative to its speed on the number of GPUs that it asks for.
     pub speed: f64,
     /// Work between two checkpoints, in seconds; may be infinite.
     pub interval: f64,
@@ -66,7 +66,7 @@ pub struct Progress {
     /// Remaining work at the start of the current run, or now if the job does not run; in seconds on the number of GPUs
     /// that the job asks for.
     pub left: f64,
-    /// GPU-seconds that the job has had, without its current run.
+    /// GPU-seconds that the job has used, without its current run.
     pub service: f64,
     /// Number of starts.
     pub runs: u32,
@@ -173,7 +173,7 @@ impl<'a> State<'a> {
         matches!(self.progress[job].phase, Phase::Running(_))
     }
 
-    /// Returns the GPU-seconds that a job has had until now: its attained service.
+    /// Returns the GPU-seconds that a job has used until now: its attained service.
     pub fn service(&self, job: usize) -> f64 {
         let progress = &self.progress[job];
         let running = match &progress.phase {

@@ -26,7 +26,7 @@ pub enum JobSource {
         pool: JobPool,
         /// Number of jobs in a draw.
         count: usize,
-        /// Mean time between arrivals, in seconds; 0: all jobs arrive at once.
+        /// Mean time between arrivals, in seconds; if it is 0, all jobs arrive at once.
         interarrival: f64,
     },
 }
@@ -58,7 +58,7 @@ impl JobSource {
     /// Returns the jobs of a draw, sorted by arrival.
     ///
     /// # Errors
-    /// If the mean time between arrivals is negative, or a job would arrive too late; see [`JobPool::draw`].
+    /// Fails if the mean time between arrivals is negative, or a job would arrive too late; see [`JobPool::draw`].
     pub fn draw(&self, draw: u64) -> Result<Vec<Job>, StudyError> {
         match self {
             Self::Trace(jobs) => Ok(jobs.clone()),
@@ -88,7 +88,7 @@ impl FailureSource {
     /// Returns the failures of a draw.
     ///
     /// # Errors
-    /// If the pool has no GPU for a cage of the cluster.
+    /// Fails if the pool has no GPU for a cage of the cluster.
     pub fn draw(&self, cluster: &Cluster, draw: u64) -> Result<Failures, StudyError> {
         match self {
             Self::Fixed { failures, .. } => Ok(failures.clone()),
@@ -102,7 +102,7 @@ impl FailureSource {
     /// Returns a source that has the GPUs of this draw in all draws.
     ///
     /// # Errors
-    /// As [`Self::draw`].
+    /// Returns the errors of [`Self::draw`].
     pub fn fixed(&self, cluster: &Cluster, draw: u64) -> Result<Self, StudyError> {
         match self {
             Self::Fixed { .. } => Ok(self.clone()),
@@ -156,7 +156,7 @@ impl Workload {
     /// Returns the scenario of a draw. A draw has the same jobs and GPUs for all rate factors and checkpoint settings.
     ///
     /// # Errors
-    /// If the jobs, the failures and the cluster do not match; see [`Scenario::new`].
+    /// Fails if the jobs, the failures and the cluster do not match; see [`Scenario::new`].
     pub fn scenario(
         &self,
         draw: u64,

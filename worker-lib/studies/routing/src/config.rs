@@ -59,7 +59,7 @@ pub struct RoutingConfig {
     pub window: usize,
     /// Discount factor per slot.
     pub discount: f64,
-    /// Probability of a random link, except in tests.
+    /// Probability that a packet takes a random link during training. Tests use no random links.
     pub epsilon: f64,
     /// Whether the value function sees the last stage without the packets that leave in the current slot.
     pub exits_first: bool,
@@ -78,7 +78,7 @@ pub struct RoutingConfig {
     pub learning_rate: f32,
     /// Coefficient of L2 regularisation. Used only with the convolutional network.
     pub l2: f32,
-    /// Number of slots whose costs precede the value of the state reached then. Used only by temporal difference.
+    /// Number of slots whose costs are added to the value of the state after them. Used only by temporal difference.
     pub td_slots: usize,
     /// Layer sizes of the convolutional network.
     pub network: ConvolutionalOptions,

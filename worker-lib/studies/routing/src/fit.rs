@@ -70,7 +70,7 @@ fn fit_of(trajectory: &Trajectory, targets: &[f64], shape: Shape) -> LinearFit {
     fit
 }
 
-/// States of one environment, each pass over them in a new random order.
+/// States of one environment, which are drawn in passes. Each pass contains all states in a new random order.
 struct Samples<'a> {
     trajectory: &'a Trajectory,
     targets: Vec<f64>,
@@ -88,7 +88,7 @@ impl<'a> Samples<'a> {
         Self { trajectory, targets, next: order.len(), order, rng }
     }
 
-    /// Writes the next state and returns its target.
+    /// Writes the next state into `state` and returns its target.
     fn draw(&mut self, state: &mut Queues) -> f64 {
         if self.next == self.order.len() {
             self.order.shuffle(&mut self.rng);
@@ -163,7 +163,7 @@ pub(super) fn fit_cnn(
     Ok(Some(FitResult { states: states as u64, explained: Some(1.0 - from_fixed(squares[0]) / seen) }))
 }
 
-/// Minibatch of all workers, for one step of Adam.
+/// This worker's part of a minibatch, for one step of Adam over all workers.
 pub(super) struct Minibatch {
     targets: Vec<f32>,
     gradient: Vec<f32>,
@@ -195,7 +195,7 @@ impl Minibatch {
         self.targets.push(target as f32);
     }
 
-    /// Takes the step of Adam and returns the sum of this worker's squared errors.
+    /// Sums the gradient over all workers, takes a step of Adam, and returns the sum of this worker's squared errors.
     pub(super) fn finish(
         &mut self,
         value: &mut ConvolutionalValue,

@@ -105,7 +105,7 @@ impl Meter {
     }
 }
 
-/// Slots of arrival of all packets in the network, whose queues are first in, first out.
+/// Arrival slot of each packet in the network. All queues are first in, first out.
 #[derive(Clone, Debug)]
 struct Tracker {
     shape: Shape,

@@ -1,7 +1,8 @@
-//! Policy with a network, which assigns new priorities whenever jobs arrive, optionally improved by a search.
+//! Policy that asks a network for new priorities whenever jobs arrive. A search can improve the resulting order.
 //!
-//! Between arrivals, the keys of a network on top of JobSEBF follow the remaining need of the jobs; keys from a search
-//! stay fixed.
+//! The policy sorts coflows by keys, lowest first. Without a search, the keys of a network of kind `Node` change
+//! between arrivals, because they depend on the remaining need of the jobs. Keys from a search stay fixed between
+//! arrivals.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::simulation::State;
 /// Priority and key of a coflow whose job has not arrived.
 const UNKNOWN: f64 = f64::NAN;
 
-/// Random priorities around the network's.
+/// Exploration that draws random priorities around those of the network.
 #[derive(Clone, Debug)]
 pub struct Exploration {
     /// Standard deviation of the priorities.
@@ -31,13 +32,15 @@ pub struct Exploration {
 pub struct Decision {
     /// Input of the network.
     pub scene: Scene,
-    /// Difference between each coflow's priority and the network's, as `[nodes]`, due to exploration or the search.
+    /// Difference between the priority that was used for each coflow and the network's priority, as `[nodes]`.
+    /// Exploration or the search causes these differences.
     pub offsets: Vec<f32>,
-    /// Gradients of the saving of the search's steps with respect to the network's advice.
+    /// Gradient of the saving by the search's steps with respect to the network's advice.
     pub credits: Advice,
 }
 
-/// Policy with a network. Each value is for one run.
+/// Policy that orders coflows by the priorities of a network. Each simulated run needs a new value, which holds the
+/// state of the run.
 #[derive(Clone, Debug)]
 pub struct DeepWeave {
     net: Net,
@@ -75,8 +78,8 @@ impl DeepWeave {
         }
     }
 
-    /// Creates the policy with an untrained network, whose order is that of JobSEBF. It serves for a search without a
-    /// trained network.
+    /// Creates the policy with an untrained network, whose order is that of JobSEBF. A search without a trained network
+    /// starts from this policy.
     pub fn job_sebf() -> Self {
         let net = Net::new(NetKind::Node, 0);
         let parameters = vec![0.0; net.parameter_count()];
@@ -90,7 +93,7 @@ impl DeepWeave {
         self
     }
 
-    /// Adds exploration: priorities are drawn around the network's.
+    /// Adds exploration: priorities are drawn at random around those of the network.
     #[must_use]
     pub fn with_exploration(mut self, exploration: Exploration) -> Self {
         self.exploration = Some(exploration);
@@ -128,7 +131,7 @@ impl DeepWeave {
         }
     }
 
-    /// Determines keys by the search, if there is one. Adds its changes to the offsets, and returns the gradients with
+    /// If there is a search, determines the keys with it, adds its changes to `offsets`, and returns the gradient with
     /// respect to the advice.
     fn search(
         &mut self,

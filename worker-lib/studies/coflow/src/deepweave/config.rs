@@ -30,11 +30,12 @@ pub struct DeepWeaveConfig {
     pub coflow_share: f64,
     /// Number of agents, with one episode each per iteration (N of algorithm 1).
     pub agents: usize,
-    /// Number of initial iterations that imitate a search.
+    /// Number of initial iterations in which the network learns to imitate a search.
     pub imitation_iterations: u64,
     /// Number of orders that a search tries for each arriving job, in iterations that imitate or train the search.
     pub evaluations: u64,
-    /// Number of jobs of an episode in iterations that imitate or train a search, in which each agent has its own jobs.
+    /// Number of jobs per episode in iterations that imitate or train a search. In these iterations, each agent has its
+    /// own jobs.
     pub own_jobs: usize,
     /// Number of optimiser steps in an iteration that imitates a search.
     pub imitation_steps: usize,
@@ -63,15 +64,15 @@ pub struct DeepWeaveConfig {
     pub test_interval: u64,
     /// Number of workloads of a test.
     pub test_workloads: usize,
-    /// Number of orders that the search tries for each arriving job in a test of a network on top of JobSEBF.
+    /// Number of orders that the search tries for each arriving job in a test of a network of kind `Node`.
     pub test_evaluations: u64,
     /// Number of jobs of each test workload; at most `batch_jobs` if all arrive at once.
     pub test_jobs: usize,
 }
 
 impl DeepWeaveConfig {
-    /// Returns hyper-parameters for a kind of network. The learning rate for the paper's network is the paper's, and
-    /// this network starts from random parameters, as in the paper.
+    /// Returns hyper-parameters for a kind of network. For the paper's network, the learning rate is the paper's, and
+    /// the training starts from random parameters, as in the paper.
     pub fn preset(network: NetKind) -> Self {
         let is_node = network == NetKind::Node;
         Self {

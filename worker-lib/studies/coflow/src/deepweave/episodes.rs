@@ -42,7 +42,7 @@ fn draw(
     source.draw(jobs, interarrival, rng)
 }
 
-/// Draws the jobs of one agent, in iterations in which each agent has its own jobs.
+/// Draws the jobs of one agent for an iteration in which each agent has its own jobs.
 pub(super) fn own_jobs(
     config: &DeepWeaveConfig,
     source: &JobSource,
@@ -72,8 +72,8 @@ pub(super) fn test_jobs(config: &DeepWeaveConfig, source: &JobSource, workload: 
     draw(config, source, (config.test_jobs, interarrival(config, workload)), &mut rng)
 }
 
-/// Returns, for each decision, the total time that all jobs spend in the fabric from then on, in seconds. There is one
-/// decision at each arrival. These costs are the negative sums of the rewards that follow.
+/// Returns, for each decision, the total time that all jobs spend in the fabric after that decision, in seconds. There
+/// is one decision at each arrival. These costs are the negative sums of the rewards that follow.
 pub(super) fn costs_to_go(jobs: &[Job], job_times: &[f64]) -> Vec<f64> {
     let mut times: Vec<f64> = jobs.iter().map(|job| job.arrival).collect();
     times.dedup();

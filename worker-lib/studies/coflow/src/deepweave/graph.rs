@@ -2,8 +2,7 @@
 //! attributes of the nodes that depend on it.
 //!
 //! `attr_i = x_i + g(sum of f(attr_u))` over the coflows u that depend on coflow i (section 4.3 of the paper; Decima,
-//! section 5.1). There are two functions, with a non-linear one after the sum, because a single function cannot compute
-//! the longest path.
+//! section 5.1). The non-linear function g after the sum is necessary, because f alone cannot compute the longest path.
 
 use super::scene::Scene;
 use iswitch_learn::part::Part;
@@ -75,7 +74,7 @@ impl Graph {
     }
 
     /// Adds the gradient of the loss with respect to the parameters to `gradient`. Converts `deltas` from the gradient
-    /// with respect to the attributes to that with respect to the features. Must follow [`Self::forward`].
+    /// with respect to the attributes to that with respect to the features. Must be called after [`Self::forward`].
     pub(super) fn backward(
         &mut self,
         parameters: &[f32],

@@ -1,8 +1,8 @@
 //! Imitation: the network is trained towards the orders that a search finds to be better than the network's.
 //!
 //! Agents follow the search, each on its own jobs, so the states are those of a policy with the search. As the search
-//! starts from the network's order, less remains to be found as the network improves (expert iteration; Anthony et al.,
-//! 2017).
+//! starts from the network's order, it finds fewer improvements as the network improves (expert iteration; Anthony et
+//! al., 2017).
 
 use super::agent::Decision;
 use super::episodes::Task;

@@ -1,5 +1,5 @@
-//! Search for a better order at each decision. The network's order is a proposal; the simulator computes the cost of an
-//! order if no more jobs arrive.
+//! Search for a better order at each decision. The search starts from the order that the network proposes, and
+//! simulates the cost of an order under the assumption that no more jobs arrive.
 //!
 //! Rollouts improve any policy (Bertsekas, "Rollout Algorithms", 1997). Here, a search starts from the proposal and
 //! takes the steps of [`search`](crate::search): each moves a coflow or a whole job next to another coflow.

@@ -15,7 +15,8 @@ use iswitch_study::StudyError;
 #[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum NetKind {
-    /// Network with one head per coflow, on top of JobSEBF, for jobs with any number of coflows.
+    /// Network with one head per coflow, for jobs with any number of coflows. Its priorities adjust the order of
+    /// JobSEBF.
     Node,
     /// The paper's network: one head for all coflows of a job, up to a maximum number.
     Paper,
@@ -97,8 +98,8 @@ impl Net {
         }
     }
 
-    /// Overwrites `advice` with the output of the network. The paper's network has no advice for a search; these
-    /// outputs are 0.
+    /// Overwrites `advice` with the output of the network. The paper's network gives no advice for a search, so it sets
+    /// `moved` and `aims` to 0.
     ///
     /// # Panics
     /// Panics if the network does not support a job; see [`Self::check`].
@@ -116,7 +117,7 @@ impl Net {
     }
 
     /// Adds the gradient of the loss with respect to the parameters to `gradient`. `deltas` is the gradient with
-    /// respect to the output; an empty part of it counts as 0. Must follow [`Self::forward`].
+    /// respect to the output; an empty part of it counts as 0. Must be called after [`Self::forward`].
     pub fn backward(&mut self, parameters: &[f32], scene: &Scene, deltas: &Advice, gradient: &mut [f32]) {
         match self {
             Self::Node(net) => net.backward(parameters, scene, deltas, gradient),

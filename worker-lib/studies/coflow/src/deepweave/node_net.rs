@@ -15,8 +15,8 @@ const WIDTH: usize = 8;
 const SEEN: usize = FEATURES + 2 * WIDTH;
 const HIDDEN: usize = 16;
 const HEAD_HIDDEN: usize = 32;
-/// Number of outputs for each coflow: its priority, and the two logits for a search: of moving the coflow, and of
-/// moving another one next to it.
+/// Number of outputs for each coflow: its priority, and two logits for a search, one for moving the coflow and one for
+/// moving another coflow next to it.
 const RESULTS: usize = 3;
 
 /// Network whose output for a coflow is the sum of a linear function of its features and of a head over its features,

@@ -114,7 +114,7 @@ fn advantages(
         baselines.iter().zip(*costs).map(|(baseline, cost)| (baseline - cost) / whole).collect()
     };
     let advantages = costs.iter().map(less).collect();
-    // The cost from the first decision on is the completion time of all jobs, because the first decision is at the
+    // The cost after the first decision is the total completion time of all jobs, because the first decision is at the
     // first arrival.
     let job_time = baselines.first().map_or(0.0, |mean| mean * agents);
     let learnt = [jobs.len() as f64 * agents, decisions as f64 * agents, job_time];

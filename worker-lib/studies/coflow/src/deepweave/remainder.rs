@@ -1,4 +1,4 @@
-//! Simulation of the remaining parts of the jobs that are present, in a fixed order: the cost of a decision if no more
+//! Simulation of the remaining parts of the present jobs in a fixed order. It gives the cost of a decision if no more
 //! jobs arrive.
 
 use super::scene::Scene;
@@ -8,8 +8,8 @@ use crate::simulation::{LEFT_MIN, SHARE_MIN, Stage, State};
 #[derive(Clone, Debug)]
 struct Node {
     job: usize,
-    /// Seconds at full rate at each port, greatest first. For most coflows that cannot be sent, the first port is
-    /// already busy.
+    /// Seconds at full rate at each port, greatest first. In this order, the check of a coflow that cannot be sent
+    /// usually ends at the first port, which is already busy.
     loads: Vec<(usize, f64)>,
     left: f64,
     /// Number of incomplete coflows that must be complete before this coflow starts.
@@ -22,9 +22,9 @@ struct Node {
 #[derive(Clone, Debug)]
 pub struct Remainder {
     nodes: Vec<Node>,
-    /// Nodes that wait for each node before they start.
+    /// For each node, the nodes that can start only after it is complete.
     starts: Vec<Vec<usize>>,
-    /// Nodes that wait for each node before they can be complete.
+    /// For each node, the nodes that can be complete only after it is complete.
     ends: Vec<Vec<usize>>,
     /// Number of incomplete coflows of each job.
     jobs: Vec<usize>,
@@ -138,7 +138,7 @@ impl Remainder {
         step
     }
 
-    /// Removes the coflows that are complete and returns the number of jobs that are.
+    /// Removes the coflows that are complete, and returns the number of jobs that this completes.
     fn complete(&mut self, keys: &[f64]) -> usize {
         let Self { nodes, starts, ends, run, .. } = self;
         let mut done = 0;

@@ -9,11 +9,11 @@ use crate::simulation::{Stage, State};
 pub const FEATURES: usize = 21;
 /// Seconds that are added to a time before its logarithm is taken.
 pub(super) const LEAST: f64 = 1e-3;
-/// Divisor of logarithms, with which their standard deviation is about 1.
+/// Divisor of logarithmic features, which makes their standard deviation about 1.
 const SCALE: f64 = 2.0;
 const LOGARITHM_MAX: f64 = 12.0;
 
-/// Coflows that are present at one time. Its nodes are the coflows that are not complete.
+/// Input of a network at one time. Its nodes are the incomplete coflows of all jobs that have arrived.
 #[derive(Clone, Debug)]
 pub struct Scene {
     /// Time, in seconds.
@@ -21,7 +21,7 @@ pub struct Scene {
     /// Number of each node's coflow in the simulation, in ascending order of height. Coflows on which no other coflow
     /// depends have height 0 and are first.
     pub stages: Vec<usize>,
-    /// Numbers of the jobs in the simulation.
+    /// Numbers, in the simulation, of the jobs that have incomplete coflows.
     pub jobs: Vec<usize>,
     /// Index of each node's job in [`Self::jobs`].
     pub job_of: Vec<usize>,

@@ -47,7 +47,7 @@ pub struct Iteration {
     /// Mean job completion time of all episodes, in seconds; `None` without episodes.
     pub job_time: Option<f64>,
     /// Mean job completion time of JobSEBF divided by that of the network in the test, as the geometric mean over
-    /// workloads; `None` if there was no test. A network on top of JobSEBF is tested with the search.
+    /// workloads; `None` if there was no test. A network of kind `Node` is tested with the search.
     pub gain: Option<f64>,
     /// Duration of the iteration, in seconds.
     pub seconds: f64,
@@ -132,7 +132,8 @@ impl DeepWeaveStudy {
         Ok((from_fixed(sums[0]) / sums[1] as f64).exp())
     }
 
-    /// Returns the policy to test. A network on top of JobSEBF is tested with the search, as it is used.
+    /// Returns the policy to test. A network of kind `Node` is tested with the search, because it is used with the
+    /// search.
     fn tested_policy(&self, config: &DeepWeaveConfig, workload: usize) -> DeepWeave {
         let policy = self.model.policy();
         if !self.model.net.is_residual() || config.test_evaluations == 0 {

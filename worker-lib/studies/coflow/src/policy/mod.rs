@@ -29,8 +29,8 @@ pub trait Policy {
     /// Sorts the coflows that are ready and not fully sent, highest priority first.
     fn prioritise(&mut self, state: &State<'_>, ready: &mut Vec<usize>) -> Sharing;
 
-    /// Returns the number of seconds after which the policy must be asked again with these rates, even if no coflow
-    /// becomes ready or ends before.
+    /// Returns the number of seconds after which the policy must be asked again if the coflows continue at these rates,
+    /// even if no coflow becomes ready or ends before. Returns `None` if this is not necessary.
     fn look_again(&mut self, _state: &State<'_>, _rates: &[(usize, f64)]) -> Option<f64> {
         None
     }

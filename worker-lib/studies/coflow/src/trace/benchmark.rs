@@ -39,7 +39,8 @@ impl CoflowTrace {
         Self::parse(&read(path)?, path)
     }
 
-    /// Parses the content of such a file. `path` is the name of the file in errors.
+    /// Parses the content of a file of the coflow benchmark, as [`Self::read`] does. `path` is the name of the file in
+    /// errors.
     ///
     /// # Errors
     /// Fails if a line is invalid; the error names the line.

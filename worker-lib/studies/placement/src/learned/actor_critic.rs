@@ -21,7 +21,7 @@ use iswitch_learn::group::Group;
 use iswitch_study::StudyError;
 use iswitch_study::Weights;
 
-/// Number of sample words in a number that workers sum.
+/// Number of words of an encoded sample that fit into one of the numbers that the workers sum.
 const WORDS: usize = 2;
 
 /// Runs one iteration: simulates the worker's environments, adds the samples of all workers to the replay buffer, and

@@ -15,13 +15,13 @@ use iswitch_study::{Hyperparameters, StudyError, common_hyperparameters};
 #[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum Network {
-    /// Network that scores GPUs and jobs one by one, on top of a rule; for clusters of any size.
+    /// Network that scores GPUs and jobs one by one and adjusts the decisions of a rule; for clusters of any size.
     Shared,
     /// The patent's network, for one number of GPUs.
     Patent,
 }
 
-/// Definition of the patent's T_Random.
+/// Definition of T_Random, the makespan of random placement with which the patent compares a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RandomReference {
@@ -74,10 +74,10 @@ pub struct PlacementConfig {
     /// Standard deviation of the logarithm of the shared network's random intervals between suspensions.
     pub save_deviation: f64,
     /// Whether rewards replace the work that failures happened to undo by the work that they were expected to undo. A
-    /// regression determines how much of the makespan this explains. Not for workloads in which placers believe wrong
-    /// rates.
+    /// regression determines how much of the makespan this explains. Not suitable for workloads in which placers
+    /// believe wrong rates.
     pub shaping: bool,
-    /// Number of random placements among which the patent's T_Random is the best.
+    /// Number of random placements, the best of which defines T_Random.
     pub random_placements: usize,
     /// Definition of T_Random.
     pub random_reference: RandomReference,
@@ -95,8 +95,8 @@ pub struct PlacementConfig {
     pub test_interval: u64,
     /// Number of draws in a test.
     pub test_draws: usize,
-    /// Number of standard errors by which the shared network must be better than its rule in a test to replace it. With
-    /// 0, the network with the best test result is used, even if it is best by chance.
+    /// Number of standard errors by which the shared network must outperform its rule in a test before it replaces the
+    /// rule. With 0, the network with the best test result is used, even if it is best by chance.
     pub significance: f64,
 }
 
@@ -162,7 +162,7 @@ impl PlacementConfig {
     /// Checks that the network can be used for a cluster with `gpus` GPUs.
     ///
     /// # Errors
-    /// If it is the patent's network and was made for another number of GPUs.
+    /// Fails if it is the patent's network and was made for another number of GPUs.
     pub fn check_gpus(&self, gpus: usize) -> Result<(), StudyError> {
         if self.network == Network::Shared || gpus == self.gpus {
             return Ok(());
@@ -185,7 +185,7 @@ impl PlacementConfig {
         self.learning_rate * left
     }
 
-    /// Returns the policy that a training is compared with: the rule that the shared network starts from, or random
+    /// Returns the policy with which a training is compared: the rule from which the shared network starts, or random
     /// placement as in the patent.
     pub fn reference(&self) -> PolicySpec {
         match (self.network, self.suspends) {

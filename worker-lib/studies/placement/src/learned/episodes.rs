@@ -15,9 +15,9 @@ use iswitch_study::StudyError;
 const TRAINING: u64 = 1 << 63;
 /// Number of the first draw for tests.
 const TEST: u64 = 1 << 62;
-/// Bits of a draw's number within a training.
+/// Number of bits of a draw's index within a training.
 const NUMBER_BITS: u32 = 32;
-/// Random stream of a draw's failure-rate factor; stream 0 is that of its GPUs.
+/// Random stream of a draw's failure-rate factor. The GPUs of the draw use stream 0.
 const CONDITION_STREAM: usize = 1;
 
 /// Draw of jobs and GPUs with its failure-rate factor and checkpoint setting.
@@ -29,7 +29,7 @@ pub struct Episode {
     pub draw: u64,
 }
 
-/// Returns the number of the draw with index `at` of a seed.
+/// Returns the number of draw `at` of a training with this seed. `first` is [`TRAINING`] or [`TEST`].
 fn number(first: u64, seed: u64, at: u64) -> u64 {
     first | (seed << NUMBER_BITS & (TEST - 1)) | at
 }
@@ -38,7 +38,7 @@ impl Episode {
     /// Returns the episode of an environment in an iteration.
     ///
     /// # Errors
-    /// As [`Workload::scenario`].
+    /// Returns the errors of [`Workload::scenario`].
     pub fn of_training(
         config: &PlacementConfig,
         workload: &Workload,
@@ -54,7 +54,7 @@ impl Episode {
     /// Returns an episode of the test, the same in each test. The logarithms of the factors are evenly spaced.
     ///
     /// # Errors
-    /// As [`Workload::scenario`].
+    /// Returns the errors of [`Workload::scenario`].
     pub fn of_test(config: &PlacementConfig, workload: &Workload, at: usize) -> Result<Self, StudyError> {
         let share = (at as f64 + 0.5) / config.test_draws as f64;
         Self::new(config, workload, number(TEST, config.seed, at as u64), (share, at))
@@ -70,10 +70,11 @@ impl Episode {
         Ok(Self { scenario: workload.scenario(draw, factor, config.checkpoint(at))?, draw })
     }
 
-    /// Runs a placer on the failures with this purpose and number; different purposes and numbers are independent.
+    /// Runs a placer on the failures with this purpose and number. Failures with another purpose or number are
+    /// independent of these.
     ///
     /// # Errors
-    /// If the placer makes an invalid decision.
+    /// Fails if the placer makes an invalid decision.
     pub fn run(
         &self,
         placer: &mut dyn Placer,

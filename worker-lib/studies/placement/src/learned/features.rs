@@ -12,7 +12,7 @@ pub const PICK_FEATURES: usize = JOB + 8;
 /// Number of features of a running job and its GPUs.
 pub const SAVE_FEATURES: usize = JOB + 5;
 
-/// Length of a day in seconds, the unit of durations.
+/// Length of a day, in seconds. Durations are divided by it.
 const DAY: f64 = 86_400.0;
 /// Divisor of logarithms, so that their standard deviation is about 1.
 const SCALE: f64 = 2.0;

@@ -51,7 +51,7 @@ impl Trained {
     /// Creates a policy from a configuration and the parameters of its network.
     ///
     /// # Panics
-    /// If the number of parameters is not the network's.
+    /// Panics if the number of parameters is not the network's.
     pub fn new(config: PlacementConfig, parameters: Arc<[f32]>) -> Self {
         assert_eq!(
             parameters.len(),
@@ -66,10 +66,10 @@ impl Trained {
         &self.config
     }
 
-    /// Creates a placer for a cluster that always takes the best choice, without exploration.
+    /// Creates a placer for a cluster. The placer always takes the best choice, without exploration.
     ///
     /// # Errors
-    /// If the network is for a cluster with another number of GPUs.
+    /// Fails if the network is for a cluster with another number of GPUs.
     pub fn placer(&self, cluster: &Cluster) -> Result<Box<dyn Placer>, StudyError> {
         let parameters = Arc::clone(&self.parameters);
         match self.config.network {

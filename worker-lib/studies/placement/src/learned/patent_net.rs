@@ -82,8 +82,8 @@ impl PatentNet {
         values
     }
 
-    /// Adds the gradient by the parameters to `gradient`, given the gradients by the logits and by the values of
-    /// `rows`.
+    /// Adds the gradient with respect to the parameters to `gradient`, given the gradients with respect to the logits
+    /// and to the values of `rows`.
     pub fn backward(
         &mut self,
         parameters: &[f32],

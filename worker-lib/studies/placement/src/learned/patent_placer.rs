@@ -14,7 +14,7 @@ use crate::state::State;
 /// Length of a week in seconds.
 const WEEK: f64 = 7.0 * 86_400.0;
 
-/// Placer with the patent's policy network. A value is used for one simulated run.
+/// Placer with the patent's policy network. Each simulated run needs a new value.
 #[derive(Clone, Debug)]
 pub struct PatentPlacer {
     net: PatentNet,
@@ -28,8 +28,8 @@ impl PatentPlacer {
         Self { net, parameters, random: None }
     }
 
-    /// Draws each GPU at random by its probability, and records samples. The patent takes the most probable GPU in
-    /// training too, but then nothing else would ever be tried.
+    /// Adds exploration: draws each GPU at random with its probability, and records samples. The patent takes the most
+    /// probable GPU in training as well, but then the policy would never try other GPUs.
     #[must_use]
     pub fn with_exploration(mut self, rng: ChaCha8Rng) -> Self {
         self.random = Some((rng, Vec::new()));

@@ -19,8 +19,8 @@ use iswitch_study::Weights;
 struct FinishedRun {
     /// Negative logarithm of the makespan.
     reward: f64,
-    /// Work that failures undid beyond what was expected, as a share of all GPU-seconds. Its mean is 0 whatever the
-    /// policy does, so it can be subtracted from rewards to reduce the influence of luck.
+    /// Work that failures undid beyond what was expected, as a share of all GPU-seconds. Its mean is 0 under every
+    /// policy, so it can be subtracted from rewards to reduce the influence of luck.
     luck: f64,
     score: Score,
 }
@@ -82,7 +82,7 @@ fn mean(courses: &[FinishedRun], of: impl Fn(&FinishedRun) -> f64) -> f64 {
     courses.iter().map(of).sum::<f64>() / courses.len() as f64
 }
 
-/// Returns the slope of the reward by luck, by least squares over the simulated runs of all workers.
+/// Returns the slope of the reward as a function of luck, by least squares over the simulated runs of all workers.
 fn regress(environments: &[Vec<FinishedRun>], group: &mut Group) -> Result<f64, StudyError> {
     let mut sums = [0_i128; 2];
     for courses in environments {

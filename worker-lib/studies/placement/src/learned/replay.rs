@@ -62,7 +62,7 @@ impl Sample {
         words.push(u64::from(self.reward.to_bits()));
     }
 
-    /// Decodes the words that [`Self::encode`] wrote; None if they are not a valid sample for a cluster with `gpus`
+    /// Decodes the words that [`Self::encode`] wrote; `None` if they are not a valid sample for a cluster with `gpus`
     /// GPUs.
     pub fn decode(words: &[u64], gpus: usize) -> Option<Self> {
         let (taken, fixed) = words.split_at_checked(gpus.div_ceil(BITS))?;
@@ -88,7 +88,8 @@ impl Sample {
 pub struct Replay {
     samples: Vec<Sample>,
     capacity: usize,
-    /// Index of the next sample when the buffer is full, which is that of the oldest sample.
+    /// Index of the next sample. If the buffer is full, this is the index of the oldest sample, which the next one
+    /// replaces.
     next: usize,
 }
 
@@ -118,7 +119,7 @@ impl Replay {
         self.next = (self.next + 1) % self.capacity;
     }
 
-    /// Draws `count` samples with replacement. The patent's batch is dynamic: as many as the interval has produced.
+    /// Draws `count` samples with replacement. A batch of the patent has as many samples as the interval has produced.
     pub fn draw(&self, count: usize, rng: &mut ChaCha8Rng) -> Vec<&Sample> {
         let len = self.samples.len();
         // Samples are drawn by age, not by index, because a buffer read from a file has them at other indices.

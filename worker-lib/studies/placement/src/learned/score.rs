@@ -34,15 +34,16 @@ pub fn log_probability(logits: &[f64], item: usize) -> f64 {
     logits[item] - most - sum.ln()
 }
 
-/// Adds the gradient by the logits of the logarithm of the probability that [`choose`] returns `chosen`, times `scale`.
+/// Adds the gradient, with respect to the logits, of the logarithm of the probability that [`choose`] returns `chosen`,
+/// times `scale`.
 pub fn add_choice_gradient(logits: &[f64], chosen: &[usize], scale: f64, by_logits: &mut [f64]) {
     let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = logits.iter().map(|logit| (logit - most).max(EXPONENT_MIN).exp()).collect();
     let mut is_chosen = vec![false; logits.len()];
     chosen.iter().for_each(|item| is_chosen[*item] = true);
     let rest: f64 = weights.iter().zip(&is_chosen).filter(|(_, is)| !**is).map(|(weight, _)| weight).sum();
-    // The sum of the weights that were left before each choice, computed from the last choice on, so that no sums are
-    // subtracted.
+    // The sum of the weights that were left before each choice, computed from the last choice backwards, so that no
+    // sums are subtracted.
     let mut left = vec![rest; chosen.len()];
     let mut sum = rest;
     for (at, item) in chosen.iter().enumerate().rev() {
@@ -59,7 +60,7 @@ pub fn add_choice_gradient(logits: &[f64], chosen: &[usize], scale: f64, by_logi
     }
 }
 
-/// Adds the gradient by the logits of the entropy of the first choice, times `scale`.
+/// Adds the gradient, with respect to the logits, of the entropy of the first choice, times `scale`.
 pub fn add_entropy_gradient(logits: &[f64], scale: f64, by_logits: &mut [f64]) {
     let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = logits.iter().map(|logit| (logit - most).max(EXPONENT_MIN).exp()).collect();

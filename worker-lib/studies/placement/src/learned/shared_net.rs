@@ -15,16 +15,16 @@ pub const HEADS: usize = Head::COUNT;
 /// Head of the network, in the order of the heads' parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumCount, strum::VariantArray)]
 pub enum Head {
-    /// Decides which job of the queue is first.
+    /// Head that decides which job of the queue is first.
     Order,
-    /// Decides which GPUs a job gets.
+    /// Head that decides which GPUs a job gets.
     Pick,
-    /// Decides after how much work a job is suspended.
+    /// Head that decides after how much work a job is suspended.
     Save,
 }
 
-/// Shared network. Each head is a perceptron with one hidden layer; its output is added to the number of a rule and is
-/// 0 before any training. The caller holds the parameters.
+/// Shared network. Each head is a perceptron with one hidden layer. Its output is added to a number by which a rule
+/// decides; before any training, the output is 0. The caller holds the parameters.
 #[derive(Clone, Debug)]
 pub struct SharedNet {
     heads: [Part; HEADS],
@@ -69,8 +69,8 @@ impl SharedNet {
         results
     }
 
-    /// Adds the gradient by the parameters to `gradient`, given the gradient `by_results` by the outputs of
-    /// [`Self::forward`].
+    /// Adds the gradient with respect to the parameters to `gradient`, given `by_results`, the gradient with respect to
+    /// the outputs of [`Self::forward`].
     pub fn backward(
         &mut self,
         head: Head,

@@ -36,8 +36,8 @@ pub struct Exploration {
     pub save_deviation: f64,
 }
 
-/// Score of a simulated run: gradients by the parameters of the log-probability of all its choices and of their
-/// entropy. The gradients are sums over choices; see [`Self::mean`].
+/// Score of a simulated run: the gradients, with respect to the parameters, of the log-probability of all its choices
+/// and of their entropy. The gradients are sums over choices; see [`Self::mean`].
 #[derive(Clone, Debug, Default)]
 pub struct Score {
     /// Gradient of the log-probability, `[parameters]`.
@@ -75,7 +75,7 @@ struct Random {
     score: Score,
 }
 
-/// Placer with the shared network. A value is used for one simulated run.
+/// Placer with the shared network. Each simulated run needs a new value.
 #[derive(Clone, Debug)]
 pub struct SharedPlacer {
     net: SharedNet,
@@ -90,13 +90,13 @@ impl SharedPlacer {
     /// Creates a placer from a network and its parameters; `suspends` is whether the placer may suspend jobs.
     ///
     /// # Panics
-    /// If the number of parameters is not the network's.
+    /// Panics if the number of parameters is not the network's.
     pub fn new(net: SharedNet, parameters: Arc<[f32]>, suspends: bool) -> Self {
         assert_eq!(parameters.len(), net.parameter_count(), "the number of parameters must be the network's");
         Self { net, parameters, suspends, random: None, intervals: Vec::new() }
     }
 
-    /// Makes choices random and records their score.
+    /// Adds exploration: makes choices random and records their score.
     #[must_use]
     pub fn with_exploration(mut self, exploration: Exploration, rng: ChaCha8Rng) -> Self {
         let score = Score::new(self.parameters.len());
@@ -142,7 +142,7 @@ impl SharedPlacer {
         chosen
     }
 
-    /// Returns the work in seconds after which a running job is suspended, constant throughout a run.
+    /// Returns the work in seconds after which a running job is suspended. It stays constant throughout a run.
     fn interval(&mut self, state: &State<'_>, job: usize) -> f64 {
         if !self.suspends || !state.is_running(job) {
             return f64::INFINITY;
@@ -166,7 +166,7 @@ impl SharedPlacer {
         if let Some(Random { exploration, rng, score }) = &mut self.random {
             let noise: f64 = StandardNormal.sample(rng);
             folds += exploration.save_deviation * noise;
-            // This is the derivative of the logarithm of a normal density by its mean.
+            // This is the derivative of the logarithm of a normal density with respect to its mean.
             let by = [(noise / exploration.save_deviation) as f32];
             self.net.backward(Head::Save, &self.parameters, &row, &by, &mut score.log_probability);
             score.choices[Head::Save as usize] += 1;

@@ -21,10 +21,10 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_learn::algorithms::trainer::World;
 use iswitch_study::{Mark, Record, Study, StudyError, Weights};
 
-/// Number of the simulated run of a test.
+/// Number of the simulated run of each episode in a test.
 const TEST_COURSE: usize = 0;
 
-/// Result of one iteration. The keys are an interface.
+/// Record of one iteration. The JSON keys are a public interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
     /// Number of the iteration, from 0, which is the network before any training.
@@ -33,10 +33,11 @@ pub struct Iteration {
     pub courses: u64,
     /// Number of choices in these runs.
     pub choices: u64,
-    /// Mean reward. For the shared network, the logarithm of the rule's makespan, on other failures, divided by the
-    /// network's; for the patent's network, (T_Random - T_RL) / T_Random.
+    /// Mean reward. For the shared network, the logarithm of the ratio of the rule's makespan, on other failures, to
+    /// the network's; for the patent's network, (T_Random - T_RL) / T_Random.
     pub reward: Option<f64>,
-    /// Makespan of the reference policy divided by the network's in the test, as a geometric mean; None without a test.
+    /// Makespan of the reference policy divided by the network's in the test, as a geometric mean; `None` without a
+    /// test.
     pub gain: Option<f64>,
     /// Standard error of the logarithm of the gain; 0 for a single draw.
     pub gain_error: Option<f64>,
@@ -57,15 +58,15 @@ impl Record for Iteration {
 /// Totals of an iteration: simulated runs, choices and rewards.
 pub(super) type Totals = iswitch_study::Totals<3>;
 
-/// Current iteration.
+/// Context of the current iteration.
 pub(super) type Step<'a> = iswitch_study::Step<'a, PlacementConfig>;
 
-/// Training in one worker.
+/// Training of one worker.
 pub type Training = iswitch_study::Training<PlacementStudy>;
-/// Saved training.
+/// Checkpoint of a training.
 pub type Saved = iswitch_study::Saved<PlacementStudy>;
 
-/// Network and learning method.
+/// Network in training, with the state of its learning method.
 #[derive(Clone, Debug)]
 enum Learner {
     Shared(Box<SharedNet>),
@@ -191,7 +192,7 @@ impl Study for PlacementStudy {
 
     fn is_better(config: &PlacementConfig, new: &Iteration, best: Option<&Iteration>) -> bool {
         let Some((gain, error)) = new.gain.zip(new.gain_error) else { return false };
-        // Among many tests of networks that are no better than the rule, the best result is better by chance.
+        // Even if no network is better than the rule, the best of many test results is better by chance.
         let is_sure = config.significance == 0.0 || gain.ln() > config.significance * error;
         best.and_then(|best| best.gain).is_none_or(|best| gain > best && is_sure)
     }
@@ -252,7 +253,7 @@ impl Study for PlacementStudy {
 }
 
 impl Trained {
-    /// Returns the policy with the best test result of a training; None if there was no test.
+    /// Returns the policy with the best test result of a training; `None` if there was no test.
     pub fn best_of(training: &Training) -> Option<Self> {
         Some(Self::new(training.config().clone(), training.best_parameters()?.into()))
     }
@@ -265,7 +266,7 @@ impl Trained {
     /// Returns the policy with the best test result of a saved training.
     ///
     /// # Errors
-    /// If there was no test, or the file is damaged.
+    /// Fails if there was no test, or the file is damaged.
     pub fn of_saved(saved: &Saved) -> Result<Self, StudyError> {
         Ok(Self::new(saved.config().clone(), saved.best_parameters()?.into()))
     }

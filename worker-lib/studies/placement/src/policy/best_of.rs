@@ -54,7 +54,7 @@ impl Placer for Plan {
 /// failures.
 ///
 /// # Errors
-/// As [`simulate_draw`].
+/// Returns the errors of [`simulate_draw`].
 pub fn best_of(scenario: &Scenario, count: usize, seed: u64) -> Result<Plan, StudyError> {
     let mut seeds = stream(seed, Purpose::Actions, 0);
     let mut best: Option<(f64, Plan)> = None;
@@ -77,7 +77,7 @@ pub fn best_of(scenario: &Scenario, count: usize, seed: u64) -> Result<Plan, Stu
 /// T_Random as the patent's text defines it.
 ///
 /// # Errors
-/// As [`simulate_draw`].
+/// Returns the errors of [`simulate_draw`].
 pub fn hindsight(scenario: &Scenario, count: usize, seed: u64) -> Result<Outcome, StudyError> {
     let mut best: Option<Outcome> = None;
     for number in 0..count.max(1) {

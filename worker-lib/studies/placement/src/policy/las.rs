@@ -4,7 +4,7 @@ use super::{Placer, consolidate};
 use crate::state::State;
 
 /// Discretised two-dimensional least attained service. Jobs are divided into queues by the GPU-seconds that they have
-/// had. Jobs of lower queues run before those of higher ones, and suspend them; within a queue, jobs run in order of
+/// used. Jobs of lower queues run before those of higher ones, and suspend them; within a queue, jobs run in order of
 /// arrival. GPUs are consolidated. The duration of a job is not used. The paper's promotion of starving jobs is not
 /// implemented.
 #[derive(Clone, Debug)]

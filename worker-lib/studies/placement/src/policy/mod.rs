@@ -36,11 +36,11 @@ pub trait Placer {
     }
 
     /// Adds `size` free GPUs for a job to `picks`, or none if the job should wait as if too few GPUs were free. At
-    /// least
-    /// `size` GPUs are free.
+    /// least `size` GPUs are free.
     fn place(&mut self, state: &State<'_>, job: usize, size: usize, picks: &mut Vec<usize>);
 
-    /// Returns the seconds from now after which the placer decides again even if no event occurs until then.
+    /// Returns the number of seconds after which the placer decides again even if no event occurs until then. Returns
+    /// `None` if the placer decides only after events.
     fn look_again(&mut self, _state: &State<'_>) -> Option<f64> {
         None
     }

@@ -81,8 +81,9 @@ fn compare(a: &(f64, usize), b: &(f64, usize)) -> std::cmp::Ordering {
     a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
 }
 
-/// Adds `size` free GPUs on as few nodes as possible to `picks`: all free GPUs of the nodes with the most of them while
-/// the job needs all of these, then GPUs of the node with the fewest free GPUs that suffice.
+/// Adds `size` free GPUs on as few nodes as possible to `picks`. First takes all free GPUs of the nodes with the most
+/// free GPUs, as long as the job needs all of them. Then takes the rest from the node with the fewest free GPUs that is
+/// sufficient.
 pub fn consolidate(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
     let mut nodes: Vec<Vec<usize>> = Vec::new();
     let mut last = None;

@@ -46,7 +46,7 @@ pub(crate) fn is_due(state: &State<'_>, job: usize, interval: f64) -> bool {
     is_worth_it(state, job, interval) && state.unsaved(job) * (1.0 + 1e-9) >= interval
 }
 
-/// Returns the seconds until [`is_due`] must be checked again; None if it will not become true in this run.
+/// Returns the seconds until [`is_due`] must be checked again, or `None` if it will not become true in this run.
 pub(crate) fn due_in(state: &State<'_>, job: usize, interval: f64) -> Option<f64> {
     let Phase::Running(run) = &state.progress[job].phase else { return None };
     if interval > run.interval || !is_worth_it(state, job, interval) {

@@ -59,7 +59,7 @@ impl PolicySpec {
     /// Creates a placer for a scenario; `seed` determines its random choices. [`Self::BestOf`] chooses its plan here.
     ///
     /// # Errors
-    /// If the policy decides only in hindsight, or the choice of a plan fails.
+    /// Fails if the policy decides only in hindsight, or the choice of a plan fails.
     pub fn build(self, scenario: &Scenario, seed: u64) -> Result<Box<dyn Placer>, StudyError> {
         let by_rule = |order, rule| Box::new(ByRule::new(order, rule)) as Box<dyn Placer>;
         Ok(match self {
@@ -85,7 +85,7 @@ impl PolicySpec {
     /// Runs the policy on a scenario; `seed` determines the failures and the policy's random choices.
     ///
     /// # Errors
-    /// As [`simulate`].
+    /// Returns the errors of [`simulate`].
     pub fn run(self, scenario: &Scenario, seed: u64) -> Result<Outcome, StudyError> {
         match self {
             Self::Hindsight(count) => hindsight(scenario, count, seed),

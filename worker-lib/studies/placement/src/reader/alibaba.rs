@@ -8,12 +8,12 @@ use crate::{Cluster, Job};
 use iswitch_study::StudyError;
 use iswitch_study::table::{Table, read};
 
-/// Treatment of pods that ask for a part of a GPU, because jobs here own GPUs exclusively.
+/// Treatment of pods that ask for a part of a GPU. They need a rule because jobs here own GPUs exclusively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SharedGpus {
-    /// Such pods are left out.
+    /// Pods that ask for a part of a GPU are left out.
     LeaveOut,
-    /// Each such pod gets a whole GPU.
+    /// Each pod that asks for a part of a GPU gets a whole GPU.
     Whole,
 }
 
@@ -24,7 +24,7 @@ const WHOLE: u32 = 1000;
 /// known.
 ///
 /// # Errors
-/// If the file cannot be read or has no nodes with GPUs, or a line is not a node; the error then names the line.
+/// Fails if the file cannot be read or has no nodes with GPUs, or a line is not a node; the error then names the line.
 pub fn read_alibaba_nodes(path: &Path) -> Result<Cluster, StudyError> {
     let text = read(path)?;
     let nodes: Vec<usize> = Table::new(&text, path, ["gpu"])?.rows(|row| row.number(0))?;
@@ -36,7 +36,7 @@ pub fn read_alibaba_nodes(path: &Path) -> Result<Cluster, StudyError> {
 /// never ran or ask for no GPU are left out.
 ///
 /// # Errors
-/// If the file cannot be read, or a line is not a pod; the error then names the line.
+/// Fails if the file cannot be read, or a line is not a pod; the error then names the line.
 pub fn read_alibaba_pods(path: &Path, shared: SharedGpus) -> Result<Jobs, StudyError> {
     let text = read(path)?;
     let names = ["num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time"];

@@ -38,7 +38,7 @@ impl JobsFormat {
     /// Returns the format of a file, by the column names in its first line; a file with tabs is a trace of Gavel.
     ///
     /// # Errors
-    /// If the file cannot be read, or its first line matches no known format.
+    /// Fails if the file cannot be read, or its first line matches no known format.
     pub fn of(path: &Path) -> Result<Self, StudyError> {
         let text = read(path)?;
         if lines(&text).next().is_some_and(|(_, first)| first.contains('\t')) {
@@ -58,7 +58,7 @@ impl JobsFormat {
 /// Reads a cluster from the project's own table of nodes or from Alibaba's.
 ///
 /// # Errors
-/// If the file cannot be read, has neither format, or does not describe a cluster; the error names the line.
+/// Fails if the file cannot be read, has neither format, or does not describe a cluster; the error names the line.
 pub fn read_nodes(path: &Path) -> Result<Cluster, StudyError> {
     let text = read(path)?;
     let (line, first) = header(&text, path)?;

@@ -12,7 +12,7 @@ use iswitch_study::table::{Table, read};
 /// Reads nodes: `gpus,cage`, one node a line.
 ///
 /// # Errors
-/// If the file cannot be read or does not describe a cluster; the error names the line if one is invalid.
+/// Fails if the file cannot be read or does not describe a cluster; the error names the line if one is invalid.
 pub fn read_cluster(path: &Path) -> Result<Cluster, StudyError> {
     let text = read(path)?;
     let nodes =
@@ -23,7 +23,7 @@ pub fn read_cluster(path: &Path) -> Result<Cluster, StudyError> {
 /// Reads jobs: `arrival_s,gpus,duration_s`, in any order, and sorts them by arrival.
 ///
 /// # Errors
-/// If the file cannot be read, or a line is not a job; the error then names the line.
+/// Fails if the file cannot be read, or a line is not a job; the error then names the line.
 pub fn read_jobs(path: &Path) -> Result<Vec<Job>, StudyError> {
     let text = read(path)?;
     let table = Table::new(&text, path, ["arrival_s", "gpus", "duration_s"])?;
@@ -37,7 +37,7 @@ pub fn read_jobs(path: &Path) -> Result<Vec<Job>, StudyError> {
 /// Reads failures at known times: `gpu,begin_s,end_s`, in any order.
 ///
 /// # Errors
-/// If the file cannot be read, a GPU is unknown, an outage begins before 0 or does not end after it begins, or an
+/// Fails if the file cannot be read, a GPU is unknown, an outage begins before 0 or does not end after it begins, or an
 /// outage overlaps another one of the same GPU. The error names the line.
 pub fn read_outages(path: &Path, cluster: &Cluster) -> Result<Vec<Outage>, StudyError> {
     let text = read(path)?;
@@ -65,8 +65,8 @@ pub fn read_outages(path: &Path, cluster: &Cluster) -> Result<Vec<Outage>, Study
 /// Reads rates of random failures: `gpu,per_year,age_years`, one line for each GPU of the cluster.
 ///
 /// # Errors
-/// If the file cannot be read, a GPU is unknown, missing or repeated, or a number is out of range. The error names the
-/// line, unless a GPU is missing.
+/// Fails if the file cannot be read, a GPU is unknown, missing or repeated, or a number is out of range. The error
+/// names the line, unless a GPU is missing.
 pub fn read_rates(path: &Path, cluster: &Cluster) -> Result<Failures, StudyError> {
     let text = read(path)?;
     let mut of_gpu: Vec<Option<(f64, f64)>> = vec![None; cluster.gpus()];

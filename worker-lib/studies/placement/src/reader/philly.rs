@@ -15,7 +15,7 @@ use iswitch_study::table::{Records, StringRecord, Table, number, read};
 /// Reads durations and numbers of GPUs: `duration_s,gpus`. The jobs have no arrivals.
 ///
 /// # Errors
-/// If the file cannot be read or has no jobs, or a line is not a job; the error then names the line.
+/// Fails if the file cannot be read or has no jobs, or a line is not a job; the error then names the line.
 pub fn read_philly(path: &Path) -> Result<JobPool, StudyError> {
     let text = read(path)?;
     let jobs = Table::new(&text, path, ["duration_s", "gpus"])?
@@ -34,7 +34,7 @@ impl Throughputs {
     /// has the steps a second of a job that runs alone (`null`) and next to other jobs; the latter are ignored.
     ///
     /// # Errors
-    /// If the file cannot be read, has another format, or does not contain the type of GPU.
+    /// Fails if the file cannot be read, has another format, or does not contain the type of GPU.
     pub fn read(path: &Path, gpu_type: &str) -> Result<Self, StudyError> {
         let fail = |reason: String| StudyError::file(path, reason);
         let all: Value = serde_json::from_str(&read(path)?).map_err(|error| fail(error.to_string()))?;
@@ -58,7 +58,7 @@ impl Throughputs {
 
     /// Returns the throughput of a kind of job on `gpus` GPUs. If it is not in the table, it is extrapolated in
     /// proportion to the number of GPUs from the next lower number in the table: Gavel's table ends at 8 GPUs, and has
-    /// some kinds on only one GPU. None if the kind is unknown or does not run.
+    /// some kinds on only one GPU. `None` if the kind is unknown or does not run.
     pub fn get(&self, kind: &str, gpus: usize) -> Option<f64> {
         let (known, steps) = self.of.get(kind)?.range(..=gpus).next_back()?;
         Some(steps * gpus as f64 / *known as f64).filter(|steps| *steps > 0.0)
@@ -79,7 +79,7 @@ const FIELDS: usize = 7;
 /// divided by the throughput.
 ///
 /// # Errors
-/// If the file cannot be read, or a line is not a job; the error then names the line.
+/// Fails if the file cannot be read, or a line is not a job; the error then names the line.
 pub fn read_gavel(path: &Path, throughputs: &Throughputs) -> Result<Jobs, StudyError> {
     let text = read(path)?;
     let (mut jobs, mut unknown) = (Vec::new(), 0);

@@ -27,7 +27,7 @@ struct Step {
 /// (gradient accumulation).
 ///
 /// # Errors
-/// If a file cannot be read, or a line is invalid; the error then names the line.
+/// Fails if a file cannot be read, or a line is invalid; the error then names the line.
 pub fn read_pollux(path: &Path, applications: &Path) -> Result<Vec<Job>, StudyError> {
     let text = read(path)?;
     let names = ["time", "application", "num_replicas", "batch_size"];

@@ -16,7 +16,8 @@ const NEW_BATCH: &str = "2016";
 /// cage of a life is the cage of the GPU's longest stay.
 ///
 /// # Errors
-/// If the file cannot be read, a line is invalid (the error then names the line), or a GPU has failures but no stay.
+/// Fails if the file cannot be read, a line is invalid (the error then names the line), or a GPU has failures but no
+/// stay.
 pub fn read_titan(path: &Path) -> Result<Vec<GpuLife>, StudyError> {
     let text = read(path)?;
     let mut lives: BTreeMap<String, Life> = BTreeMap::new();
@@ -46,7 +47,7 @@ impl Life {
             other => return Err(format!("event is {other}, expected DBE, OTB or nothing")),
         }
         let insert = row.text(2);
-        // A failure that did not end a stay.
+        // This line is a failure that did not end a stay.
         if insert.is_empty() {
             return Ok(());
         }

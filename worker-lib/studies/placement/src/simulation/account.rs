@@ -5,7 +5,7 @@ use crate::state::Run;
 /// GPU-seconds by use; their sum is the number of GPUs in the cluster times the makespan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GpuTime {
-    /// Work that counted.
+    /// Work that no failure undid.
     pub useful: f64,
     /// Work that failures undid.
     pub lost: f64,
@@ -89,7 +89,7 @@ pub(super) fn checkpoints(work: f64, interval: f64) -> f64 {
 pub struct Outcome {
     /// Time at which the last job completed, or the horizon if a job did not complete.
     pub makespan: f64,
-    /// Completion time of each job, from its arrival; None if the job was not complete at the horizon.
+    /// Completion time of each job, from its arrival; `None` if the job was not complete at the horizon.
     pub completion_times: Vec<Option<f64>>,
     /// Number of failures of GPUs.
     pub failures: u64,
@@ -112,14 +112,14 @@ impl Outcome {
         self.completion_times.iter().filter(|time| time.is_none()).count()
     }
 
-    /// Returns the mean completion time of the complete jobs; None if there are none.
+    /// Returns the mean completion time of the complete jobs; `None` if there are none.
     pub fn mean_completion_time(&self) -> Option<f64> {
         let complete: Vec<f64> = self.completion_times.iter().copied().flatten().collect();
         (!complete.is_empty()).then(|| complete.iter().sum::<f64>() / complete.len() as f64)
     }
 
     /// Returns the nearest-rank percentile of the completion times: the lowest time that at least the given share
-    /// (0 to 1) of all jobs did not exceed. None if there are no jobs, or the percentile falls on a job that was not
+    /// (0 to 1) of all jobs did not exceed. `None` if there are no jobs, or the percentile falls on a job that was not
     /// complete.
     pub fn completion_time_percentile(&self, share: f64) -> Option<f64> {
         let mut times: Vec<f64> =

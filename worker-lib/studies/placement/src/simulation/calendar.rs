@@ -10,7 +10,7 @@ pub(super) enum Due {
     Complete { job: usize, run: u32 },
     /// A GPU is repaired.
     Repair(usize),
-    /// A GPU fails until the given time (seconds, as the bits of an f64).
+    /// A GPU fails, and is repaired at the given time (seconds, as the bits of an f64).
     Failure { gpu: usize, until: u64 },
 }
 

@@ -15,7 +15,7 @@ use iswitch_study::StudyError;
 /// Minimum time in seconds until a placer decides again without an event, so that time advances.
 const LOOK_AGAIN_MIN: f64 = 1.0;
 
-/// Maximum number of events and decisions of the placer in a simulation; they take minutes to an hour to compute.
+/// Maximum number of events and decisions of the placer in a simulation. This many take minutes to an hour to compute.
 pub const EVENTS_MAX: u64 = 100_000_000;
 
 /// Event of a job or a GPU. The state passed with it is the state after the event.
@@ -84,7 +84,8 @@ pub struct Simulation<'a, 'o> {
 /// Runs a scenario to its end; `seed` determines the failures.
 ///
 /// # Errors
-/// If the placer makes an invalid decision, starts no job although all GPUs are free, or [`EVENTS_MAX`] is exceeded.
+/// Fails if the placer makes an invalid decision, starts no job although all GPUs are free, or [`EVENTS_MAX`] is
+/// exceeded.
 pub fn simulate(scenario: &Scenario, placer: &mut dyn Placer, seed: u64) -> Result<Outcome, StudyError> {
     let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
     simulate_draw(scenario, placer, draw, None)
@@ -93,7 +94,7 @@ pub fn simulate(scenario: &Scenario, placer: &mut dyn Placer, seed: u64) -> Resu
 /// Runs a scenario to its end with the given failures and an optional observer.
 ///
 /// # Errors
-/// As [`simulate`].
+/// Returns the errors of [`simulate`].
 pub fn simulate_draw<'o>(
     scenario: &Scenario,
     placer: &mut dyn Placer,
@@ -144,12 +145,12 @@ impl<'a, 'o> Simulation<'a, 'o> {
 
     /// Advances until a job must be placed, and returns its number and the number of GPUs that it should have; at least
     /// that many are free. The caller must then call [`start`](Self::start), [`pass`](Self::pass) or
-    /// [`place`](Self::place). Returns None at the end of the simulation. Of `placer`, only the suspensions, the order
-    /// of the queue, the sizes and the time of its next decision are used.
+    /// [`place`](Self::place). Returns `None` at the end of the simulation. Of `placer`, only the suspensions, the
+    /// order of the queue, the sizes and the time of its next decision are used.
     ///
     /// # Errors
-    /// If the placer makes an invalid decision, no job runs because the placer has passed over all jobs although all
-    /// GPUs are free, or [`EVENTS_MAX`] is exceeded.
+    /// Fails if the placer makes an invalid decision, no job runs because the placer has passed over all jobs although
+    /// all GPUs are free, or [`EVENTS_MAX`] is exceeded.
     pub fn next(&mut self, placer: &mut dyn Placer) -> Result<Option<(usize, usize)>, StudyError> {
         loop {
             if let Some(candidate) = self.candidate(placer)? {
@@ -167,7 +168,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
     /// Asks a placer for the GPUs of the job that [`next`](Self::next) returned, and starts the job or passes over it.
     ///
     /// # Errors
-    /// As [`Self::start`].
+    /// Returns the errors of [`Self::start`].
     pub fn place(&mut self, placer: &mut dyn Placer, (job, size): (usize, usize)) -> Result<(), StudyError> {
         let mut picks = Vec::with_capacity(size);
         placer.place(&self.state, job, size, &mut picks);
@@ -181,10 +182,11 @@ impl<'a, 'o> Simulation<'a, 'o> {
     /// Starts the job that [`next`](Self::next) returned on these GPUs.
     ///
     /// # Errors
-    /// If the number of GPUs differs from the one that `next` returned, or a GPU is unknown, taken, failed or repeated.
+    /// Fails if the number of GPUs differs from the one that `next` returned, or a GPU is unknown, taken, failed or
+    /// repeated.
     ///
     /// # Panics
-    /// If `next` has not returned a job to place.
+    /// Panics if `next` has not returned a job to place.
     pub fn start(&mut self, picks: &[usize]) -> Result<(), StudyError> {
         let mut round = self.round.expect("next must have returned a job to place");
         let job = self.state.queue[round.at];
@@ -215,7 +217,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
     /// Leaves the job that [`next`](Self::next) returned in the queue, as if too few GPUs were free for it.
     ///
     /// # Panics
-    /// If `next` has not returned a job to place.
+    /// Panics if `next` has not returned a job to place.
     pub fn pass(&mut self) {
         let mut round = self.round.expect("next must have returned a job to place");
         self.round = self.skip(&mut round).then_some(round);

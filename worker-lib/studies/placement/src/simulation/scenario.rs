@@ -16,7 +16,7 @@ impl Scenario {
     /// Creates a scenario; `jobs` must be sorted by arrival.
     ///
     /// # Errors
-    /// If a job needs more GPUs than the cluster has, the jobs are not sorted by arrival, the failures are for a
+    /// Fails if a job needs more GPUs than the cluster has, the jobs are not sorted by arrival, the failures are for a
     /// different number of GPUs, or an option is out of range.
     pub fn new(
         cluster: Cluster,

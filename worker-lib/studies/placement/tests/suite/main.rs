@@ -1,4 +1,4 @@
-//! Tests of placement, one program so that they are linked once.
+//! Tests of placement, in one program so that they are linked only once.
 
 mod placement;
 mod placement_files;

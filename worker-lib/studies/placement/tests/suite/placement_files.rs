@@ -28,7 +28,7 @@ impl Files {
     }
 }
 
-/// Returns the error of a result, from the name of the file on.
+/// Returns the error of a result as text, without the directories before the name of the file.
 fn wrong<T: Debug>(result: Result<T, StudyError>) -> String {
     let text = result.unwrap_err().to_string();
     text.rsplit('/').next().unwrap().to_owned()

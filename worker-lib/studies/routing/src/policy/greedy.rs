@@ -12,8 +12,8 @@ use crate::value::Value;
 /// One of several networks that are routed in lock-step.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    /// State in which all packets that have a link are moved. With `exits_first`, the packets that leave in this slot
-    /// are removed as well.
+    /// State after all packets that have been assigned a link have moved. With `exits_first`, the packets that leave in
+    /// this slot are removed as well.
     now: Queues,
     decisions: Decisions,
     rng: ChaCha8Rng,

@@ -1,7 +1,7 @@
 //! Policies without learning, which use the queue lengths at the beginning of a slot.
 //!
-//! The length that counts for a link is that of the packet's class at the switch to which the link leads. All switches
-//! see the same lengths, and many of them choose the same shortest queue. Because of this herding,
+//! To rate a link, these policies use the length of the queue of the packet's class at the switch to which the link
+//! leads. All switches see the same lengths, and many of them choose the same shortest queue. Because of this herding,
 //! [`JoinShortestQueue`] is worse than [`PowerOfTwo`] here.
 
 use rand::RngExt as _;

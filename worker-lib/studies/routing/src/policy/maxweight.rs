@@ -9,7 +9,7 @@ use crate::network::{Hop, Queues, Routing, Shape};
 
 /// Policy in which each link takes a packet of the class with the greatest difference in queue length between the two
 /// ends of the link (Tassiulas and Ephremides, 1992). The lengths are those at the beginning of the slot. Links are
-/// served in random order for as long as there are packets. Unlike in the original, no packet waits because the queue
+/// served in random order for as long as there are packets. Unlike in the original, a packet is sent even if the queue
 /// to which the link leads is at least as long as its own.
 #[derive(Clone, Debug)]
 pub struct MaxWeight {

@@ -60,7 +60,7 @@ pub enum PolicySpec {
     /// Shortest queue in the intermediate state: the policy of a controller that knows the links of all packets routed
     /// earlier in the slot.
     CentralJsq,
-    /// The same, in the intermediate state without the packets that leave in the slot.
+    /// Like `CentralJsq`, but in the intermediate state without the packets that leave in the slot.
     #[strum(to_string = "central-jsq-exits")]
     CentralJsqExitsFirst,
     /// [`Colouring`].

@@ -9,8 +9,8 @@
 //! - the constant 1.
 //!
 //! The value is therefore a sum over queues of a function of their length, and evaluating a candidate link costs one
-//! look-up. The function is made convex: one more packet never costs less in the longer queue, and noise cannot make a
-//! rarely seen length look attractive.
+//! look-up. The function is made convex: one more packet never costs less in a longer queue than in a shorter one, so
+//! noise cannot make a rarely seen length look attractive.
 
 use super::isotonic::isotonic;
 use super::{Value, separable};
@@ -41,7 +41,7 @@ pub fn features(queues: &Queues, into: &mut [f64]) {
     into[last] = 1.0;
 }
 
-/// Adds or removes one queue of a stage after the first.
+/// Adds `count` queues of length `len` in a stage after the first to the features. A negative `count` removes queues.
 fn add_queue(features: &mut [f64], stage: usize, len: u32, count: f64) {
     let len = len as usize;
     let at = (stage - 1) * STAGE;

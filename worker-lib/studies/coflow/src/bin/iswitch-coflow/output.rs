@@ -31,11 +31,11 @@ pub(super) struct OutputArgs {
     per_coflow: Option<PathBuf>,
     /// Directory in which to write figures
     ///
-    /// The figures are cdf-cct.svg and cdf-jct.svg, the distributions of the completion times of coflows and jobs over
-    /// all draws, and gantt-POLICY.svg, each job's share of the busiest ports over time in the first draw.
+    /// cdf-cct.svg and cdf-jct.svg show the distributions of the completion times of coflows and of jobs over all
+    /// draws. gantt-POLICY.svg shows each job's share of the busiest ports over time in the first draw.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
-    /// Number of ports of each side in gantt-POLICY.svg
+    /// Number of ingress ports, and of egress ports, in gantt-POLICY.svg
     #[arg(
         long, value_name = "N", requires = "plots", default_value_t = GANTT_PORTS,
         value_parser = clap::value_parser!(u64).range(1..)
@@ -46,7 +46,7 @@ pub(super) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Returns the number of ports of each side to record, if figures are written.
+    /// Returns the number of ports to record on each side, or `None` if no figures are written.
     pub(super) fn recorded_ports(&self) -> Option<usize> {
         self.plots.as_ref().map(|_| usize::try_from(self.gantt_ports).unwrap_or(usize::MAX))
     }

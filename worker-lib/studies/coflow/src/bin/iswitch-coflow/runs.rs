@@ -29,7 +29,7 @@ pub(super) struct Run {
     pub(super) cct: Vec<f64>,
     /// Job completion times, in seconds.
     pub(super) jct: Vec<f64>,
-    /// Recorded ports, in the first draw and if figures are written.
+    /// Recording of the ports for the Gantt chart. Exists only in the first draw, and only if figures are written.
     pub(super) gantt: Option<Recorder>,
 }
 

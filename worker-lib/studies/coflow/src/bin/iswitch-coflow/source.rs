@@ -14,9 +14,9 @@ use iswitch_study::contest::{Contestant, directory_name, plain, saved};
 /// Accepted policies, for help texts and errors.
 pub(super) const POLICIES: &str = "fair, fifo, fifo-job, lcf, sebf, bssi, aalo, job-srpt, job-sebf, job-bssi, \
     shafiee-ghaderi; the run directory of `iswitch coflow train`, or DIRECTORY:EVALUATIONS (a search tries this many \
-    orders for each arriving job, starting from the network's order); lookahead:EVALUATIONS (the same, starting from \
-    the order of job-sebf); or local-search:EVALUATIONS (a search for the best fixed priorities of each batch of jobs; \
-    requires --interarrival 0)";
+    orders for each arriving job, starting from the network's order); lookahead:EVALUATIONS (the same search, starting \
+    from the order of job-sebf); or local-search:EVALUATIONS (a search for the best fixed priorities of each batch of \
+    jobs; requires --interarrival 0)";
 
 const LOCAL_SEARCH: &str = "local-search";
 const LOOKAHEAD: &str = "lookahead";

@@ -28,7 +28,9 @@ pub(crate) struct TrainArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum NetworkName {
-    /// Network with one head per coflow, on top of job-sebf; for jobs of any size
+    /// Network with one head per coflow, for jobs of any size
+    ///
+    /// Its priorities adjust the order of the policy job-sebf.
     Node,
     /// The paper's network: one head for all coflows of a job, up to a maximum number
     Paper,

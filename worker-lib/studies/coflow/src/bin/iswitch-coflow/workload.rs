@@ -19,14 +19,15 @@ const JOBS_MAX: u64 = 100_000;
 const SYNTHETIC_PORTS_MAX: u64 = 512;
 const INTERARRIVAL_S: f64 = 20.0;
 const DRAWS: u64 = 20;
-/// Bytes per second of 1 Gbit/s.
+/// 1 Gbit/s, in bytes per second.
 const GBIT: f64 = 125e6;
-/// Number of coflows in a synthetic trace, which is that of the benchmark. The numbers of shapes and nodes below are
+/// Number of coflows in a synthetic trace, the same as in the benchmark. The numbers of shapes and nodes below are
 /// those of TPC-H.
 const SYNTHETIC_COFLOWS: usize = 526;
 const SYNTHETIC_SHAPES: usize = 22;
 const SYNTHETIC_NODES: (usize, usize) = (2, 18);
-/// Random streams: two of each draw, and one of the synthetic trace and shapes, which all draws share.
+/// Numbers of the random streams. Each draw has two streams of its own; all draws share the stream of the synthetic
+/// trace and shapes.
 const JOBS_STREAM: usize = 0;
 const DEADLINES_STREAM: usize = 1;
 const SYNTHETIC_STREAM: usize = 2;
@@ -41,14 +42,15 @@ pub(super) struct SourceArgs {
     trace: Option<PathBuf>,
     /// File of job shapes
     ///
-    /// The file has a line `NODES EDGES A B A B ...` for each shape, or it is a CSV file of tasks of Alibaba's
-    /// cluster-trace-v2018. Each job has a random shape with a random coflow at each node. Without this option, jobs
-    /// are single coflows with --trace, and have synthetic shapes otherwise.
+    /// The file has a line `NODES EDGES A B A B ...` for each shape, in which each pair A B means that node A precedes
+    /// node B; or it is a CSV file of tasks of Alibaba's cluster-trace-v2018. Each job has a random shape with a random
+    /// coflow at each node. Without this option, jobs are single coflows with --trace, and have synthetic shapes
+    /// otherwise.
     #[arg(long, value_name = "FILE")]
     dags: Option<PathBuf>,
     /// Number of ingress ports, and of egress ports [default: 20]
     ///
-    /// With --trace, the number is that of the file.
+    /// With --trace, the file determines the number.
     #[arg(
         long, value_name = "M", conflicts_with = "trace",
         value_parser = clap::value_parser!(u64).range(1..=SYNTHETIC_PORTS_MAX)
@@ -73,8 +75,7 @@ pub(super) struct WorkloadArgs {
     /// Mean time between arrivals, in seconds; 0 for a batch
     ///
     /// Arrivals are a Poisson process; in a batch, all jobs arrive at once. The default is 20 s. With --trace but
-    /// neither
-    /// --dags nor --jobs, the default is the times of the file, and the only other accepted value is 0.
+    /// neither --dags nor --jobs, coflows arrive at their times in the file, and the only accepted value is 0.
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     interarrival: Option<f64>,
     /// Number of independent draws of jobs

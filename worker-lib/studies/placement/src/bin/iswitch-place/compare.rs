@@ -55,17 +55,17 @@ pub(crate) struct CompareArgs {
         allow_negative_numbers = true
     )]
     checkpoints: Vec<Saving>,
-    /// Baseline policy of the ratios of makespans and completion times
+    /// Baseline policy for the ratios of makespans and of completion times
     ///
     /// In each draw, the makespan and the mean completion time (JCT) of every policy are divided by those of the
-    /// baseline. The default is random if it is compared, or else the first policy.
+    /// baseline. The default is the policy random if it is compared, otherwise the first policy.
     #[arg(long, value_name = "POLICY")]
     baseline: Option<String>,
-    /// Directory to write figures of makespans to
+    /// Directory in which to write figures of makespans
     ///
-    /// The files are makespan-rate.svg over --rate-factors (with several --checkpoints, makespan-rate-WHEN.svg for each
-    /// of them) and makespan-checkpoint.svg over --checkpoints (with several --rate-factors,
-    /// makespan-checkpoint-xTIMES.svg for each of them).
+    /// makespan-rate.svg shows makespans over --rate-factors; with several --checkpoints, there is one such figure for
+    /// each of them, makespan-rate-WHEN.svg. makespan-checkpoint.svg shows makespans over --checkpoints; with several
+    /// --rate-factors, there is one such figure for each of them, makespan-checkpoint-xTIMES.svg.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
     #[command(flatten)]

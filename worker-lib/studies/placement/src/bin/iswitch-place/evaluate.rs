@@ -27,7 +27,7 @@ pub(crate) struct EvaluateArgs {
     policy: String,
     #[command(flatten)]
     workload: WorkloadArgs,
-    /// SVG file to write a Gantt chart of the first draw to
+    /// SVG file for a Gantt chart of the first draw
     ///
     /// The chart shows which job has which GPU at each time, and when GPUs fail.
     #[arg(long, value_name = "FILE")]
@@ -57,7 +57,10 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.gantt {
         match gantt {
             None => {
-                eprintln!("no Gantt chart: {} chooses among finished runs", summary.policy);
+                eprintln!(
+                    "no Gantt chart: the policy {} chooses among finished runs, which are not recorded",
+                    summary.policy
+                );
             }
             Some(recorder) => match recorder.draw(&summary.policy) {
                 Some(svg) => write(path, &svg)?,

@@ -22,18 +22,18 @@ pub(super) struct FailureArgs {
     /// File with the failure history of Titan's GPUs (gc_full.csv)
     ///
     /// In each draw, each GPU of the cluster gets the estimated failure rate of a GPU of the file, drawn at random.
-    /// Without a file, the lives are synthetic and resemble Titan's.
+    /// Without a file, the failure histories (lives) of GPUs are synthetic and resemble Titan's.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["failures", "rates"])]
     life: Option<PathBuf>,
     /// Batch of GPU lives to draw from
     #[arg(long, value_name = "BATCH", default_value = "old")]
     life_batch: LifeBatch,
-    /// Draw each GPU's life from those of its own cage
+    /// Draw each GPU's life from the lives of GPUs in the same cage
     ///
     /// Upper cages are hotter, and their GPUs fail more often.
     #[arg(long)]
     same_cage: bool,
-    /// Draw whose GPUs are used in all draws
+    /// Number of the draw whose GPUs are used in all draws
     ///
     /// All draws then have the same cluster, as the patent's network requires.
     #[arg(long, value_name = "DRAW", conflicts_with_all = ["failures", "rates"])]
@@ -43,7 +43,8 @@ pub(super) struct FailureArgs {
     knowledge: Knowledge,
     /// CSV file of outages: gpu,begin_s,end_s
     ///
-    /// GPUs fail at these times in every draw. Policies know only the rates that --rates gives, or nothing.
+    /// GPUs fail at these times in every draw. Policies know the failure rates in the file of --rates; without that
+    /// file, they know no rates.
     #[arg(long, value_name = "FILE")]
     failures: Option<PathBuf>,
     /// CSV file of failure rates and ages: gpu,per_year,age_years
@@ -51,7 +52,7 @@ pub(super) struct FailureArgs {
     /// The file has one line for each GPU.
     #[arg(long, value_name = "FILE")]
     rates: Option<PathBuf>,
-    /// Factor of all failure rates
+    /// Factor by which all failure rates are multiplied
     ///
     /// With --failures, the times between outages are divided by the factor.
     #[arg(long, value_name = "TIMES", default_value_t = 1.0, allow_negative_numbers = true)]
@@ -72,7 +73,7 @@ enum LifeBatch {
 enum Knowledge {
     /// The failure rates
     Rates,
-    /// The life that each rate is estimated from, and the failures observed so far
+    /// The life from which each rate is estimated, and the failures observed so far
     Lives,
 }
 
@@ -80,7 +81,7 @@ impl FailureArgs {
     /// Reads or generates the failures.
     ///
     /// # Errors
-    /// If a file cannot be read or does not fit the cluster.
+    /// Fails if a file cannot be read or does not fit the cluster.
     pub(super) fn load(&self, cluster: &Cluster) -> anyhow::Result<FailureSource> {
         let rates = self.rates.as_ref().map(|path| read_rates(path, cluster)).transpose()?;
         if let Some(path) = &self.failures {
@@ -119,7 +120,8 @@ impl FailureArgs {
     }
 }
 
-/// Returns failures at known times for which policies believe `rates`, estimated beforehand.
+/// Returns failures at known times. Policies believe that the failure rates are `rates`, which were estimated
+/// beforehand.
 fn believed(failures: Failures, rates: &Failures) -> anyhow::Result<Failures> {
     let belief = |gpu| Belief { events: rates.estimate(gpu, 0.0, 0) * YEAR, years: 1.0 };
     let beliefs = (0..rates.gpus()).map(belief).collect();

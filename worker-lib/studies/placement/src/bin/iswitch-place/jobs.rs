@@ -91,7 +91,7 @@ impl JobsArgs {
     /// Reads or generates the jobs.
     ///
     /// # Errors
-    /// If a job needs more than `gpus` GPUs, an option is out of range, or no jobs are left.
+    /// Fails if a job needs more than `gpus` GPUs, an option is out of range, or no jobs are left.
     pub(super) fn load(&self, gpus: usize) -> anyhow::Result<JobSource> {
         let found = if let Some(path) = &self.jobs {
             self.read(path)?

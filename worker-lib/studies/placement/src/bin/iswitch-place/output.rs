@@ -14,7 +14,7 @@ use iswitch_study::table::{OrEmpty, Output};
 /// Options for result files.
 #[derive(Args)]
 pub(super) struct OutputArgs {
-    /// CSV file to write the results of each job to
+    /// CSV file for the results of each job
     ///
     /// For each draw and policy, the file has each job's arrival, first start, completion time, starts and failures.
     #[arg(long, value_name = "FILE")]

@@ -47,7 +47,7 @@ pub(super) struct TimesSummary {
 /// GPU-hours by use; their sum is the number of GPUs in the cluster times the makespan.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct GpuHours {
-    /// Work that counted.
+    /// Work that no failure undid.
     pub(super) useful: Mean,
     /// Work that failures undid.
     pub(super) lost: Mean,
@@ -61,7 +61,7 @@ pub(super) struct GpuHours {
     pub(super) idle: Mean,
 }
 
-/// Results of one policy over several draws. The keys are an interface.
+/// Results of one policy over several draws. The JSON keys are a public interface.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Summary {
     pub(super) policy: String,
@@ -71,14 +71,14 @@ pub(super) struct Summary {
     pub(super) jobs: usize,
     /// Makespan in seconds.
     pub(super) makespan: Mean,
-    /// Makespan divided by the baseline's. Null without a baseline.
+    /// Makespan divided by that of the baseline; null without a baseline.
     pub(super) makespan_ratio: Option<Ratio>,
     pub(super) jct: TimesSummary,
-    /// Mean completion time divided by the baseline's. Null without a baseline.
+    /// Mean completion time divided by that of the baseline; null without a baseline.
     pub(super) jct_ratio: Option<Ratio>,
-    /// Failures of GPUs.
+    /// Number of failures of GPUs.
     pub(super) failures: Mean,
-    /// Failures that stopped a job.
+    /// Number of failures that stopped a job.
     pub(super) hits: Mean,
     pub(super) suspensions: Mean,
     pub(super) gpu_hours: GpuHours,

@@ -84,7 +84,7 @@ pub(super) struct RulesArgs {
     /// Placement of a job after a failure
     #[arg(long, value_name = "RULE", default_value = "place-again")]
     after_failure: AfterFailureRule,
-    /// Slowdown of a job that runs on more nodes than it needs; 1 is none
+    /// Slowdown factor of a job on more nodes than it needs; 1 means no slowdown
     #[arg(long, value_name = "TIMES", default_value_t = 1.0, allow_negative_numbers = true)]
     spread_slowdown: f64,
     /// End of a simulation, in days after the last arrival
@@ -98,11 +98,11 @@ pub(super) struct RulesArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum QueueingRule {
-    /// All jobs behind it
+    /// All jobs behind the first job
     Strict,
     /// None: any job that fits starts
     FirstFit,
-    /// Jobs that would delay it (EASY backfilling)
+    /// Jobs that would delay the first job (EASY backfilling)
     Easy,
 }
 

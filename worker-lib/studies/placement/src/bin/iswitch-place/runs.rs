@@ -11,7 +11,7 @@ use super::workload::{Condition, Workload};
 
 /// Results of all runs.
 pub(super) struct Runs {
-    /// Runs by condition, then by policy.
+    /// Runs, ordered by condition and then by policy.
     pub(super) policies: Vec<PolicyRuns>,
     /// Table with a row for each job of each draw under each condition and policy.
     pub(super) per_job: Output,
@@ -25,7 +25,7 @@ pub(super) struct Run {
     pub(super) measured: Measured,
     /// Number of jobs in the draw.
     pub(super) jobs: usize,
-    /// Recording for the Gantt chart; only for the first draw, and only if a chart was requested.
+    /// Recording for the Gantt chart. Exists only in the first draw, and only if a chart was requested.
     pub(super) gantt: Option<Recorder>,
 }
 
@@ -33,8 +33,8 @@ pub(super) struct Run {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     pub(super) makespan: f64,
-    /// Mean completion time of the complete jobs; the fields below are percentiles over all jobs. None where the job in
-    /// question was not complete.
+    /// Mean completion time of the complete jobs. The fields below are percentiles over all jobs; a percentile is
+    /// `None` if it falls on a job that was not complete.
     pub(super) jct_mean: Option<f64>,
     pub(super) jct_p50: Option<f64>,
     pub(super) jct_p95: Option<f64>,

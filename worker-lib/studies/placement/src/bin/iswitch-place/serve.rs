@@ -48,7 +48,7 @@ pub(crate) struct ServeArgs {
     seed: u64,
 }
 
-/// Serves requests until the process is stopped.
+/// Serves requests until the process is asked to stop.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let cluster = args.cluster.load()?;
     let failures = match &args.rates {
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     };
     let source = PolicySource::parse(&args.policy)?;
     let scheduler = Scheduler { source, cluster, failures, options: args.cost.options()?, seed: args.seed };
-    // A policy that cannot be built is reported at start, not when a scheduler connects.
+    // Report a policy that cannot be built before any scheduler connects.
     scheduler.agent()?;
     line_server::serve(&args.socket, &scheduler.source.name(), scheduler)?;
     Ok(ExitCode::SUCCESS)

@@ -28,8 +28,8 @@ pub(crate) struct TrainArgs {
     network: Option<NetworkName>,
     /// Train a policy that never suspends jobs
     ///
-    /// For schedulers that cannot suspend a job and resume it later. The shared network then decides only about the
-    /// order of the queue and about GPUs.
+    /// This option is for schedulers that cannot suspend a job and resume it later. The shared network then decides
+    /// only about the order of the queue and about GPUs.
     #[arg(long, conflicts_with = "resume")]
     no_suspend: bool,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) struct TrainArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum NetworkName {
-    /// Scores jobs and GPUs singly, on top of the policy saving; for any cluster
+    /// Scores each job and each GPU, and adjusts the policy saving; for any cluster
     Shared,
     /// The patent's network, which identifies GPUs by their index; for one cluster
     Patent,
@@ -128,7 +128,7 @@ impl train::Command for TrainArgs {
     }
 }
 
-/// Result of a training. The keys of the JSON object are an interface.
+/// Result of a training. The JSON keys are a public interface.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     network: Network,
@@ -136,7 +136,7 @@ pub(crate) struct Outcome {
     iterations: u64,
     courses: u64,
     best_iteration: Option<u64>,
-    /// Name of the policy that the network was compared with.
+    /// Name of the policy with which the network was compared.
     reference: String,
     /// Makespan of the reference divided by the network's, in the best test.
     gain: Option<f64>,

@@ -25,8 +25,8 @@ const DRAWS: u64 = 20;
 pub(super) struct ClusterArgs {
     /// CSV file of the cluster's nodes
     ///
-    /// The columns are gpus,cage, or those of Alibaba's list of nodes, with a column gpu. Without a file, all nodes are
-    /// equal; see --gpus and --gpus-per-node.
+    /// The file has the columns gpus and cage, or it is Alibaba's list of nodes, which has a column gpu. Without a
+    /// file, all nodes are equal; see --gpus and --gpus-per-node.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["gpus", "gpus_per_node"])]
     cluster: Option<PathBuf>,
     /// Number of GPUs in the cluster
@@ -77,7 +77,7 @@ impl ScenarioArgs {
         Ok(workload::Workload { cluster, jobs, failures, options: self.rules.options()? })
     }
 
-    /// Returns the condition that the options give.
+    /// Returns the condition that is given by the options.
     pub(super) fn condition(&self) -> Condition {
         Condition { rate_factor: self.failures.rate_factor, saving: self.rules.cost.checkpoint }
     }
@@ -132,7 +132,7 @@ impl WorkloadArgs {
     /// Reads or generates the parts that all draws have in common.
     ///
     /// # Errors
-    /// If a file cannot be read or an option is out of range.
+    /// Fails if a file cannot be read or an option is out of range.
     pub(super) fn load(&self) -> anyhow::Result<Workload> {
         let scenarios = self.scenario.load()?;
         let is_fixed = matches!(scenarios.jobs, JobSource::Trace(_)) && scenarios.failures.is_trace();
@@ -148,7 +148,7 @@ impl WorkloadArgs {
 }
 
 impl Workload {
-    /// Returns the condition that the options give; a sweep may override it.
+    /// Returns the condition that is given by the options; a sweep may override it.
     pub(super) fn condition(&self) -> Condition {
         self.condition
     }

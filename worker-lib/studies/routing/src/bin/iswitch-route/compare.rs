@@ -37,7 +37,7 @@ pub(crate) struct CompareArgs {
     /// The load is the sum of all arrival rates, divided by the number of links between two stages.
     #[arg(long, value_name = "RHO,...", value_delimiter = ',', default_values_t = [0.5, 0.6, 0.7, 0.8])]
     loads: Vec<f64>,
-    /// Links for packets behind the head of a queue: random or rule
+    /// Link choice for packets behind the head of a queue: random or rule
     ///
     /// Affects only jsq, po2 and drill. With random, such a packet takes a random link among those still idle; with
     /// rule, it follows the rule of its policy, as the head of a queue does.
@@ -45,8 +45,9 @@ pub(crate) struct CompareArgs {
     fill: Fill,
     /// Directory in which to write figures
     ///
-    /// The figures are queued.svg and delay.svg over the load; heat-LOAD.svg, the mean queue lengths in the first draw;
-    /// and learning.svg, if run directories are among the policies.
+    /// queued.svg and delay.svg show the queued packets and the delay over the load. heat-LOAD.svg shows the mean queue
+    /// lengths in the first draw at LOAD. If run directories are among the policies, learning.svg shows their learning
+    /// curves.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
     #[command(flatten)]

@@ -32,7 +32,7 @@ pub(crate) struct EvaluateArgs {
     /// The load is the sum of all arrival rates, divided by the number of links between two stages.
     #[arg(long, value_name = "RHO", default_value_t = LOAD, conflicts_with = "rates")]
     load: f64,
-    /// Links for packets behind the head of a queue: random or rule
+    /// Link choice for packets behind the head of a queue: random or rule
     ///
     /// Affects only jsq, po2 and drill. With random, such a packet takes a random link among those still idle; with
     /// rule, it follows the rule of its policy, as the head of a queue does.

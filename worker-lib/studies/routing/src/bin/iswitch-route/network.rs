@@ -16,12 +16,13 @@ pub(super) const LOAD: f64 = 0.6;
 pub(super) struct ShapeArgs {
     /// Number of stages
     ///
-    /// The default is that of the trained policy; 3 if there is none.
+    /// The default is the number of stages of the trained policy, or 3 without a trained policy.
     #[arg(long, value_name = "S")]
     stages: Option<usize>,
     /// Number of switches per stage, and of classes
     ///
-    /// The default is that of the file given with --rates or of the trained policy; 16 if there is neither.
+    /// The default is the number in the file of --rates, or that of the trained policy. Without both, the default is
+    /// 16.
     #[arg(long, value_name = "N")]
     switches: Option<usize>,
 }

@@ -28,7 +28,7 @@ pub(crate) struct ServeArgs {
     socket: PathBuf,
     #[command(flatten)]
     shape: ShapeArgs,
-    /// Links for packets behind the head of a queue: random or rule
+    /// Link choice for packets behind the head of a queue: random or rule
     ///
     /// Affects only jsq, po2 and drill. With random, such a packet takes a random link among those still idle; with
     /// rule, it follows the rule of its policy, as the head of a queue does.
@@ -39,7 +39,7 @@ pub(crate) struct ServeArgs {
     seed: u64,
 }
 
-/// Serves until it is asked to stop.
+/// Serves requests until the process is asked to stop.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let source = PolicySource::parse(&args.policy)?;
     let shape = args.shape.shape(source.shape())?;

@@ -58,13 +58,13 @@ pub(crate) struct TrainArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum LearnerName {
-    /// Costs of a simulation whose arrival rates are maximum-likelihood estimates
+    /// Costs of a simulation with maximum-likelihood estimates of the arrival rates
     ///
     /// The arrival rates are estimated from the arrivals in a few slots of the network.
     Mlpi,
     /// Costs of the slots that follow in the network itself (Monte Carlo)
     Mc,
-    /// Costs of 100 slots in the network, plus the value then (temporal difference)
+    /// Costs of 100 slots, plus the value of the state after them (temporal difference)
     Td,
 }
 
@@ -96,7 +96,7 @@ impl TrainArgs {
 
 impl train::Command for TrainArgs {
     type Study = RoutingStudy;
-    /// Arrival rates from a file or from the run that is resumed.
+    /// Arrival rates from a file or from the resumed run, if either is given.
     type Input = Option<Rates>;
     type Outcome = Outcome;
 
