@@ -1,4 +1,4 @@
-//! Training time for growing numbers of actors, each of which acts in real time. Twice the actors take half the time,
+//! Training time for growing numbers of actors, each of which acts in real time. Twice as many actors halve the time,
 //! until the learner's core is always busy.
 
 use std::fmt::{self, Write as _};
@@ -30,7 +30,7 @@ impl fmt::Display for Actors {
     }
 }
 
-/// Trains with each number of actors in turn; each turn has its own seed.
+/// Trains once with each number of actors in each turn; each turn has its own seed.
 ///
 /// # Panics
 /// If a process fails.

@@ -13,7 +13,7 @@ use iswitch_models::{
 };
 use serde_json::json;
 
-/// Timeouts of a link that hundreds of actors share, so that each of them is served only occasionally.
+/// Timeouts for a link that hundreds of actors share. Each of them is served only occasionally.
 const TIMES: Times = Times { connect: Duration::from_secs(60), stall: Duration::from_secs(120) };
 
 /// Read a model as many actors would
@@ -22,7 +22,7 @@ const TIMES: Times = Times { connect: Duration::from_secs(60), stall: Duration::
 struct Cli {
     /// Endpoints to read from
     ///
-    /// Actors use them in turn: actor i reads from endpoint i modulo their number.
+    /// Actor i reads from endpoint i modulo the number of endpoints.
     #[arg(long, required = true, value_delimiter = ',')]
     from: Vec<Endpoint>,
     /// Endpoint from which actors fetch the latest version before a turn starts

@@ -25,7 +25,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Runs tshark with the dissector. The tests that need tshark begin with this.
+/// Runs tshark with the dissector, and returns its output.
 fn tshark(arguments: &[&str]) -> String {
     let script = root().join("packaging/wireshark/iswitch.lua");
     let output = Command::new("tshark")
@@ -345,7 +345,8 @@ fn the_dissector_follows_a_conversation() {
         envelope(Class::Data, to_member, &joined),
         envelope(Class::Control, to_switch, &signed),
     ];
-    // Only a second pass knows later packets, and only a filter makes tshark dissect in the first pass.
+    // tshark knows later packets only in a second pass (-2), and dissects in the first pass only if there is a filter
+    // (-R).
     let [asked, answered, data, left] = &dissect(&frames, &["-2", "-R", "iswitch"])[..] else {
         panic!("four frames")
     };
