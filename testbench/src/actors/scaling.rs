@@ -53,7 +53,7 @@ impl Table {
         let mut rows = Markdown::new([
             "actors",
             "training, s",
-            "gradients a second",
+            "gradients/s",
             "learner busy",
             "return of the last 100 episodes",
         ]);
@@ -66,7 +66,7 @@ impl Table {
                 row.spread(|it| it.last_return).text(0),
             ]);
         }
-        format!("### DQN on {env}, {steps} steps, each actor {rate} a second\n\n{}", rows.text())
+        format!("### DQN on {env}, {steps} steps, each actor at {rate} steps/s\n\n{}", rows.text())
     }
 
     /// Returns the table as JSON.

@@ -86,7 +86,7 @@ struct World {
     size: u16,
 }
 
-/// Round whose sum is wrong, and what is wrong with it.
+/// Round whose sum is wrong, and the error in that sum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct WrongSum {
     round: u32,

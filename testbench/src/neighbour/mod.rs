@@ -43,7 +43,7 @@ pub struct Load {
     pub workers: usize,
     /// Floats in its vector.
     pub floats: u32,
-    /// Time that it aggregates, in seconds.
+    /// Time for which it aggregates, in seconds.
     pub seconds: f64,
 }
 

@@ -1,5 +1,5 @@
-//! Racks of workers, each with a child switch, below one parent switch. Each rack is an IP network of its own and the
-//! switches route between them, so that a ring and a parameter server use the same cables.
+//! Racks of workers, each with a child switch, below one parent switch. Each rack is a separate IP network. The
+//! switches route between the networks, so that a ring and a parameter server use the same cables.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 

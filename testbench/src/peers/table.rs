@@ -93,9 +93,9 @@ impl Table {
             "of the first row's time",
             "of the wire limit",
             "CPU s/GB, worker",
-            "switch or server",
+            "CPU s/GB, switch or server",
             "peak MiB, worker",
-            "switch or server",
+            "peak MiB, switch or server",
         ]);
         self.standings.rows.iter().for_each(|row| rows.row(self.cells(row)));
         let mut text = format!("### {}\n\n{}", self.title(), rows.text());

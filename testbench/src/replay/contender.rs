@@ -31,7 +31,7 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// Returns each number of shards for both kinds, or only for `replayd`.
+    /// Returns a contender for each number of shards of both kinds, or only of `replayd` if Reverb is missing.
     pub fn all(shards: &[usize], has_reverb: bool) -> Vec<Self> {
         let kinds = [Some(Kind::Own), has_reverb.then_some(Kind::Reverb)];
         let of = |shards: &usize| {

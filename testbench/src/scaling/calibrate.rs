@@ -277,7 +277,7 @@ fn formed(now: iswitch_protocol::Instant) -> Switch {
     switch
 }
 
-/// Takes everything that the switch has to send, and returns its bytes.
+/// Takes all packets that the switch has to send, and returns the number of their bytes.
 fn drain(switch: &mut Switch) -> usize {
     let mut bytes = 0;
     while let Some(transmit) = switch.poll_transmit() {

@@ -220,7 +220,7 @@ impl AsyncReplay {
             "ms per gradient in the model",
             "mean staleness when committed",
             "mean staleness when applied",
-            "0, 1, 2, 3 and more updates stale when applied",
+            "staleness when applied: 0, 1, 2, 3 and more updates",
             "skipped as too stale",
             "speed-up per gradient",
         ]);
