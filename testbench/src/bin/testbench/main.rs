@@ -61,7 +61,7 @@ enum Command {
     ///
     /// Needs Valgrind.
     Instructions(instructions::Options),
-    /// Run the accelerator's RTL in lock-step with the switch core, and compare their output
+    /// Run the accelerator's RTL and the switch core in lock-step, and compare them
     Lockstep(lockstep::Options),
     /// Measure how long actors take to read a model, directly and through cells
     ///
