@@ -224,7 +224,7 @@ impl Replayed {
 
     fn begin(&self, what: &str) -> Result<(), String> {
         if !networks_and(what, &["tc", "ethtool"]) {
-            return Err("this machine lacks what the measurement needs".to_owned());
+            return Err("this machine does not have the requirements above".to_owned());
         }
         self.output.shown.prepare()?;
         if self.compute.contains(&Compute::Paper) && !self.output.shown.json {
