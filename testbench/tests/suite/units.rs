@@ -30,7 +30,7 @@ fn units() -> Vec<PathBuf> {
 }
 
 fn analyze(arguments: &[&str], unit: &Path) {
-    let output = Command::new("systemd-analyze").args(arguments).arg(unit).output().expect("the program must start");
+    let output = Command::new("systemd-analyze").args(arguments).arg(unit).output().expect("it must start");
     let text =
         [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     assert!(output.status.success(), "{}: {text}", unit.display());
