@@ -1,4 +1,4 @@
-// Connection to the routing agent: a request for each slot, and its answer, which is checked.
+// Connection to the routing agent: sends a request for each slot, and checks the answer.
 
 #pragma once
 
@@ -35,7 +35,7 @@ inline const json& CheckArray(const std::string& where, const json& value, size_
     return value;
 }
 
-/// Checks one switch's links; `left` counts down how many packets of each class it can still send.
+/// Reads and checks the links of one switch. `left` is the number of packets of each class that the switch can send.
 inline Links ReadLinks(const std::string& where, const json& answer, std::vector<uint64_t> left) {
     Links links;
     for (const json& value : CheckArray(where, answer, left.size(), "links")) {

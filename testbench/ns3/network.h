@@ -135,15 +135,15 @@ class Switch {
     std::vector<Ptr<ns3::NetDevice>> links_;
 };
 
-/// Node where the packets of one class leave the network. It is not copied either.
+/// Node where the packets of one class leave the network. It is not copied, because its links' devices call it.
 class Sink {
   public:
     explicit Sink(uint64_t class_index) : class_index_(class_index) {}
     Sink(const Sink&) = delete;
     Sink& operator=(const Sink&) = delete;
 
-    /// Reads the exit slot from the clock of ns-3 and not from a slot counter, so that it also checks the timing of the
-    /// links.
+    /// Receives a packet that leaves the network. The exit slot comes from the clock of ns-3 and not from a slot
+    /// counter, so that it also checks the timing of the links.
     bool Receive(Ptr<ns3::NetDevice>, Ptr<const ns3::Packet> packet, uint16_t, const ns3::Address&) {
         const SlotHeader header = HeaderOf(packet);
         if (header.class_index != class_index_) {
@@ -162,7 +162,7 @@ class Sink {
 };
 
 using QueueLengths = std::vector<std::vector<std::vector<uint64_t>>>; // [stage][switch][class]
-using Links = std::vector<std::optional<uint64_t>>; // [link]: the class whose head packet it takes, or idle
+using Links = std::vector<std::optional<uint64_t>>; // [link]: the class whose head packet is sent, or idle
 using Routing = std::vector<std::vector<Links>>;    // [stage][switch]
 
 inline uint64_t Total(const QueueLengths& queues) {

@@ -1,5 +1,5 @@
 // Slotted multi-stage packet network of ns-3 nodes and point-to-point links. In every slot, an agent decides, over a
-// Unix stream socket, which class's head packet goes over which link. README.md describes the model and the protocol.
+// Unix stream socket, of which class each link sends the head packet. README.md describes the model and the protocol.
 
 #include "agent.h"
 

@@ -43,7 +43,7 @@ inline std::vector<CsvLine> ReadCsv(const std::string& option, const std::string
     return lines;
 }
 
-using Rates = std::vector<std::vector<double>>; // [switch of stage 0][class], packets a slot
+using Rates = std::vector<std::vector<double>>; // [switch of stage 0][class], packets per slot
 
 inline double Sum(const Rates& rates) {
     double sum = 0;
@@ -74,7 +74,7 @@ inline Rates ReadRates(const std::string& path, uint64_t switches) {
     }
     const double load = Sum(rates) / static_cast<double>(switches * switches);
     if (!(load > 0 && load < 1)) {
-        Fail("--rates ", path, ": mean rate ", load, ", expected greater than 0 and less than 1 packet a slot");
+        Fail("--rates ", path, ": mean rate ", load, ", expected greater than 0 and less than 1 packet per slot");
     }
     return rates;
 }
@@ -114,8 +114,9 @@ inline RecordedArrivals ReadArrivals(const Options& options) {
     return recorded;
 }
 
-/// Consecutive seeds alone give correlated numbers: the generator of ns-3 is linear, and a seed fills its whole state.
-/// The run number moves each seed to a separate part of the sequence.
+/// Sets the seed of the generator of ns-3. Consecutive seeds alone would give correlated numbers, because the generator
+/// is linear and a seed fills its whole state. The run number therefore moves each seed to a separate part of the
+/// sequence.
 inline void SetSeed(uint64_t seed) {
     ns3::RngSeedManager::SetSeed(static_cast<uint32_t>(seed));
     ns3::RngSeedManager::SetRun(seed);
@@ -150,9 +151,9 @@ inline Rates DrawRates(const Options& options) {
 
 /// Source of the packets of a run.
 struct Traffic {
-    Rates rates; // Drawn from, unless there are recorded arrivals.
+    Rates rates; // Means of the Poisson draws, unless there are recorded arrivals.
     std::optional<RecordedArrivals> recorded;
-    double rate; // Sum over the queues of stage 0, packets a slot.
+    double rate; // Sum over the queues of stage 0, in packets per slot.
 };
 
 inline Traffic ReadTraffic(const Options& options) {

@@ -1,6 +1,6 @@
-"""One rank of a Gloo job (PyTorch) that only sums vectors; prints what reduce_times prints.
+"""One rank of a Gloo job (PyTorch) that only sums vectors. Its output has the format of reduce_times.
 
-Arguments: rank, workers, ADDRESS:PORT of rank 0, floats, rounds that are measured, rounds before that.
+Arguments: rank, number of workers, ADDRESS:PORT of rank 0, floats, measured rounds, rounds before the measured ones.
 """
 
 import json
@@ -23,7 +23,7 @@ def main():
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"tcp://{sys.argv[3]}", rank=rank, world_size=workers)
     own = torch.arange(floats, dtype=torch.int64).remainder(1024).add(rank + 1).to(torch.float32)
-    # Gloo sums in place: the vector is filled again before each round, outside of what is timed.
+    # Gloo sums in place, so the vector is filled before each round, outside the measured time.
     vector = own.clone()
     times = []
     for round_number in range(warm_up + rounds):
@@ -52,7 +52,7 @@ def main():
         ),
         flush=True,
     )
-    # Nobody ends while others still need it, and no thread of PyTorch's outlives the interpreter.
+    # No rank may end while other ranks need it, and no thread of PyTorch may outlive the interpreter.
     dist.barrier()
     dist.destroy_process_group()
 

@@ -1,5 +1,5 @@
-/* One rank of an Open MPI job that only sums vectors; prints what reduce_times prints.
-   Arguments: floats, rounds that are measured, rounds before that. */
+/* One rank of an Open MPI job that only sums vectors. Its output has the format of reduce_times.
+   Arguments: floats, measured rounds, rounds before the measured ones. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

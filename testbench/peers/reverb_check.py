@@ -1,7 +1,8 @@
-"""What Reverb's own client inserts and draws, one JSON command a line; prints a line of JSON for each.
+"""Inserts and samples items with Reverb's own client. Reads one JSON command per line, and answers with one line of JSON.
 
-Argument: ADDRESS:PORT. ["insert", length, byte, priority] inserts that number of equal bytes, ["steps", n] an item of n steps of
-two bytes, ["sample", n] draws n items and tells of each its length, the sum of its bytes, and its priority.
+Argument: ADDRESS:PORT of the server. ["insert", length, byte, priority] inserts an item of `length` equal bytes.
+["steps", n] inserts an item of n steps of two bytes. ["sample", n] samples n items, and reports the length, the sum
+of the bytes and the priority of each.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""A Reverb server with one uniform table "t"; prints "ready PORT" and serves until it is killed.
+"""Reverb server with one table "t". Prints "ready PORT", and serves until it is killed.
 
-Arguments: port (0: any), items of the table, and prioritized or uniform.
+Arguments: port (0 selects a free one), maximum number of items in the table, and sampler (prioritized or uniform).
 """
 
 import sys

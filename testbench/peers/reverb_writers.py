@@ -1,6 +1,6 @@
-"""Inserts through Reverb's own client as fast as it can; prints one line of JSON with what replay_writers prints.
+"""Inserts items through Reverb's own client without pause. Its output has the format of replay_writers.
 
-Arguments: ADDRESS:PORT, actors, bytes of an item, seconds before what is measured, seconds that are measured.
+Arguments: ADDRESS:PORT of the server, number of actors, bytes in an item, seconds before the measurement, measured seconds.
 """
 
 import json
@@ -14,7 +14,7 @@ import reverb
 
 def insert(address, payload, begin, end, latencies_ms):
     client = reverb.Client(address)
-    # One stream for all its items, as Reverb's documentation has it.
+    # An actor sends all its items over one stream, as the documentation of Reverb recommends.
     with client.trajectory_writer(num_keep_alive_refs=1) as writer:
         while True:
             asked = time.monotonic()

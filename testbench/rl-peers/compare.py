@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Environment steps per second of training: `iswitch train` beside Stable-Baselines3 and CleanRL.
+"""Compares the training speed of `iswitch train`, Stable-Baselines3 and CleanRL, in environment steps per second.
 
-One process and one thread each, in interleaved turns, with the same sizes of networks, batches and rollouts. Times
-begin when a program has loaded. Needs a Python with `pip install stable-baselines3 'gymnasium[mujoco]' tyro
-tensorboard`, and a clone of https://github.com/vwxyzjn/cleanrl.
+Each contender is one process with one thread. The contenders run in interleaved turns, with the same sizes of
+networks, batches and rollouts. The time begins when a program has loaded. Needs a Python interpreter with
+`pip install stable-baselines3 'gymnasium[mujoco]' tyro tensorboard`, and a clone of
+https://github.com/vwxyzjn/cleanrl.
 """
 
 import argparse
@@ -30,27 +31,27 @@ begin = time.perf_counter()
 model.learn(steps)
 print(json.dumps({"steps": steps, "seconds": time.perf_counter() - begin}))
 """
-# As CleanRL and Stable-Baselines3 have them; ours also normalises layers.
+# Sizes of the DDPG networks of CleanRL and Stable-Baselines3; `iswitch train` also normalises layers.
 DDPG_SIZES = ["--set", "hidden=[256,256]", "--set", "batch_size=256", "--set", "policy_delay=2"]
 
 
 def arguments():
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--iswitch", default="target/release/iswitch", help="the command (default: %(default)s)")
-    parser.add_argument("--python", default=sys.executable, help="a Python that has the peers (default: this one)")
-    parser.add_argument("--cleanrl", help="directory of CleanRL's clone; without it only Stable-Baselines3")
+    parser.add_argument("--iswitch", default="target/release/iswitch", help="path of the iswitch command (default: %(default)s)")
+    parser.add_argument("--python", default=sys.executable, help="Python interpreter with the peers (default: this one)")
+    parser.add_argument("--cleanrl", help="directory of the clone of CleanRL (default: CleanRL is not measured)")
     parser.add_argument("--algorithms", nargs="+", default=["ppo", "ddpg"], choices=["ppo", "ddpg"],
-                        help="what is trained (default: both)")
-    parser.add_argument("--turns", type=int, default=3, help="turns of each contender (default: %(default)s)")
-    parser.add_argument("--ppo-steps", type=int, default=65536, help="environment steps (default: %(default)s)")
-    parser.add_argument("--ddpg-steps", type=int, default=12000, help="environment steps (default: %(default)s)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+                        help="algorithms to train (default: both)")
+    parser.add_argument("--turns", type=int, default=3, help="number of turns of each contender (default: %(default)s)")
+    parser.add_argument("--ppo-steps", type=int, default=65536, help="environment steps of a PPO run (default: %(default)s)")
+    parser.add_argument("--ddpg-steps", type=int, default=12000, help="environment steps of a DDPG run (default: %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     return parser.parse_args()
 
 
 def run(command, directory):
-    """What a command prints, with one thread."""
+    """Runs a command with one thread, and returns its output."""
     one = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
     done = subprocess.run(command, cwd=directory, env=os.environ | one, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -59,7 +60,7 @@ def run(command, directory):
 
 
 def iswitch(options, algorithm, steps, starts, directory):
-    """Steps per second of one worker without a switch."""
+    """Returns the steps per second of `iswitch train` with one worker and no switch."""
     command = [os.path.abspath(options.iswitch), "train", algorithm, "--env", ENVIRONMENTS[algorithm], "--workers", "1",
                "--steps", str(steps), "--json", "--quiet", "--out", f"{directory}/run", "--force", "--checkpoint-every", "0"]
     command += ["--environments", "1"]
@@ -70,13 +71,13 @@ def iswitch(options, algorithm, steps, starts, directory):
 
 
 def stable_baselines3(options, algorithm, steps, starts, directory):
-    """Steps per second of `learn`."""
+    """Returns the steps per second of the method `learn`."""
     result = json.loads(run([options.python, "-c", SB3, algorithm, ENVIRONMENTS[algorithm], str(steps), str(starts)], directory).splitlines()[-1])
     return result["steps"] / result["seconds"]
 
 
 def cleanrl(options, algorithm, steps, starts, directory):
-    """The last of the speeds that it prints, which is from the start."""
+    """Returns the last speed that CleanRL prints, which covers the run from its start."""
     script = os.path.join(os.path.abspath(options.cleanrl), "cleanrl", f"{algorithm}_continuous_action.py")
     command = [options.python, script, "--env-id", ENVIRONMENTS[algorithm], "--total-timesteps", str(steps), "--no-cuda"]
     if algorithm == "ddpg":
@@ -85,7 +86,7 @@ def cleanrl(options, algorithm, steps, starts, directory):
 
 
 def main():
-    """Interleaved turns of all contenders."""
+    """Runs all contenders in interleaved turns, and prints the result."""
     options = arguments()
     contenders = {"iswitch": iswitch, "Stable-Baselines3": stable_baselines3}
     if options.cleanrl:

@@ -1,5 +1,5 @@
-//! Instructions of the core per packet, counted by Valgrind, which other processes do not disturb. The counts are
-//! recorded in a table, with which new counts are compared.
+//! Number of instructions that the core executes per packet, counted by Valgrind, so that other processes do not affect
+//! it. A table records the counts, and new counts are compared with it.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,10 +16,11 @@ use strum::IntoEnumIterator as _;
 pub const TABLE: &str = "docs/results/core.md";
 /// Line above the table.
 const HEADING: &str = "## Instructions";
-/// Maximum difference of a count from that of the table, which another compiler may have produced, in percent.
+/// Maximum difference between a count and the table, in percent. Another compiler may have produced the table.
 pub const TOLERANCE_PERCENT: u64 = 10;
 
-/// Numbers of rounds of a shorter and of a longer run, whose difference is counted.
+/// Numbers of rounds of a short run and a long run. The difference between their counts excludes the start of the
+/// program.
 const ROUNDS: [u32; 2] = [4, 20];
 
 /// Instructions per packet of a member.
@@ -38,7 +39,7 @@ fn name<S: serde::Serializer>(mode: &LoadMode, serializer: S) -> Result<S::Ok, S
     serializer.serialize_str(mode.name())
 }
 
-/// Returns what this machine lacks to compare its counts with the table, if anything.
+/// Returns what this machine lacks, if anything, for its counts to be comparable with the table.
 pub fn obstacle() -> Option<&'static str> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {

@@ -1,4 +1,4 @@
-//! Faults in the accelerator's RTL, described in hdl/faults.toml, which the checks of the RTL must find.
+//! Faults in the accelerator's RTL, which the checks of the RTL must find. hdl/faults.toml describes them.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::lockstep;
 
-/// Divisor of the adder's corner pairs: one in 37 is checked.
+/// Step through the adder's corner pairs: one pair in 37 is checked.
 const CORNER_STEP: u64 = 37;
 
 /// Effort of each check.
@@ -59,7 +59,7 @@ pub struct Trial {
     pub seconds: f64,
 }
 
-/// Programs that contain all the faults.
+/// Simulation programs that contain all the faults, of which each run activates at most one.
 #[derive(Debug)]
 pub struct Bench {
     /// Directory of the programs.
@@ -106,7 +106,8 @@ impl Bench {
         Ok(plant(verilog, &self.of(check).cloned().collect::<Vec<_>>())?)
     }
 
-    /// Runs all checks without a fault, and returns the seconds. An error that they find is not due to a fault.
+    /// Runs all checks without a fault, and returns their duration in seconds. If a check fails here, its failure with
+    /// a fault does not show that it found the fault.
     ///
     /// # Errors
     /// If a check reports an error.
@@ -143,7 +144,8 @@ impl Bench {
         Trial { outcome, seconds: begin.elapsed().as_secs_f64() }
     }
 
-    /// Runs the lock-step check with the fault of this number, and returns its report of an error, if any.
+    /// Runs the lock-step check with the fault of this number, counted from 1; 0 activates no fault. Returns the report
+    /// of an error, if the check found one.
     fn run_lockstep(&self, number: usize) -> Result<Option<String>> {
         let program = self.board.as_ref().context("the board was not built")?;
         let mut device = Verilated::start_with(program, &[argument(number)])?;

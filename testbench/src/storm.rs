@@ -16,7 +16,7 @@ use iswitch_harness::netns::{SWITCH_ADDRESS, SWITCH_MAC, WORKER_INTERFACE};
 const ETHERTYPE_AT: usize = 12;
 /// Pause between two bursts.
 const TICK: Duration = Duration::from_millis(1);
-/// MAC address of the sender, which is not forged: forgery shows only in the IP address.
+/// MAC address of the sender. Only the IP address is forged, not the MAC address.
 pub const SENDER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0x66];
 /// Range of IP addresses of hosts, outside this network, the loopback network and multicast groups.
 const HOSTS: std::ops::Range<u32> = 0x0100_0000..0x7f00_0000;
@@ -106,7 +106,8 @@ pub fn control_frame(source_mac: [u8; 6], source: SocketAddrV4, packet: &Control
     frame(source_mac, source, Class::Control, &payload)
 }
 
-/// Returns such a frame with any payload.
+/// Returns a frame with any payload from any, possibly forged, sender to the switch of a
+/// [`Star`](iswitch_harness::netns::Star).
 pub fn frame(source_mac: [u8; 6], source: SocketAddrV4, class: Class, payload: &[u8]) -> Vec<u8> {
     let classifier = Classifier::default();
     let destination = SocketAddrV4::new(SWITCH_ADDRESS, classifier.udp_port);

@@ -40,7 +40,7 @@ const OFFLOADS: [&str; 5] = ["tx", "tso", "gso", "gro", "tx-udp-segmentation"];
 const RECV_BUFFER_BYTES: usize = 64 << 20;
 /// Buffer for the longest frame.
 const FRAME_BYTES: usize = 1 << 16;
-/// Time within which a relay notices that it must end.
+/// Time within which a relay notices a request to end.
 const READ_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Running relay. Dropping it removes the relay and cuts the cable.
@@ -193,7 +193,7 @@ fn open(namespace: &Namespace, interface: &str) -> (Box<dyn DataLinkSender>, Box
             interfaces.iter().find(|found| found.name == interface).expect("the interface must exist");
         // A socket without a protocol receives nothing until it is bound to the interface.
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)
-            .expect("opening a packet socket needs the namespace's owner");
+            .expect("only the owner of the namespace can open a packet socket");
         // Only root gets more than net.core.rmem_max. For others, a burst may lose frames that a longer buffer would
         // hold.
         sockopt::set_socket_recv_buffer_size_force(&socket, RECV_BUFFER_BYTES)
@@ -245,7 +245,7 @@ fn receive_frames(
             if arrival.damage != Damage::None {
                 corrupt(&mut frame.bytes);
             }
-            // The receiving thread ends only after this one.
+            // Sending cannot fail: the thread that receives the frames ends only after this one.
             let _ = to.send(frame);
         }
         sequence += 1;

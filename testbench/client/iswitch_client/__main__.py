@@ -15,7 +15,7 @@ from .member import Counts, Job, Member
 from .synchronous import SynchronousMember
 from .wire import Layout
 
-# Maximum number of a worker's vectors in aggregates whose sums it has not applied.
+# Number of a worker's vectors at which it waits until the sums of the aggregates that contain them are applied.
 STALENESS = 3
 
 
@@ -37,7 +37,7 @@ class Check:
         self.failures: list[str] = []
         self.counts: list[Counts] = []
         self.sent = self.dropped = self.checked = 0
-        # Asynchronous jobs: the vectors in each aggregate, and its sum as the workers received it.
+        # For asynchronous jobs: the vectors in each aggregate, and the sum that the workers received for it.
         self.vectors: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self.sums: dict[tuple[int, int], Sum] = {}
         self.lock = threading.Lock()
@@ -94,7 +94,7 @@ class Check:
 
     def _asynchronous(self, member: AsynchronousMember, rank: int) -> None:
         options = self.options
-        # Positions of the worker's own vectors whose aggregates are not yet applied.
+        # Epochs and aggregates of the worker's own vectors whose sums it has not yet applied.
         waits: list[tuple[int, int]] = []
         for step in range(options.steps):
             place = member.submit(vector(rank, step, options.floats))

@@ -48,13 +48,16 @@ class AsynchronousMember(Member):
         self._sums: list[Sum] = []
         self._number = 0
         self._vector: Vector | None = None
-        # Aggregate to which the last vector was admitted, or None if it cannot be known.
+        # Epoch and aggregate to which the last vector was admitted; None if the member cannot know them.
         self._admission: tuple[int, int] | None = None
         self._timer = Timer()
         super().__init__(*arguments, **options)
 
     def submit(self, vector: list[float]) -> tuple[int, int] | None:
-        """Returns the epoch and aggregate that contain the vector; None if it was lost when the switch restarted."""
+        """Contributes a vector, and returns the epoch and the aggregate that contain it.
+
+        Returns None if the vector was lost when the switch restarted.
+        """
         parts = self.job.layout.cut(vector)
         while self._joining:
             self.turn()

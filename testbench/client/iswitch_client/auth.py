@@ -82,7 +82,7 @@ class DataTags:
 
 
 class Authenticator:
-    """Trailers of one member: creates those of sent packets, and verifies those of received ones."""
+    """Creates the trailers of the packets that a member sends, and verifies the trailers of those that it receives."""
 
     def __init__(self, key: bytes):
         self._key = key
@@ -106,7 +106,8 @@ class Authenticator:
     def open(self, packet: bytes, awaited_session: int) -> bytes | None:
         """Returns the packet without its trailer, or None if it is not authentic.
 
-        `awaited_session`: the nonce of the pending Join, because the Ack that grants it already belongs to the session; zero if there is none.
+        `awaited_session` is the nonce of the pending Join, or zero if there is none. The Ack that grants a Join already
+        belongs to the new session.
         """
         if len(packet) < HEADER.size + TRAILER_LEN or not packet[2] & FLAG_AUTHENTICATED:
             return None

@@ -1,4 +1,4 @@
-"""Comparison with the golden packets of the repository, which are normative examples: decoding and encoding."""
+"""Comparison with the golden packets of the repository, which are normative examples, when they are decoded and encoded."""
 
 import json
 import socket
@@ -74,7 +74,7 @@ def check_data(values: dict, packet: bytes) -> None:
     content = packet[:-8] if tag else packet
     expect(own, Seg.parse(content))
     expect(floats, content[8:])
-    # A packet in the style of the paper does not state its contributions, which means one.
+    # A packet in the style of the paper states zero contributions, which means one.
     if content[6:8] != b"\0\0":
         expect(own.emit(), content[:8])
     if tag:
@@ -88,7 +88,7 @@ def check_data(values: dict, packet: bytes) -> None:
 
 
 def control(values: dict, length: int) -> bytes:
-    """Returns a control packet with those values. The examples do not name the padding of requests that may be padded (C-4)."""
+    """Returns a control packet with these values. The values do not state the padding of requests that may be padded (C-4)."""
     action = Action[{"SetH": "SET_H"}.get(values["action"], values["action"].upper())]
     trailer = values.get("trailer")
     flags = FLAG_AUTHENTICATED if trailer else 0

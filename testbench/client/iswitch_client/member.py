@@ -133,13 +133,13 @@ class Member:
         raise NotImplementedError
 
     def _act(self, now: float) -> float:
-        """Does what is due, and returns the time of the next deadline."""
+        """Performs the work that is due, and returns the time of the next deadline."""
         raise NotImplementedError
 
     # Turns.
 
     def turn(self) -> None:
-        """Does what is due, and waits for packets until the next deadline."""
+        """Performs the work that is due, and waits for packets until the next deadline."""
         now = time.monotonic()
         timeout = self._deadline(now) - now
         for _ in range(64):
@@ -176,7 +176,7 @@ class Member:
         return self._auth.seal(packet, is_join) if self._auth else packet
 
     def _send(self, action: Action, value: bytes = b"", request: int | None = None) -> int:
-        """Sends a request and returns its number."""
+        """Sends a request, and returns its number."""
         if request is None:
             self._request = request = (self._request + 1) & 0xFFFFFFFF or 1
         length = MIN_PADDED_LEN if action in PADDED else 0
@@ -189,7 +189,7 @@ class Member:
         self._send(Action.HELP, SegmentSet(0, 0, 0, ()).emit(), request=0)
 
     def _ask(self, action: Action, round: int, segments: list[int]) -> int:
-        """Sends requests about segments of a round, as many as their range needs (C-7), and returns the last request's number."""
+        """Sends as many requests about segments of a round as their range needs (C-7), and returns the number of the last one."""
         request = 0
         while segments:
             some = [segment for segment in segments if segment < segments[0] + MAX_RANGE_SEGMENTS]
@@ -263,7 +263,7 @@ class Member:
         self._admitted(now, ack)
 
     def _note(self, ack: Ack) -> None:
-        """Returns the Resume part of a Join (M-8)."""
+        """Records the values of the job that the Resume part of a Join must repeat (M-8)."""
         self._members, self._weight, self._threshold = ack.members, ack.weight, ack.pinned_threshold
 
     # Receiving.

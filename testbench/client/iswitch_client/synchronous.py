@@ -13,12 +13,12 @@ class RoundFailed(Exception):
 
 
 class Round:
-    """Current round: the segments that were sent and the results that have arrived."""
+    """Round in progress: the segments that were sent and the results that have arrived."""
 
     def __init__(self, number: int, parts: list[bytes] | None, contributions: int):
         """`parts` is None for a member that awaits a sum to which it does not contribute."""
         self.number, self.parts, self.contributions = number, parts, contributions
-        # Number of segments that were sent (F-4: in ascending order).
+        # Number of segments that were sent, in ascending order (F-4).
         self.sent = 0
         self.results: dict[int, tuple[int, bytes]] = {}
         self.asked: set[int] = set()

@@ -11,7 +11,7 @@ FLAG_AUTHENTICATED = 1
 ROUND_BITS = 24
 ROUND_MASK = (1 << ROUND_BITS) - 1
 MIN_PADDED_LEN = 60
-# Value that stands for none (D-3).
+# Value of the field that means no contributions (D-3).
 NO_CONTRIBUTIONS = 65_535
 MAX_RANGE_SEGMENTS = 1024
 
@@ -86,7 +86,7 @@ class Seg:
 
 @dataclass(frozen=True)
 class Resume:
-    """Resume part of a Join, sent by an earlier member (M-8)."""
+    """Resume part of a Join, with which a member of an earlier incarnation continues the job (M-8)."""
 
     round: int
     members: int

@@ -47,7 +47,7 @@ fn configuration_file() {
     });
 }
 
-/// The input has one argument a line.
+/// The input has one argument on each line.
 #[test]
 fn command_line() {
     bolero::check!().with_iterations(200).for_each(|text: &[u8]| {

@@ -1,5 +1,5 @@
-//! Resources for tests and benchmarks: network namespaces, processes, fault injection, and checks of what the machine
-//! lacks.
+//! Resources for tests and benchmarks: network namespaces, processes, fault injection, and checks of the requirements
+//! on the machine.
 
 pub mod binaries;
 pub mod cluster;

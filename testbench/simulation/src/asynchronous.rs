@@ -37,8 +37,8 @@ use crate::{Failure, JOB, run_with_transcript};
 
 /// Aggregates that must be delivered to every worker after the faults have ended.
 const UPDATES_AFTER_HEAL: u64 = 2;
-/// Time limit for these aggregates in virtual time, in addition to two leases; retries are at most half a second
-/// apart.
+/// Time limit for the aggregates of [`UPDATES_AFTER_HEAL`], in virtual time and in addition to two leases. Retries are
+/// at most half a second apart.
 const LIVENESS_LIMIT: Duration = Duration::from_secs(3);
 /// Time after a lease for which the operator waits before restarting the workers that a job waits for.
 const OPERATOR_PATIENCE: Duration = Duration::from_millis(500);

@@ -30,7 +30,7 @@ const PACING: Duration = Duration::from_nanos(1_500);
 const PATIENCE_PER_ROUND: Duration = Duration::from_millis(30);
 const PACKET_LEN_BYTES: usize = 1_500;
 
-/// How the switch identifies contributions.
+/// Protocol of the comparison, named by how the switch identifies contributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {

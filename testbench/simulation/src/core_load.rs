@@ -22,12 +22,12 @@ const JOB: u32 = 1;
 pub const SEGMENT_FLOATS: usize = DEFAULT_SEGMENT_FLOATS as usize;
 /// Number of members of the load whose instructions are counted.
 pub const INSTRUCTION_MEMBERS: usize = 4;
-/// Number of segments of that load: one super-frame per member. See [`INSTRUCTION_MEMBERS`].
+/// Number of segments of the load whose instructions are counted: one super-frame per member.
 pub const INSTRUCTION_SEGMENTS: usize = 44;
 /// Memory of a slot, charged as bytes of sums.
 const SLOT_BYTES: usize = 256;
 
-/// How the core processes the packets.
+/// Mode in which the core processes the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum LoadMode {
@@ -61,7 +61,7 @@ impl FromStr for LoadMode {
 /// Shape of a job on the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// How the core processes the packets.
+    /// Mode in which the core processes the packets.
     pub mode: LoadMode,
     /// Number of members that contribute to each segment, 1 to [`MAX_MEMBERS`].
     pub members: usize,

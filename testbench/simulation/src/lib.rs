@@ -61,7 +61,7 @@ fn keys(boot: u64, is_keyed: bool) -> Keys {
 /// Number of transcript lines kept for a seed that fails.
 const TRANSCRIPT_LINES: usize = 400;
 
-/// Which kind of job is simulated, see [`simulate`] and [`asynchronous::simulate`].
+/// Kind of the simulated job; see [`simulate`] and [`asynchronous::simulate`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum, strum::Display)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "lowercase")]
@@ -69,7 +69,7 @@ pub enum JobMode {
     /// Rounds, to which every member contributes once.
     #[default]
     Synchronous,
-    /// Aggregates of whole vectors, of whichever members.
+    /// Aggregates of whole vectors, which any members contribute.
     Asynchronous,
 }
 

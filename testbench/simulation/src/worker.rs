@@ -123,7 +123,7 @@ impl Worker {
         membership.is_some_and(|member| member.standing == Standing::Supplies && member.start == round)
     }
 
-    /// Returns how often the worker rejoined after the switch had lost its membership.
+    /// Returns the number of times that the worker rejoined after the switch had lost its membership.
     pub(super) fn rejoins(&self) -> u64 {
         self.session.rejoins()
     }

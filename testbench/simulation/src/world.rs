@@ -26,7 +26,7 @@ const BEGIN: Instant = Instant::from_nanos(60_000_000_000);
 const MAX_FAULTY_EVENTS: u64 = 10_000;
 /// Rounds that must be delivered to every live worker after the faults have ended.
 const ROUNDS_AFTER_HEAL: u32 = 2;
-/// Time limit for these rounds. Leases, retries and clocks that were turned back add up to less.
+/// Time limit for the rounds of [`ROUNDS_AFTER_HEAL`]. Leases, retries and clocks that were turned back add up to less.
 const LIVENESS_LIMIT: Duration = Duration::from_secs(60);
 
 /// A running simulation.

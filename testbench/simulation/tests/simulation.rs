@@ -53,7 +53,7 @@ fn one_percent_loss_causes_few_extra_packets() {
     let link = LinkModel { loss: Some(Loss::Bernoulli { probability: 0.01 }), ..LinkModel::PERFECT };
     let scenario = Scenario { link, gradient_len: 20_000, rounds: Some(50), ..Scenario::perfect() };
     let overhead = expect(run(&scenario, 3)).data_packets as f64 / ideal(&scenario) as f64;
-    assert!(overhead < 1.12, "{overhead} packets sent for each one needed");
+    assert!(overhead < 1.12, "{overhead} packets sent per packet needed");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Time from a SIGKILL until each kind of process does its work again.
+//! Time from the SIGKILL of a process until its successor does the same work, for each kind of process.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ impl Kind {
     }
 }
 
-/// Timeout that is longer than any step takes on any machine.
+/// Timeout of a step; even a slow machine takes less time.
 const HANGS: Duration = Duration::from_secs(120);
 /// Pause between two kills.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -155,7 +155,8 @@ impl Run {
                 wait("the cell", || client.latest().ok());
             }
             Kind::Shard => {
-                // The acknowledged items, up to the capacity, and items that arrived since.
+                // The shard must have restored the acknowledged items, up to its capacity. Items that have arrived
+                // since count too.
                 let (restored, _) = wait("the shard", || self.items());
                 assert!(restored >= size, "only {restored} of {size} items were restored");
             }
@@ -187,7 +188,7 @@ fn children(parent: u32, kind: Kind) -> Vec<(u32, Vec<String>)> {
 impl Table {
     /// Returns the table as Markdown.
     pub fn text(&self) -> String {
-        let mut rows = Markdown::new(["killed", "times", "back after, ms"]);
+        let mut rows = Markdown::new(["killed process", "kills", "recovery time, ms"]);
         for row in &self.standings.rows {
             let back_ms = row.spread(|time_ms| *time_ms).text(0);
             rows.row([row.contender.to_string(), row.runs.len().to_string(), back_ms]);

@@ -1,4 +1,4 @@
-//! Training time for growing numbers of actors, each of which acts in real time. Twice the actors take half the time,
+//! Training time for growing numbers of actors, each of which acts in real time. Twice as many actors halve the time,
 //! until the learner's core is always busy.
 
 use std::fmt::{self, Write as _};
@@ -30,7 +30,7 @@ impl fmt::Display for Actors {
     }
 }
 
-/// Trains with each number of actors in turn; each turn has its own seed.
+/// Trains once with each number of actors in each turn; each turn has its own seed.
 ///
 /// # Panics
 /// If a process fails.
@@ -53,7 +53,7 @@ impl Table {
         let mut rows = Markdown::new([
             "actors",
             "training, s",
-            "gradients a second",
+            "gradients/s",
             "learner busy",
             "return of the last 100 episodes",
         ]);
@@ -66,7 +66,7 @@ impl Table {
                 row.spread(|it| it.last_return).text(0),
             ]);
         }
-        format!("### DQN on {env}, {steps} steps, each actor {rate} a second\n\n{}", rows.text())
+        format!("### DQN on {env}, {steps} steps, each actor at {rate} steps/s\n\n{}", rows.text())
     }
 
     /// Returns the table as JSON.

@@ -67,6 +67,7 @@ pub(super) fn other_mac(effort: &Effort) -> Verdict {
 
 fn move_to(worker: &Namespace, number: u8) {
     worker.ip(&format!("link set {WORKER_INTERFACE} address 02:00:00:00:01:{number:02x}\n"));
-    // A bond does the same after a fail-over: the bridge learns the port of the address.
+    // The ping teaches the bridge the port of the new address. A bond sends a packet for the same reason after a
+    // fail-over.
     worker.run(["ping", "-q", "-c", "1", "-w", "5", &SWITCH_ADDRESS.to_string()]);
 }

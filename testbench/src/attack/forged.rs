@@ -134,7 +134,8 @@ fn send(testbed: &Testbed, frames: &[Vec<u8>], pause: Duration) {
 fn amplification(testbed: &Testbed, victim: &Host<'_>, packet: &Packet) -> f64 {
     let frames = vec![packet.from(victim.mac, SocketAddrV4::new(victim.address, PORT)); REPEATS];
     let sent: usize = frames.iter().map(Vec::len).sum();
-    // A raw port answers to where a packet came from. If a cable leads to several hosts, the victim may be there.
+    // A raw port sends its answer to the port from which the packet came. If the cable there leads to several hosts,
+    // the victim may be one of them. Answers on both cables therefore count.
     let (((), at_attacker), at_victim) = recorded(victim.namespace, || {
         recorded(testbed.attacker(), || {
             send(testbed, &frames, PAUSE);
@@ -155,7 +156,7 @@ pub(super) fn reflection(effort: &Effort) -> Verdict {
         } else {
             (testbed.daemon_on(kind, &[]), String::new())
         };
-        // A job whose results can be requested.
+        // The workers keep a job running, whose results the packets can request.
         let workers = testbed.workers(&daemon, &arguments);
         let round = daemon.jobs()[0]["round"].as_u64().unwrap_or_default();
         let mut random = ChaCha8Rng::seed_from_u64(effort.seed);
@@ -296,7 +297,7 @@ pub(super) fn random_bytes(effort: &Effort) -> Verdict {
     against_members(&testbed, effort, "--tag-data", random_packet)
 }
 
-/// Random bytes, or a packet of which some bits are others, or which is cut.
+/// Returns random bytes, or a packet with flipped bits, or a truncated packet.
 fn random_packet(random: &mut ChaCha8Rng) -> Packet {
     let class = if random.random_bool(0.5) { Class::Control } else { Class::Data };
     let mut payload = vec![0; random.random_range(0..=MAX_RANDOM_LEN)];

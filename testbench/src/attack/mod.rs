@@ -23,7 +23,7 @@ use iswitch_harness::cluster::PortKind;
 pub struct Effort {
     /// Time for which workers aggregate during an attack.
     pub duration: Duration,
-    /// Number of packets of an attack that sends many.
+    /// Number of packets in each attack that sends many packets.
     pub packets: usize,
     /// Seed of the random number generator.
     pub seed: u64,

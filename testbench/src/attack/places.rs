@@ -10,19 +10,19 @@ use crate::neighbour::member::Member;
 
 /// Number of jobs; more than a switch admits.
 const JOBS: u32 = 200;
-/// First job of the attacker; the following ones have higher numbers than the workers' job.
+/// Number of the attacker's first job. The attacker's jobs have higher numbers than the workers' job.
 const FIRST_JOB: u32 = 1000;
-/// Floats of the attacker's first job. When a job is refused, the next one has half as many.
+/// Floats in the vector of the attacker's first job. When a job is refused, the next one has half as many.
 const FLOATS: u32 = 1 << 28;
-/// Long segments use memory for sums.
+/// Floats in a long segment. Jobs with long segments take the memory for sums.
 const LONG_SEGMENT_FLOATS: u16 = 366;
-/// Short segments use memory for the state of segments.
+/// Floats in a short segment. Jobs with short segments take the memory for the state of segments.
 const SHORT_SEGMENT_FLOATS: u16 = 1;
 
 /// Lets members of other jobs join until the switch refuses them, and then lets workers with the key aggregate.
 fn beside(effort: &Effort, take: impl Fn(SocketAddrV4) -> Result<Vec<Member>, String> + Sync) -> Verdict {
     let testbed = Testbed::new();
-    // One address stands for as many addresses as the attack needs.
+    // With this limit, a single address can take the part of as many addresses as the attack needs.
     let arguments = [&testbed.key_arguments()[..], &["--max-jobs-per-source", "64"]].concat();
     let daemon = testbed.daemon(&arguments);
     let switch = daemon.address();

@@ -31,7 +31,8 @@ pub(super) struct Testbed {
 impl Testbed {
     pub(super) fn new() -> Self {
         let star = Star::new(StarOptions { workers: ATTACKER + 1, ..StarOptions::default() });
-        // Recorded frames are sent again: neither end of a cable may produce super-frames, which exceed the MTU.
+        // The attacks replay recorded frames. Neither end of a cable may produce super-frames, because they exceed the
+        // MTU.
         for (number, worker) in star.workers.iter().enumerate() {
             turn_offloads_off(worker, WORKER_INTERFACE);
             turn_offloads_off(&star.switch, &Star::port(number));

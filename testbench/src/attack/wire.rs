@@ -10,7 +10,7 @@ use pnet_datalink::{Channel, Config, DataLinkReceiver};
 
 use iswitch_harness::netns::{Namespace, WORKER_INTERFACE};
 
-/// Time within which a recorder notices that it must end.
+/// Time within which a recorder notices a request to end.
 const READ_TIMEOUT: Duration = Duration::from_millis(20);
 /// Maximum number of recorded frames, so that a fast job does not fill the memory.
 const MAX_FRAMES: usize = 200_000;
@@ -97,7 +97,8 @@ pub(super) fn is_for_switch(frame: &[u8]) -> bool {
     Classifier::default().classify(frame).is_some_and(|frame| frame.is_ok())
 }
 
-/// Returns whether a frame comes from a switch: its source port is that of a switch, so it is not for a switch.
+/// Returns whether a frame comes from a switch, that is, whether it is a UDP packet whose source port is that of a
+/// switch.
 pub(super) fn is_answer(frame: &[u8]) -> bool {
     let port = Classifier::default().udp_port.to_be_bytes();
     let (protocol, source_port) = (frame.get(23), frame.get(34..36));

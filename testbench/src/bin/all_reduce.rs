@@ -1,8 +1,8 @@
 //! Checks and times all-reduce through a switch, as nccl-tests does.
 //!
-//! Every worker of a job runs one instance. For the requested number of rounds, it checks each element of each sum:
-//! whichever workers contributed to a segment, the segment must contain each of them once and equal the sum of their
-//! gradients.
+//! Every worker of a job runs one instance. For the requested number of rounds, it checks each element of each sum: a
+//! segment must equal the sum of the gradients of the workers that contributed to it, and count each of these workers
+//! once.
 
 use std::fmt::Write as _;
 use std::net::SocketAddrV4;
@@ -86,7 +86,7 @@ struct World {
     size: u16,
 }
 
-/// Round whose sum is wrong, and what is wrong with it.
+/// Round whose sum is wrong, and the error in that sum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct WrongSum {
     round: u32,
@@ -238,9 +238,10 @@ fn check_rounds(
     Ok(Ok(outcome))
 }
 
-/// The job's numbers of the rounds, which this program counts from zero. A restarted switch renumbers the rounds.
+/// Offset between the job's round numbers and those of this program, which counts from zero. A restarted switch
+/// renumbers the rounds.
 struct Numbers {
-    /// Number of round 0.
+    /// Number that the job gives to round 0 of this program.
     base: u32,
     rejoins: u64,
 }

@@ -1,8 +1,8 @@
-//! One worker of an asynchronous job, or its parameter server, which trains nothing: it measures how often the model is
-//! updated and how stale the gradients are. `testbench study replay --async` runs it in each namespace.
+//! A worker of an asynchronous job, or the job's parameter server. The job trains nothing; it measures how often the
+//! model is updated and how stale the gradients are. `testbench study replay --async` runs it in each namespace.
 //!
-//! To compute a gradient, the worker sleeps for a fixed time; the update is a real one, of plain gradient descent. Both
-//! halves of the learner are the same with the switch and with the server.
+//! To compute a gradient, the worker sleeps for a fixed time; the update is a real one, of plain gradient descent. The
+//! switch and the server use the same two halves of the learner.
 
 use std::net::SocketAddrV4;
 use std::process::ExitCode;

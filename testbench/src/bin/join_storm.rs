@@ -3,8 +3,8 @@
 //! Four workers in network namespaces sum vectors through an iswitchd without pause and check every sum. In alternate
 //! turns, a fifth namespace sends forged Joins. The goodput of a turn is what the switch has summed in it. The sender,
 //! the switch and the workers share the machine, so the processor time of the sender is lost to the workers regardless
-//! of the switch; its rate therefore matters. With `--decoy`, the turns without forged Joins have the same number of
-//! frames that the packet filter of the switch drops. Needs root.
+//! of the switch. The sender's rate therefore matters. With `--decoy`, the turns without forged Joins send the same
+//! number of frames, which the packet filter of the switch drops. Needs root.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ use iswitch_testbench::storm::{Kind, Storm};
 use serde_json::json;
 
 const WORKERS: usize = 4;
-/// Limits that must hold.
+/// Maximum growth of the daemon's resident memory that is accepted, in KiB.
 const MAX_RSS_GROWTH_KIB: i64 = 1024;
 const MIN_GOODPUT_RATIO: f64 = 0.9;
 /// Time for the workers to join and leave.
@@ -105,7 +105,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     let seconds = 4.0 * cli.joins as f64 / cli.rate as f64 + MARGIN.as_secs_f64();
     let arguments = format!("--floats {} --rounds 100000000 --seconds {seconds}", cli.floats);
     let group = Group::of(workers, daemon.address(), &arguments);
-    // By then, the memory of both rounds has been touched.
+    // After this number of results, the switch has touched the memory of both rounds.
     daemon.wait_until_results(4 * u64::from(cli.floats.div_ceil(u32::from(DEFAULT_SEGMENT_FLOATS))));
     let rss_before_kib = daemon.process.rss_kib();
     let calm = BackgroundTraffic::Calm(cli.decoy.then_some(Kind::Decoy));

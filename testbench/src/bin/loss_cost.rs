@@ -49,7 +49,7 @@ struct Load {
     offload: bool,
 }
 
-/// Loads of the paper's smallest network and of its largest, with and without offload.
+/// Vectors of the paper's smallest and largest networks, with and without offload.
 const LOADS: [Load; 4] = [
     Load { floats: 10_119, rounds: 500, offload: true },
     Load { floats: 10_119, rounds: 200, offload: false },
@@ -168,7 +168,7 @@ impl Cost {
         let verdict = if self.is_kept() { "kept" } else { "NOT KEPT" };
         format!(
             "{floats} floats, 1 % of {unit} lost: p50 {} us, lossless {} us, ratio {}, \
-             beyond {PROMISED_RATIO} lossless rounds {} us, packets for each one needed {}: {verdict}",
+             beyond {PROMISED_RATIO} lossless rounds {} us, packets sent per packet needed {}: {verdict}",
             self.lossy_us.text(0),
             self.lossless_us.text(0),
             self.ratio.text(2),

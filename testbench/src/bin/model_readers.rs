@@ -13,7 +13,7 @@ use iswitch_models::{
 };
 use serde_json::json;
 
-/// Timeouts of a link that hundreds of actors share, so that each of them is served only occasionally.
+/// Timeouts for a link that hundreds of actors share. Each of them is served only occasionally.
 const TIMES: Times = Times { connect: Duration::from_secs(60), stall: Duration::from_secs(120) };
 
 /// Read a model as many actors would
@@ -22,7 +22,7 @@ const TIMES: Times = Times { connect: Duration::from_secs(60), stall: Duration::
 struct Cli {
     /// Endpoints to read from
     ///
-    /// Actors use them in turn: actor i reads from endpoint i modulo their number.
+    /// Actor i reads from endpoint i modulo the number of endpoints.
     #[arg(long, required = true, value_delimiter = ',')]
     from: Vec<Endpoint>,
     /// Endpoint from which actors fetch the latest version before a turn starts
@@ -73,7 +73,7 @@ async fn read(cli: &Cli) -> anyhow::Result<Vec<f64>> {
     let options =
         ClientOptions { times: TIMES, verification: Verification::Crc32c, ..ClientOptions::default() };
     let control = ModelClient::new(cli.name.clone(), std::slice::from_ref(&cli.control), options.clone());
-    let manifest = control?.latest().await.context("asking for the version")?;
+    let manifest = control?.latest().await.context("asking --control for the latest version")?;
     let start = UNIX_EPOCH + Duration::from_millis(cli.start_unix_ms);
     let wait = start
         .duration_since(SystemTime::now())

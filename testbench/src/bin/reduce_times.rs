@@ -36,7 +36,7 @@ struct Cli {
     /// Addresses on which the workers of a ring listen, by rank
     #[arg(long, value_name = "ADDR:PORT", value_delimiter = ',', required_if_eq("through", "ring"))]
     members: Vec<SocketAddrV4>,
-    /// Style of passing vectors on
+    /// Style in which the parameter server or the ring passes vectors on
     #[arg(long, value_enum, default_value_t = Passing::Pipelined)]
     style: Passing,
     /// Rank of this worker

@@ -16,7 +16,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
-/// Timeout on a link that thousands of actors share, so that each of them is served only occasionally.
+/// Timeout for a link that thousands of actors share. Each of them is served only occasionally.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Time before the start over which the actors make their connections, one after the other.
 const CONNECTING: Duration = Duration::from_secs(3);

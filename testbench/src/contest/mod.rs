@@ -44,7 +44,7 @@ pub struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Reports a measurement of the turn, beside the progress.
+    /// Prints a measurement of the turn as a permanent line of the progress display.
     pub fn report(&self, text: impl Display) {
         self.progress.note(&format!("{}: {text}", self.label));
     }
@@ -111,8 +111,9 @@ impl<T: Display> Contest<T> {
     }
 }
 
-/// Returns the order of the contenders in a turn. Every second turn reverses the order of the previous turn, so that of
-/// two contenders each runs before the other equally often, because machines warm up and slow down.
+/// Returns the order of the contenders in a turn. Every second turn reverses the order of the previous turn, so that
+/// each of two contenders runs before the other equally often. The order matters, because machines warm up and slow
+/// down.
 fn order(contenders: usize, turn: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<_> = (0..contenders).collect();
     let mut random = ChaCha8Rng::seed_from_u64(seed);

@@ -17,7 +17,7 @@ impl Spread {
     /// Returns the spread of at least one value.
     ///
     /// # Panics
-    /// If there are none.
+    /// If there are no values.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<_> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -29,7 +29,7 @@ impl Spread {
         (self.least, self.greatest)
     }
 
-    /// Returns the spread in another unit.
+    /// Returns the spread multiplied by a factor, for example in another unit.
     #[must_use]
     pub fn scaled(self, by: f64) -> Self {
         let Self { median, least, greatest } = self;

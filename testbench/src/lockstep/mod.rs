@@ -32,7 +32,8 @@ pub struct Outcome {
     pub results: u64,
     /// Frames that are not for the accelerator, all forwarded unchanged and in order.
     pub ordinary: u64,
-    /// Contributions that both dropped for the same reason, and malformed ones, which never reach the core.
+    /// Contributions that the accelerator and the core dropped for the same reason, and malformed contributions, which
+    /// never reach the core.
     pub dropped: u64,
     /// Jobs.
     pub jobs: u64,
@@ -144,7 +145,7 @@ fn compare(got: &[Frame], results: &[Vec<u8>], ordinary: &[Frame]) -> Result<()>
 }
 
 /// Compares the drop counters of both sides. The core keeps results longer than the accelerator, so it counts some
-/// packets as late that the accelerator counts as stale; the two are added.
+/// packets as late that the accelerator counts as stale. The sums of both counters are compared.
 fn compare_counters<D: Device>(device: &mut D, oracle: &Oracle, malformed: u64, ordinary: u64) -> Result<()>
 where
     D::Error: std::error::Error + Send + Sync + 'static,

@@ -158,7 +158,7 @@ impl Stream {
         self.data(worker, &payload, oracle)
     }
 
-    /// Returns a weight of one, or zero, which means one as well.
+    /// Returns the weight 1 or 0, which have the same meaning.
     fn weight(&self) -> u16 {
         u16::from(self.requests % 2 == 1)
     }

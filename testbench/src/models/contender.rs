@@ -1,4 +1,4 @@
-//! Sources that actors read from.
+//! Sources from which actors read a model.
 
 use std::fmt;
 
@@ -7,14 +7,15 @@ use std::fmt;
 pub enum Contender {
     /// Actors read from the learner itself.
     Direct,
-    /// Actors read from this number of cells with the embedded cache.
+    /// Actors read from this number of cells, each with the embedded cache.
     Embedded(usize),
-    /// Actors read from this number of cells with nginx.
+    /// Actors read from this number of cells, each with nginx.
     Nginx(usize),
 }
 
 impl Contender {
-    /// Returns the learner itself, and both caches with each number of cells, or only the embedded cache without nginx.
+    /// Returns the learner itself, and each cache with each number of cells. Without nginx, only the embedded cache is
+    /// included.
     pub fn all(cells: &[usize], has_nginx: bool) -> Vec<Self> {
         let caches = |cells: &usize| {
             [Some(Self::Embedded(*cells)), has_nginx.then_some(Self::Nginx(*cells))].into_iter().flatten()

@@ -46,7 +46,7 @@ pub struct Load {
     pub turns: usize,
 }
 
-/// Lets all contenders serve one version each per turn. The caches are cold, because each version is new.
+/// Lets each contender serve one version in each turn. The caches are cold, because each version is new.
 ///
 /// # Panics
 /// If an actor does not receive the model.

@@ -40,8 +40,8 @@ impl Table {
         self.rate.seconds_for(self.load.len_bytes as f64) * 1e3
     }
 
-    /// Returns the time that the busiest link needs for the models that the learner or a cell sends, one after the
-    /// other.
+    /// Returns the time in which the busiest link carries all the models that the learner or a cell sends over it, in
+    /// milliseconds.
     fn bound_ms(&self, contender: Contender) -> f64 {
         let cells = contender.cells();
         let models = if cells == 0 { self.load.actors } else { self.load.actors.div_ceil(cells).max(cells) };
@@ -53,7 +53,7 @@ impl Table {
         format!("{actors} actors, {}, {}", bytes_text(len_bytes as f64), self.rate.text())
     }
 
-    /// Returns a text for the name of a file.
+    /// Returns the part of a file name that identifies the measurement.
     pub fn slug(&self) -> String {
         let Load { actors, len_bytes, .. } = self.load;
         format!("models-{actors}-{}kib-{}gbit", len_bytes >> 10, self.rate.bits_per_s / 1e9)
@@ -65,9 +65,9 @@ impl Table {
             "read from",
             "mean, ms",
             "p99, ms",
-            "the last, ms",
-            "times faster than the learner itself",
-            "busiest link alone, ms",
+            "last actor, ms",
+            "speed-up over the learner itself",
+            "bound of the busiest link, ms",
         ]);
         for row in &self.standings.rows {
             let spread = |value: fn(&Run) -> f64| row.spread(value).text(0);

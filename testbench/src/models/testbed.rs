@@ -26,7 +26,7 @@ const READER_PROCESSES: usize = 2;
 const HEAD_START: Duration = Duration::from_millis(1500);
 /// Timeout of one turn, for the slowest contender.
 const TURN_TIMEOUT: Duration = Duration::from_secs(1800);
-/// Options that prevent slow readers from being disconnected, because readers share links that are slow on purpose.
+/// Options that keep servers from disconnecting slow readers: the readers share links that are slow on purpose.
 const PATIENT: [&str; 4] = ["--stall-ms", "600000", "--reader-bytes-per-s-min", "1"];
 const NAME: &str = "bench";
 
@@ -43,7 +43,7 @@ pub struct Testbed {
 }
 
 impl Testbed {
-    /// Starts all servers. Caches are idle until they are queried.
+    /// Starts all servers. The caches are idle until actors read from them.
     ///
     /// # Panics
     /// If a step fails. Call [`iswitch_harness::requirements::networks_and`] first.

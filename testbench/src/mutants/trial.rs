@@ -53,8 +53,8 @@ pub struct Seeds {
 }
 
 impl Default for Seeds {
-    /// Returns several times the numbers that the mutants need which are hardest to find. An asynchronous job takes
-    /// longer.
+    /// Returns several times the numbers of seeds after which the hardest mutants are found. The number for
+    /// asynchronous jobs is lower, because their simulations take longer.
     fn default() -> Self {
         Self { synchronous: 150_000, asynchronous: 300 }
     }

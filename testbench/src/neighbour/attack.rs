@@ -54,7 +54,7 @@ pub enum Attack {
     AsyncVectors,
     /// Scrapes of the metrics beside a large job that waits for 63 members.
     Scrapes,
-    /// Status queries to the control socket beside such a job.
+    /// Status queries to the control socket beside a large job that waits for 63 members.
     Questions,
     /// Requests for 1,024 results that the member has already received.
     Helps,
@@ -216,7 +216,8 @@ fn scrape(address: SocketAddr) -> std::io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Keeps a connection open until there are too many, so that the next request does not wait for this answer.
+/// Keeps a connection open, so that the next request does not wait for this answer. Closes the oldest connection if too
+/// many are open.
 fn hold<T>(open: &mut VecDeque<T>, connection: std::io::Result<T>) {
     open.extend(connection);
     if open.len() > CONNECTIONS {

@@ -43,7 +43,7 @@ pub struct Load {
     pub workers: usize,
     /// Floats in its vector.
     pub floats: u32,
-    /// Time that it aggregates, in seconds.
+    /// Time for which it aggregates, in seconds.
     pub seconds: f64,
 }
 
@@ -70,7 +70,7 @@ pub struct Testbed {
 /// Addresses at which an attacker reaches the daemon.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Address for workers.
+    /// Address at which workers reach the daemon.
     pub switch: SocketAddrV4,
     /// Address of its metrics.
     pub metrics: SocketAddr,

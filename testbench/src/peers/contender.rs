@@ -28,7 +28,8 @@ const SUBNET: &str = "10.9.0.0/16";
 pub enum Contender {
     /// iswitchd on ports of this kind.
     Switch(PortKind),
-    /// Open MPI with the algorithm that it chooses, or with one of the algorithms of its component `tuned`.
+    /// Open MPI. `None` leaves the choice of the algorithm to Open MPI; `Some` selects an algorithm of its component
+    /// `tuned`.
     Mpi(Option<u8>),
     /// Gloo, as used by PyTorch.
     Gloo,
@@ -93,7 +94,7 @@ impl Contender {
         matches!(self, Self::Mpi(_) | Self::Gloo)
     }
 
-    /// Sums the number of vectors that the load states.
+    /// Sums as many vectors as the load states, and returns the measurements.
     ///
     /// # Panics
     /// If a sum is wrong or does not arrive.
@@ -200,14 +201,14 @@ fn run_mpi(network: &Network, tools: &Tools, algorithm: Option<u8>, load: Load) 
     let choose = |command: &mut Command, name: &str, value: &str| {
         command.args(["--mca", name, value]);
     };
-    // MPI uses only the network, and does not spin on a core that others need.
+    // Open MPI must use only the network, and must not spin on a core that other processes need.
     for (name, value) in [
         ("pml", "ob1"),
         ("btl", "tcp,self"),
         ("btl_tcp_if_include", SUBNET),
         ("oob_tcp_if_include", SUBNET),
         ("mpi_yield_when_idle", "1"),
-        // Helpers that start at the same time on one machine write this value to the same file, and crash.
+        // With the default value, helpers that start at the same time on one machine write to the same file, and crash.
         ("rtc_hwloc_vmhole", "none"),
     ] {
         choose(&mut command, name, value);

@@ -43,8 +43,8 @@ impl FromStr for Rate {
 pub struct Links {
     /// Rate; `None` if only the machine limits it.
     pub rate: Option<Rate>,
-    /// Delay of a frame; `None` if only the machine delays it. A relay in user space delays the frames and passes on
-    /// single frames: see `iswitch_testbench::wire_relay`.
+    /// Delay of a frame; `None` if only the machine delays it. A relay in user space delays the frames; it has no
+    /// super-frames. See `iswitch_testbench::wire_relay`.
     pub delay: Option<Duration>,
 }
 
@@ -55,7 +55,7 @@ impl Links {
         self.delay.map_or(rate.clone(), |delay| format!("{rate}, {} us one way", delay.as_micros()))
     }
 
-    /// Returns a text for the name of a file.
+    /// Returns the part of a file name that identifies the links.
     pub fn slug(self) -> String {
         let rate =
             self.rate.map_or_else(|| "unshaped".to_owned(), |rate| format!("{}gbit", rate.bits_per_s / 1e9));
@@ -71,8 +71,8 @@ pub(crate) fn shape(namespace: &Namespace, interface: &str, rate: Rate) {
 }
 
 /// Selects Reno for TCP, regardless of the machine's default, because it is the only algorithm that every kernel has
-/// and allows in a namespace. Without loss it is as fast as others; BBR, which paces, takes a fifth longer when several
-/// workers send to one server.
+/// and allows in a namespace. Without loss, Reno is as fast as other algorithms; only BBR, which paces, takes a fifth
+/// longer when several workers send to one server.
 pub(crate) fn choose_congestion_control(namespace: &Namespace) {
     namespace.run(["sh", "-c", "echo reno >/proc/sys/net/ipv4/tcp_congestion_control"]);
 }

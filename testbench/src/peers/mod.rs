@@ -27,18 +27,18 @@ pub struct Run {
     pub us_p50: f64,
     /// 99th percentile of the time of a sum at rank 0, in microseconds.
     pub us_p99: f64,
-    /// Mean time of an iteration at rank 0, local computation and sum, in microseconds. It is zero for programs of
+    /// Mean time of an iteration (local computation and sum) at rank 0, in microseconds. It is zero for programs of
     /// other projects, which only sum.
     pub iteration_us: f64,
     /// Part of the iteration that the local computation took, in microseconds.
     pub compute_us: f64,
     /// CPU seconds of one worker per 10^9 bytes of summed vectors.
     pub worker_cpu_s_per_gb: f64,
-    /// CPU seconds of the switch or the server per 10^9 bytes; zero if there is none.
+    /// CPU seconds of the switch or the server per 10^9 bytes of summed vectors; zero if there is neither.
     pub switch_cpu_s_per_gb: f64,
     /// Maximum memory of a worker, in KiB.
     pub worker_peak_kib: u64,
-    /// Maximum memory of the switch or the server, in KiB; zero if there is none.
+    /// Maximum memory of the switch or the server, in KiB; zero if there is neither.
     pub switch_peak_kib: u64,
 }
 
@@ -78,7 +78,7 @@ impl Load {
         f64::from(self.floats) * size_of::<f32>() as f64
     }
 
-    /// Returns the 10^9 bytes of vectors that a run sums, over all rounds.
+    /// Returns the length of the vectors that a run sums over all rounds, in units of 10^9 bytes.
     pub fn gigabytes(&self) -> f64 {
         self.bytes() * (self.rounds + self.warm_up + 1) as f64 / 1e9
     }

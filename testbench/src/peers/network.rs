@@ -1,4 +1,4 @@
-//! Machines that all contenders run on: workers and a server, each with its own cable to a switch.
+//! Machines on which all contenders run: workers and a server, each with its own cable to a switch.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
@@ -38,7 +38,7 @@ impl Network {
         Self { relays: Vec::new(), layout: Layout::Star(star), links }.linked()
     }
 
-    /// Creates racks with these numbers of workers, whose switches are children of another switch.
+    /// Creates racks with these numbers of workers. The switches of the racks are children of another switch.
     ///
     /// # Panics
     /// If a step fails. Call [`iswitch_harness::requirements::networks_and`] first.

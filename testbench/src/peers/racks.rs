@@ -1,5 +1,5 @@
-//! Racks of workers, each with a child switch, below one parent switch. Each rack is an IP network of its own and the
-//! switches route between them, so that a ring and a parameter server use the same cables.
+//! Racks of workers, each with a child switch, below one parent switch. Each rack is a separate IP network. The
+//! switches route between the networks, so that a ring and a parameter server use the same cables.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -91,7 +91,7 @@ impl Racks {
         self.each.len()
     }
 
-    /// Returns the rack of a worker and its index there.
+    /// Returns the rack of a worker and the worker's index in it.
     fn place(&self, rank: usize) -> (usize, usize) {
         let mut place = rank;
         for (rack, Rack { workers, .. }) in self.each.iter().enumerate() {
@@ -120,7 +120,7 @@ impl Racks {
         neighbour(ROOT_ADDRESS, self.each.len())
     }
 
-    /// Starts the daemon of the root, then those of the racks.
+    /// Starts the daemon of the parent switch, then those of the racks.
     pub(super) fn start_switches(&self, kind: PortKind) -> Vec<Daemon> {
         let ports = |count, name: fn(usize) -> String| (0..count).map(name).collect::<Vec<_>>();
         let root = Daemon::serving(&self.root, ROOT_ADDRESS, kind, &ports(self.each.len(), port), &[]);

@@ -41,13 +41,13 @@ impl Table {
         row.ratio_to(self.standings.reference(), |run| run.us_p50)
     }
 
-    /// Returns the time that the vector occupies a link, without headers, in microseconds. It is a lower bound of any
-    /// sum.
+    /// Returns the time that the vector occupies a link, without headers, in microseconds. No sum can take less time.
     pub fn wire_us(&self) -> Option<f64> {
         Some(self.links.rate?.seconds_for(self.load.bytes()) * 1e6)
     }
 
-    /// Returns the same time including the headers of the switch's packets and of Ethernet, which the shapers count.
+    /// Returns the time that the vector occupies a link, in microseconds, including the headers of the switch's packets
+    /// and of Ethernet, which the shapers count.
     fn framed_wire_us(&self) -> Option<f64> {
         let segments = self.load.floats.div_ceil(u32::from(DEFAULT_SEGMENT_FLOATS));
         let bytes = self.load.bytes() + f64::from(segments) * HEADER_BYTES;
@@ -71,7 +71,7 @@ impl Table {
         format!("{}, {} workers{racks}, {}", bytes_text(self.load.bytes()), self.workers, self.links.text())
     }
 
-    /// Returns a text for the name of a file.
+    /// Returns the part of a file name that identifies the table.
     pub fn slug(&self) -> String {
         let racks = self.racks.map_or_else(String::new, |racks| format!("-{racks}racks"));
         let workers = if self.workers == 4 { String::new() } else { format!("-{}workers", self.workers) };
@@ -93,9 +93,9 @@ impl Table {
             "of the first row's time",
             "of the wire limit",
             "CPU s/GB, worker",
-            "switch or server",
+            "CPU s/GB, switch or server",
             "peak MiB, worker",
-            "switch or server",
+            "peak MiB, switch or server",
         ]);
         self.standings.rows.iter().for_each(|row| rows.row(self.cells(row)));
         let mut text = format!("### {}\n\n{}", self.title(), rows.text());

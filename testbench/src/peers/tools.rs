@@ -23,7 +23,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Searches for the programs; `python` is the interpreter to try.
+    /// Searches for the programs; `python` is the interpreter that may have PyTorch.
     ///
     /// # Panics
     /// If files cannot be written.
@@ -45,10 +45,10 @@ impl Tools {
         self.directory.path().join("gloo.py")
     }
 
-    /// Writes a script with which mpirun starts its helper on another machine, which is the namespace with that
-    /// address.
+    /// Writes a script with which mpirun starts its helper on another machine. The script enters the namespace with the
+    /// address of that machine.
     ///
-    /// Each helper has its own directory for files, because helpers that take each other for one on the same machine
+    /// Each helper has its own directory for files, because helpers that believe that they are on the same machine
     /// create and remove each other's directories.
     ///
     /// # Panics

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Kind of servers.
+/// Kind of replay server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `replayd`.
@@ -12,7 +12,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns a text for the names of files.
+    /// Returns the part of a file name that identifies the kind.
     pub fn slug(self) -> &'static str {
         match self {
             Self::Own => "replayd",
@@ -21,7 +21,7 @@ impl Kind {
     }
 }
 
-/// Number of shards of a kind.
+/// Kind of server, and number of shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contender {
     /// Kind of the servers.
@@ -31,7 +31,7 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// Returns each number of shards for both kinds, or only for `replayd`.
+    /// Returns a contender for each number of shards of both kinds, or only of `replayd` if Reverb is missing.
     pub fn all(shards: &[usize], has_reverb: bool) -> Vec<Self> {
         let kinds = [Some(Kind::Own), has_reverb.then_some(Kind::Reverb)];
         let of = |shards: &usize| {

@@ -1,5 +1,5 @@
-//! Writes to replay: shards, each behind a link of the same rate, and actors that write with pauses of their own.
-//! Menger's figure (Google AI blog 2020) is the write latency of 16 to 2048 actors, with one shard and with several.
+//! Writes to replay: shards, each behind a link of the same rate, and actors that pause between their writes. Menger's
+//! figure (Google AI blog 2020) is the write latency of 16 to 2048 actors, with one shard and with several.
 
 pub mod contender;
 pub mod reverb;
@@ -21,7 +21,8 @@ use crate::peers::Rate;
 /// Fraction of the links' capacity that the greatest number of actors offers to [`SHARDS_AT_EASE`] shards.
 const SHARE_AT_EASE: f64 = 0.2;
 const SHARDS_AT_EASE: f64 = 8.0;
-/// Load of the links above which the queues grow until actors wait longer than their pauses.
+/// Load of the links, as a fraction of their capacity. Above it, the queues grow until actors wait longer than their
+/// pauses.
 const SHARE_FILLING: f64 = 0.7;
 
 /// Latencies of the inserts of one turn, in milliseconds.
@@ -82,9 +83,9 @@ pub struct Pace {
 }
 
 impl Load {
-    /// Returns the pause of each actor between two inserts, regardless of the numbers of actors and shards: so long
-    /// that the greatest number of actors offers a fifth of the capacity of eight links, which exceeds the capacity of
-    /// one link.
+    /// Returns the mean pause of each actor between two inserts. It is the same for all numbers of actors and shards:
+    /// with it, the greatest number of actors offers a fifth of the capacity of eight links, which exceeds the capacity
+    /// of one link.
     pub fn think(&self) -> Duration {
         let most = self.actors.iter().copied().max().unwrap_or(1) as f64;
         Duration::from_secs_f64(most * self.wire_s() / (SHARDS_AT_EASE * SHARE_AT_EASE))
@@ -100,8 +101,7 @@ impl Load {
         self.rate.seconds_for(self.len_bytes as f64)
     }
 
-    /// Returns the timing of a turn. If the offered load fills the links, the measurement begins after they have
-    /// filled.
+    /// Returns the timing of a turn. If the offered load fills the links, the measurement begins once they are full.
     pub fn pace(&self, actors: usize, shards: usize) -> Pace {
         let think = self.think();
         let filling = if self.share(actors, shards) > SHARE_FILLING { think } else { Duration::ZERO };
@@ -124,7 +124,7 @@ impl fmt::Display for LoadedContender {
     }
 }
 
-/// Lets all contenders take their turns with each number of actors.
+/// Measures each contender with each number of actors in each turn.
 ///
 /// # Panics
 /// If an insert fails.

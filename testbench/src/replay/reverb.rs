@@ -1,5 +1,5 @@
-//! Reverb, run by a Python interpreter that has it: `pip install dm-reverb==0.14.0 tensorflow-cpu==2.15.1` (Python 3.11
-//! at most).
+//! Reverb, run by a Python interpreter in which it is installed: `pip install dm-reverb==0.14.0 tensorflow-cpu==2.15.1`
+//! (Python 3.11 at most).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,7 +13,8 @@ use iswitch_harness::scratch;
 
 /// Environment variable with the path of the Python interpreter.
 pub const VARIABLE: &str = "ISWITCH_REVERB_PYTHON";
-/// Timeout of the start of a server, which first loads TensorFlow; up to eight servers start at once on a busy machine.
+/// Timeout of the start of a server. A server first loads TensorFlow, and up to eight servers start at once on a busy
+/// machine.
 const START_TIMEOUT: Duration = Duration::from_secs(180);
 
 const SCRIPTS: [(&str, &str); 3] = [
@@ -39,10 +40,10 @@ pub enum Sampler {
 }
 
 impl Reverb {
-    /// Finds Reverb in the interpreter that [`VARIABLE`] names.
+    /// Finds the interpreter that [`VARIABLE`] names, and checks that it has Reverb.
     ///
     /// # Errors
-    /// If the variable is not set or the interpreter has no Reverb. The text names what is missing.
+    /// If the variable is not set or the interpreter has no Reverb. The error text names what is missing.
     pub fn find() -> Result<Self, String> {
         static MISSING: OnceLock<Option<String>> = OnceLock::new();
         let python = std::env::var_os(VARIABLE).map(PathBuf::from);

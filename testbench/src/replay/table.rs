@@ -35,7 +35,7 @@ impl Table {
         format!("{}, {} for each shard, pauses of {think:.2} s", bytes_text(*len_bytes as f64), rate.text())
     }
 
-    /// Returns a text for the name of a file.
+    /// Returns the part of a file name that identifies the table.
     pub fn slug(&self) -> String {
         format!("replay-{}kib-{}gbit", self.load.len_bytes >> 10, self.load.rate.bits_per_s / 1e9)
     }
@@ -45,7 +45,7 @@ impl Table {
         let actors = &self.load.actors;
         let (few, many) = (actors[0], actors[actors.len() - 1]);
         let heads = actors.iter().map(|actors| format!("{actors} actors"));
-        let growth = format!("{many} to {few} actors, times");
+        let growth = format!("latency of {many} / of {few} actors");
         let mut rows = Markdown::new([String::new()].into_iter().chain(heads).chain([growth]));
         for (contender, columns) in self.contenders() {
             let cells = columns.iter().map(|row| {

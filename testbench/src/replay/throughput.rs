@@ -20,7 +20,7 @@ const TURN_TIMEOUT: Duration = Duration::from_secs(120);
 /// Size of the items of the table, in bytes.
 const TABLE_BYTES: usize = 512 << 20;
 
-/// Client and server that take part together.
+/// Client and server that are measured together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
 pub enum Pair {
     /// Client of this project and `replayd`.
@@ -56,7 +56,7 @@ pub struct Throughput {
     pub standings: Standings<Pair, f64>,
 }
 
-/// Lets each pair take its turns.
+/// Measures each pair in each turn.
 ///
 /// # Panics
 /// If an insert fails.
@@ -94,8 +94,8 @@ fn one_turn(pair: Pair, reverb: Option<&Reverb>, load: Load) -> Latencies {
             let mut command = command(binaries::replay_writers());
             command.args(["--shards", &format!("{scheme}://{address}"), "--bytes", &bytes]);
             command.args(["--warm-up-s", &warm_up_s, "--measured-s", &measured_s]);
-            // Reverb's own client has a thread for each actor, so that the client is not the bottleneck; neither must
-            // this one be.
+            // Reverb's own client has a thread for each actor, so it is not the bottleneck. With two threads, this
+            // client is not the bottleneck either.
             command.args(["--threads", "2"]);
             command
         })

@@ -2,9 +2,9 @@
 //! down.
 //!
 //! The simulation follows every super-frame of every worker, from the send to the sum; with hardware switches it
-//! follows every packet. If all workers begin at once, all children of a switch with the same number of workers below
-//! them do the same at the same time. Then one of them is simulated and counts for all (a folded tree, see
-//! [`Nodes::add`]): of the copies of a sum that the switch sends, it receives the last one.
+//! follows every packet. If all workers begin at once, all children of a switch that have the same number of workers
+//! below them do the same at the same time. The simulation then follows one of them, which represents all (a folded
+//! tree, see [`Nodes::add`]). Of the copies of a sum that the switch sends, this child receives the last one.
 
 use super::costs::{Costs, Line, to_picos};
 use super::resources::{Link, Processes};
@@ -17,7 +17,7 @@ use iswitch_simulation::queue::Queue;
 #[derive(Clone, Copy, Debug)]
 struct Node {
     parent: Option<usize>,
-    /// Number of children of the parent that this node stands for.
+    /// Number of children of the parent that this node represents.
     copies: usize,
     up: Link,
     down: Link,
@@ -33,7 +33,7 @@ struct Nodes {
 }
 
 impl Nodes {
-    /// Adds a switch with this number of workers below it, and everything below it. For a worker, `level` is `None`.
+    /// Adds a switch with this number of workers below it, and all nodes below it. For a worker, `level` is `None`.
     fn add(&mut self, tree: &Tree, level: Option<usize>, workers: usize, folded: bool, node: Node) {
         let at = self.all.len();
         self.all.push(node);
@@ -70,7 +70,7 @@ enum Event {
     Up(usize, usize),
     /// A part of the sum has arrived at a node from its parent.
     Down(usize, usize),
-    /// A worker has taken in a super-frame of the sum.
+    /// A worker has received and processed a super-frame of the sum.
     Taken(usize),
 }
 
@@ -129,7 +129,8 @@ struct Simulation<'a> {
     parts: Vec<Part>,
     window_frames: usize,
     progress: Vec<Progress>,
-    /// Number of contributions to each part at a switch, or of parts of each super-frame at a worker.
+    /// For each node: at a switch, the number of contributions to each part; at a worker, the number of parts of each
+    /// super-frame that have arrived.
     counts: Vec<Vec<u32>>,
     queue: Queue<Event, Picos>,
     end: Picos,
@@ -256,7 +257,7 @@ impl Simulation<'_> {
         self.send_up(node, part, sent);
     }
 
-    /// Returns when a switch has processed a part that this number of children, or its parent, has sent.
+    /// Returns the time at which a switch has processed a part from its parent, or from this number of children.
     fn take_in(
         &mut self,
         node: usize,

@@ -22,7 +22,7 @@ pub fn least(scenario: &Scenario, algorithm: Algorithm) -> Picos {
         Algorithm::RecursiveDoubling => (f64::from(log), 2.0 * f64::from(log)),
     };
     let (bytes_s, delays_s) = (vectors * vector_s, links * scenario.delay_us * 1e-6);
-    // While one part of a chunk is in flight for a long time, the others are sent.
+    // In a pipelined ring, the delay of one super-frame overlaps with the transmission of the others.
     let is_overlapped = algorithm == Algorithm::RingPipelined;
     let seconds = if is_overlapped { bytes_s.max(delays_s) } else { bytes_s + delays_s };
     (seconds * super::resources::SECOND) as Picos

@@ -2,7 +2,6 @@
 //!
 //! On the loopback interface, the kernel does the receiver's work within the sender's call. The measurement therefore
 //! does not separate the two sides well; only their sum is accurate.
-//! their sum is right.
 
 use std::hint::black_box;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -23,18 +22,18 @@ use super::costs::{Costs, EndCosts, Line, Pipeline};
 use super::wire::Framing;
 use crate::contest::Spread;
 
-/// Number of repetitions of each measurement, of which the median counts.
+/// Number of repetitions of each measurement. The result is their median.
 const CALLS: usize = 3_000;
 /// Number of repetitions of each pass over whole vectors.
 const PASSES: usize = 15;
 /// Numbers of segments in the shortest and in the longest super-frame.
 const SEGMENTS: [usize; 2] = [1, 44];
-/// Length of vectors: that of the paper's longest, so that most of a vector is in no cache.
+/// Length of the vectors, in floats: that of the paper's longest vector, of which the caches hold only a small part.
 const FLOATS: usize = 1_687_206;
 const MEMBERS: u8 = 4;
 /// Throughput of the paper's accelerator: 256 bits in each cycle of 200 MHz.
 const HARDWARE_BYTES_PER_S: f64 = 6.4e9;
-/// Latency: a hundred cycles of the accelerator.
+/// Latency of the paper's accelerator: a hundred cycles.
 const HARDWARE_LATENCY_NS: f64 = 500.0;
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -65,14 +64,14 @@ fn nanos(since: Instant) -> f64 {
     since.elapsed().as_nanos() as f64
 }
 
-/// Returns the line through two measured points. Times never decrease with bytes.
+/// Returns the line through two measured points. Its slope is never negative.
 fn line(bytes: [usize; 2], ns: [f64; 2]) -> Line {
     let ns_per_byte = ((ns[1] - ns[0]) / (bytes[1] - bytes[0]) as f64).max(0.0);
     Line { ns: (ns[0] - ns_per_byte * bytes[0] as f64).max(0.0), ns_per_byte }
 }
 
-/// Returns the medians of the times of two operations that alternate, called with increasing numbers. Other processes
-/// interrupt few of the calls, so they do not affect the medians.
+/// Returns the medians of the times of two operations that alternate. `both` receives the number of the call, from 0.
+/// Other processes interrupt few of the calls, so they do not affect the medians.
 fn in_turn(mut both: impl FnMut(usize) -> io::Result<[f64; 2]>) -> io::Result<[f64; 2]> {
     let mut times = [Vec::with_capacity(CALLS), Vec::with_capacity(CALLS)];
     for call in 0..CALLS {
@@ -82,7 +81,7 @@ fn in_turn(mut both: impl FnMut(usize) -> io::Result<[f64; 2]>) -> io::Result<[f
     Ok(times.map(median))
 }
 
-/// Two long vectors, as a worker has them, of which each call uses the next part.
+/// Contribution and sum of a worker. Each call uses the next part of these long vectors.
 struct Vectors {
     contribution: Vec<u8>,
     sum: Vec<u8>,
@@ -214,7 +213,7 @@ fn worker_add() -> f64 {
 }
 
 /// Returns the time from the arrival of a packet to the first instruction of a sleeping receiver: half of a round trip,
-/// less the calls.
+/// less the time of the calls that send and receive.
 fn wake(superframe: EndCosts) -> io::Result<f64> {
     let [here, there] = udp_pair()?;
     let payload = vec![1; stride()];
@@ -258,7 +257,7 @@ fn member(number: u8) -> Endpoint {
     }
 }
 
-/// Returns a switch with a job that all members have joined.
+/// Returns a switch with a job, which all members have joined.
 fn formed(now: iswitch_protocol::Instant) -> Switch {
     let mut switch = Switch::new(Config { boot: 1, ..Config::default() });
     for number in 1..=MEMBERS {
@@ -278,7 +277,7 @@ fn formed(now: iswitch_protocol::Instant) -> Switch {
     switch
 }
 
-/// Takes everything that the switch has to send, and returns its bytes.
+/// Takes all packets that the switch has to send, and returns the number of their bytes.
 fn drain(switch: &mut Switch) -> usize {
     let mut bytes = 0;
     while let Some(transmit) = switch.poll_transmit() {

@@ -1,4 +1,4 @@
-//! Costs of a message on the machines, which are the only measured figures of the model.
+//! Processing costs of a message at both ends. They are the only measured figures of the model.
 
 use serde::{Deserialize, Serialize};
 
@@ -59,11 +59,13 @@ pub struct Pipeline {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Costs {
-    /// UDP super-frames of tagged packets at a worker; their floats are read from its vector or written to the sum.
+    /// Costs of UDP super-frames of tagged packets at a worker, which reads their floats from its vector or writes them
+    /// to the sum.
     pub superframe: EndCosts,
-    /// UDP super-frames at the switch daemon, sent from one buffer and received into one buffer.
+    /// Costs of UDP super-frames at the switch daemon, which sends them from one buffer and receives them into one
+    /// buffer.
     pub switch_frame: EndCosts,
-    /// TCP, used by rings, parameter servers, and halving and doubling.
+    /// Costs of TCP, which rings, parameter servers, and halving and doubling use.
     pub stream: EndCosts,
     /// Time of the switch core to process a contribution, beyond receiving it.
     pub switch_add: Line,
@@ -73,7 +75,7 @@ pub struct Costs {
     pub worker_add: Line,
     /// Time from the arrival of a message until an idle process that waits for it runs, in nanoseconds.
     pub wake_ns: f64,
-    /// Switch in hardware; a figure of its design, not a measurement.
+    /// Costs of the switch in hardware. They come from its design, not from a measurement.
     pub hardware: Pipeline,
 }
 

@@ -1,9 +1,9 @@
-//! Calculates the times of `packets` with the effort of one worker: if all workers do the same at the same time, one
-//! stands for all.
+//! Calculates the same times as `packets` at the cost of simulating one worker: if all workers do the same at the same
+//! time, one represents all.
 //!
-//! A worker of a ring that sends to its successor receives the same from its predecessor at the same time, as if it had
-//! sent to itself. The same holds for two partners that exchange halves. The workers differ only in the distance to
-//! their partners.
+//! A worker of a ring that sends to its successor receives a message of the same length from its predecessor at the
+//! same time, as if it had sent the message to itself. The same holds for two partners that exchange halves. The
+//! workers differ only in the distance to their partners.
 
 use std::collections::HashMap;
 
@@ -44,8 +44,8 @@ fn alone(scenario: &Scenario) -> Scenario {
     Scenario { workers: 1, ..*scenario }
 }
 
-/// Follows the chunk with the longest path: twice around the ring, less the two consecutive links that are shortest
-/// together.
+/// Follows the chunk with the longest path. It travels twice around the ring, except for two consecutive steps, which
+/// for this chunk cross the fewest links.
 fn ring(scenario: &Scenario, is_pipelined: bool) -> Picos {
     let (workers, tree) = (scenario.workers, scenario.tree());
     let hops = |from: usize| tree.hops(from % workers, (from + 1) % workers);
@@ -138,7 +138,7 @@ fn farthest(tree: &Tree) -> usize {
     tree.hops(0, tree.workers() - 1)
 }
 
-/// Server and its workers, which all do the same; simulated super-frame by super-frame of the vector.
+/// Server and its workers, which all do the same. The simulation follows the super-frames of the vector.
 struct Service {
     workers: usize,
     bytes: usize,

@@ -1,9 +1,9 @@
 //! Model of the time of a sum with ten to a hundred thousand workers: discrete events on links and processors.
 //!
 //! `aggregation` simulates the tree of switches, super-frame by super-frame or packet by packet. All other algorithms
-//! are plans of messages (`plan`), which `packets` simulates packet by packet. With more than some hundred workers this
-//! takes too long, and `lockstep` simulates one worker that stands for all. Processing times come from [`costs`]; no
-//! floats are moved.
+//! are plans of messages (`plan`), which `packets` simulates packet by packet. With more than some hundred workers,
+//! this takes too long; `lockstep` then simulates one worker, which represents all. Processing times come from
+//! [`costs`]; no floats are moved.
 
 mod aggregation;
 pub mod bounds;
@@ -87,7 +87,7 @@ impl Algorithm {
 pub enum Detail {
     /// Every packet of every worker.
     Packets,
-    /// One worker that stands for all.
+    /// One worker that represents all.
     Lockstep,
 }
 

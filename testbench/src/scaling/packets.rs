@@ -22,7 +22,7 @@ enum Event {
     Forwarded(u32, u32),
     /// The last packet of a super-frame has arrived at its receiver.
     Arrived(u32),
-    /// A host has taken in a super-frame.
+    /// A host has received and processed a super-frame.
     Received(u32),
 }
 
@@ -157,7 +157,7 @@ impl Simulation<'_> {
     fn leave(&mut self, frame: u32, now: Picos) {
         let Frame { message, bytes, .. } = self.frames[frame as usize];
         let from = message.from as usize;
-        // A shorter packet behind a full one waits at each switch.
+        // A shorter packet behind a full one waits for it at each switch.
         let largest = self.framing.payload_bytes.min(message.bytes as usize);
         let largest = self.framing.wire_bytes(largest) as Picos * self.cable.picos_per_byte;
         let between = Picos::from(message.hops.saturating_sub(2)) * (self.cable.delay + largest);

@@ -1,4 +1,4 @@
-//! Algorithms without a summing switch, as messages each of which waits for others.
+//! Algorithms without a summing switch, as plans of messages. Each message waits for others.
 
 use super::wire::Framing;
 use super::{Algorithm, Scenario};
@@ -17,7 +17,7 @@ pub(super) struct Message {
     pub(super) hops: u8,
 }
 
-/// Gate that sends messages once a number of other messages have been received.
+/// Gate that sends its messages once a number of other messages have been received.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gate {
     pub(super) missing: u32,
@@ -27,14 +27,14 @@ pub(super) struct Gate {
     pub(super) followers: [Option<u32>; 2],
 }
 
-/// Messages to send. The first gates are the starts of the hosts.
+/// Plan of an algorithm: the gates with the messages to send. The first gates open when the hosts start.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) hosts: usize,
     pub(super) gates: Vec<Gate>,
 }
 
-/// Index of no gate, for messages that nothing waits for.
+/// Index that names no gate, for messages that no other message waits for.
 pub(super) const NOTHING: u32 = u32::MAX;
 
 /// Returns the plan of an algorithm.
@@ -224,7 +224,7 @@ pub(super) struct Step {
 /// Schedule of exchanges between the workers.
 #[derive(Clone, Debug)]
 pub(super) struct Exchange {
-    /// Number of pairs of workers at the beginning that act as one.
+    /// Number of pairs of workers, the first ranks, that act as one worker.
     pub(super) first_pairs: usize,
     pub(super) steps: Vec<Step>,
 }
@@ -246,7 +246,7 @@ impl Exchange {
     }
 }
 
-/// Returns the rank of the worker that takes part under an index.
+/// Returns the rank of the worker with this index in the exchange.
 pub(super) fn rank_of(index: usize, first_pairs: usize) -> usize {
     if index < first_pairs { 2 * index + 1 } else { index + first_pairs }
 }

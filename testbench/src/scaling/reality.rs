@@ -1,5 +1,5 @@
-//! Comparison of the model with measurements of `testbench peers --json` on one machine: all processes share its few
-//! cores, one switch, links that are unlimited, shaped or delayed.
+//! Comparison of the model with measurements of `testbench peers --json` on one machine: all processes share the few
+//! cores of the machine, there is one switch, and the links are unlimited, shaped or delayed.
 
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
@@ -54,7 +54,7 @@ fn algorithm_of(contender: &str) -> Option<Algorithm> {
 /// Reads measurements, one table per line, and calculates the same sums with the model. Tables of racks are skipped.
 ///
 /// # Errors
-/// If a line is not such a table. The error names the line and the reason.
+/// If a line is not a table of `testbench peers --json`. The error names the line and the reason.
 pub fn compare(peers: &str, cores: usize, costs: Costs) -> Result<Vec<Pair>, String> {
     let mut pairs = Vec::new();
     for (number, line) in (1..).zip(peers.lines()).filter(|(_, line)| !line.trim().is_empty()) {
@@ -143,7 +143,7 @@ pub fn text(pairs: &[Pair]) -> String {
         let percent = share * 100.0;
         let _ = writeln!(
             text,
-            "\nOf all pairs that differ by more than a tenth, the model puts {percent:.0} % into the measured order."
+            "\nThe model puts {percent:.0} % of the pairs that differ by more than a tenth into the measured order."
         );
     }
     text

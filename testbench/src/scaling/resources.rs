@@ -5,7 +5,7 @@ use super::Picos;
 /// Picoseconds in a second.
 pub(super) const SECOND: f64 = 1e12;
 
-/// Properties of all cables, in each direction.
+/// Properties of a cable in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cable {
     pub(super) picos_per_byte: Picos,
@@ -60,8 +60,8 @@ impl Processes {
         self.run(process, if is_idle { now + self.wake } else { now }, cost)
     }
 
-    /// Returns when work that is ready at `ready` begins. It takes the core that became free last, so that others stay
-    /// free.
+    /// Reserves a core for work that is ready at `ready`, and returns the time at which the work begins. Of the free
+    /// cores, it takes the one that became free last, so that the others stay available for earlier work.
     fn take_core(&mut self, ready: Picos, cost: Picos) -> Picos {
         let free = self.cores.iter_mut().filter(|free| **free <= ready).max();
         let core = match free {

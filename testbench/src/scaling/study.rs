@@ -28,9 +28,9 @@ pub struct Cell {
     pub algorithm: Algorithm,
     /// Level of detail of the simulation.
     pub detail: Detail,
-    /// Time of the sum; `None` if workers begin at different times and are too many to simulate each.
+    /// Time of the sum; `None` if the workers begin at different times and there are too many to simulate each of them.
     pub time: Option<Picos>,
-    /// Time that the links alone would take.
+    /// Lower bound of the time, from the rates and delays of the links.
     pub bound: Picos,
 }
 

@@ -1,6 +1,6 @@
 //! Trees of switches: racks of workers, and switches above them.
 
-/// Workers below a tree of switches; each switch is filled before the next one, in the order of the ranks.
+/// Tree of switches with workers below it. The ranks fill one switch before the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
     workers: usize,

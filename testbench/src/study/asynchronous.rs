@@ -21,10 +21,10 @@ const GRADIENTS: (f64, f64) = (60.0, 4000.0);
 /// Method that combines gradients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 pub enum Method {
-    /// Server that applies each gradient when it arrives. It comes first, because the switch is compared with it.
+    /// Server that applies each gradient when it arrives. It is the first contender, the reference for the switch.
     #[strum(to_string = "asynchronous parameter server")]
     Server,
-    /// Switch with a threshold of as many gradients as there are workers.
+    /// Switch whose threshold equals the number of workers.
     #[strum(to_string = "iswitchd, raw ports, asynchronous")]
     Switch,
 }
@@ -191,7 +191,7 @@ impl AsyncReplay {
         self.standings.reference().ratio_to(row, AsyncRun::us_per_gradient)
     }
 
-    /// Returns a title of what was replayed.
+    /// Returns a title: the scene, the workers and the links.
     pub fn title(&self) -> String {
         let Scene { model, origin, stretch, .. } = self.scene;
         let stretched =
@@ -205,7 +205,7 @@ impl AsyncReplay {
         )
     }
 
-    /// Returns a text for the name of a file.
+    /// Returns the part of a file name that identifies the measurement.
     pub fn slug(&self) -> String {
         let Scene { model, origin, .. } = self.scene;
         format!("study-async-{}-{}-{}", model.name.to_lowercase(), origin.slug(), self.links.slug())
@@ -219,9 +219,9 @@ impl AsyncReplay {
             "gradients/s",
             "ms per gradient in the model",
             "mean staleness when committed",
-            "when applied",
-            "0, 1, 2, 3 and more updates stale when applied",
-            "too stale",
+            "mean staleness when applied",
+            "staleness when applied: 0, 1, 2, 3 and more updates",
+            "skipped as too stale",
             "speed-up per gradient",
         ]);
         for row in &self.standings.rows {

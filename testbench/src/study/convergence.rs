@@ -1,5 +1,5 @@
-//! Real training up to a return: how many updates asynchronous methods take, and that all synchronous methods learn the
-//! same.
+//! Real training up to a target return. It counts the updates that asynchronous methods take, and shows that all
+//! synchronous methods have the same learning curve.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,7 +16,7 @@ use iswitch_harness::process::{Process, command};
 use iswitch_harness::scratch;
 
 const TIMEOUT: Duration = Duration::from_secs(3600);
-/// Maximum difference of two equal curves, as a fraction of the return.
+/// Maximum difference of the returns of two curves that count as equal, as a fraction of the return.
 const SAME: f64 = 0.01;
 
 /// Point of a learning curve.
@@ -26,7 +26,7 @@ pub struct Point {
     pub steps: f64,
     /// Seconds since the start.
     pub seconds: f64,
-    /// Fraction of the run's updates up to this point. The rows of the file follow equal numbers of updates.
+    /// Fraction of the run's updates up to this point. Each row of the file covers the same number of updates.
     pub part: f64,
     /// Mean return of the last 100 episodes.
     pub mean_return: f64,
@@ -68,8 +68,8 @@ impl Training {
         Some(Reached { updates: self.updates * part, steps, seconds })
     }
 
-    /// Returns the number of steps from which this curve differs from another one by more than a hundredth of its
-    /// value.
+    /// Returns the number of steps after which this curve first differs from another one by more than a hundredth of
+    /// its value.
     pub fn same_until(&self, other: &Self) -> f64 {
         let parted = self.points.iter().zip(&other.points).find(|(a, b)| {
             a.steps != b.steps || (a.mean_return - b.mean_return).abs() > SAME * a.mean_return.abs().max(1.0)
@@ -213,13 +213,13 @@ impl Comparison {
         let Task { algorithm, env, threshold } = self.task;
         let mut rows = Markdown::new([
             "",
-            "seeds that reached it",
-            "updates until then",
+            "seeds that reached the return",
+            "updates to reach it",
             "environment steps",
             "seconds",
             "mean staleness",
             "mean return over the run",
-            "at its end",
+            "mean return at the end",
             "same curve as the first row until step",
         ]);
         self.standings.rows.iter().for_each(|row| rows.row(self.cells(row)));
@@ -232,7 +232,7 @@ impl Comparison {
         if let Some(ratio) = self.fewer_gradients() {
             let _ = writeln!(
                 text,
-                "\nGradients in the model until the return, the first row's over the second's: {ratio:.2}."
+                "\nGradients in the model until the return, first row / second row: {ratio:.2}."
             );
         }
         text
@@ -262,9 +262,9 @@ impl Comparison {
         ]
     }
 
-    /// Returns the gradients in the model until the return, of the asynchronous parameter server divided by those of
-    /// the asynchronous switch. An update of the server contains one gradient; an update of the switch contains one of
-    /// each worker.
+    /// Returns the number of gradients in the model when it reaches the return, with the asynchronous parameter server
+    /// divided by that with the asynchronous switch. An update of the server contains one gradient; an update of the
+    /// switch contains one gradient of each worker.
     fn fewer_gradients(&self) -> Option<f64> {
         let [server, switch] = self.standings.rows.as_slice() else { return None };
         let updates =

@@ -1,5 +1,6 @@
-//! Environment of images that takes no computation, to measure a learner with observations like those of the Atari
-//! games without the games. A frame is a stored pattern that moves; the four newest frames make an observation.
+//! Environment that generates images without computation. With it, a learner can be measured with observations like
+//! those of the Atari games, but without the games. A frame is a stored pattern that moves; the four newest frames make
+//! an observation.
 
 use iswitch_learn::env::{Action, ActionSpec, EnvError, EnvSpec, Environment, ImageShape, Step};
 use rand::RngExt;

@@ -2,8 +2,8 @@
 //! over a parameter server and a ring, synchronous and asynchronous, and whether training reaches the same return.
 //!
 //! Three parts are *real*: every packet and every sum, over shaped links between namespaces; the times of [`split`];
-//! the training of [`convergence`]. The local computation of [`replay`] and [`asynchronous`] is *replayed*: workers
-//! sleep for its time, because four workers do not have a core each on this machine.
+//! the training of [`convergence`]. The local computation of [`replay`] and [`asynchronous`] is *replayed*: each worker
+//! sleeps for the time of the computation, because this machine does not have a core for each worker.
 
 pub mod asynchronous;
 pub mod convergence;

@@ -15,7 +15,7 @@ pub const AGGREGATION_SHARE: (f64, f64) = (0.499, 0.832);
 pub const AGGREGATION_CUT: f64 = f64::midpoint(0.816, 0.858);
 /// Staleness bound of both asynchronous methods, in updates.
 pub const STALENESS_BOUND: u32 = 3;
-/// The speed-up happens to resemble the number pi.
+/// Speed-up of asynchronous A2C. Its resemblance to the number pi is a coincidence.
 #[allow(clippy::approx_constant)]
 const A2C_ASYNC_SPEED_UP: f64 = 3.14;
 
@@ -89,8 +89,9 @@ impl Model {
         MODELS.into_iter().find(|model| model.name.eq_ignore_ascii_case(name))
     }
 
-    /// Returns aggregation as a fraction of an iteration with the parameter server. A reduction of this fraction alone
-    /// must give the speed-up, and the result is limited to the paper's range for all four models.
+    /// Returns the aggregation time as a fraction of an iteration with the parameter server. The fraction is chosen so
+    /// that the reduction of the aggregation time alone gives the speed-up; it is limited to the paper's range for all
+    /// four models.
     pub fn aggregation_share(self) -> f64 {
         let share = (1.0 - 1.0 / self.speed_up) / AGGREGATION_CUT;
         share.clamp(AGGREGATION_SHARE.0, AGGREGATION_SHARE.1)
@@ -123,7 +124,7 @@ pub fn text() -> String {
         "",
         "floats",
         "iteration, ms",
-        "aggregation, part of it",
+        "aggregation share",
         "aggregation, ms",
         "computation, ms",
         "time from",

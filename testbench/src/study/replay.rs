@@ -40,7 +40,7 @@ impl Origin {
         }
     }
 
-    /// Returns a text for the name of a file.
+    /// Returns the part of a file name that identifies the origin.
     pub fn slug(self) -> &'static str {
         match self {
             Self::Paper => "paper",
@@ -105,8 +105,9 @@ impl Replay {
         self.table.standings.reference().ratio_to(row, |run| run.iteration_us)
     }
 
-    /// Returns the speed-up if only links and computation take time: the link of the server carries a vector of each
-    /// worker in and then one to each worker out; with the switch, a worker waits for one vector.
+    /// Returns the speed-up of the switch over the server if only links and computation take time. The link of the
+    /// server carries one vector from each worker and then one vector to each worker; with the switch, a worker waits
+    /// for one vector.
     pub fn wire_bound(&self) -> Option<f64> {
         let compute_us = self.table.load.compute.as_secs_f64() * 1e6;
         let wire_us = self.table.wire_us()?;
@@ -134,7 +135,7 @@ impl Replay {
         )
     }
 
-    /// Returns a text for the name of a file.
+    /// Returns the part of a file name that identifies the measurement.
     pub fn slug(&self) -> String {
         let Scene { model, origin, .. } = self.scene;
         let name = model.name.to_lowercase();
@@ -148,17 +149,17 @@ impl Replay {
             "iteration, ms",
             "computation (replayed), ms",
             "aggregation (real), ms",
-            "part of it",
+            "aggregation share",
             "of the wire limit",
             "speed-up",
-            "the paper's server over this",
+            "paper's server / this row",
         ]);
         self.table.standings.rows.iter().for_each(|row| rows.row(self.cells(row)));
         let bound = self.wire_bound().map_or_else(String::new, |bound| {
-            format!("Links alone allow the switch {bound:.2} over a server that only waits for its link. ")
+            format!("The links allow the switch a speed-up of {bound:.2} over the server. ")
         });
         format!(
-            "### {}\n\n{}\n{bound}The paper's, over its own server on its machines: {:.2}.\n",
+            "### {}\n\n{}\n{bound}The paper's switch has a speed-up of {:.2} over its own server, on its machines.\n",
             self.title(),
             rows.text(),
             self.scene.model.speed_up
@@ -251,8 +252,8 @@ pub fn scaling_text(replays: &[Replay]) -> String {
         rows.row([row.contender.to_string()].into_iter().chain(cells));
     }
     format!(
-        "### {} in racks, {} computation (replayed) times {stretch}, {}: gradients per second, of those of one worker \
-         alone\n\n{}",
+        "### {} in racks, {} computation (replayed) times {stretch}, {}: gradients per second, divided by those of one \
+         worker alone\n\n{}",
         model.name,
         origin.name(),
         first.table.links.text(),
@@ -315,9 +316,9 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("| 2.00 (1.60 to 2.50) | 2.00 |"), "{text}");
-        // The bound: 80 ms of computation, and 323.8 us for 40,476 bytes, eight times for the server and once for the
-        // switch.
-        assert!(text.contains("Links alone allow the switch 1.03 over"), "{text}");
+        // The bound is 80 ms of computation plus the time of 40,476 bytes on the link (323.8 us), eight times for the
+        // server and once for the switch.
+        assert!(text.contains("The links allow the switch a speed-up of 1.03 over"), "{text}");
         let json = replay.json();
         assert_eq!(json["rows"][0]["speed_up"]["median"], 1.0);
         assert_eq!(json["rows"][1]["aggregation_us"]["median"], 8e3);

@@ -1,5 +1,5 @@
-//! Phases of an iteration of this project's own algorithms: the paper's figure 4, in one process with one thread, with
-//! the paper's networks.
+//! Phases of an iteration of this project's own algorithms, as in the paper's figure 4: in one process with one thread,
+//! with the paper's networks.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use super::paper::{MODELS, Model};
 use super::stopwatch::{Seconds, Stopwatch};
 use crate::contest::{Contest, Markdown, Progress, Spread};
 
-/// Capacity of the replay buffer in transitions: enough images to sample from without taking gigabytes.
+/// Capacity of the replay buffer in transitions. It suffices for sampling, and its images do not take gigabytes.
 const BUFFER: usize = 4_000;
 /// Number of environment steps before learning begins.
 const LEARNING_STARTS: u64 = 500;
@@ -177,7 +177,7 @@ pub fn text(splits: &[Split]) -> String {
     let measured = || Phase::VARIANTS.iter().enumerate().filter(|(_, phase)| **phase != Phase::Aggregation);
     let heads = ["", "environment", "floats in the vector"].into_iter();
     let heads = heads.chain(measured().map(|(_, phase)| phase.name()));
-    let mut rows = Markdown::new(heads.chain(["other", "all, but aggregation"]));
+    let mut rows = Markdown::new(heads.chain(["other", "all except aggregation"]));
     for split in splits {
         let median = |at: usize| Spread::of(split.runs.iter().map(|run| run.us(at))).median;
         let name = [split.model.name.to_owned(), split.env.clone(), split.floats.to_string()];

@@ -18,7 +18,7 @@ pub struct Stopwatch(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// Open phases, nested; the innermost counts.
+    /// Open phases, the innermost last. Time counts for the innermost.
     open: Vec<usize>,
     since: Instant,
     times: [Duration; Phase::VARIANTS.len() + 1],
@@ -42,7 +42,7 @@ impl Default for Stopwatch {
 }
 
 impl Stopwatch {
-    /// Runs `work` in this thread and measures its phases.
+    /// Runs `work` in this thread, and adds the times of its phases.
     pub fn hearing<T>(&self, work: impl FnOnce() -> T) -> T {
         tracing::subscriber::with_default(self.clone(), work)
     }
@@ -71,7 +71,7 @@ impl Subscriber for Stopwatch {
         metadata.target() == TARGET
     }
 
-    /// Spans of the same phase share an id.
+    /// Returns an id that all spans of the same phase share.
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let name = span.metadata().name();
         let place =

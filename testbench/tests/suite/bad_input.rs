@@ -221,7 +221,8 @@ impl Sender {
         ack.round
     }
 
-    /// Receives the answer to a packet. A Join is first answered with a challenge and is then sent again.
+    /// Receives the answer to a packet. The switch first answers a Join with a challenge; the sender then repeats the
+    /// Join.
     fn expect_answer(&self, Case { reason, class, bytes, .. }: &Case, status: Status) {
         let mut buffer = [0; 256];
         let mut receive = || {

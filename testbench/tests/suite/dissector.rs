@@ -25,7 +25,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Runs tshark with the dissector. The tests that need tshark begin with this.
+/// Runs tshark with the dissector, and returns its output.
 fn tshark(arguments: &[&str]) -> String {
     let script = root().join("packaging/wireshark/iswitch.lua");
     let output = Command::new("tshark")
@@ -144,7 +144,7 @@ fn golden() -> Vec<(String, Vec<u8>, Value)> {
             .map(|byte| u8::from_str_radix(byte, 16).expect("two hexadecimal digits"))
             .collect();
         let meaning: Value = serde_json::from_str(&read(&path.with_extension("json"))).expect("JSON");
-        let name = path.file_stem().expect("it has a name").to_string_lossy().into_owned();
+        let name = path.file_stem().expect("a file must have a name").to_string_lossy().into_owned();
         let from = SocketAddrV4::new(*WORKER.ip(), port);
         match meaning["class"].as_str() {
             Some("control") => (name, envelope(Class::Control, (from, SWITCH), &bytes), meaning),
@@ -217,7 +217,7 @@ fn check_control(fields: &Fields, meaning: &Value) {
     let mut value = meaning["value"].clone();
     if value["missing"].is_object() {
         // A bitmap ends the packet, so there is no padding after it.
-        value.as_object_mut().expect("it is an object").remove("padding_len");
+        value.as_object_mut().expect("the value must be an object").remove("padding_len");
     }
     check_value(fields, &prefix, &value);
     let counter = meaning["trailer"]["counter"].as_u64();
@@ -345,7 +345,8 @@ fn the_dissector_follows_a_conversation() {
         envelope(Class::Data, to_member, &joined),
         envelope(Class::Control, to_switch, &signed),
     ];
-    // Only a second pass knows later packets, and only a filter makes tshark dissect in the first pass.
+    // tshark knows later packets only in a second pass (-2), and dissects in the first pass only if there is a filter
+    // (-R).
     let [asked, answered, data, left] = &dissect(&frames, &["-2", "-R", "iswitch"])[..] else {
         panic!("four frames")
     };

@@ -33,8 +33,8 @@ fn blocks() -> Vec<Block> {
     found
 }
 
-/// Returns the words of each simple command of a shell script, without comments, assignments and redirections. Not a
-/// shell: quotes may surround a whole word or a part of it, and nothing is expanded.
+/// Returns the words of each simple command of a shell script, without comments, assignments and redirections. This is
+/// not a complete shell parser: quotes may surround a whole word or a part of it, and nothing is expanded.
 fn simple_commands(script: &str) -> Vec<Vec<String>> {
     let script = script.replace("\\\n", " ");
     let mut commands = Vec::new();
@@ -94,8 +94,8 @@ fn program(words: &[String]) -> Option<(&'static Path, &[String])> {
     binaries::all().get(name).map(|path| (path.as_path(), arguments))
 }
 
-/// Returns the arguments without those that stand for others: alternatives in brackets, and variables, unless they are
-/// the value of an option.
+/// Returns the arguments without placeholders: alternatives in brackets, and variables, unless they are the value of an
+/// option.
 fn without_placeholders(arguments: &[String]) -> impl Iterator<Item = &String> {
     arguments.iter().enumerate().filter_map(|(at, word)| {
         let is_value = at > 0 && arguments[at - 1].starts_with("--");
@@ -108,7 +108,7 @@ fn without_placeholders(arguments: &[String]) -> impl Iterator<Item = &String> {
 /// and their values are valid.
 fn check(page: &str, words: &[String]) -> Option<String> {
     let (program, arguments) = program(words)?;
-    // A command after `--` is checked as such.
+    // A command after `--` is checked separately.
     let own = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
     let output = command(program)
         .args(without_placeholders(&arguments[..own]))

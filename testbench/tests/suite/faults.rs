@@ -16,7 +16,7 @@ use iswitch_testbench::wire_relay::{Relayed, WireRelay};
 use serde_json::Value;
 
 const WORKERS: usize = 4;
-/// 6.4 MB: a round takes long enough to stop a worker in the middle of it.
+/// Floats in a vector of 6.4 MB, whose rounds take long enough to stop a worker in mid-round.
 const LARGE: u32 = 1_687_206;
 /// Short lease, for tests that wait until it expires.
 const SHORT_LEASE_MS: u64 = 1000;
@@ -94,7 +94,7 @@ fn loss_in_bursts_changes_no_sum() {
         return;
     }
     let _together = together();
-    // After two hundred good frames on average, a burst of five, of which one in ten passes.
+    // On average, two hundred good frames are followed by a burst of five frames, of which one in ten passes.
     let loss = Loss::GilbertElliott { to_bad: 0.005, to_good: 0.2, loss_bad: 0.9 };
     let relayed = aggregate_through(LinkModel { loss: Some(loss), ..LinkModel::PERFECT }, 100, "bursts");
     assert!(relayed.iter().all(|relayed| relayed.link.lost > 0), "{relayed:?}");
@@ -107,7 +107,7 @@ fn duplicates_change_no_sum() {
     }
     let _together = together();
     let model = LinkModel { duplication: 0.1, ..LinkModel::PERFECT };
-    let relayed = aggregate_through(model, 100, "10 % twice");
+    let relayed = aggregate_through(model, 100, "10 % duplicated");
     assert!(relayed.iter().all(|relayed| relayed.link.duplicated > 0), "{relayed:?}");
 }
 
@@ -118,7 +118,7 @@ fn all_faults_at_once_change_no_sum() {
     }
     let _together = together();
     let relayed =
-        aggregate_through(LinkModel::ALL_FAULTS, 50, "5 % each lost, twice, corrupted, 0.1 to 2.1 ms");
+        aggregate_through(LinkModel::ALL_FAULTS, 50, "5 % each lost, duplicated, corrupted, 0.1 to 2.1 ms");
     let is_hit = |relayed: &Relayed| {
         let LinkCounters { lost, duplicated, corrupted, .. } = relayed.link;
         [lost, duplicated, corrupted, relayed.overtaken].into_iter().all(|count| count > 0)

@@ -2,8 +2,8 @@
 //!
 //! The words after `sh` of a command block state where the block runs: `here`; on the `switch` or on each `worker` of a
 //! rack in network namespaces, where the guide's `ethN` is the interface of that machine; `host` changes settings that
-//! the namespaces share. `runs`: the commands run until the end of the chapter; `together`: each line is a separate
-//! process.
+//! the namespaces share. A second word may state how the block runs: with `runs`, the commands run until the end of the
+//! chapter; with `together`, each line is a separate process.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 /// Timeout of a training on a busy machine.
 const PATIENCE: Duration = SOON.saturating_mul(9);
 
-/// Commands of a chapter that run in one place.
+/// Command block of a chapter.
 #[derive(Debug)]
 struct Block {
     place: String,

@@ -8,7 +8,7 @@ use iswitch_harness::process::{command, run};
 
 /// Width of a terminal, in columns.
 const COLUMNS: usize = 80;
-/// Verb or noun phrases of the short help are at most this long, in characters.
+/// Maximum length of a description in the short help, in characters.
 const LONGEST_DESCRIPTION: usize = 79;
 
 fn programs() -> [&'static Path; 12] {
@@ -44,7 +44,7 @@ fn subcommands(help: &str) -> Vec<String> {
         .collect()
 }
 
-/// Calls `check` with the program, each of its subcommands and theirs.
+/// Calls `check` with each program, each of its subcommands and each of their subcommands.
 fn for_each_command(check: &mut impl FnMut(&Path, &[String])) {
     fn visit(program: &Path, path: &mut Vec<String>, check: &mut impl FnMut(&Path, &[String])) {
         check(program, path);

@@ -190,7 +190,7 @@ fn both_racks_continue_without_a_paused_or_dead_worker() {
             job.racks[rack].wait_for_more("expelled", 0);
             job.wait_for_results();
             report(&format!(
-                "worker of rack {rack} gone, {kind:?}: both go on after {} ms",
+                "worker of rack {rack} gone, {kind:?}: both racks continue after {} ms",
                 begin.elapsed().as_millis()
             ));
         };

@@ -27,8 +27,8 @@ impl Programs {
         Self(Copies::of(&PROGRAMS.map(|name| (name, binaries::path(name)))))
     }
 
-    /// Returns commands of `iswitch lab` for each user who may start it: the current one, and an ordinary one if that
-    /// is root.
+    /// Returns a command of `iswitch lab` for each user who may start it: the current user and, if that is root, an
+    /// ordinary user.
     fn labs(&self, arguments: &[&str]) -> Vec<Command> {
         let program = self.0.path("iswitch");
         let mut labs = vec![command(&program)];

@@ -11,16 +11,16 @@ use iswitch_harness::requirements::{programs, together};
 /// Returns the address of the metrics page, which the daemon logs.
 fn metrics_address(daemon: &Daemon) -> SocketAddr {
     let log = daemon.wait_for_log("serving Prometheus metrics");
-    let line = log.lines().find(|line| line.contains("serving Prometheus metrics")).expect("it says where");
-    let (_, address) = line.split_once("address=").expect("it says where");
+    let line = log.lines().find(|line| line.contains("serving Prometheus metrics")).expect("checked above");
+    let (_, address) = line.split_once("address=").expect("the log must state the address");
     address.trim().parse().expect("an address")
 }
 
 fn scrape(address: SocketAddr) -> String {
     let mut stream = TcpStream::connect(address).expect("the listener must accept");
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: iswitchd\r\n\r\n").expect("it reads");
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: iswitchd\r\n\r\n").expect("the daemon must read");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers");
+    stream.read_to_string(&mut answer).expect("the daemon must answer");
     let (head, page) = answer.split_once("\r\n\r\n").expect("a head and a body");
     assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
     page.to_owned()
@@ -41,7 +41,7 @@ fn lint(page: &str) -> String {
         .stderr(Stdio::piped())
         .spawn()
         .expect("promtool starts");
-    promtool.stdin.take().expect("it is piped").write_all(page.as_bytes()).expect("promtool reads");
+    promtool.stdin.take().expect("a piped input").write_all(page.as_bytes()).expect("promtool reads");
     let output = promtool.wait_with_output().expect("promtool ends");
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
@@ -83,8 +83,8 @@ fn the_metrics_page_reflects_the_daemon_and_passes_promtool() {
 fn queries() -> Vec<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/grafana/iswitch.json");
     let text = std::fs::read_to_string(path).expect("the dashboard must exist");
-    let dashboard: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
-    let panels = dashboard["panels"].as_array().expect("it has panels");
+    let dashboard: serde_json::Value = serde_json::from_str(&text).expect("the dashboard must be JSON");
+    let panels = dashboard["panels"].as_array().expect("the dashboard must have panels");
     let ids: std::collections::BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64()).collect();
     assert_eq!(ids.len(), panels.len(), "each panel must have a unique number");
     let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
@@ -112,7 +112,7 @@ fn promtool_accepts_every_query_of_the_dashboard() {
     // JSON is valid YAML.
     let file = directory.path().join("rules.yml");
     let text = serde_json::json!({ "groups": [{ "name": "dashboard", "rules": rules }] }).to_string();
-    std::fs::write(&file, text).expect("it is writable");
+    std::fs::write(&file, text).expect("the file must be writable");
     let output =
         Command::new("promtool").args(["check", "rules"]).arg(&file).output().expect("promtool starts");
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();

@@ -117,7 +117,7 @@ fn actors_behind_nginx_follow_versions_and_survive_the_learner() {
     let mut actor = client(&cell.endpoint);
     for version in 1..=3 {
         cell.store.publish(&name(), version, model(version)).unwrap();
-        let read = actor.wait_newer(PATIENCE).unwrap().expect("it is newer");
+        let read = actor.wait_newer(PATIENCE).unwrap().expect("a newer version must arrive");
         assert!(read.manifest.version == version && read.bytes == model(version));
     }
     assert!(actor.wait_newer(Duration::from_millis(1)).unwrap().is_none());
@@ -126,7 +126,7 @@ fn actors_behind_nginx_follow_versions_and_survive_the_learner() {
     let age = actor.model_age().unwrap();
     cell.learner = None;
     let mut another = client(&cell.endpoint);
-    let read = another.poll().unwrap().expect("it has none yet");
+    let read = another.poll().unwrap().expect("the latest version must arrive");
     assert!(read.manifest.version == 3 && read.bytes == model(3));
     assert!(another.model_age().unwrap() <= age + PATIENCE);
 

@@ -1,4 +1,5 @@
-//! What an operator sees of a running switch: the flight recorder, captures for Wireshark, and `top` in a terminal.
+//! Tools with which an operator observes a running switch: the flight recorder, captures for Wireshark, and `top` in a
+//! terminal.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -137,7 +137,7 @@ fn report_next_parent(fault: &str, kind: PortKind, recovery: Duration, results: 
     assert_complete(results);
     assert_eq!(total(results, "rejoins"), WORKERS);
     report(&format!(
-        "root {fault}, lease {LEASE_MS} ms, {kind:?}: sums by way of the next parent after {} ms; {}",
+        "root {fault}, lease {LEASE_MS} ms, {kind:?}: sums through the next parent after {} ms; {}",
         recovery.as_millis(),
         costs(results)
     ));

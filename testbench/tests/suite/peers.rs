@@ -95,5 +95,5 @@ fn delayed_links_delay_each_contender() {
     for (Row { runs, .. }, links) in table.standings.rows.iter().zip([2, 4]) {
         assert!(runs[0].us_p50 >= f64::from(links) * delay.as_secs_f64() * 1e6, "{:?}", runs[0]);
     }
-    report(&format!("{round_trip:?} from a worker to the switch and back\n{}", table.text()));
+    report(&format!("round trip between a worker and the switch: {round_trip:?}\n{}", table.text()));
 }

@@ -11,7 +11,7 @@ use iswitch_harness::requirements::{alone, networks_and, report, together};
 use iswitch_harness::scratch;
 use iswitch_harness::wait;
 
-/// 6.4 MB, the largest model of the paper.
+/// Floats of the largest model of the paper, which takes 6.4 MB.
 const LARGE: u32 = 1_687_206;
 const LARGE_TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -140,7 +140,7 @@ fn an_idle_daemon_does_not_slow_down_tcp() {
                 daemon.stop();
                 megabits
             };
-            // Each goes first equally often, because machines warm up and slow down.
+            // Each of the two conditions goes first equally often, because machines warm up and slow down.
             if turn % 2 == 0 {
                 let with = with_daemon();
                 with / tcp_megabits(&star, 1)
@@ -301,7 +301,7 @@ fn a_new_daemon_cleans_up_after_a_killed_one() {
     let _together = together();
     let star = Star::new(StarOptions::default());
     let aggregate = |daemon: &Daemon| Group::in_star(&star, daemon.address(), "--rounds 20").results(SOON);
-    // A daemon without a monitor, which would remove the rules at once.
+    // This daemon has no monitor, because a monitor would remove the rules at once.
     let daemon = Daemon::on_ports(&star, &["--no-sandbox"]);
     aggregate(&daemon);
     daemon.process.stop(Signal::KILL, SOON);

@@ -67,7 +67,7 @@ fn killed_tests_leave_nothing_behind() {
     let mut tests =
         Process::spawn("tests of nobody", &mut copied.run("faults::a_pause_of_the_switch_expels_no_worker"));
     let begin = Instant::now();
-    // The processes are the test outside and inside, the daemon and its workers.
+    // The processes are the test outside and inside the namespace, the daemon and its workers.
     while copied.running() < 6 {
         assert!(tests.is_running() && begin.elapsed() < 2 * SOON, "{}{}", tests.stdout(), tests.stderr());
         sleep(Duration::from_millis(1));

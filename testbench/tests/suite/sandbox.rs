@@ -86,8 +86,8 @@ fn the_monitor_cleans_up_after_a_killed_daemon() {
     wait::until("the monitor to clean up", SOON, || star.tables() == 0 && !daemon.control_socket().exists());
     wait::until("the end of the monitor", SOON, || !has_process(monitor));
 
-    // The first daemon's monitor must not remove what the second daemon owns, which may have started before the monitor
-    // acts.
+    // The second daemon may start before the monitor of the first one acts. The monitor must not remove anything that
+    // the second daemon owns.
     let first = Daemon::on_ports(&star, &[]);
     let monitor = monitor_of(first.process.id()).expect("a monitor");
     first.process.stop(Signal::KILL, SOON);

@@ -110,9 +110,9 @@ proptest! {
     }
 }
 
-/// Returns the maximum relative difference of the lockstep simulation from the full one. It is exact if all workers do
-/// the same at the same time. The servers of shards with more workers than shards are less regular, as are rings whose
-/// links have different lengths.
+/// Returns the maximum relative difference of the lockstep simulation from the full one. The lockstep simulation is
+/// exact if all workers do the same at the same time. The servers of shards with more workers than shards are less
+/// regular, as are rings whose links have different lengths.
 fn tolerance(algorithm: Algorithm) -> f64 {
     match algorithm {
         Algorithm::ShardedServer => 0.12,
@@ -151,7 +151,7 @@ fn the_seed_determines_which_workers_are_late() {
         assert_eq!(time(1), time(1), "{algorithm}");
         assert_ne!(time(1), time(2), "{algorithm}");
         let on_time = Scenario { jitter_us: 0.0, ..late(1) }.run(algorithm, Detail::Packets);
-        // Late workers can stall a pipeline, and a server is less crowded; but the time grows by no more than this.
+        // Late workers can stall a pipeline or relieve a server, but the time grows by no more than this.
         let most = 2 * on_time + 500_000_000;
         assert!((on_time * 4 / 5..=most).contains(&time(1)), "{algorithm}: {} after {on_time}", time(1));
     }
@@ -187,7 +187,7 @@ fn tables_name_every_time_and_bound() {
         table.text().lines().filter(|line| line.starts_with("| 4 ") || line.starts_with("| 200 ")).count(),
         2
     );
-    // A worker that begins late does not stand for all others.
+    // A worker that begins late does not represent all others.
     let late = Study { scenario: Scenario { jitter_us: 5.0, ..study.scenario }, ..study };
     let rows = late.run(|_, _| {}).json()["rows"].as_array().cloned().unwrap_or_default();
     assert!(rows.iter().all(|row| row["us"].is_null() == (row["workers"] == 200)));

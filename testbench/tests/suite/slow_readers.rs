@@ -15,7 +15,7 @@ use iswitch_socket::{Options, UdpSocket};
 
 /// Job of the refused Joins; the workers have job 0.
 const JOB: u32 = 9;
-/// Number of Joins; the daemon logs fewer refusals.
+/// Number of Joins in one burst. The daemon logs fewer refusals than that.
 const JOINS_PER_TICK: u32 = 20;
 const TICK: Duration = Duration::from_millis(100);
 /// Number of bytes in the pipe before the daemon starts, so that the pipe is soon full.

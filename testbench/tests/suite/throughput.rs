@@ -1,4 +1,5 @@
-//! One burst per cycle, even if all frames are for the same segment: the generated Verilog under Verilator.
+//! The generated Verilog, simulated by Verilator, processes one beat per cycle, even if all frames are for the same
+//! segment.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 

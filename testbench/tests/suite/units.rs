@@ -30,7 +30,7 @@ fn units() -> Vec<PathBuf> {
 }
 
 fn analyze(arguments: &[&str], unit: &Path) {
-    let output = Command::new("systemd-analyze").args(arguments).arg(unit).output().expect("it is installed");
+    let output = Command::new("systemd-analyze").args(arguments).arg(unit).output().expect("it must start");
     let text =
         [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     assert!(output.status.success(), "{}: {text}", unit.display());
@@ -52,17 +52,17 @@ fn systemd_accepts_the_units_without_warnings() {
     if !programs("systemd_accepts_the_units_without_warnings", &["systemd-analyze"]) {
         return;
     }
-    let directory = tempfile::tempdir().expect("there is room");
+    let directory = tempfile::tempdir().expect("a directory must be creatable");
     for unit in units() {
         // The programs are not installed on this machine.
-        let text = fs::read_to_string(&unit).expect("it is readable");
+        let text = fs::read_to_string(&unit).expect("the unit must be readable");
         let line =
             |line: &str| match line.strip_prefix("ExecStart=").and_then(|command| command.split_once(' ')) {
                 Some((_, arguments)) => format!("ExecStart=/bin/true {arguments}\n"),
                 None => format!("{line}\n"),
             };
-        let copy = directory.path().join(unit.file_name().expect("it has a name"));
-        fs::write(&copy, text.lines().map(line).collect::<String>()).expect("there is room");
+        let copy = directory.path().join(unit.file_name().expect("a unit must have a name"));
+        fs::write(&copy, text.lines().map(line).collect::<String>()).expect("the copy must be writable");
         analyze(&["verify", "--man=no", "--recursive-errors=no"], &copy);
     }
 }

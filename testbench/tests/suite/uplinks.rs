@@ -64,7 +64,7 @@ fn aggregate_through(model: LinkModel, floats: u32, rounds: u64, what: &str) -> 
 
 fn report_run(what: &str, results: &[Value], relayed: &[Relayed]) {
     report(&format!(
-        "between the levels {what}: {}, {} helps; {} frames, {} lost, {} twice, {} corrupted, {} overtaken",
+        "between the levels {what}: {}, {} helps; {} frames, {} lost, {} duplicated, {} corrupted, {} overtaken",
         times(results),
         total(results, "helps"),
         sum(relayed, |relayed| relayed.link.sent),
@@ -102,7 +102,7 @@ fn duplicates_and_reordering_between_the_levels_change_no_sum() {
         duplication: 0.1,
         ..LinkModel::PERFECT
     };
-    let relayed = aggregate_through(model, SMALL, 50, "10 % twice, 0.5 to 5.5 ms");
+    let relayed = aggregate_through(model, SMALL, 50, "10 % duplicated, 0.5 to 5.5 ms");
     let is_hit = |relayed: &Relayed| relayed.link.duplicated > 0 && relayed.overtaken > 0;
     assert!(relayed.iter().all(is_hit), "{relayed:?}");
 }

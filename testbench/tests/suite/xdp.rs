@@ -15,7 +15,7 @@ use iswitch_harness::wait;
 use iswitch_simulation::network::{LinkCounters, LinkModel};
 use iswitch_testbench::wire_relay::{Relayed, WireRelay};
 
-/// 6.4 MB, the largest model of the paper.
+/// Floats of the largest model of the paper, which takes 6.4 MB.
 const LARGE: u32 = 1_687_206;
 const WORKERS: u64 = 4;
 /// Buffer that is small enough for users other than root to lock in memory.
@@ -130,7 +130,7 @@ fn a_faulty_network_changes_no_sum() {
         [lost, duplicated, corrupted, relayed.overtaken].into_iter().all(|count| count > 0)
     };
     assert!(relayed.iter().all(is_hit), "{relayed:?}");
-    report(&format!("AF_XDP, 5 % each lost, twice, corrupted, 0.1 to 2.1 ms: {}", times(&results)));
+    report(&format!("AF_XDP, 5 % each lost, duplicated, corrupted, 0.1 to 2.1 ms: {}", times(&results)));
     daemon.stop();
 }
 

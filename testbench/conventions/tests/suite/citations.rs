@@ -26,7 +26,7 @@ pub(crate) fn names_a_file(text: &str) -> bool {
     quoted(text).any(|(_, word)| word.contains('/'))
 }
 
-/// Returns a problem for each citation in a text that does not exist.
+/// Returns a problem for each cited file, test, rule or mutant that does not exist.
 pub(crate) fn problems(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     let (mut source, mut cited) = (None, Cited::Test);
@@ -34,7 +34,7 @@ pub(crate) fn problems(text: &str) -> Vec<String> {
         cited = match before.rsplit(' ').find(|word| !word.is_empty()) {
             Some("rule" | "rules") => Cited::Rule,
             Some("mutant" | "mutants") => Cited::Mutant,
-            // The enumeration continues with the same kind.
+            // After a comma or `and`, a citation has the same kind as the one before it.
             None | Some("," | "and") => cited,
             Some(_) => Cited::Test,
         };

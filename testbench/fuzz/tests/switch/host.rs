@@ -28,7 +28,7 @@ pub(crate) struct HostState {
     job: u32,
     next_request: u32,
     conversation: Conversation,
-    /// Key that the host tags data with, if its job requires tags.
+    /// Key with which the host tags data, if its job requires tags.
     tag_key: Option<TagKey>,
     /// Number of the next asynchronous vector.
     number: Round,

@@ -12,7 +12,7 @@ use iswitch_protocol::Round;
 const JOB: u32 = 7;
 const ROUND: u32 = 3;
 const STATE_LEN_BYTES: usize = 100;
-/// Timeout of a side that has received everything.
+/// Time within which a side that has received everything must end the transfer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Loopback addresses used in turn, so that closed connections, which keep their port for a while, do not exhaust the

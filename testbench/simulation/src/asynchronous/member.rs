@@ -64,8 +64,8 @@ pub(super) struct SimulatedWorker {
     pub(super) awaits_state: Option<Round>,
     /// Whether the fetched state is later than the required one and already contains the sums up to its aggregate.
     pub(super) is_ahead: bool,
-    /// Whether the worker continued with its own state because nobody had the one it lacked, and has applied no sum
-    /// since.
+    /// Whether the worker continued with its own state because no peer had the state that it lacked, and has applied no
+    /// sum since.
     pub(super) is_orphan: bool,
     pub(super) gradient: Option<Gradient>,
     /// Number of the vector in flight.
@@ -150,7 +150,7 @@ impl SimulatedWorker {
         WorkerReport { staleness, counters, missed: self.missed }
     }
 
-    /// Returns when the worker resumes if it is stalled now.
+    /// Returns the time at which the worker resumes, or `None` if it is not stalled now.
     pub(super) fn stopped_until(&self, begin: Instant, now: Instant) -> Option<Instant> {
         let stall = self.pace.stall?;
         let periods = now.since(begin).as_nanos() / stall.as_nanos();

@@ -97,7 +97,7 @@ fn long_lease() -> u32 {
     Config::default().lease_ms
 }
 
-/// Returns true: jobs whose workers are never killed are declared.
+/// Returns true: in jobs whose workers are never killed, the workers declare the world size.
 fn declared() -> bool {
     true
 }

@@ -123,7 +123,7 @@ impl World<'_> {
                 }
                 epoch
             }
-            // Its last packets and events belong to the job that has just ended.
+            // The last packets and events of a switch without a job belong to the job that has just ended.
             (None, None) => self.switches[at].boot,
         };
         let tag_len = if self.scenario.protection == Protection::All { DATA_TAG_LEN_BYTES } else { 0 };

@@ -26,7 +26,7 @@ pub(crate) struct Options {
     /// Environment steps of each training run
     #[arg(long, default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(1..))]
     steps: u64,
-    /// Steps per second that each actor's environment takes
+    /// Rate of each actor's environment, in steps per second
     #[arg(long, default_value_t = 200.0)]
     rate: f64,
     /// Hyper-parameter of the learner, as for its --set option
@@ -36,7 +36,7 @@ pub(crate) struct Options {
     settings: Vec<String>,
     /// Runs with each number of actors
     ///
-    /// The numbers of actors take turns; each turn has its own seed.
+    /// Each turn runs the training once with each number of actors. Each turn has its own seed.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
     /// Seed of the first turn

@@ -14,16 +14,16 @@ const CACHED_SEGMENTS: usize = 44;
 const USUAL_MEMBERS: usize = 4;
 const SIZES: [usize; 6] = [10, 100, 1_000, 10_000, 100_000, 1_000_000];
 const MEMBERS: [usize; 6] = [2, 4, 8, 16, 32, 64];
-/// Duration of one turn. A turn runs as many rounds as fit and counts the median round, because some may be
-/// interrupted.
+/// Duration of one turn. A turn runs as many rounds as fit into this time and reports the median round, because the
+/// kernel may interrupt some of them.
 const TURN: Duration = Duration::from_millis(5);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Turns of the core and of each plain addition
+    /// Number of turns of the core and of each plain addition
     #[arg(long, default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..))]
     turns: u32,
-    /// Segments of the longest vector
+    /// Number of segments of the longest vector
     ///
     /// A vector of 1000000 segments takes 8 GB of memory.
     #[arg(long, default_value_t = 100_000)]

@@ -35,9 +35,9 @@ struct Cli {
 enum Command {
     /// Run random scenarios and stop at the first that breaks a rule
     Simulate(search::Options),
-    /// Plant bugs into the protocol, one at a time, and try to find each
+    /// Plant bugs in the protocol, one at a time, and check that each is found
     ///
-    /// Random scenarios, or a test that the bug names, must find each bug.
+    /// Random scenarios must find each bug, unless its file names a test that must find it.
     Mutants(mutants::Options),
     /// Compare the protocol with simpler ones on the same networks
     Compare(compare::Options),
@@ -61,7 +61,7 @@ enum Command {
     ///
     /// Needs Valgrind.
     Instructions(instructions::Options),
-    /// Run the accelerator's RTL in lock-step with the switch core, and compare both
+    /// Run the accelerator's RTL and the switch core in lock-step, and compare them
     Lockstep(lockstep::Options),
     /// Measure how long actors take to read a model, directly and through cells
     ///
@@ -73,7 +73,7 @@ enum Command {
     Actors(actors::Options),
     /// Kill actors, cells, shards and learners, and measure their recovery times
     Recovery(actors::RecoveryOptions),
-    /// Attack real daemons, and check what is promised against each attack
+    /// Attack real daemons, and check the promise that must hold under each attack
     ///
     /// Needs root.
     Attack(attack::Options),
@@ -81,7 +81,7 @@ enum Command {
     ///
     /// Needs root.
     Neighbour(neighbour::Options),
-    /// Measure how long actors take to write to sharded replay, against Reverb
+    /// Measure how long actors take to write to sharded replay, compared with Reverb
     ///
     /// Needs root.
     Replay(replay::Options),

@@ -1,4 +1,4 @@
-//! The subcommand `testbench mutants`: plants bugs into the protocol, which simulations or the core's tests must find.
+//! The subcommand `testbench mutants`: plants bugs in the protocol, which simulations or the core's tests must find.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -25,8 +25,8 @@ pub(crate) struct Options {
     names: Vec<String>,
     /// Number of seeds to search for each mutant
     ///
-    /// A mutant must be found within this number of seeds, unless the seed recorded in its file shows it. By default it
-    /// is 150000 for synchronous jobs, and 300 for asynchronous jobs, which take longer.
+    /// A mutant must be found within this number of seeds, unless the seed recorded in its file shows it. The default
+    /// is 150000 for synchronous jobs, and 300 for asynchronous jobs, whose simulations take longer.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: Option<u64>,
     /// Time limit for the simulations or the test of a mutant, in seconds
@@ -78,7 +78,7 @@ fn test(options: &Options) -> Result<bool> {
     } else {
         print_table(&trials);
         println!("\n{found} of {} mutants found, in {seconds:.0} s", trials.len());
-        println!("no seed that shows a mutant breaks a rule in the code without that mutant");
+        println!("without their mutants, the seeds that show the mutants break no rule");
     }
     Ok(found == trials.len())
 }

@@ -19,9 +19,9 @@ pub(crate) struct Options {
     /// Number of floats in the vector of the victim
     #[arg(long, default_value_t = 10_119, value_parser = clap::value_parser!(u32).range(100..=4_000_000))]
     floats: u32,
-    /// Time that the victim aggregates in each run, in seconds
+    /// Time for which the victim aggregates in each run, in seconds
     ///
-    /// It is at most 8, because the switch expels members of the attacker after 10 seconds.
+    /// The maximum is 8 seconds, because the switch expels members of the attacker after 10 seconds.
     #[arg(long, default_value_t = 1.5, value_parser = seconds)]
     seconds: f64,
     /// Number of times that the victim runs alone and under each attack

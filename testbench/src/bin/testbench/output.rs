@@ -19,7 +19,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Creates the directory for figures, so that a measurement of hours does not fail at its end.
+    /// Creates the directory for figures before the measurement, so that a measurement of several hours does not fail
+    /// at its end.
     pub(crate) fn prepare(&self) -> Result<(), String> {
         let Some(plots) = &self.plots else { return Ok(()) };
         std::fs::create_dir_all(plots).map_err(|error| format!("--plots {}: {error}", plots.display()))
@@ -39,8 +40,8 @@ impl Output {
         Ok(())
     }
 
-    /// Writes a figure as [`Self::draw`] does, but reports an error as a warning, so that a measurement of hours
-    /// continues.
+    /// Writes a figure as [`Self::draw`] does, but reports an error as a warning, so that a measurement of several
+    /// hours continues.
     pub(crate) fn draw_or_warn(&self, slug: &str, figure: &str) {
         if let Err(error) = self.draw(slug, figure) {
             eprintln!("{error}");

@@ -49,7 +49,7 @@ pub(crate) struct Common {
     pub(crate) rate: Vec<Rate>,
     /// Delay of a frame on each link, in each direction, in microseconds
     ///
-    /// The relay that delays the frames adds time of its own.
+    /// The relay that delays the frames adds a further delay.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     delay_us: Option<u64>,
     /// Number of turns of each contender
@@ -100,7 +100,7 @@ impl Common {
         };
         let contenders: Vec<_> = Contender::all(&tools).into_iter().filter(is_chosen).collect();
         if contenders.is_empty() {
-            return Err(format!("--only {}: no contender's name contains such a word", self.only.join(",")));
+            return Err(format!("--only {}: no contender's name contains any of these", self.only.join(",")));
         }
         Ok((tools, contenders))
     }
@@ -145,12 +145,12 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 fn measure_all(options: &Options, prepared: &Prepared, links: Links) {
     let common = &options.common;
     let floats: &[u32] = if options.sweep { &SWEEP_FLOATS } else { &options.floats };
-    // Tables for the numbers of workers, for each vector.
+    // For each vector, the tables of all numbers of workers.
     let mut by_floats: Vec<Vec<Table>> = vec![Vec::new(); floats.len()];
     for workers in &options.workers {
         let network = Network::star(usize::from(*workers), links);
         if links.delay.is_some() {
-            eprintln!("from a worker to the switch and back: {} us", network.round_trip().as_micros());
+            eprintln!("round trip between a worker and the switch: {} us", network.round_trip().as_micros());
         }
         for (tables, floats) in by_floats.iter_mut().zip(floats) {
             let table = common.measure(&network, prepared, *floats);

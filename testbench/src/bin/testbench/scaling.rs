@@ -18,7 +18,7 @@ use crate::peers::PAPER_FLOATS;
 
 const WORKERS: [u32; 5] = [10, 100, 1_000, 10_000, 100_000];
 const MAX_WORKERS: i64 = 1_000_000;
-/// Longest delay, in microseconds.
+/// Maximum value of the options for delays, in microseconds.
 const MAX_DELAY_US: f64 = 1e6;
 
 #[derive(Debug, Args)]
@@ -78,7 +78,8 @@ pub(crate) struct Options {
     switch_buffer_mib: u16,
     /// Maximum random delay of a worker's start, in microseconds
     ///
-    /// The delay is drawn for each worker. Then only numbers of workers up to --packets-up-to are calculated.
+    /// Each worker's delay is drawn at random. With this option, only numbers of workers up to --packets-up-to are
+    /// calculated.
     #[arg(long, default_value_t = 0.0, value_parser = micros)]
     jitter_us: f64,
     /// Seed of the random delays
@@ -86,7 +87,7 @@ pub(crate) struct Options {
     seed: u64,
     /// Number of workers up to which every packet of every worker is simulated
     ///
-    /// With more workers, one worker that stands for all is simulated.
+    /// With more workers, the simulation follows one worker, which represents all others.
     #[arg(long, value_name = "WORKERS", default_value_t = 100)]
     packets_up_to: usize,
     /// File with processing costs, as printed by --calibrate

@@ -21,7 +21,7 @@ use crate::output::{Output, exit};
 
 /// Rate of the paper's links. On slower links, the computation is stretched in proportion.
 const PAPER_BITS_PER_S: f64 = 1e10;
-/// Seconds to measure the computation of each algorithm of this project if the measurement is only replayed.
+/// Seconds for which the computation of each of this project's algorithms is measured before it is replayed.
 const OWN_SECONDS: f64 = 2.0;
 
 #[derive(Debug, Args)]
@@ -41,9 +41,10 @@ enum Part {
     Split(SplitOptions),
     /// Train for real, and compare the learning curves of the methods
     ///
-    /// Of asynchronous methods, the updates until a return are counted. Synchronous methods must have the same curves.
+    /// For asynchronous methods, the command counts the updates until the target return is reached. All synchronous
+    /// methods must have the same curve.
     Convergence(ConvergenceOptions),
-    /// Measure as `replay` does, over racks of workers
+    /// Run the measurement of `replay` over racks of workers
     ///
     /// Each rack has a child switch below one parent switch. Needs root.
     Racks(RackOptions),
@@ -130,7 +131,7 @@ struct ConvergenceOptions {
     /// Number of workers
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=16))]
     workers: u16,
-    /// Number of seeds of each method, counted from 1
+    /// Number of seeds of each method; the first seed is 1
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
     /// Environment steps of each run [default: those of the algorithm]
@@ -223,7 +224,7 @@ impl Replayed {
 
     fn begin(&self, what: &str) -> Result<(), String> {
         if !networks_and(what, &["tc", "ethtool"]) {
-            return Err("this machine lacks what the measurement needs".to_owned());
+            return Err("this machine does not have the requirements above".to_owned());
         }
         self.output.shown.prepare()?;
         if self.compute.contains(&Compute::Paper) && !self.output.shown.json {
