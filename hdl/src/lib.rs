@@ -17,6 +17,7 @@ pub mod host;
 pub mod primitives;
 pub mod report;
 pub mod simulation;
+mod stage_chart;
 pub mod verification;
 pub mod waivers;
 pub mod walkthrough;

@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// File for the waveforms of all signals, as a Value Change Dump
     #[arg(long)]
     vcd: Option<PathBuf>,
-    /// File for a drawing of the streams and the stages between them, as SVG
+    /// File for a chart of the stages over time, as SVG
     #[arg(long, requires = "vcd")]
     svg: Option<PathBuf>,
     /// Print the result as one line of JSON

@@ -1,8 +1,8 @@
 //! Trace of one segment through the accelerator, which `simulate` shows.
 
 use std::fmt;
-use std::fs::File;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, BufReader};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 
@@ -10,32 +10,19 @@ use iswitch_protocol::wire::Class;
 use iswitch_protocol::{Round, Seg, SegmentIndex, VectorLayout};
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use rust_hdl::prelude::vcd_to_svg;
 
 use crate::accelerator::Build;
 use crate::accelerator::records::{MAX_FLOATS, MEMBERS};
 use crate::adder::add;
 use crate::host::{JobSetup, Member, SetupError, contribution, member_frame, result_frame};
-use crate::simulation::{BoardError, CYCLE_PS, Command, Device as _, Frame, FrameSpan, RustDevice};
+use crate::simulation::{
+    BoardError, CYCLE_PS, Command, Device as _, Frame, FrameSpan, FrameSpans, RustDevice,
+};
+use crate::stage_chart::{self, Frames};
 
-/// Signals shown in the picture, from the input to the output.
-const SHOWN: [&str; 14] = [
-    "uut.axis_aclk",
-    "uut.s_axis_tvalid",
-    "uut.s_axis_tready",
-    "uut.s_axis_tlast",
-    "uut.datapath.counter.state.q",
-    "uut.datapath.decisions.push",
-    "uut.datapath.separator.burst_push",
-    "uut.datapath.bursts.pop",
-    "uut.datapath.hazard",
-    "uut.datapath.accumulator.sum_push",
-    "uut.datapath.output_module.state.q",
-    "uut.m_axis_tvalid",
-    "uut.m_axis_tready",
-    "uut.m_axis_tlast",
-];
 const ORDINARY_LEN_BYTES: usize = 96;
+/// Number of floats in a burst, the unit in which the accelerator sums.
+const BURST_FLOATS: usize = 8;
 
 /// Configuration of a walkthrough.
 #[derive(Clone, Debug)]
@@ -50,7 +37,7 @@ pub struct Walkthrough {
     pub seed: u64,
     /// File for the waveforms, as a Value Change Dump.
     pub vcd: Option<PathBuf>,
-    /// File for a picture of the streams and the stages between them. Requires `vcd`.
+    /// File for a chart of the stages over time, as SVG. Requires `vcd`.
     pub svg: Option<PathBuf>,
 }
 
@@ -78,7 +65,7 @@ pub enum WalkthroughError {
     /// The simulated board failed.
     #[error(transparent)]
     Board(#[from] BoardError),
-    /// The waveforms cannot be written.
+    /// The waveforms or the chart cannot be written.
     #[error("{}: {source}", path.display())]
     Write {
         /// Path of the file.
@@ -86,13 +73,13 @@ pub enum WalkthroughError {
         /// Cause of the failure.
         source: io::Error,
     },
-    /// The picture cannot be drawn.
-    #[error("{}: {reason}", path.display())]
-    Draw {
+    /// The waveforms cannot be read for the chart.
+    #[error("{}: {source}", path.display())]
+    Read {
         /// Path of the file.
         path: PathBuf,
         /// Cause of the failure.
-        reason: String,
+        source: io::Error,
     },
     /// The output of the simulated board is wrong.
     #[error("the board sent {0:?}, expected the ordinary frame and the sum of the contributions")]
@@ -131,7 +118,7 @@ impl Walkthrough {
         }
         let timings = Self::timings(&device);
         if let (Some(vcd), Some(svg)) = (&self.vcd, &self.svg) {
-            draw(vcd, svg, timings.result.last_cycle + 4)?;
+            self.draw(vcd, svg, device.frame_spans())?;
         }
         Ok(timings)
     }
@@ -149,6 +136,22 @@ impl Walkthrough {
             result,
             latency_cycles: result.last_cycle - last,
         }
+    }
+
+    fn draw(&self, vcd: &Path, svg: &Path, frame_spans: &FrameSpans) -> Result<(), WalkthroughError> {
+        let Self { workers, floats, .. } = self;
+        let title =
+            format!("Stages of the accelerator over time: a segment of {floats} floats, {workers} workers");
+        let left = [frame_spans.left[0], frame_spans.left[1]];
+        let frames = Frames {
+            entered: &frame_spans.entered,
+            left,
+            bursts: usize::from(*floats).div_ceil(BURST_FLOATS),
+        };
+        let read = |source| WalkthroughError::Read { path: vcd.to_owned(), source };
+        let dump = BufReader::new(File::open(vcd).map_err(read)?);
+        let chart = stage_chart::draw(dump, title, &frames, left[1].last_cycle + 4).map_err(read)?;
+        fs::write(svg, chart).map_err(|source| WalkthroughError::Write { path: svg.to_owned(), source })
     }
 
     fn setup(&self) -> JobSetup {
@@ -192,14 +195,6 @@ impl Walkthrough {
 
 fn address(number: u8) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 10 + number), 4000)
-}
-
-fn draw(vcd: &Path, svg: &Path, cycles: u64) -> Result<(), WalkthroughError> {
-    let failed = |reason: String| WalkthroughError::Draw { path: svg.to_owned(), reason };
-    let (Some(from), Some(to)) = (vcd.to_str(), svg.to_str()) else {
-        return Err(failed("the path is not UTF-8".to_owned()));
-    };
-    vcd_to_svg(from, to, &SHOWN, 0, cycles * CYCLE_PS).map_err(|error| failed(format!("{error:#}")))
 }
 
 impl fmt::Display for FrameTimings {

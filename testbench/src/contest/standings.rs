@@ -65,6 +65,7 @@ impl<T, R> Standings<T, R> {
     pub fn note(&self) -> String {
         match self.rows.first().map_or(0, |row| row.runs.len()) {
             1 => "one run".to_owned(),
+            2 => "greater of 2 runs; whiskers: minimum to maximum".to_owned(),
             runs => format!("median of {runs} runs; whiskers: minimum to maximum"),
         }
     }

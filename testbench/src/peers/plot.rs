@@ -39,11 +39,6 @@ pub fn bar_chart(title: String, note: String, what: &str, bars: Vec<Bar>, wire_u
 
 /// Draws one line for each kind of contender, through the best of the kind at each point, on two logarithmic axes.
 pub fn lines(series: &Series) -> String {
-    lines_of(SUM, series)
-}
-
-/// Draws lines of other times than those of sums.
-pub fn lines_of(what: &str, series: &Series) -> String {
     let xs: Vec<f64> = series.tables.iter().map(|table| series.x(table)).collect();
     let mut lines: Vec<Line> = Family::iter().filter_map(|family| line(family, series, &xs)).collect();
     let wire: Vec<_> = series.tables.iter().filter_map(Table::wire_us).collect();
@@ -57,13 +52,13 @@ pub fn lines_of(what: &str, series: &Series) -> String {
     };
     let x = Axis { label: x_text, ticks: xs, ..Axis::logarithmic(Quantity::plain(x_name)) };
     LineChart {
-        title: format!("{what} by {}: {}", x_name.to_lowercase(), series.figure_title()),
+        title: format!("{SUM} by {}: {}", x_name.to_lowercase(), series.figure_title()),
         note: format!(
             "Points: {}; the fastest variant of each kind at each point.",
             series.tables[0].standings.note()
         ),
         x,
-        y: Axis { label: tick_text, ..Axis::logarithmic(Quantity::plain(what)) },
+        y: Axis { label: tick_text, ..Axis::logarithmic(Quantity::plain(SUM)) },
         lines,
         references: Vec::new(),
     }

@@ -274,8 +274,18 @@ impl AsyncReplay {
         })
     }
 
-    /// Returns one bar for each method: the time per gradient.
-    pub fn bars(&self) -> Vec<Bar> {
+    /// Draws one bar for each method: the time per gradient.
+    pub fn figure(&self) -> String {
+        let (name, links) = (self.scene.model.name, self.links.text());
+        let title = format!(
+            "Time per gradient: {name}, asynchronous, S = {STALENESS_BOUND}, {} workers, {links}",
+            self.workers
+        );
+        let note = format!("Computation: {}. Bars: {}.", self.scene.computation(), self.standings.note());
+        plot::bar_chart(title, note, "Time per gradient", self.bars(), None)
+    }
+
+    fn bars(&self) -> Vec<Bar> {
         let bar = |row: &Row<Method, AsyncRun>| {
             let us = row.spread(AsyncRun::us_per_gradient);
             plot::bar(row.contender.to_string(), 0.0, us, row.contender == Method::Switch)

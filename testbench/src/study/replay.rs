@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iswitch::aggregate::Style;
-use iswitch_figure::Bar;
+use iswitch_figure::{Axis, Bar, Line, LineChart, Paint, Quantity};
 use serde_json::{Value, json};
 
 use super::paper::Model;
@@ -63,6 +63,13 @@ pub struct Scene {
 }
 
 impl Scene {
+    /// Returns the origin of the computation and its factor, such as `the paper's, 10 times as long`.
+    pub(super) fn computation(&self) -> String {
+        let stretched =
+            if self.stretch > 1 { format!(", {} times as long", self.stretch) } else { String::new() };
+        format!("{}{stretched}", self.origin.name())
+    }
+
     fn load(&self, rate: Rate, workers: usize, seconds: f64) -> Load {
         let compute = self.compute * self.stretch;
         let bytes = f64::from(self.model.floats) * size_of::<f32>() as f64;
@@ -208,23 +215,25 @@ impl Replay {
         })
     }
 
-    /// Returns one bar for each contender: computation, followed by aggregation.
-    pub fn bars(&self) -> Vec<Bar> {
+    /// Draws one bar for each contender: computation, followed by aggregation.
+    pub fn figure(&self) -> String {
+        let Table { workers, racks, links, standings, .. } = &self.table;
+        let racks = racks.map_or_else(String::new, |racks| format!(" in {racks} racks"));
+        let name = self.scene.model.name;
+        let title =
+            format!("Time of a training iteration: {name}, {workers} workers{racks}, {}", links.text());
+        let computation = self.scene.computation();
+        let note = format!("Light part: computation ({computation}). Whole bar: {}.", standings.note());
+        plot::bar_chart(title, note, "Iteration time", self.bars(), None)
+    }
+
+    fn bars(&self) -> Vec<Bar> {
         let bar = |row: &Runs| {
             let compute_us = row.spread(|run| run.compute_us).median;
             let is_switch = matches!(row.contender, Contender::Switch(_));
             plot::bar(row.contender.to_string(), compute_us, iteration_us(row), is_switch)
         };
         self.table.standings.rows.iter().map(bar).collect()
-    }
-
-    /// Returns the table with the times of whole iterations in place of those of sums, for a series of tables.
-    pub fn iterations(&self) -> Table {
-        let mut table = self.table.clone();
-        for run in table.standings.rows.iter_mut().flat_map(|row| &mut row.runs) {
-            run.us_p50 = run.iteration_us;
-        }
-        table
     }
 }
 
@@ -259,6 +268,62 @@ pub fn scaling_text(replays: &[Replay]) -> String {
         first.table.links.text(),
         rows.text()
     )
+}
+
+/// Draws the values of [`scaling_text`] by number of workers, with a line for each contender.
+pub fn scaling_figure(replays: &[Replay]) -> String {
+    let first = &replays[0];
+    let workers = || replays.iter().map(|replay| replay.table.workers as f64);
+    let line = |(at, row): (usize, &Runs)| {
+        let spreads = replays
+            .iter()
+            .map(|replay| replay.table.standings.rows[at].spread(|run| replay.over_one_worker(run)));
+        let spreads: Vec<Spread> = spreads.collect();
+        let (paint, is_dashed) = match row.contender {
+            Contender::ParameterServer(style) => (Paint::GREEN, style == Style::Pipelined),
+            Contender::Ring(style) => (Paint::YELLOW, style == Style::Pipelined),
+            _ => (Paint::BLUE, false),
+        };
+        Line {
+            width_px: if matches!(row.contender, Contender::Switch(_)) { 3 } else { 2 },
+            is_dashed,
+            spreads: spreads.iter().map(|spread| spread.ends()).collect(),
+            ..Line::new(
+                row.contender.to_string(),
+                paint,
+                workers().zip(spreads.iter().map(|spread| spread.median)).collect(),
+            )
+        }
+    };
+    let proportional = Line {
+        width_px: 1,
+        ..Line::new("proportional", Paint::GREY, workers().map(|it| (it, it)).collect())
+    };
+    let lines = first.table.standings.rows.iter().enumerate().map(line);
+    LineChart {
+        title: format!(
+            "Gradients per second by workers: {}, workers in racks, {}",
+            first.scene.model.name,
+            first.table.links.text()
+        ),
+        note: format!(
+            "Points: {}. Computation: {}.",
+            first.table.standings.note(),
+            first.scene.computation()
+        ),
+        x: Axis {
+            label: |workers| format!("{workers:.0}"),
+            ticks: workers().collect(),
+            ..Axis::linear(Quantity::plain("Workers"))
+        },
+        y: Axis {
+            includes: vec![0.0],
+            ..Axis::linear(Quantity::plain("Gradients per second, relative to one worker alone"))
+        },
+        lines: [proportional].into_iter().chain(lines).collect(),
+        references: Vec::new(),
+    }
+    .draw()
 }
 
 impl Replay {
@@ -328,8 +393,14 @@ mod tests {
     fn scaling_is_measured_in_gradients() {
         let replay = replay();
         assert_eq!(replay.over_one_worker(&run(160.0, 80.0)), 2.0);
-        let text = scaling_text(&[replay]);
+        let text = scaling_text(std::slice::from_ref(&replay));
         assert!(text.contains("| iswitchd, raw ports | 3.64 (3.20 to 4.00) |"), "{text}");
+        let svg = scaling_figure(&[replay]);
+        for text in
+            ["PPO, workers in racks, 1 Gbit/s", "median of 3 runs", "proportional", "iswitchd, raw ports"]
+        {
+            assert!(svg.contains(text), "{text} is not in {svg}");
+        }
     }
 
     #[test]
@@ -338,6 +409,5 @@ mod tests {
         assert_eq!(replay.table.load.compute, Duration::from_millis(80));
         assert_eq!(replay.table.load.rounds, 12, "one second must hold 12 rounds of 80 ms and 2.6 ms");
         assert_eq!(replay.bars()[1].end, 88e3);
-        assert_eq!(replay.iterations().standings.rows[1].runs[0].us_p50, 100e3);
     }
 }

@@ -74,7 +74,7 @@ fn every_contender_aggregates_across_racks() {
     let text = series.text();
     report(&text);
     assert!(text.contains("| 4 in 2 racks | 6 in 2 racks |"), "{text}");
-    assert!(plot::lines(&series).contains("6 workers"));
+    assert!(plot::lines(&series).contains("\nWorkers (log scale)\n"));
 }
 
 #[test]

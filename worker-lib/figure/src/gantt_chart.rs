@@ -11,8 +11,12 @@ use crate::{Axis, Paint};
 const ROW_PX: i32 = 18;
 const NARROW_ROW_PX: i32 = 8;
 const MANY_ROWS: usize = 40;
-/// Margins: names of rows are on the left, names of series on the right.
+/// Margins: names of rows are on the left, names of series on the right. Long names of rows extend the left margin.
 const MARGINS: Margins = Margins { top: 62, right: 116, bottom: 50, left: 84 };
+/// Estimated width of a character of a name.
+const CHARACTER_PX: usize = 7;
+/// Gap between the name of a row and its bars.
+const GAP_PX: i32 = 8;
 const TICKS: usize = 7;
 /// Step from the hue of a series to the next, as a fraction of the colour wheel. No two of the first dozens of hues
 /// are close.
@@ -90,13 +94,16 @@ impl GanttChart {
         let rows = self.rows.len();
         let row_px = if rows > MANY_ROWS { NARROW_ROW_PX } else { ROW_PX };
         let inside = (row_px * rows as i32).max(4 * ROW_PX);
+        let longest = self.rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+        let left = MARGINS.left.max((MARGIN_PX + GAP_PX) as u32 + (CHARACTER_PX * longest) as u32);
+        let margins = Margins { left, ..MARGINS };
         page(&self.title, &self.note, (inside as u32) + MARGINS.top + MARGINS.bottom, |page| {
             let spans = self.rows.iter().flat_map(|row| &row.spans).map(|span| (span.begin, span.end));
             let outages = self.rows.iter().flat_map(|row| &row.outages).copied();
             let is_drawn = |(begin, end): &(f64, f64)| self.x.has(*begin) && self.x.has(*end);
             let ends = spans.chain(outages).filter(is_drawn).flat_map(|(begin, end)| [begin, end]);
             let x = self.x.fit(ends, 0.0, TICKS);
-            let chart = draw_grid(page, &MARGINS, x, Scale::without_ticks(0.0..rows.max(1) as f64));
+            let chart = draw_grid(page, &margins, x, Scale::without_ticks(0.0..rows.max(1) as f64));
             draw_x_title(page, &chart, &self.x.title());
             // Names that would overlap are omitted.
             let named = if row_px > LABEL_PX { 1 } else { (LABEL_PX / row_px) as usize + 1 };
@@ -105,7 +112,7 @@ impl GanttChart {
                 self.draw_row(page, row, &|x, part| chart.backend_coord(&(x, bottom + part)));
                 if at % named == 0 {
                     let (_, y) = chart.backend_coord(&(0.0, bottom + 0.5));
-                    let x = MARGINS.left as i32 - 8;
+                    let x = left as i32 - GAP_PX;
                     write(page, &row.name, (x, y), &label_style(Paint::INK, HPos::Right));
                 }
             }

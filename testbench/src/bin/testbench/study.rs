@@ -6,14 +6,13 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use iswitch_harness::requirements::networks_and;
 use iswitch_testbench::contest::Progress;
-use iswitch_testbench::peers::plot::{bar_chart, lines_of};
 use iswitch_testbench::peers::racks::racks_of;
-use iswitch_testbench::peers::{Axis, Links, Network, Rate, Series};
+use iswitch_testbench::peers::{Links, Network, Rate};
 use iswitch_testbench::study::asynchronous;
 use iswitch_testbench::study::convergence::measure;
 use iswitch_testbench::study::curves;
 use iswitch_testbench::study::paper::{self, MODELS, Model};
-use iswitch_testbench::study::replay::{CONTENDERS, Origin, Replay, Scene, scaling_text};
+use iswitch_testbench::study::replay::{CONTENDERS, Origin, Replay, Scene, scaling_figure, scaling_text};
 use iswitch_testbench::study::split::{self, Split};
 use iswitch_testbench::study::tasks::{Method, TASKS, Task};
 
@@ -256,10 +255,7 @@ fn replay_sync(replayed: &Replayed, scene: Scene, network: &Network) {
     let turns = usize::from(output.turns);
     let replay = scene.measure(network, &CONTENDERS, turns, replayed.seconds, &Progress::new());
     output.shown.show(&replay.text(), &replay.json());
-    let title = format!("Time of a training iteration: {}", replay.title());
-    let note = format!("Light part: computation; whole bar: {}.", replay.table.standings.note());
-    let figure = bar_chart(title, note, "Iteration time", replay.bars(), None);
-    output.shown.draw_or_warn(&replay.slug(), &figure);
+    output.shown.draw_or_warn(&replay.slug(), &replay.figure());
 }
 
 fn replay_async(replayed: &Replayed, scene: Scene, network: &Network) {
@@ -267,10 +263,7 @@ fn replay_async(replayed: &Replayed, scene: Scene, network: &Network) {
     let turns = usize::from(output.turns);
     let replay = asynchronous::measure(scene, network, turns, replayed.seconds, &Progress::new());
     output.shown.show(&replay.text(), &replay.json());
-    let title = format!("Time per gradient: {}", replay.title());
-    let note = format!("Bars: {}.", replay.standings.note());
-    let figure = bar_chart(title, note, "Time per gradient", replay.bars(), None);
-    output.shown.draw_or_warn(&replay.slug(), &figure);
+    output.shown.draw_or_warn(&replay.slug(), &replay.figure());
 }
 
 fn racks(options: &RackOptions) -> Result<(), String> {
@@ -300,8 +293,7 @@ fn show_racks(output: &Repeated, replays: &[Replay]) {
     if !output.shown.json {
         println!("{}", scaling_text(replays));
     }
-    let series = Series { axis: Axis::Workers, tables: replays.iter().map(Replay::iterations).collect() };
-    output.shown.draw_or_warn(&format!("{}-racks", replays[0].slug()), &lines_of("Iteration time", &series));
+    output.shown.draw_or_warn(&format!("{}-racks", replays[0].slug()), &scaling_figure(replays));
 }
 
 fn split_iterations(options: &SplitOptions) -> Result<(), String> {

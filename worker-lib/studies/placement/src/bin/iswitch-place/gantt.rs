@@ -88,7 +88,7 @@ impl Recorder {
         };
         let chart = GanttChart {
             title: format!("Jobs on GPUs over time under {policy}; {shown}"),
-            note: "Colours: jobs. Black bar: the GPU is failed; vertical line: time of the failure."
+            note: "Colours: jobs. Black: failed GPU, from the failure (vertical line) to the repair."
                 .to_owned(),
             x: Axis { includes: vec![0.0], ..Axis::linear(Quantity::new("Time", "days")) },
             outage: Some("GPU failed".to_owned()),

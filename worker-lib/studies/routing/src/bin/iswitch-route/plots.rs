@@ -10,8 +10,10 @@ use iswitch_cli::mean::Mean;
 
 /// Learned policy, whose line is emphasised.
 const LEARNED: &str = "mlpi";
-/// Colours of the lines, in order. Further lines repeat them with dashes.
+/// Colours of the lines of a training, in order.
 const PAINTS: [Paint; 6] = [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK];
+/// Colours of the other policies, in order. Further policies repeat them with dashes.
+const OTHERS: [Paint; 5] = [Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK];
 
 /// Returns the quantity of an axis of queued packets.
 pub(super) fn packets() -> Quantity {
@@ -65,18 +67,24 @@ pub(super) fn over_load(
         let own = summaries.iter().filter(|summary| summary.policy == *policy);
         own.map(|summary| (summary.load, of(summary).mean)).collect()
     };
-    let line = |(at, policy): (usize, &String)| {
-        let width_px = if policy == LEARNED { 3 } else { 2 };
-        let is_dashed = at / PAINTS.len() % 2 == 1 && policy != LEARNED;
-        Line { width_px, is_dashed, ..Line::new(policy, PAINTS[at % PAINTS.len()], points(policy, of)) }
-    };
-    let mut lines: Vec<_> = policies.iter().enumerate().map(line).collect();
+    let others = policies.iter().filter(|policy| *policy != LEARNED).enumerate();
+    let mut lines: Vec<_> = others
+        .map(|(at, policy)| {
+            let is_dashed = at / OTHERS.len() % 2 == 1;
+            Line { is_dashed, ..Line::new(policy, OTHERS[at % OTHERS.len()], points(policy, of)) }
+        })
+        .collect();
+    let learned = policies.iter().filter(|policy| *policy == LEARNED);
+    lines.extend(
+        learned.map(|policy| Line { width_px: 3, ..Line::new(policy, Paint::BLUE, points(policy, of)) }),
+    );
     if let Some(first) = policies.first() {
         lines.push(Line { is_dashed: true, ..Line::new("bound", Paint::GREY, points(first, bound)) });
     }
     LineChart {
         title,
-        note: "Mean over all draws of arrival rates; grey, dashed: lower bound of any policy.".to_owned(),
+        note: "Mean over all draws. Dashed lines repeat colours; grey, dashed: lower bound of any policy."
+            .to_owned(),
         x: Axis::linear(Quantity::plain("Load")),
         y: Axis { includes: vec![0.0], ..Axis::linear(quantity) },
         lines,
