@@ -96,8 +96,7 @@ impl Logic for Verdict {
         self.weighed.d.next.open = self.entry.val().open & self.relation.val().same;
 
         self.count.bits.next = self.held_members.q.val() & self.participants.val();
-        // The count is compared with each possible number, because a comparison with `needed` would put a carry chain
-        // after it.
+        // Compared with each possible number: a comparison with `needed` would add a carry chain.
         self.ones.next = self.count.count.val();
         self.enough.next = false;
         self.needs[0].next = !self.needed.val().any();

@@ -74,7 +74,7 @@ fn descriptions(help: &str) -> Vec<(String, String)> {
             }
             _ => {
                 if let Some((_, description)) = found.last_mut() {
-                    *description = format!("{description} {text}").trim().to_owned();
+                    format!("{description} {text}").trim().clone_into(description);
                 }
             }
         }

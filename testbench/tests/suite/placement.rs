@@ -186,7 +186,10 @@ fn gpus_are_drawn_with_their_failures() {
     let mut hindsight = given;
     hindsight[1] = "hindsight:2";
     let output = PLACE.command(&hindsight).arg("--gantt").arg(&svg).output().unwrap();
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no Gantt chart: hindsight:2"), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("no Gantt chart: the policy hindsight:2"),
+        "{output:?}"
+    );
 }
 
 #[test]

@@ -205,7 +205,7 @@ fn plots_are_drawn() {
     assert!(svg.contains("<svg") && svg.contains("iswitchd") && svg.contains("ring, as in the paper"));
     assert!(svg.matches("<polyline").count() >= 2);
     let nothing = Study { workers: Vec::new(), ..study };
-    assert!(plot::draw(&nothing.run(|_, _| {})).contains("1000 floats"));
+    assert!(plot::draw(&nothing.run(|_, _| {})).contains("3.9 KiB"));
 }
 
 #[test]

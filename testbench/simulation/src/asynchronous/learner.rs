@@ -108,7 +108,12 @@ impl Simulation<'_> {
         other.is_running
             && other.awaits_state.is_none_or(|wanted| {
                 let is_known = self.model_before(other.epoch, wanted).is_some();
-                is_known || self.next_state_after(other.epoch, wanted).is_some()
+                let membership =
+                    other.protocol.membership().filter(|membership| membership.boot == other.epoch);
+                let begins = membership.is_some_and(|membership| {
+                    membership.start == wanted && super::upsets::begins_job(membership)
+                });
+                is_known || begins || self.next_state_after(other.epoch, wanted).is_some()
             })
     }
 
