@@ -61,14 +61,18 @@ impl Table {
 
     /// Returns a title: the vector, the workers and the links.
     pub fn title(&self) -> String {
-        let racks = self.racks.map_or_else(String::new, |racks| format!(" in {racks} racks"));
-        format!("{} floats, {} workers{racks}, {}", self.load.floats, self.workers, self.links.text())
+        format!("{} floats, {}", self.load.floats, self.setting())
     }
 
     /// Returns a text for the title of a figure, with the length in bytes.
     pub(super) fn figure_title(&self) -> String {
+        format!("{}, {}", bytes_text(self.load.bytes()), self.setting())
+    }
+
+    /// Returns the workers and the links, such as `4 workers in 2 racks, 1 Gbit/s`.
+    pub(crate) fn setting(&self) -> String {
         let racks = self.racks.map_or_else(String::new, |racks| format!(" in {racks} racks"));
-        format!("{}, {} workers{racks}, {}", bytes_text(self.load.bytes()), self.workers, self.links.text())
+        format!("{} workers{racks}, {}", self.workers, self.links.text())
     }
 
     /// Returns the part of a file name that identifies the table.

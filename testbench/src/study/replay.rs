@@ -130,16 +130,9 @@ impl Replay {
     /// Returns a title: the scene, the workers and the links.
     pub fn title(&self) -> String {
         let Scene { model, origin, stretch, .. } = self.scene;
-        let Table { workers, racks, links, .. } = &self.table;
-        let racks = racks.map_or_else(String::new, |racks| format!(" in {racks} racks"));
         let stretched =
             if stretch > 1 { format!(", computation {stretch} times as long") } else { String::new() };
-        format!(
-            "{}, {} computation, {workers} workers{racks}, {}{stretched}",
-            model.name,
-            origin.name(),
-            links.text()
-        )
+        format!("{}, {} computation, {}{stretched}", model.name, origin.name(), self.table.setting())
     }
 
     /// Returns the part of a file name that identifies the measurement.
@@ -217,13 +210,11 @@ impl Replay {
 
     /// Draws one bar for each contender: computation, followed by aggregation.
     pub fn figure(&self) -> String {
-        let Table { workers, racks, links, standings, .. } = &self.table;
-        let racks = racks.map_or_else(String::new, |racks| format!(" in {racks} racks"));
         let name = self.scene.model.name;
-        let title =
-            format!("Time of a training iteration: {name}, {workers} workers{racks}, {}", links.text());
+        let title = format!("Time of a training iteration: {name}, {}", self.table.setting());
         let computation = self.scene.computation();
-        let note = format!("Light part: computation ({computation}). Whole bar: {}.", standings.note());
+        let note =
+            format!("Light part: computation ({computation}). Whole bar: {}.", self.table.standings.note());
         plot::bar_chart(title, note, "Iteration time", self.bars(), None)
     }
 

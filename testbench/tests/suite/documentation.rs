@@ -12,22 +12,32 @@ use iswitch_harness::requirements::programs;
 #[derive(Debug)]
 struct Block {
     page: String,
-    language: String,
     text: String,
 }
 
-fn blocks() -> Vec<Block> {
+/// Returns the fenced code blocks of a page: the words after the fence, and the lines.
+pub(super) fn fenced_blocks(page: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut found = Vec::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        if let Some(info) = line.trim_start().strip_prefix("```").filter(|info| !info.is_empty()) {
+            found.push((
+                info,
+                lines.by_ref().take_while(|line| !line.trim_start().starts_with("```")).collect(),
+            ));
+        }
+    }
+    found
+}
+
+/// Returns the code blocks of all pages in a language.
+fn blocks(language: &str) -> Vec<Block> {
     let mut found = Vec::new();
     for (page, text) in sources(".md") {
-        let mut lines = text.lines();
-        while let Some(line) = lines.next() {
-            let Some(info) = line.trim_start().strip_prefix("```").filter(|info| !info.is_empty()) else {
-                continue;
-            };
-            let language = info.split([' ', ',']).next().unwrap_or_default().to_owned();
-            let text: Vec<_> =
-                lines.by_ref().take_while(|line| !line.trim_start().starts_with("```")).collect();
-            found.push(Block { page: page.clone(), language, text: text.join("\n") });
+        for (info, lines) in fenced_blocks(&text) {
+            if info.split([' ', ',']).next() == Some(language) {
+                found.push(Block { page: page.clone(), text: lines.join("\n") });
+            }
         }
     }
     found
@@ -124,7 +134,7 @@ fn documented_commands_are_accepted() {
     let mut problems = Vec::new();
     let mut checked = 0;
     let is_run = |block: &Block| block.page.starts_with("docs/guide/");
-    for block in blocks().iter().filter(|block| block.language == "sh" && !is_run(block)) {
+    for block in blocks("sh").iter().filter(|block| !is_run(block)) {
         for words in simple_commands(&block.text) {
             checked += usize::from(program(&words).is_some());
             problems.extend(check(&block.page, &words));
@@ -150,7 +160,7 @@ fn python_blocks_compile() {
         return;
     }
     let mut problems = Vec::new();
-    for block in blocks().iter().filter(|block| block.language == "python") {
+    for block in blocks("python") {
         let output =
             command("python3").args(["-c", "import ast, sys; ast.parse(sys.argv[1])", &block.text]).output();
         let output = output.expect("python3 must start");

@@ -18,6 +18,8 @@ use iswitch_harness::scratch;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::documentation::fenced_blocks;
+
 /// Timeout of a training on a busy machine.
 const PATIENCE: Duration = SOON.saturating_mul(9);
 
@@ -37,13 +39,14 @@ fn blocks(chapter: &str) -> Vec<Block> {
     let text =
         std::fs::read_to_string(guide().join(chapter)).unwrap_or_else(|error| panic!("{chapter}: {error}"));
     let mut blocks = Vec::new();
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
-        let Some(info) = line.strip_prefix("```sh") else { continue };
+    for (info, lines) in fenced_blocks(&text) {
         let mut words = info.split_whitespace().map(str::to_owned);
+        if words.next().as_deref() != Some("sh") {
+            continue;
+        }
         let place =
             words.next().unwrap_or_else(|| panic!("{chapter}: a command block must state where it runs"));
-        let lines = lines.by_ref().take_while(|line| *line != "```").map(str::to_owned).collect();
+        let lines = lines.into_iter().map(str::to_owned).collect();
         blocks.push(Block { place, mode: words.next(), lines });
     }
     assert!(!blocks.is_empty(), "{chapter} has no commands");

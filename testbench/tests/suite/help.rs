@@ -6,30 +6,21 @@ use std::path::Path;
 use iswitch_harness::binaries;
 use iswitch_harness::process::{command, run};
 
+use crate::manuals::commands;
+
 /// Width of a terminal, in columns.
 const COLUMNS: usize = 80;
 /// Maximum length of a description in the short help, in characters.
 const LONGEST_DESCRIPTION: usize = 79;
 
-fn programs() -> [&'static Path; 12] {
-    [
-        binaries::iswitchd(),
-        binaries::iswitchctl(),
-        binaries::iswitch(),
-        binaries::path("iswitch-actors"),
-        binaries::path("iswitch-coflow"),
-        binaries::path("iswitch-lab"),
-        binaries::path("iswitch-place"),
-        binaries::path("iswitch-route"),
-        binaries::iswitch_models(),
-        binaries::replayd(),
-        binaries::path("hdl"),
-        binaries::path("testbench"),
-    ]
+fn programs() -> impl Iterator<Item = &'static Path> {
+    let users = commands().map(|(_, path)| path);
+    users.into_iter().chain([binaries::path("hdl"), binaries::path("testbench")])
 }
 
-fn help(program: &Path, subcommands: &[String], option: &str, columns: usize) -> String {
-    run(command(program).args(subcommands).arg(option).env("COLUMNS", columns.to_string()))
+/// Runs a command for its help, in a terminal that is wider than the help may be.
+fn help(program: &Path, subcommands: &[String], option: &str) -> String {
+    run(command(program).args(subcommands).arg(option).env("COLUMNS", (2 * COLUMNS).to_string()))
 }
 
 /// Returns the names of the subcommands that a help text lists.
@@ -44,11 +35,12 @@ fn subcommands(help: &str) -> Vec<String> {
         .collect()
 }
 
-/// Calls `check` with each program, each of its subcommands and each of their subcommands.
-fn for_each_command(check: &mut impl FnMut(&Path, &[String])) {
-    fn visit(program: &Path, path: &mut Vec<String>, check: &mut impl FnMut(&Path, &[String])) {
-        check(program, path);
-        for name in subcommands(&help(program, path, "-h", COLUMNS)) {
+/// Calls `check` with each program, each of its subcommands and each of their subcommands, and with their short help.
+fn for_each_command(check: &mut impl FnMut(&Path, &[String], &str)) {
+    fn visit(program: &Path, path: &mut Vec<String>, check: &mut impl FnMut(&Path, &[String], &str)) {
+        let short = help(program, path, "-h");
+        check(program, path, &short);
+        for name in subcommands(&short) {
             path.push(name);
             visit(program, path, check);
             path.pop();
@@ -85,13 +77,11 @@ fn descriptions(help: &str) -> Vec<(String, String)> {
 
 #[test]
 fn every_help_line_fits_the_terminal() {
-    for_each_command(&mut |program, path| {
-        for option in ["-h", "--help"] {
-            // A wider terminal changes nothing.
-            let text = help(program, path, option, 2 * COLUMNS);
+    for_each_command(&mut |program, path, short| {
+        for text in [short, &help(program, path, "--help")] {
             for line in text.lines().filter(|line| !line.starts_with("Usage: ")) {
                 let len = line.chars().count();
-                assert!(len < COLUMNS, "{} {path:?} {option}: {len} columns: {line}", program.display());
+                assert!(len < COLUMNS, "{} {path:?}: {len} columns: {line}", program.display());
             }
         }
     });
@@ -99,8 +89,8 @@ fn every_help_line_fits_the_terminal() {
 
 #[test]
 fn descriptions_are_short_phrases() {
-    for_each_command(&mut |program, path| {
-        for (name, text) in descriptions(&help(program, path, "-h", COLUMNS)) {
+    for_each_command(&mut |program, path, short| {
+        for (name, text) in descriptions(short) {
             let entry = format!("{} {path:?}: {name}: {text:?}", program.display());
             assert!(text.chars().count() <= LONGEST_DESCRIPTION, "{entry} is too long for the short help");
             assert!(!text.ends_with('.'), "{entry} is a sentence, expected a verb or noun phrase");
@@ -116,7 +106,7 @@ fn descriptions_are_short_phrases() {
 #[test]
 fn the_main_programs_end_with_examples() {
     for program in [binaries::iswitch(), binaries::iswitchd(), binaries::iswitchctl()] {
-        let text = help(program, &[], "--help", COLUMNS);
+        let text = help(program, &[], "--help");
         let (_, examples) =
             text.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{}: {text}", program.display()));
         assert!(examples.lines().count() >= 3, "{}: {examples}", program.display());

@@ -8,7 +8,8 @@ use iswitch_harness::binaries;
 use iswitch_harness::process::{command, run};
 use iswitch_harness::requirements::programs;
 
-fn commands() -> [(&'static str, &'static Path); 10] {
+/// Returns the names and paths of the commands that users run.
+pub(super) fn commands() -> [(&'static str, &'static Path); 10] {
     [
         ("iswitchd", binaries::iswitchd()),
         ("iswitchctl", binaries::iswitchctl()),

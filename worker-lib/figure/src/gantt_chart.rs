@@ -100,8 +100,8 @@ impl GanttChart {
         page(&self.title, &self.note, (inside as u32) + MARGINS.top + MARGINS.bottom, |page| {
             let spans = self.rows.iter().flat_map(|row| &row.spans).map(|span| (span.begin, span.end));
             let outages = self.rows.iter().flat_map(|row| &row.outages).copied();
-            let is_drawn = |(begin, end): &(f64, f64)| self.x.has(*begin) && self.x.has(*end);
-            let ends = spans.chain(outages).filter(is_drawn).flat_map(|(begin, end)| [begin, end]);
+            let drawn = spans.chain(outages).filter(|(begin, end)| self.is_drawn(*begin, *end));
+            let ends = drawn.flat_map(|(begin, end)| [begin, end]);
             let x = self.x.fit(ends, 0.0, TICKS);
             let chart = draw_grid(page, &margins, x, Scale::without_ticks(0.0..rows.max(1) as f64));
             draw_x_title(page, &chart, &self.x.title());
@@ -120,13 +120,18 @@ impl GanttChart {
         })
     }
 
+    /// Returns whether the horizontal axis can represent an interval.
+    fn is_drawn(&self, begin: f64, end: f64) -> bool {
+        self.x.has(begin) && self.x.has(end)
+    }
+
     fn draw_row(&self, page: &Page<'_>, row: &GanttRow, at: &dyn Fn(f64, f64) -> (i32, i32)) {
         let inside = |part: f64| 0.08 + 0.84 * part.clamp(0.0, 1.0);
-        let has = |begin: f64, end: f64| self.x.has(begin) && self.x.has(end);
-        for Span { begin, end, part, series } in row.spans.iter().filter(|span| has(span.begin, span.end)) {
+        let spans = row.spans.iter().filter(|span| self.is_drawn(span.begin, span.end));
+        for Span { begin, end, part, series } in spans {
             draw_box(page, [at(*begin, inside(part.1)), at(*end, inside(part.0))], colour(*series));
         }
-        for (begin, end) in row.outages.iter().filter(|(begin, end)| has(*begin, *end)) {
+        for (begin, end) in row.outages.iter().filter(|(begin, end)| self.is_drawn(*begin, *end)) {
             let corners = [at(*begin, inside(OUTAGE_PART.1)), at(*end, inside(OUTAGE_PART.0))];
             draw_box(page, corners, Paint::INK.light);
             draw_path(page, [at(*begin, 0.0), at(*begin, 1.0)], Paint::INK, MARK_PX);

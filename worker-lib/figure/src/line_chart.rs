@@ -61,6 +61,16 @@ impl Line {
             spreads: Vec::new(),
         }
     }
+
+    /// Returns the line at position `at` of a series: the lines have the colours of the palette in order, and further
+    /// lines repeat them, alternately dashed and solid.
+    ///
+    /// # Panics
+    /// If the palette is empty.
+    pub fn of_series(name: impl Into<String>, palette: &[Paint], at: usize, points: Vec<(f64, f64)>) -> Self {
+        let is_dashed = at / palette.len() % 2 == 1;
+        Self { is_dashed, ..Self::new(name, palette[at % palette.len()], points) }
+    }
 }
 
 /// Line chart with the names of lines at their ends.

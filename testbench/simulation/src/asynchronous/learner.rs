@@ -8,7 +8,8 @@ use iswitch::worker::asynchronous::{Submission, Sum};
 use iswitch::worker::protocol;
 use iswitch_protocol::Round;
 
-use super::member::{Gradient, initial_model, vector};
+use super::member::{Gradient, SimulatedWorker, initial_model, vector};
+use super::upsets::begins_job;
 use super::{Aggregate, Simulation};
 use crate::checker::{Rule, Violation, violated};
 
@@ -85,7 +86,7 @@ impl Simulation<'_> {
         if self.departures.crashes == 0 || wanted.is_before(membership.start) {
             return None;
         }
-        if membership.start == wanted && super::upsets::begins_job(membership) {
+        if self.begins_with_job(worker, wanted) {
             return Some((wanted, initial_model(self.scenario)));
         }
         if let Some(later) = self.next_state_after(epoch, wanted) {
@@ -108,13 +109,17 @@ impl Simulation<'_> {
         other.is_running
             && other.awaits_state.is_none_or(|wanted| {
                 let is_known = self.model_before(other.epoch, wanted).is_some();
-                let membership =
-                    other.protocol.membership().filter(|membership| membership.boot == other.epoch);
-                let begins = membership.is_some_and(|membership| {
-                    membership.start == wanted && super::upsets::begins_job(membership)
-                });
-                is_known || begins || self.next_state_after(other.epoch, wanted).is_some()
+                is_known
+                    || self.begins_with_job(worker, wanted)
+                    || self.next_state_after(other.epoch, wanted).is_some()
             })
+    }
+
+    /// Returns whether the state that a worker wants is the one with which the job began.
+    fn begins_with_job(&self, worker: usize, wanted: Round) -> bool {
+        let SimulatedWorker { protocol, epoch, .. } = &self.workers[worker];
+        let membership = protocol.membership().filter(|membership| membership.boot == *epoch);
+        membership.is_some_and(|membership| membership.start == wanted && begins_job(membership))
     }
 
     /// Returns the worker with the most updates among those that lack a state.

@@ -34,6 +34,11 @@ pub struct ResultArgs {
     pub quiet: bool,
 }
 
+/// Short help of an argument that names a policy.
+pub const POLICY_HELP: &str = "Policy: its name, or the run directory of a training";
+/// Short help of an argument that names several policies.
+pub const POLICIES_HELP: &str = "Policies to compare: names, or run directories of trainings";
+
 /// Policy that is named on the command line.
 pub trait Contestant: Sized {
     /// Parses the name of a policy, or the path of a run directory.

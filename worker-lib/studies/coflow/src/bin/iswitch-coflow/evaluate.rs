@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use iswitch_study::contest::Contest;
+use iswitch_study::contest::{Contest, POLICY_HELP};
 
 use super::output::OutputArgs;
 use super::results::{Summary, TimesSummary};
@@ -15,7 +15,7 @@ use iswitch_manual::print_line;
 /// Arguments of `iswitch coflow evaluate`.
 #[derive(Args)]
 pub(crate) struct EvaluateArgs {
-    #[arg(help = "Policy: its name, or the run directory of a training", long_help = format!("Policy: {POLICIES}"))]
+    #[arg(help = POLICY_HELP, long_help = format!("Policy: {POLICIES}"))]
     policy: String,
     #[command(flatten)]
     workload: WorkloadArgs,

@@ -21,9 +21,7 @@ pub(super) const CDFS: [(&str, &str, TimesOf); 2] =
 /// Draws cumulative distributions over a logarithmic axis, with one line for each policy.
 pub(super) fn cdf(what: &str, policies: &[PolicyRuns], of: TimesOf) -> String {
     let line = |(at, runs): (usize, &PolicyRuns)| {
-        let line =
-            Line::new(&runs.policy, PAINTS[at % PAINTS.len()], distribution(runs.runs.iter().flat_map(of)));
-        Line { is_dashed: at / PAINTS.len() % 2 == 1, ..line }
+        Line::of_series(&runs.policy, &PAINTS, at, distribution(runs.runs.iter().flat_map(of)))
     };
     LineChart {
         title: format!("{what} completion times under each policy: cumulative distribution"),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::Args;
 use iswitch_placement::policy::PolicySpec;
-use iswitch_study::contest::Contest;
+use iswitch_study::contest::{Contest, POLICIES_HELP};
 use iswitch_study::files::write;
 
 use super::evaluate::scaled;
@@ -31,7 +31,7 @@ pub(crate) struct CompareArgs {
     #[arg(
         value_name = "POLICY",
         default_values_t = PolicySpec::all().map(|policy| policy.to_string()),
-        help = "Policies to compare: names, or run directories of trainings",
+        help = POLICIES_HELP,
         long_help = format!("Policies to compare: {POLICIES}")
     )]
     policies: Vec<String>,

@@ -14,7 +14,7 @@ use super::workload::{Workload, WorkloadArgs};
 use super::{DAY_S, HOUR_S};
 use iswitch_cli::mean::Mean;
 use iswitch_manual::print_line;
-use iswitch_study::contest::Contest;
+use iswitch_study::contest::{Contest, POLICY_HELP};
 use iswitch_study::files::write;
 
 /// Default number of GPUs in the Gantt chart.
@@ -23,7 +23,7 @@ const GANTT_GPUS: u64 = 128;
 /// Arguments of `iswitch place evaluate`.
 #[derive(Args)]
 pub(crate) struct EvaluateArgs {
-    #[arg(help = "Policy: its name, or the run directory of a training", long_help = format!("Policy: {POLICIES}"))]
+    #[arg(help = POLICY_HELP, long_help = format!("Policy: {POLICIES}"))]
     policy: String,
     #[command(flatten)]
     workload: WorkloadArgs,

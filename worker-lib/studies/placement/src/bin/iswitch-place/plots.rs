@@ -93,8 +93,7 @@ fn lines(summaries: &[Summary], policies: &[String], place: impl Fn(&Summary) ->
             points.push((x, mean / DAY_S));
             spreads.push(((mean - ci95) / DAY_S, (mean + ci95) / DAY_S));
         }
-        let is_dashed = at / PAINTS.len() % 2 == 1;
-        Line { is_dashed, spreads, ..Line::new(policy, PAINTS[at % PAINTS.len()], points) }
+        Line { spreads, ..Line::of_series(policy, &PAINTS, at, points) }
     };
     policies.iter().enumerate().map(line).collect()
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use iswitch_routing::network::Shape;
 use iswitch_routing::policy::Fill;
-use iswitch_study::contest::{Contest, ResultArgs};
+use iswitch_study::contest::{Contest, POLICIES_HELP, ResultArgs};
 use iswitch_study::files::write;
 use iswitch_study::table::{OrEmpty, Output};
 
@@ -24,7 +24,7 @@ pub(crate) struct CompareArgs {
     #[arg(
         value_name = "POLICY",
         default_values = ["rand", "jsq", "po2", "drill:2:1", "maxweight", "central-jsq-exits", "colouring", "mlpi"],
-        help = "Policies to compare: names, or run directories of trainings",
+        help = POLICIES_HELP,
         long_help = format!("Policies to compare: {POLICIES}")
     )]
     policies: Vec<String>,

@@ -10,7 +10,7 @@ use iswitch_manual::print_line;
 use iswitch_routing::measure::{Measurement, OnSlot, measure};
 use iswitch_routing::policy::Fill;
 use iswitch_routing::rates::{Arrivals, Rates};
-use iswitch_study::contest::Contestant as _;
+use iswitch_study::contest::{Contestant as _, POLICY_HELP};
 use iswitch_study::files::write;
 use iswitch_study::table::Output;
 
@@ -21,7 +21,7 @@ use super::source::{POLICIES, PolicySource};
 /// Arguments of `iswitch route evaluate`.
 #[derive(Args)]
 pub(crate) struct EvaluateArgs {
-    #[arg(help = "Policy: its name, or the run directory of a training", long_help = format!("Policy: {POLICIES}"))]
+    #[arg(help = POLICY_HELP, long_help = format!("Policy: {POLICIES}"))]
     policy: String,
     #[command(flatten)]
     shape: ShapeArgs,

@@ -68,12 +68,8 @@ pub(super) fn over_load(
         own.map(|summary| (summary.load, of(summary).mean)).collect()
     };
     let others = policies.iter().filter(|policy| *policy != LEARNED).enumerate();
-    let mut lines: Vec<_> = others
-        .map(|(at, policy)| {
-            let is_dashed = at / OTHERS.len() % 2 == 1;
-            Line { is_dashed, ..Line::new(policy, OTHERS[at % OTHERS.len()], points(policy, of)) }
-        })
-        .collect();
+    let mut lines: Vec<_> =
+        others.map(|(at, policy)| Line::of_series(policy, &OTHERS, at, points(policy, of))).collect();
     let learned = policies.iter().filter(|policy| *policy == LEARNED);
     lines.extend(
         learned.map(|policy| Line { width_px: 3, ..Line::new(policy, Paint::BLUE, points(policy, of)) }),

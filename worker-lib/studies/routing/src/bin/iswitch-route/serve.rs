@@ -7,7 +7,7 @@ use clap::Args;
 use iswitch_routing::agent::Agent;
 use iswitch_routing::network::Shape;
 use iswitch_routing::policy::Fill;
-use iswitch_study::contest::Contestant as _;
+use iswitch_study::contest::{Contestant as _, POLICY_HELP};
 
 use super::network::ShapeArgs;
 use super::source::{POLICIES, PolicySource};
@@ -16,7 +16,7 @@ use iswitch_cli::line_server::{self, Answer, Service};
 /// Arguments of `iswitch route serve`.
 #[derive(Args)]
 pub(crate) struct ServeArgs {
-    #[arg(help = "Policy: its name, or the run directory of a training", long_help = format!("Policy: {POLICIES}"))]
+    #[arg(help = POLICY_HELP, long_help = format!("Policy: {POLICIES}"))]
     policy: String,
     /// Path of the Unix socket to listen on
     ///
