@@ -77,7 +77,7 @@ const STAGES: [Stage; 16] = [
 /// Draws the stages of the first `cycles` cycles as SVG.
 ///
 /// # Errors
-/// If the dump cannot be read or lacks a signal.
+/// Fails if the dump cannot be read or lacks a signal.
 pub(crate) fn draw(dump: impl Read, title: String, frames: &Frames<'_>, cycles: u64) -> io::Result<String> {
     let mut dump = Parser::new(dump);
     let header = dump.parse_header()?;

@@ -91,10 +91,10 @@ impl Walkthrough {
     /// the output with the sum that [`add`] computes.
     ///
     /// # Errors
-    /// If a file cannot be written or the output is wrong.
+    /// Fails if a file cannot be written or the output is wrong.
     ///
     /// # Panics
-    /// If the number of workers or floats is out of range.
+    /// Panics if the number of workers or floats is out of range.
     pub fn run(&self) -> Result<FrameTimings, WalkthroughError> {
         assert!(
             (1..=MEMBERS).contains(&usize::from(self.workers)) && (1..=MAX_FLOATS).contains(&self.floats)

@@ -109,7 +109,7 @@ impl Key {
     /// Signs a control packet: writes the trailer into its last [`TRAILER_LEN_BYTES`] bytes (requirements ).
     ///
     /// # Panics
-    /// If the packet is shorter than its header and a trailer.
+    /// Panics if the packet is shorter than its header and a trailer.
     pub fn sign(&self, direction: Direction, context: u64, counter: u64, packet: &mut [u8]) {
         announce_trailer(packet);
         let tag_at = packet.len() - TAG_LEN_BYTES;
@@ -242,7 +242,7 @@ impl TagKey {
     /// Writes the tag into the last [`DATA_TAG_LEN_BYTES`] bytes of a data packet.
     ///
     /// # Panics
-    /// If the packet is shorter than its tag.
+    /// Panics if the packet is shorter than its tag.
     #[inline]
     pub fn sign(&self, packet: &mut [u8]) {
         let (content, tag) = packet.split_last_chunk_mut().expect("the packet should have room for its tag");

@@ -53,7 +53,7 @@ pub fn obstacle() -> Option<&'static str> {
 /// with `--release`.
 ///
 /// # Errors
-/// If Valgrind is missing or fails.
+/// Fails if Valgrind is missing or fails.
 pub fn count(program: &Path) -> Result<Vec<Count>> {
     let mut counts = Vec::new();
     for floats in [SEGMENT_FLOATS, 1] {
@@ -99,7 +99,7 @@ pub fn table(counts: &[Count]) -> String {
 /// Reads the table of a document.
 ///
 /// # Errors
-/// If the document has no such table.
+/// Fails if the document has no such table.
 pub fn parse(document: &str) -> Result<Vec<Count>> {
     let (_, below) =
         document.split_once(HEADING).with_context(|| format!("the line {HEADING:?} is missing"))?;
@@ -122,7 +122,7 @@ fn parse_row(line: &str) -> Option<Count> {
 /// Compares counts with the recorded ones.
 ///
 /// # Errors
-/// If counts differ by more than [`TOLERANCE_PERCENT`]. The error lists them and explains how to renew the table.
+/// Fails if counts differ by more than [`TOLERANCE_PERCENT`]. The error lists them and explains how to renew the table.
 pub fn compare(counts: &[Count], kept: &[Count]) -> Result<()> {
     let mut problems = Vec::new();
     for Count { mode, floats, instructions } in counts {
@@ -133,7 +133,7 @@ pub fn compare(counts: &[Count], kept: &[Count]) -> Result<()> {
             Some(kept) => {
                 let kept = kept.instructions;
                 problems.push(format!(
-                    "{mode}, {floats} floats: {instructions} instructions, the table has {kept}"
+                    "{mode}, {floats} floats: {instructions} instructions, but the table has {kept}"
                 ));
             }
         }

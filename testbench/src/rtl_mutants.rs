@@ -74,7 +74,7 @@ impl Bench {
     /// Compiles the programs that these faults need.
     ///
     /// # Errors
-    /// If a fault does not fit the RTL, or if Verilator is missing.
+    /// Fails if a fault does not fit the RTL, or if Verilator is missing.
     pub fn build(faults: Vec<Fault>, effort: Effort) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         let mut bench = Self { directory, faults, board: None, adder: None, effort };
@@ -110,7 +110,7 @@ impl Bench {
     /// a fault does not show that it found the fault.
     ///
     /// # Errors
-    /// If a check reports an error.
+    /// Fails if a check reports an error.
     pub fn control(&self) -> Result<f64> {
         let begin = Instant::now();
         let mut findings = Vec::new();
@@ -201,7 +201,7 @@ fn is_of_tools(error: &anyhow::Error) -> bool {
 /// Returns the faults with these names, or all faults if there are no names.
 ///
 /// # Errors
-/// If a name is not that of a fault.
+/// Fails if a name is not that of a fault.
 pub fn select(faults: Vec<Fault>, names: &[String]) -> Result<Vec<Fault>> {
     for name in names {
         let known: Vec<_> = faults.iter().map(|fault| fault.name.as_str()).collect();

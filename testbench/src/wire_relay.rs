@@ -87,7 +87,7 @@ impl WireRelay {
     /// Cuts a cable in two and inserts a relay; the seed determines what it does to frames.
     ///
     /// # Panics
-    /// If a step fails. Call [`iswitch_harness::requirements::networks_and`] for root and ethtool first.
+    /// Panics if a step fails. Call [`iswitch_harness::requirements::networks_and`] for root and ethtool first.
     pub fn insert(cable: &Cable<'_>, model: LinkModel, seed: u64) -> Self {
         let namespace = Namespace::new("relay");
         recable(cable, &namespace);

@@ -2,7 +2,7 @@
 
 use iswitch_protocol::limits::TOS_MASK;
 
-/// Parses a byte in decimal, or in hexadecimal with the prefix 0x. The low two bits, which belong to ECN, must be
+/// Parses a byte in decimal, or in hexadecimal with the prefix 0x. The two low-order bits, which belong to ECN, must be
 /// zero.
 pub(crate) fn parse_tos(text: &str) -> Result<u8, String> {
     let parsed = match text.strip_prefix("0x") {

@@ -122,13 +122,13 @@ struct Settings {
     udp_port: Option<u16>,
     /// ToS of control packets
     ///
-    /// A multiple of 4, because the low two bits belong to ECN. The default is 0x0C.
+    /// The value must be a multiple of 4, because the two low-order bits belong to ECN. The default is 0x0C.
     #[arg(long, value_name = "TOS", value_parser = parse_byte)]
     control_tos: Option<u8>,
     /// ToS of data packets
     ///
-    /// A multiple of 4, because the low two bits belong to ECN, and different from --control-tos. The default is
-    /// 0x1C.
+    /// The value must be a multiple of 4, because the two low-order bits belong to ECN, and must differ from
+    /// --control-tos. The default is 0x1C.
     #[arg(long, value_name = "TOS", value_parser = parse_byte)]
     data_tos: Option<u8>,
     /// Lease of a member, in milliseconds
@@ -189,8 +189,8 @@ struct Settings {
     ordered: Option<bool>,
     /// Time to poll for packets before blocking, in microseconds
     ///
-    /// The time counts from the last packet. Polling avoids the cost of a wake-up; 0 blocks at once. The default is
-    /// 50.
+    /// The time is measured from the last packet. Polling avoids the cost of a wake-up; with 0, the daemon blocks
+    /// immediately. The default is 50.
     #[arg(long, value_name = "US")]
     spin_us: Option<u32>,
     /// Key file of a job, or of all jobs without a key file of their own
@@ -282,9 +282,9 @@ impl TryFrom<String> for KeyFile {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 enum NonFinite {
-    /// Drop them and notify the sender
+    /// Drop the contributions and notify their senders
     Refuse,
-    /// Sum them according to IEEE 754
+    /// Sum the contributions according to IEEE 754
     Sum,
 }
 
@@ -326,7 +326,7 @@ pub struct Config {
     /// UDP ports from which the parent is reached: the first port and the number of ports. Both are zero without
     /// parents.
     pub uplink_ports: (u16, u8),
-    /// ToS values, and the UDP port of iSwitch frames on raw ports.
+    /// Classifier that recognises iSwitch frames by their ToS values and, on raw ports, also by their UDP port.
     pub classifier: Classifier,
     /// Configuration of the aggregation core. The boot id is zero, because the daemon draws it.
     pub switch: iswitch_switch::Config,

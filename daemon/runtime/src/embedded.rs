@@ -99,7 +99,7 @@ impl Drop for EmbeddedSwitch {
 /// Returns a random secret for [`Keys`], for this run of the switch.
 ///
 /// # Errors
-/// If the system cannot provide random numbers.
+/// Fails if the system cannot provide random numbers.
 pub fn random_secret() -> io::Result<[u8; SECRET_LEN_BYTES]> {
     let mut secret = [0; SECRET_LEN_BYTES];
     getrandom::fill(&mut secret)?;

@@ -117,10 +117,10 @@ pub(crate) struct Inquiries {
 }
 
 impl Inquiries {
-    /// Creates both sides: the loop's side, and a first handle.
+    /// Creates the loop's end of the channel, and a first handle.
     ///
     /// # Errors
-    /// If the process cannot open another descriptor.
+    /// Fails if the process cannot open another descriptor.
     pub(crate) fn new() -> io::Result<(Self, Handle)> {
         let (wake, waker) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;

@@ -99,7 +99,7 @@ impl Runtime {
     /// Runs until [`Handle::stop`] is called or every handle is dropped. Returns the final state.
     ///
     /// # Errors
-    /// If waiting fails. Errors of a port are counted and logged instead.
+    /// Fails if waiting fails. Errors of a port are counted and logged instead.
     pub fn run(mut self) -> io::Result<Snapshot> {
         let mut last_packet = Instant::default();
         let mut turns_since_poll = 0;

@@ -15,7 +15,7 @@ use crate::SandboxError;
 /// parent-death signal of the process is preserved.
 ///
 /// # Errors
-/// If the process would keep a capability, or `change_user` fails.
+/// Fails if the process would keep a capability, or `change_user` fails.
 pub fn give_up_privileges<E: From<SandboxError>>(
     change_user: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), E> {

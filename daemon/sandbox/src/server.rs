@@ -16,7 +16,7 @@ impl ServerSandbox {
     /// only one thread: call this before building the tokio runtime.
     ///
     /// # Errors
-    /// If the process would keep a capability. A kernel without Landlock causes no error.
+    /// Fails if the process would keep a capability. A kernel without Landlock causes no error.
     pub fn enter(program: &'static str, files: &FileRules) -> Result<Self, SandboxError> {
         give_up_privileges(|| Ok::<_, SandboxError>(()))?;
         Ok(Self { program, landlock: files.restrict() })

@@ -107,7 +107,7 @@ impl SystemCalls {
     /// Returns the number of allowed calls.
     ///
     /// # Errors
-    /// If the kernel does not support seccomp.
+    /// Fails if the kernel does not support seccomp.
     pub fn filter(&self, program: &'static str) -> io::Result<usize> {
         let filters = self.compile().map_err(io::Error::other)?;
         violation::report_before_death(program)?;

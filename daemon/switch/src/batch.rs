@@ -49,7 +49,7 @@ impl Batch {
     /// [`Self::push`]. Without that call the batch is unchanged.
     ///
     /// # Panics
-    /// If there is no room, see [`Self::has_room`].
+    /// Panics if there is no room, see [`Self::has_room`].
     pub(crate) fn next_floats(&mut self, float_bytes: usize) -> &mut [u8] {
         &mut self.room[self.len + SEG_LEN_BYTES..][..float_bytes]
     }
@@ -58,7 +58,7 @@ impl Batch {
     /// it has already done so through [`Self::next_floats`].
     ///
     /// # Panics
-    /// If there is no room, see [`Self::has_room`].
+    /// Panics if there is no room, see [`Self::has_room`].
     pub(crate) fn push(&mut self, seg: Seg, float_bytes: usize) -> &mut [u8] {
         let content_len = SEG_LEN_BYTES + float_bytes;
         assert!(self.has_room(content_len));

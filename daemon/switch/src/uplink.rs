@@ -141,7 +141,7 @@ pub(crate) struct Uplink {
     is_lost: bool,
     /// Reason why the parent refuses this switch and the value that it expected, if it does.
     refusal: Option<(Status, u32)>,
-    /// Authenticated session with the parent, in which both sides prove that they have the job's key.
+    /// Authenticated session with the parent, in which this switch and the parent prove that they have the job's key.
     conversation: Conversation,
     /// Key for the tags of the partial sums, if data is tagged.
     tag_key: Option<TagKey>,
@@ -362,7 +362,7 @@ impl Uplink {
     }
 
     /// Returns whether the other members of the job may have another parent: for longer than a lease, this parent has
-    /// been silent, or it has not admitted this switch to a resumed job. `lease` is that of this switch.
+    /// been silent, or it has not admitted this switch to a resumed job. `lease` is this switch's lease.
     pub(crate) fn is_doubtful(&self, is_resumed: bool, now: Instant, lease: Duration) -> bool {
         let is_silent = self.silence(now) > lease;
         now.since(self.since) > lease && (is_silent || is_resumed)

@@ -19,9 +19,10 @@ pub enum OutputState {
 
 /// Converts sums to frames.
 ///
-/// Once a result begins, it holds up the ordinary packets. It therefore begins only when its first sum has arrived,
-/// because only then have all packets before the completing packet passed. If it began earlier, it would wait for
-/// itself.
+/// Once a result has begun, ordinary packets wait until it ends. A result therefore begins only when its first sum has
+/// arrived: by then, all packets ahead of the contribution that completes the result have passed. If a result began
+/// earlier, the output would deadlock: the result would wait for its sums, and the sums would wait behind ordinary
+/// packets that the result blocks.
 #[derive(LogicBlock, Default)]
 pub struct OutputModule {
     pub clock: Signal<In, Clock>,

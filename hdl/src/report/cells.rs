@@ -1,8 +1,8 @@
 //! Delays of the primitives and nets of a Virtex-7 of speed grade -3, in nanoseconds.
 //!
-//! Values marked as measured come from the routed timing report of the NetFPGA-SUME reference switch (Vivado 2016.4,
-//! same part and grade). That report has too few paths through carry chains, memories in LUTs and shift registers;
-//! their values are estimates from the data sheet (DS183).
+//! Values marked as measured come from the post-route timing report of the NetFPGA-SUME reference switch (Vivado
+//! 2016.4, same part and grade). That report has too few paths through carry chains, memories in LUTs and shift
+//! registers; their values are estimates from the data sheet (DS183).
 
 /// Returns the measured delay of a net by the number of pins that it drives.
 pub fn net_ns(fan_out: usize) -> f64 {

@@ -19,11 +19,12 @@ use timing::{Timing, TimingError, analyse};
 
 /// Timing budget: one clock cycle, in nanoseconds.
 pub const BUDGET_NS: f64 = CYCLE_PS as f64 / 1000.0;
-/// Factor on all net delays in the second estimate, which allows for different layouts.
+/// Factor on all net delays in the second estimate, which allows for a different placement and routing.
 pub const SLOW_NETS: f64 = 1.3;
 /// Limits of the estimate.
-pub const CAVEAT: &str = "The timing is an estimate before layout: delays of cells and of nets by fan-out, taken from \
-    the routed report of the reference switch on the same part. Timing closure with Vivado has not been attempted.";
+pub const CAVEAT: &str = "The timing is an estimate before place and route: delays of cells and of nets by fan-out, \
+    taken from the post-route timing report of the reference switch on the same part. Timing closure with Vivado has \
+    not been attempted.";
 
 /// Figures of a build.
 #[derive(Clone, Debug, Serialize)]

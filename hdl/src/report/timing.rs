@@ -1,4 +1,4 @@
-//! Longest register-to-register paths in a netlist before layout.
+//! Longest register-to-register paths in a netlist before place and route.
 //!
 //! No path is excluded as false: every path counts unless a constant blocks it.
 
@@ -49,7 +49,7 @@ pub struct Path {
     pub levels: usize,
     /// Register or port at the start of the path.
     pub from: String,
-    /// Register, memory or port at the end of the path, with the pin.
+    /// Register, memory or port at the end of the path, followed by the name of its pin.
     pub to: String,
     /// Modules along the path, as far as nets kept their names.
     pub through: Vec<String>,

@@ -11,7 +11,7 @@ pub struct Frame {
     pub destination: u8,
 }
 
-/// Pattern of the pauses of one side of the stream.
+/// Pattern of the pauses of the source or the sink of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
     /// Pauses in this percentage of the cycles.

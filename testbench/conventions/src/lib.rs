@@ -16,7 +16,7 @@ const SKIPPED: [&str; 3] = ["target", ".git", "runs"];
 /// Returns the root directory of the workspace.
 ///
 /// # Panics
-/// If the crate has been moved out of `testbench/`.
+/// Panics if the crate has been moved out of `testbench/`.
 pub fn root() -> &'static Path {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().and_then(Path::parent);
     root.expect("the crate must be two levels below the root")
@@ -25,7 +25,7 @@ pub fn root() -> &'static Path {
 /// Returns the path, relative to the root, and the text of each file whose name ends with `ending`.
 ///
 /// # Panics
-/// If there is no such file, or one cannot be read as UTF-8.
+/// Panics if no file name has this ending, or if a file cannot be read as UTF-8.
 pub fn sources(ending: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut directories = vec![root().to_owned()];
@@ -49,7 +49,7 @@ pub fn sources(ending: &str) -> Vec<(String, String)> {
 /// Returns the paths of the entries of a directory.
 ///
 /// # Panics
-/// If the directory cannot be read.
+/// Panics if the directory cannot be read.
 pub fn entries(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     entries.map(|entry| entry.expect("the entries of a directory must be readable").path()).collect()
@@ -58,7 +58,7 @@ pub fn entries(directory: &Path) -> Vec<PathBuf> {
 /// Fails the calling test if there are problems, and prints one on each line.
 ///
 /// # Panics
-/// If there is a problem.
+/// Panics if there is a problem.
 #[track_caller]
 pub fn report(problems: &[String]) {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
@@ -157,7 +157,7 @@ pub struct Dependency {
 /// Returns the package graph with all features.
 ///
 /// # Panics
-/// If cargo fails.
+/// Panics if cargo fails.
 pub fn metadata() -> Metadata {
     let mut command = cargo();
     command.args(["metadata", "--locked", "--all-features", "--format-version", "1"]);
@@ -168,7 +168,7 @@ pub fn metadata() -> Metadata {
 /// including itself. `edges` are the kinds of dependencies to follow, in the format of `cargo tree --edges`.
 ///
 /// # Panics
-/// If cargo fails.
+/// Panics if cargo fails.
 pub fn linked(package: &str, edges: &str) -> BTreeSet<String> {
     let mut command = cargo();
     command.args(["tree", "--locked", "--package", package, "--edges", edges, "--prefix", "none"]);
@@ -186,7 +186,7 @@ pub fn cargo() -> Command {
 /// Runs a command and returns its standard output.
 ///
 /// # Panics
-/// If the command fails.
+/// Panics if the command fails.
 pub fn output(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));

@@ -13,125 +13,125 @@ const PROGRAMS_VARIABLE: &str = "ISWITCH_TEST_PROGRAMS";
 /// Paths of programs, by name.
 pub type Paths = HashMap<String, PathBuf>;
 
-/// Returns the daemon.
+/// Returns the path of the daemon.
 ///
 /// # Panics
-/// If it cannot be built.
+/// Panics if the program cannot be built.
 pub fn iswitchd() -> &'static Path {
     path("iswitchd")
 }
 
-/// Returns the daemon's control program.
+/// Returns the path of the daemon's control program.
 ///
 /// # Panics
-/// If it cannot be built.
+/// Panics if the program cannot be built.
 pub fn iswitchctl() -> &'static Path {
     path("iswitchctl")
 }
 
-/// Returns the training command.
+/// Returns the path of the training command.
 ///
 /// # Panics
-/// If it cannot be built.
+/// Panics if the program cannot be built.
 pub fn iswitch() -> &'static Path {
     path("iswitch")
 }
 
-/// Returns the worker program that checks its sums.
+/// Returns the path of the worker program that checks every sum that it receives.
 ///
 /// # Panics
-/// If it cannot be built.
+/// Panics if the program cannot be built.
 pub fn all_reduce() -> &'static Path {
     path("all_reduce")
 }
 
-/// Returns the worker program of the peer benchmark.
+/// Returns the path of the worker program of the peer benchmark.
 ///
 /// # Panics
-/// If it cannot be built.
+/// Panics if the program cannot be built.
 pub fn reduce_times() -> &'static Path {
     path("reduce_times")
 }
 
-/// Returns the worker and server program of the asynchronous part of `testbench study`.
+/// Returns the path of the worker and server program of the asynchronous part of `testbench study`.
 ///
 /// # Panics
-/// If it cannot be built.
+/// Panics if the program cannot be built.
 pub fn async_times() -> &'static Path {
     path("async_times")
 }
 
-/// Returns the program with the model server, cache and client.
+/// Returns the path of the program with the model server, cache and client.
 ///
 /// # Panics
-/// If it cannot be built.
+/// Panics if the program cannot be built.
 pub fn iswitch_models() -> &'static Path {
     path("iswitch-models")
 }
 
-/// Returns the replay shard.
+/// Returns the path of the replay shard.
 ///
 /// # Panics
-/// If it cannot be built.
+/// Panics if the program cannot be built.
 pub fn replayd() -> &'static Path {
     path("replayd")
 }
 
-/// Returns the program whose actors read a model.
+/// Returns the path of the program whose actors read a model.
 ///
 /// # Panics
-/// If it cannot be built.
+/// Panics if the program cannot be built.
 pub fn model_readers() -> &'static Path {
     path("model_readers")
 }
 
-/// Returns the program whose actors write to replay shards.
+/// Returns the path of the program whose actors write to replay shards.
 ///
 /// # Panics
-/// If it cannot be built.
+/// Panics if the program cannot be built.
 pub fn replay_writers() -> &'static Path {
     path("replay_writers")
 }
 
-/// Returns the testbench, which contains the simulations and benchmarks.
+/// Returns the path of the testbench, which contains the simulations and benchmarks.
 ///
 /// # Panics
-/// If it cannot be built.
+/// Panics if the program cannot be built.
 pub fn testbench() -> &'static Path {
     path("testbench")
 }
 
-/// Returns the asynchronous pipeline on a toy problem.
+/// Returns the path of the asynchronous pipeline on a toy problem.
 ///
 /// # Panics
-/// If it cannot be built.
+/// Panics if the program cannot be built.
 pub fn async_pipeline() -> &'static Path {
     path("async_pipeline")
 }
 
-/// Returns the program that loads only the switch core. It is always optimised, regardless of the caller's profile,
-/// because its instructions are counted.
+/// Returns the path of the program that loads only the switch core. The program is always optimised, regardless of the
+/// caller's profile, because its instructions are counted.
 ///
 /// # Panics
-/// If it cannot be built.
+/// Panics if the program cannot be built.
 pub fn core_load() -> PathBuf {
     let mut command = cargo("build");
     command.args(["--release", "-p", "iswitch-simulation", "--bin", "core_load"]);
     built(command).remove("core_load").expect("the simulation must have the program core_load")
 }
 
-/// Returns a program of the workspace.
+/// Returns the path of a program of the workspace.
 ///
 /// # Panics
-/// If it cannot be built or no program has that name.
+/// Panics if the program cannot be built or no program has that name.
 pub fn path(name: &str) -> &'static Path {
     all().get(name).unwrap_or_else(|| panic!("the workspace must have a program {name}"))
 }
 
-/// Returns all programs of the workspace.
+/// Returns the paths of all programs of the workspace.
 ///
 /// # Panics
-/// If they cannot be built.
+/// Panics if the programs cannot be built.
 pub fn all() -> &'static Paths {
     static BUILT: OnceLock<Paths> = OnceLock::new();
     BUILT.get_or_init(|| match std::env::var(PROGRAMS_VARIABLE) {
@@ -146,16 +146,16 @@ pub fn all() -> &'static Paths {
 /// invoking cargo.
 ///
 /// # Panics
-/// If a path is not UTF-8.
+/// Panics if a path is not UTF-8.
 pub fn variable(programs: &Paths) -> (&'static str, String) {
     (PROGRAMS_VARIABLE, serde_json::to_string(programs).expect("names and paths must be UTF-8"))
 }
 
-/// Returns the test program of a target, such as `iswitch_socket` of the kind `lib`, as `cargo test --workspace`
-/// builds it.
+/// Returns the path of the test program of a target, such as `iswitch_socket` of the kind `lib`, as
+/// `cargo test --workspace` builds it.
 ///
 /// # Panics
-/// If it cannot be built.
+/// Panics if the program cannot be built.
 pub fn tests_of(target: &str, kind: &str) -> PathBuf {
     let mut command = cargo("test");
     command.args(["--workspace", "--no-run", "--profile", &profile()]);

@@ -51,7 +51,7 @@ impl Daemon {
     /// Starts a daemon on all bridge ports of a star.
     ///
     /// # Panics
-    /// If the daemon does not become ready.
+    /// Panics if the daemon does not become ready.
     pub fn on_ports(star: &Star, arguments: &[&str]) -> Self {
         Self::in_star(star, PortKind::Raw, arguments)
     }
@@ -59,7 +59,7 @@ impl Daemon {
     /// Starts a daemon on the switch of a star.
     ///
     /// # Panics
-    /// If the daemon does not become ready.
+    /// Panics if the daemon does not become ready.
     pub fn in_star(star: &Star, kind: PortKind, arguments: &[&str]) -> Self {
         Self::serving(&star.switch, SWITCH_ADDRESS, kind, &star.ports(), arguments)
     }
@@ -67,7 +67,7 @@ impl Daemon {
     /// Starts a daemon on the switch of a star and sends its log to `stderr`.
     ///
     /// # Panics
-    /// If the daemon does not become ready.
+    /// Panics if the daemon does not become ready.
     pub fn in_star_logging_to(
         star: &Star,
         kind: PortKind,
@@ -82,7 +82,7 @@ impl Daemon {
     /// address in both cases.
     ///
     /// # Panics
-    /// If the daemon does not become ready.
+    /// Panics if the daemon does not become ready.
     pub fn serving(
         namespace: &Namespace,
         address: Ipv4Addr,
@@ -97,7 +97,7 @@ impl Daemon {
     /// Starts a daemon on a free UDP port of the loopback interface.
     ///
     /// # Panics
-    /// If the daemon does not become ready.
+    /// Panics if the daemon does not become ready.
     pub fn on_loopback(arguments: &[&str]) -> Self {
         let mut command = command(binaries::iswitchd());
         Self::start(command.args(["--udp", "127.0.0.1:0"]).args(arguments), None, None)
@@ -106,7 +106,7 @@ impl Daemon {
     /// Starts a daemon on a free UDP port of the loopback interface and sends its log to `stderr`.
     ///
     /// # Panics
-    /// If the daemon does not become ready.
+    /// Panics if the daemon does not become ready.
     pub fn logging_to(stderr: impl Into<Stdio>, arguments: &[&str]) -> Self {
         let mut command = command(binaries::iswitchd());
         command.args(["--udp", "127.0.0.1:0"]).args(arguments);
@@ -142,7 +142,7 @@ impl Daemon {
     /// Returns the output of `iswitchctl counters`.
     ///
     /// # Panics
-    /// If iswitchctl fails.
+    /// Panics if iswitchctl fails.
     pub fn counters(&self) -> Value {
         self.ask("counters")
     }
@@ -150,7 +150,7 @@ impl Daemon {
     /// Returns the output of `iswitchctl status`.
     ///
     /// # Panics
-    /// If iswitchctl fails.
+    /// Panics if iswitchctl fails.
     pub fn status(&self) -> Value {
         self.ask("status")
     }
@@ -158,7 +158,7 @@ impl Daemon {
     /// Returns the output of `iswitchctl jobs`.
     ///
     /// # Panics
-    /// If iswitchctl fails.
+    /// Panics if iswitchctl fails.
     pub fn jobs(&self) -> Value {
         self.ask("jobs")
     }
@@ -166,7 +166,7 @@ impl Daemon {
     /// Returns the human-readable output of `iswitchctl status`.
     ///
     /// # Panics
-    /// If iswitchctl fails.
+    /// Panics if iswitchctl fails.
     pub fn status_text(&self) -> String {
         run(command(binaries::iswitchctl()).args(["status", "--socket"]).arg(self.control_socket()))
     }
@@ -174,7 +174,7 @@ impl Daemon {
     /// Returns whether the parent of the daemon's only job is lost, as reported by `iswitchctl jobs`.
     ///
     /// # Panics
-    /// If there is no job with a parent.
+    /// Panics if there is no job with a parent.
     pub fn has_lost_parent(&self) -> bool {
         let jobs = self.jobs();
         jobs[0]["parent_lost"].as_bool().unwrap_or_else(|| panic!("expected a job with a parent, got {jobs}"))
@@ -183,7 +183,7 @@ impl Daemon {
     /// Waits until the parent of the daemon's only job is lost (`is_lost`) or reachable again.
     ///
     /// # Panics
-    /// If that does not happen in time.
+    /// Panics if the parent does not reach this state in time.
     pub fn wait_for_parent(&self, is_lost: bool) {
         wait_for("parent_lost", || self.has_lost_parent(), |lost| *lost == is_lost);
     }
@@ -197,7 +197,7 @@ impl Daemon {
     /// Returns the number of datagrams dropped for the given reason.
     ///
     /// # Panics
-    /// If there is no such reason.
+    /// Panics if the daemon has no counter for this reason.
     pub fn drops(&self, reason: &str) -> u64 {
         let counters = self.counters();
         counters["drops"][reason]
@@ -208,7 +208,7 @@ impl Daemon {
     /// Returns one of the daemon's traffic counters.
     ///
     /// # Panics
-    /// If there is no such counter.
+    /// Panics if the daemon has no such counter.
     pub fn traffic(&self, name: &str) -> u64 {
         let counters = self.counters();
         counters["traffic"][name]
@@ -219,7 +219,7 @@ impl Daemon {
     /// Returns the number of segments that the daemon has summed so far.
     ///
     /// # Panics
-    /// If iswitchctl fails.
+    /// Panics if iswitchctl fails.
     pub fn results(&self) -> u64 {
         self.traffic("results")
     }
@@ -227,7 +227,7 @@ impl Daemon {
     /// Waits until the daemon has summed at least `segments` segments.
     ///
     /// # Panics
-    /// If it does not in time.
+    /// Panics if the daemon does not sum that many segments in time.
     pub fn wait_until_results(&self, segments: u64) {
         wait_for("results", || self.results(), |results| *results >= segments);
     }
@@ -235,7 +235,7 @@ impl Daemon {
     /// Waits until the daemon has summed more segments than at the time of the call, and returns the number summed.
     ///
     /// # Panics
-    /// If it does not in time.
+    /// Panics if the daemon does not sum any more segments in time.
     pub fn wait_for_results(&self) -> u64 {
         self.wait_for_more("results", self.results())
     }
@@ -243,7 +243,7 @@ impl Daemon {
     /// Waits until a traffic counter exceeds the value `before`, and returns the counter.
     ///
     /// # Panics
-    /// If it does not in time.
+    /// Panics if the counter does not exceed this value in time.
     pub fn wait_for_more(&self, name: &str, before: u64) -> u64 {
         wait_for(name, || self.traffic(name), |count| *count > before)
     }
@@ -251,7 +251,7 @@ impl Daemon {
     /// Waits until the daemon's only job has exactly `members` members.
     ///
     /// # Panics
-    /// If it does not reach that number in time.
+    /// Panics if the job does not have that number of members in time.
     pub fn wait_for_members(&self, members: usize) {
         let present = || self.jobs()[0]["members"].as_array().map_or(0, Vec::len);
         wait_for("members", present, |present| *present == members);
@@ -261,7 +261,7 @@ impl Daemon {
     /// line may appear after the daemon has announced that it is ready.
     ///
     /// # Panics
-    /// If the text does not appear in time.
+    /// Panics if the text does not appear in time.
     pub fn wait_for_log(&self, text: &str) -> String {
         let log = wait_for(text, || Log(self.process.stderr()), |log| log.0.contains(text));
         log.0
@@ -270,7 +270,7 @@ impl Daemon {
     /// Stops the daemon as a service manager does, and checks that its control socket is gone.
     ///
     /// # Panics
-    /// If the daemon fails or does not stop in time.
+    /// Panics if the daemon fails or does not stop in time.
     pub fn stop(self) -> Finished {
         let finished = self.process.stop(Signal::TERM, SOON);
         assert!(finished.status.success(), "iswitchd: {}\n{}", finished.status, finished.stderr);
@@ -282,7 +282,7 @@ impl Daemon {
 /// Generates a key with iswitchctl and returns its file.
 ///
 /// # Panics
-/// If iswitchctl fails.
+/// Panics if iswitchctl fails.
 pub fn keygen(directory: &Path, name: &str) -> PathBuf {
     let path = directory.join(name);
     run(command(binaries::iswitchctl()).arg("keygen").arg(&path));
@@ -350,7 +350,7 @@ impl Group {
     /// Starts a worker in each worker namespace of a star.
     ///
     /// # Panics
-    /// If a worker cannot be started.
+    /// Panics if a worker cannot be started.
     pub fn in_star(star: &Star, switch: SocketAddrV4, arguments: &str) -> Self {
         Self::of(&star.workers, switch, arguments)
     }
@@ -358,7 +358,7 @@ impl Group {
     /// Starts a worker in each of the given namespaces.
     ///
     /// # Panics
-    /// If a worker cannot be started.
+    /// Panics if a worker cannot be started.
     pub fn of<'a>(
         workers: impl IntoIterator<Item = &'a Namespace>,
         switch: SocketAddrV4,
@@ -373,7 +373,7 @@ impl Group {
     /// Starts all workers in the namespace of the test.
     ///
     /// # Panics
-    /// If a worker cannot be started.
+    /// Panics if a worker cannot be started.
     pub fn here(workers: usize, switch: SocketAddrV4, arguments: &str) -> Self {
         let commands = (0..workers).map(|_| command(binaries::all_reduce()));
         Self::start(commands, workers, switch, arguments)
@@ -382,7 +382,7 @@ impl Group {
     /// Starts the workers of some ranks of a job in the namespace of the test.
     ///
     /// # Panics
-    /// If a worker cannot be started.
+    /// Panics if a worker cannot be started.
     pub fn part(workers: usize, ranks: Range<usize>, switch: SocketAddrV4, arguments: &str) -> Self {
         let commands = ranks.map(|rank| (rank, command(binaries::all_reduce())));
         Self::start_ranks(commands, workers, switch, arguments)
@@ -425,7 +425,7 @@ impl Group {
     /// Sends a signal to one worker.
     ///
     /// # Panics
-    /// If the signal cannot be sent.
+    /// Panics if the signal cannot be sent.
     pub fn signal(&mut self, rank: usize, signal: Signal) {
         self.0[rank].signal(signal);
     }
@@ -433,7 +433,7 @@ impl Group {
     /// Makes all workers stop after the same round.
     ///
     /// # Panics
-    /// If a signal cannot be sent.
+    /// Panics if a signal cannot be sent.
     pub fn end(&mut self) {
         self.0.iter_mut().for_each(|process| process.signal(Signal::TERM));
     }
@@ -441,7 +441,7 @@ impl Group {
     /// Kills one worker and removes it from the group; workers of higher rank move down by one index.
     ///
     /// # Panics
-    /// If it cannot be killed.
+    /// Panics if the worker cannot be killed.
     pub fn kill(&mut self, rank: usize) {
         self.0.remove(rank).kill(SOON);
     }
@@ -449,7 +449,7 @@ impl Group {
     /// Waits until all workers have checked all their sums, and returns their results by rank.
     ///
     /// # Panics
-    /// If a sum is wrong or a round does not complete.
+    /// Panics if a sum is wrong or a round does not complete.
     pub fn results(self, timeout: Duration) -> Vec<Value> {
         let results = self.0.into_iter().map(|process| {
             let line = process.wait_success(timeout);
@@ -461,7 +461,7 @@ impl Group {
     /// Waits until all workers have ended, successfully or not.
     ///
     /// # Panics
-    /// If a worker does not end in time.
+    /// Panics if a worker does not end in time.
     pub fn finish(self, timeout: Duration) -> Vec<Finished> {
         self.0.into_iter().map(|process| process.wait(timeout)).collect()
     }
@@ -470,7 +470,7 @@ impl Group {
 /// Returns the sum of one field over all results.
 ///
 /// # Panics
-/// If the field is not a number.
+/// Panics if the field is not a number.
 pub fn total(results: &[Value], field: &str) -> u64 {
     results.iter().map(|result| result[field].as_u64().expect("the field must be a number")).sum()
 }

@@ -22,7 +22,7 @@ impl Copies {
     /// copies are made in another directory.
     ///
     /// # Panics
-    /// If the user nobody cannot run programs in any of the temporary directories.
+    /// Panics if the user nobody cannot run programs in any of the temporary directories.
     pub fn of(programs: &[(&str, &Path)]) -> Self {
         let own = std::env::temp_dir();
         let candidates = [own.as_path(), Path::new("/tmp"), Path::new("/var/tmp"), Path::new("/dev/shm")];
@@ -70,7 +70,7 @@ impl Copies {
     /// Returns an environment variable and its value, which make a test program use the copies of these programs.
     ///
     /// # Panics
-    /// If a path is not UTF-8.
+    /// Panics if a path is not UTF-8.
     pub fn variable(&self, programs: &[&str]) -> (&'static str, String) {
         let paths: HashMap<_, _> =
             programs.iter().map(|name| ((*name).to_owned(), self.path(name))).collect();

@@ -39,7 +39,7 @@ impl Faults {
     /// Injects the faults at a worker until its namespace is removed or [`remove`] is called.
     ///
     /// # Panics
-    /// If nft refuses the rules.
+    /// Panics if nft refuses the rules.
     pub fn inject(&self, worker: &Namespace) {
         let Classifier { control_tos, data_tos, .. } = Classifier::default();
         let tagged = format!("ip dscp {{ {}, {} }}", control_tos >> 2, data_tos >> 2);
@@ -71,7 +71,7 @@ impl Faults {
 /// Returns the numbers of a worker's packets that the faults have affected.
 ///
 /// # Panics
-/// If none were injected.
+/// Panics if none were injected.
 pub fn hits(worker: &Namespace) -> Hits {
     let count = |name: &str| {
         let text = worker.run(["nft", "-j", "list", "counter", "netdev", TABLE, name]);
@@ -88,7 +88,7 @@ pub fn hits(worker: &Namespace) -> Hits {
 /// Removes the faults of a worker.
 ///
 /// # Panics
-/// If none were injected.
+/// Panics if none were injected.
 pub fn remove(worker: &Namespace) {
     worker.run(["nft", "delete", "table", "netdev", TABLE]);
 }
@@ -97,7 +97,7 @@ pub fn remove(worker: &Namespace) {
 /// computes them.
 ///
 /// # Panics
-/// If ethtool fails.
+/// Panics if ethtool fails.
 pub fn complete_checksums(worker: &Namespace) {
     worker.run(["ethtool", "-K", WORKER_INTERFACE, "tx", "off"]);
 }

@@ -21,7 +21,7 @@ const SHOWS_OUTPUT: [&str; 2] = ["--nocapture", "--no-capture"];
 /// process ends.
 ///
 /// # Panics
-/// If the test fails.
+/// Panics if the test fails.
 pub(crate) fn run_again() {
     let thread = std::thread::current();
     // The standard test harness names the thread of each test after the test.

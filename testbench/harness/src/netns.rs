@@ -30,7 +30,7 @@ impl Namespace {
     /// Creates a namespace with its loopback interface up; `role` becomes part of its name.
     ///
     /// # Panics
-    /// If the namespace cannot be created; call [`crate::requirements::networks_and`] first.
+    /// Panics if the namespace cannot be created; call [`crate::requirements::networks_and`] first.
     pub fn new(role: &str) -> Self {
         expect(Self::try_new(role))
     }
@@ -56,7 +56,7 @@ impl Namespace {
     /// Runs a command inside the namespace and returns its output.
     ///
     /// # Panics
-    /// If it fails.
+    /// Panics if the command fails.
     pub fn run<const N: usize>(&self, words: [&str; N]) -> String {
         expect(self.0.run(words))
     }
@@ -64,7 +64,7 @@ impl Namespace {
     /// Starts a command inside the namespace.
     ///
     /// # Panics
-    /// If it cannot be started.
+    /// Panics if the command cannot be started.
     pub fn spawn<const N: usize>(&self, words: [&str; N]) -> Process {
         Process::spawn(words[0], self.command(words[0]).args(&words[1..]))
     }
@@ -72,7 +72,7 @@ impl Namespace {
     /// Runs `ip` commands inside the namespace, one per line.
     ///
     /// # Panics
-    /// If one fails.
+    /// Panics if a command fails.
     pub fn ip(&self, commands: &str) {
         expect(self.0.ip(commands));
     }
@@ -80,7 +80,7 @@ impl Namespace {
     /// Loads an nft script inside the namespace.
     ///
     /// # Panics
-    /// If nft refuses it.
+    /// Panics if nft refuses the script.
     pub fn nft(&self, script: &str) {
         expect(self.0.nft(script));
     }
@@ -88,7 +88,7 @@ impl Namespace {
     /// Calls a function in a thread inside the namespace.
     ///
     /// # Panics
-    /// If the function panics or the namespace no longer exists.
+    /// Panics if the function panics or the namespace no longer exists.
     pub fn enter<T: Send>(&self, function: impl FnOnce() -> T + Send) -> T {
         let file =
             File::open(Path::new(DIRECTORY).join(self.name())).expect("the file of the namespace must exist");
@@ -155,7 +155,7 @@ impl Star {
     /// Creates the namespaces, the cables and the bridge, and waits until they carry frames.
     ///
     /// # Panics
-    /// If any of this fails; call [`crate::requirements::networks_and`] first.
+    /// Panics if a step fails; call [`crate::requirements::networks_and`] first.
     pub fn new(options: StarOptions) -> Self {
         let switch = Namespace::new("sw");
         let mtu = options.mtu_bytes;
@@ -187,7 +187,7 @@ impl Star {
     /// Returns the number of nft tables in the switch's namespace; a daemon has one for each of its ports.
     ///
     /// # Panics
-    /// If nft fails.
+    /// Panics if nft fails.
     pub fn tables(&self) -> usize {
         self.switch.run(["nft", "list", "tables"]).lines().count()
     }
@@ -195,7 +195,7 @@ impl Star {
     /// Replaces a worker's cable: both interfaces are new but keep their names.
     ///
     /// # Panics
-    /// If that fails.
+    /// Panics if a step fails.
     pub fn replug(&self, worker: usize, options: StarOptions) {
         self.switch.ip(&format!("link del {}\n", Self::port(worker)));
         let cable = Cable { mtu_bytes: options.mtu_bytes, ..self.cable(worker) };
@@ -242,7 +242,7 @@ impl Cable<'_> {
     /// Creates both ends.
     ///
     /// # Panics
-    /// If an interface with one of these names exists already.
+    /// Panics if an interface with one of these names exists already.
     pub fn lay(&self) {
         self.switch.ip(&self.commands().lay_commands(self.end.name()));
     }
@@ -250,7 +250,7 @@ impl Cable<'_> {
     /// Assigns the address to the end away from the bridge and brings the interface up.
     ///
     /// # Panics
-    /// If the interface has the address already.
+    /// Panics if the interface has the address already.
     pub fn configure(&self) {
         self.end.ip(&self.commands().configure_commands());
     }
@@ -263,7 +263,7 @@ impl Cable<'_> {
     /// Waits until the cable carries frames in both directions.
     ///
     /// # Panics
-    /// If it does not in time.
+    /// Panics if the cable does not carry frames in time.
     pub fn await_frames(&self) {
         self.end.run(["ping", "-q", "-c", "1", "-w", "5", &self.switch_address.to_string()]);
     }

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 /// Returns different ports on which no process listens.
 ///
 /// # Panics
-/// If there are not enough free ports.
+/// Panics if there are not enough free ports.
 pub fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
     // All listeners exist at the same time, so that the ports differ.
     let listeners: [TcpListener; COUNT] =

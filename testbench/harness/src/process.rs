@@ -34,7 +34,7 @@ pub fn command_of_nobody(program: impl AsRef<OsStr>) -> Command {
 /// Runs a command to completion and returns its standard output.
 ///
 /// # Panics
-/// If the command fails.
+/// Panics if the command fails.
 pub fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(
@@ -52,7 +52,7 @@ const PEAK_RSS: &str = "VmHWM:";
 /// Returns the peak resident memory of the calling process, in KiB.
 ///
 /// # Panics
-/// If the operating system does not report it.
+/// Panics if the operating system does not report it.
 pub fn own_peak_rss_kib() -> u64 {
     memory_kib("self", PEAK_RSS)
 }
@@ -91,7 +91,7 @@ impl Process {
     /// Starts a command; `name` identifies it in messages.
     ///
     /// # Panics
-    /// If the command cannot be started.
+    /// Panics if the command cannot be started.
     pub fn spawn(name: &str, command: &mut Command) -> Self {
         Self::start(name, command, None)
     }
@@ -99,7 +99,7 @@ impl Process {
     /// Starts a command and sends its standard error elsewhere; [`Self::stderr`] is then empty.
     ///
     /// # Panics
-    /// If the command cannot be started.
+    /// Panics if the command cannot be started.
     pub fn spawn_logging_to(name: &str, command: &mut Command, stderr: impl Into<Stdio>) -> Self {
         Self::start(name, command, Some(stderr.into()))
     }
@@ -121,7 +121,7 @@ impl Process {
     /// Returns the resident memory of the process, in KiB.
     ///
     /// # Panics
-    /// If the process has ended.
+    /// Panics if the process has ended.
     pub fn rss_kib(&self) -> u64 {
         memory_kib(&self.id().to_string(), "VmRSS:")
     }
@@ -129,7 +129,7 @@ impl Process {
     /// Returns the peak resident memory of the process, in KiB.
     ///
     /// # Panics
-    /// If the process has ended.
+    /// Panics if the process has ended.
     pub fn peak_rss_kib(&self) -> u64 {
         memory_kib(&self.id().to_string(), PEAK_RSS)
     }
@@ -147,7 +147,7 @@ impl Process {
     /// Returns whether the process is running.
     ///
     /// # Panics
-    /// If the operating system does not report the state.
+    /// Panics if the operating system does not report the state.
     pub fn is_running(&mut self) -> bool {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().expect("the state of a child process must be readable");
@@ -158,7 +158,7 @@ impl Process {
     /// Waits until one of the outputs contains `needle`.
     ///
     /// # Panics
-    /// If the process ends first or does not print `needle` in time.
+    /// Panics if the process ends first or does not print `needle` in time.
     pub fn wait_for(&mut self, needle: &str, timeout: Duration) {
         let what = format!("{} to print {needle:?}", self.name);
         wait::until(&what, timeout, || {
@@ -173,7 +173,7 @@ impl Process {
     /// Waits until the process has ended.
     ///
     /// # Panics
-    /// If it does not end in time.
+    /// Panics if the process does not end in time.
     pub fn wait(mut self, timeout: Duration) -> Finished {
         self.wait_end(timeout);
         let status = self.ended.expect("the process must have ended");
@@ -183,7 +183,7 @@ impl Process {
     /// Waits until the process has ended and returns its standard output.
     ///
     /// # Panics
-    /// If the process fails or does not end in time.
+    /// Panics if the process fails or does not end in time.
     pub fn wait_success(self, timeout: Duration) -> String {
         let name = self.name.clone();
         let finished = self.wait(timeout);
@@ -200,7 +200,7 @@ impl Process {
     /// Sends a signal to this process only.
     ///
     /// # Panics
-    /// If the signal cannot be sent.
+    /// Panics if the signal cannot be sent.
     pub fn signal(&mut self, signal: Signal) {
         // A child that has been reaped no longer owns its process id.
         if self.is_running() {
@@ -212,7 +212,7 @@ impl Process {
     /// Kills the process and waits until it has ended.
     ///
     /// # Panics
-    /// If it does not end in time.
+    /// Panics if the process does not end in time.
     pub fn kill(&mut self, timeout: Duration) {
         self.signal(Signal::KILL);
         self.wait_end(timeout);
@@ -221,7 +221,7 @@ impl Process {
     /// Sends a signal and waits until the process has ended.
     ///
     /// # Panics
-    /// If it does not end in time.
+    /// Panics if the process does not end in time.
     pub fn stop(mut self, signal: Signal, timeout: Duration) -> Finished {
         self.signal(signal);
         self.wait(timeout)

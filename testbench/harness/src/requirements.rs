@@ -24,7 +24,7 @@ pub const REQUIRE_VARIABLE: &str = "ISWITCH_REQUIRE_ALL_TESTS";
 /// returns false.
 ///
 /// # Panics
-/// If the test fails inside the namespace, or if a requirement is missing and [`REQUIRE_VARIABLE`] is set.
+/// Panics if the test fails inside the namespace, or if a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn networks_and(test: &str, programs: &[&str]) -> bool {
     match networks() {
         Networks::Here => with_programs(test, None, programs),
@@ -42,7 +42,7 @@ pub fn networks_and(test: &str, programs: &[&str]) -> bool {
 /// root on this machine, which a user namespace does not provide. `testbench/ROOT.md` lists these tests.
 ///
 /// # Panics
-/// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
+/// Panics if a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn root_and(test: &str, reason: &str, programs: &[&str]) -> bool {
     let missing = match networks() {
         _ if !is_root() => Some(format!("root ({reason})")),
@@ -56,7 +56,7 @@ pub fn root_and(test: &str, reason: &str, programs: &[&str]) -> bool {
 /// programs.
 ///
 /// # Panics
-/// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
+/// Panics if a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn isolation_and(test: &str, programs: &[&str]) -> bool {
     with_programs(test, isolation::check().err().map(|error| error.to_string()), programs)
 }
@@ -65,7 +65,7 @@ pub fn isolation_and(test: &str, programs: &[&str]) -> bool {
 /// ordinary user that can create user namespaces.
 ///
 /// # Panics
-/// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
+/// Panics if a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn nobody_and(test: &str, reason: &str, programs: &[&str]) -> bool {
     if is_root() && !has_nobody_namespaces() {
         return with_programs(test, Some("user namespaces for ordinary users".to_owned()), programs);
@@ -88,7 +88,7 @@ pub fn is_root() -> bool {
 /// Returns whether the test may run. The test needs the given programs but no privilege.
 ///
 /// # Panics
-/// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
+/// Panics if a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn programs(test: &str, programs: &[&str]) -> bool {
     with_programs(test, None, programs)
 }
@@ -96,7 +96,7 @@ pub fn programs(test: &str, programs: &[&str]) -> bool {
 /// Returns whether the test may run. It has the requirements of [`root_and`] and needs a kernel with AF_XDP sockets.
 ///
 /// # Panics
-/// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
+/// Panics if a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn root_xdp_and(test: &str, programs: &[&str]) -> bool {
     const REASON: &str = "the kernel does not load XDP programs for user namespaces";
     if is_root() && !has_xdp() {
@@ -115,7 +115,7 @@ pub fn has_xdp() -> bool {
 /// programs, but no privilege.
 ///
 /// # Panics
-/// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
+/// Panics if a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn ns3_and(test: &str, programs: &[&str]) -> bool {
     const HEADERS: [(&str, &str); 2] =
         [("ns3/point-to-point-module.h", "libns3-dev"), ("nlohmann/json.hpp", "nlohmann-json3-dev")];
@@ -128,7 +128,7 @@ pub fn ns3_and(test: &str, programs: &[&str]) -> bool {
 /// privilege. An error in `found` names the missing requirement.
 ///
 /// # Panics
-/// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
+/// Panics if a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn found_and<T>(test: &str, found: Result<T, String>, programs: &[&str]) -> Option<T> {
     let (found, missing) = match found {
         Ok(found) => (Some(found), None),
@@ -141,7 +141,7 @@ pub fn found_and<T>(test: &str, found: Result<T, String>, programs: &[&str]) -> 
 /// `package`.
 ///
 /// # Panics
-/// If a requirement is missing and [`REQUIRE_VARIABLE`] is set.
+/// Panics if a requirement is missing and [`REQUIRE_VARIABLE`] is set.
 pub fn python_module(test: &str, python: &str, module: &str, package: &str) -> bool {
     let found = Command::new(python).args(["-c", &format!("import {module}")]).output();
     let is_there = found.is_ok_and(|output| output.status.success());
@@ -222,7 +222,7 @@ static THREADS: RwLock<()> = RwLock::new(());
 /// same program.
 ///
 /// # Panics
-/// If the file of this program cannot be locked.
+/// Panics if the file of this program cannot be locked.
 pub fn alone() -> Alone {
     let threads = THREADS.write().unwrap_or_else(PoisonError::into_inner);
     let program = own_file();
@@ -234,7 +234,7 @@ pub fn alone() -> Alone {
 /// a late packet, the expiry of a lease or the start of a process.
 ///
 /// # Panics
-/// If the file of this program cannot be locked.
+/// Panics if the file of this program cannot be locked.
 pub fn together() -> Together {
     let threads = THREADS.read().unwrap_or_else(PoisonError::into_inner);
     let program = own_file();

@@ -26,7 +26,7 @@ pub fn is_leftover(name: &str) -> bool {
 /// Creates an empty directory that is deleted at the end of the test.
 ///
 /// # Panics
-/// If the directory cannot be created.
+/// Panics if the directory cannot be created.
 pub fn directory() -> TempDir {
     directory_in(&std::env::temp_dir()).expect("a temporary directory must be creatable")
 }

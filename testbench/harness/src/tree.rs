@@ -75,7 +75,7 @@ impl Tree {
     /// Creates racks with the given numbers of workers and waits until the cables carry frames.
     ///
     /// # Panics
-    /// If any of this fails; call [`crate::requirements::networks_and`] first.
+    /// Panics if a step fails; call [`crate::requirements::networks_and`] first.
     pub fn new(workers: &[usize]) -> Self {
         let root = bridge("root", ROOT_ADDRESS, [2, 0, 0, 0, 1, 0xfe]);
         let star = |workers: &usize| Star::new(StarOptions { workers: *workers, ..StarOptions::default() });
@@ -97,7 +97,7 @@ impl Tree {
     /// Connects another switch to the root's bridge, beside the racks, and returns its namespace and address.
     ///
     /// # Panics
-    /// If any of this fails or the port is already in use.
+    /// Panics if a step fails or the port is already in use.
     pub fn plug_switch(&self, place: usize) -> (Namespace, Ipv4Addr) {
         let namespace = Namespace::new("switch");
         let cable = uplink(&self.root, ROOT_ADDRESS, &namespace, place);
@@ -109,7 +109,7 @@ impl Tree {
     /// Starts the root's daemon.
     ///
     /// # Panics
-    /// If the daemon does not become ready.
+    /// Panics if the daemon does not become ready.
     pub fn start_root(&self, kind: PortKind, arguments: &[&str]) -> Daemon {
         let ports: Vec<_> = (0..self.racks.len()).map(port).collect();
         Daemon::serving(&self.root, ROOT_ADDRESS, kind, &ports, arguments)
@@ -118,7 +118,7 @@ impl Tree {
     /// Starts the daemon of a rack below the root.
     ///
     /// # Panics
-    /// If the daemon does not become ready.
+    /// Panics if the daemon does not become ready.
     pub fn start_rack(&self, rack: usize, kind: PortKind, arguments: &[&str]) -> Daemon {
         self.start_rack_below(&[ROOT_ADDRESS], rack, kind, arguments)
     }
@@ -126,7 +126,7 @@ impl Tree {
     /// Starts the daemon of a rack with the given parent candidates.
     ///
     /// # Panics
-    /// If the daemon does not become ready.
+    /// Panics if the daemon does not become ready.
     pub fn start_rack_below(
         &self,
         parents: &[Ipv4Addr],
@@ -159,7 +159,7 @@ impl ThreeLevelTree {
     /// Creates trees whose racks have the given numbers of workers, and waits until the cables carry frames.
     ///
     /// # Panics
-    /// If any of this fails; call [`crate::requirements::networks_and`] first.
+    /// Panics if a step fails; call [`crate::requirements::networks_and`] first.
     pub fn new(workers: &[&[usize]]) -> Self {
         let top = bridge("top", TOP_ADDRESS, [2, 0, 0, 0, 2, 0xfe]);
         let trees: Vec<_> = workers.iter().map(|workers| Tree::new(workers)).collect();
@@ -172,7 +172,7 @@ impl ThreeLevelTree {
     /// Starts the daemons of all switches and returns them by level: the top, the roots of the trees, the racks.
     ///
     /// # Panics
-    /// If a daemon does not become ready.
+    /// Panics if a daemon does not become ready.
     pub fn start(&self, kind: PortKind) -> [Vec<Daemon>; 3] {
         let ports: Vec<_> = (0..self.trees.len()).map(port).collect();
         let top = Daemon::serving(&self.top, TOP_ADDRESS, kind, &ports, &[]);
@@ -207,7 +207,7 @@ impl TreeJob {
     /// Starts the daemons and the workers.
     ///
     /// # Panics
-    /// If one cannot be started.
+    /// Panics if a daemon or a worker cannot be started.
     pub fn start(tree: &Tree, kind: PortKind, options: &[&str], arguments: &str) -> Self {
         let root = tree.start_root(kind, options);
         let racks = (0..tree.racks.len()).map(|rack| tree.start_rack(rack, kind, options)).collect();
@@ -217,7 +217,7 @@ impl TreeJob {
     /// Starts the workers below running daemons.
     ///
     /// # Panics
-    /// If a worker cannot be started.
+    /// Panics if a worker cannot be started.
     pub fn below(tree: &Tree, root: Daemon, racks: Vec<Daemon>, arguments: &str) -> Self {
         let workers = Group::of(tree.workers(), racks[0].address(), arguments);
         Self { root, racks, workers }
@@ -226,7 +226,7 @@ impl TreeJob {
     /// Waits until each rack has new sums.
     ///
     /// # Panics
-    /// If a rack receives none in time.
+    /// Panics if a rack receives none in time.
     pub fn wait_for_results(&self) {
         self.racks.iter().for_each(|rack| {
             rack.wait_for_results();
@@ -236,7 +236,7 @@ impl TreeJob {
     /// Waits until results arrive, stops all workers after the same round, and returns their results.
     ///
     /// # Panics
-    /// If a sum is wrong or a round does not complete.
+    /// Panics if a sum is wrong or a round does not complete.
     pub fn finish(mut self) -> Vec<Value> {
         self.wait_for_results();
         self.workers.end();

@@ -9,7 +9,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Waits until a condition holds; `what` identifies it in the panic message.
 ///
 /// # Panics
-/// If it does not hold in time.
+/// Panics if the condition does not hold in time.
 pub fn until(what: &str, timeout: Duration, mut condition: impl FnMut() -> bool) {
     until_some(what, timeout, || condition().then_some(()));
 }
@@ -17,7 +17,7 @@ pub fn until(what: &str, timeout: Duration, mut condition: impl FnMut() -> bool)
 /// Waits until `find` returns a value; `what` identifies it in the panic message.
 ///
 /// # Panics
-/// If there is no value in time.
+/// Panics if `find` does not return a value in time.
 pub fn until_some<T>(what: &str, timeout: Duration, mut find: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {

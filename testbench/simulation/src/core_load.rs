@@ -167,7 +167,7 @@ impl Load {
     /// Creates a switch whose job is complete.
     ///
     /// # Panics
-    /// If the switch refuses the job.
+    /// Panics if the switch refuses the job.
     pub fn new(shape: Shape) -> Self {
         assert!((1..=MAX_MEMBERS).contains(&shape.members) && shape.segments > 0);
         assert!((1..=SEGMENT_FLOATS).contains(&shape.floats));
@@ -303,7 +303,7 @@ impl Load {
     /// Checks that every packet since the start was summed and every result produced, for the given number of rounds.
     ///
     /// # Panics
-    /// If the counters do not match.
+    /// Panics if the counters do not match.
     pub fn check(&self, rounds: usize) {
         let counters = self.switch.counters();
         let contributions = (rounds * self.shape.contributions()) as u64;

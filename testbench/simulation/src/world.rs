@@ -58,7 +58,7 @@ pub(super) struct World<'a> {
 
 impl<'a> World<'a> {
     /// # Panics
-    /// If the scenario's vector cannot be segmented or its segments cannot hold the witness.
+    /// Panics if the scenario's vector cannot be segmented or its segments cannot hold the witness.
     pub(super) fn new(scenario: &'a Scenario, seed: u64, transcript: &'a mut Transcript) -> Self {
         let layout = VectorLayout::new(scenario.gradient_len, scenario.segment_floats)
             .expect("the scenario must have a valid layout");

@@ -58,7 +58,7 @@ pub struct Table {
 /// items survive a restart of its process.
 ///
 /// # Panics
-/// If a process does not recover, or if an item differs from what an actor inserted.
+/// Panics if a process does not recover, or if an item differs from what an actor inserted.
 pub fn measure(kills: usize, progress: &Progress) -> Table {
     let directory = scratch::directory();
     let mut command = process::command(binaries::iswitch());

@@ -33,7 +33,7 @@ impl fmt::Display for Actors {
 /// Trains once with each number of actors in each turn; each turn has its own seed.
 ///
 /// # Panics
-/// If a process fails.
+/// Panics if a process fails.
 pub fn measure(run: &Run, actors: &[usize], turns: usize, progress: &Progress) -> Table {
     let contest = Contest::new(actors.iter().copied().map(Actors), turns).seeded(run.seed);
     let standings = contest.hold(progress, |Actors(actors), turn| {

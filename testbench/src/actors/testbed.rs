@@ -67,7 +67,7 @@ impl Run {
     /// Runs the processes, and leaves their files in `directory`.
     ///
     /// # Panics
-    /// If a process fails.
+    /// Panics if a process fails.
     pub fn measure(&self, directory: &Path) -> Outcome {
         let [policies, shard, cell] = free_ports().map(|port| format!("127.0.0.1:{port}"));
         let spawn = |core: usize, name: &str, arguments: &[&str]| {

@@ -10,7 +10,7 @@ use super::{Effort, Verdict};
 use iswitch_harness::netns::SWITCH_ADDRESS;
 
 const METRICS_PORT: u16 = 7790;
-/// Number of connections of each kind; more than a daemon serves.
+/// Number of connections of each kind that the test opens. It is larger than the number that a daemon serves.
 const CONNECTIONS: usize = 400;
 /// Time that a client waits for an answer after the silent clients have gone.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -21,7 +21,7 @@ use iswitch_harness::cluster::PortKind;
 /// Duration and size of an attack.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Time for which workers aggregate during an attack.
+    /// Duration of the aggregation during an attack.
     pub duration: Duration,
     /// Number of packets in each attack that sends many packets.
     pub packets: usize,

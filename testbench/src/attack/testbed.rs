@@ -106,8 +106,8 @@ fn mac(namespace: &Namespace) -> [u8; 6] {
     own.and_then(|it| it.mac).expect("a veth interface must have a MAC address").octets()
 }
 
-/// Lets the workers aggregate for the duration of the effort, then ends them. Every sum must be exact and contain all
-/// workers, and no worker may have been absent. Returns the number of rounds.
+/// Lets the workers aggregate for the duration that `effort` gives, stops them, and returns the number of rounds. Fails
+/// if a sum was not exact or lacked a worker's contribution, or if a worker was absent.
 pub(super) fn undisturbed(mut workers: Group, effort: &Effort) -> Result<u64, String> {
     sleep(effort.duration);
     workers.end();

@@ -24,7 +24,7 @@ impl ActorPool {
     /// Runs the command in each process, with the additional options `--actors`, `--first` and `--start-unix-ms`.
     ///
     /// # Panics
-    /// If a process fails or prints no latencies.
+    /// Panics if a process fails or prints no latencies.
     pub(crate) fn run(self, command: impl Fn() -> Command) -> Latencies {
         let start = SystemTime::now() + self.head_start;
         let start_ms = start.duration_since(UNIX_EPOCH).expect("the clock must be after 1970").as_millis();

@@ -10,7 +10,7 @@ impl Latencies {
     /// Sorts the latencies.
     ///
     /// # Panics
-    /// If there are no latencies.
+    /// Panics if there are no latencies.
     pub fn new(mut all_ms: Vec<f64>) -> Self {
         assert!(!all_ms.is_empty(), "at least one actor must measure a latency");
         all_ms.sort_by(f64::total_cmp);
@@ -20,7 +20,7 @@ impl Latencies {
     /// Reads the output of actors' programs: the last line of each is JSON.
     ///
     /// # Panics
-    /// If the last line of an output is not JSON with latencies.
+    /// Panics if the last line of an output is not JSON with latencies.
     pub fn printed(outputs: impl IntoIterator<Item = String>) -> Self {
         Self::new(outputs.into_iter().flat_map(|output| read(&output)).collect())
     }

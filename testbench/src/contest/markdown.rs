@@ -21,7 +21,7 @@ impl Markdown {
     /// Adds a row.
     ///
     /// # Panics
-    /// If the row does not have one cell for each column.
+    /// Panics if the row does not have one cell for each column.
     pub fn row<C: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = C>) {
         let cells = self.push(cells);
         assert_eq!(cells, self.columns, "cells of a row in a table of {} columns", self.columns);

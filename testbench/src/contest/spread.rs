@@ -17,7 +17,7 @@ impl Spread {
     /// Returns the spread of at least one value.
     ///
     /// # Panics
-    /// If there are no values.
+    /// Panics if there are no values.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<_> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);

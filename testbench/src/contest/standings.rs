@@ -24,7 +24,7 @@ impl<T, R> Row<T, R> {
     /// Returns the spread of a figure over the turns.
     ///
     /// # Panics
-    /// If there was no turn.
+    /// Panics if there was no turn.
     pub fn spread(&self, value: impl Fn(&R) -> f64) -> Spread {
         Spread::of(self.runs.iter().map(value))
     }
@@ -32,7 +32,7 @@ impl<T, R> Row<T, R> {
     /// Returns the spread of a figure computed from this contender's run and another contender's run of the same turn.
     ///
     /// # Panics
-    /// If they have no turn in common.
+    /// Panics if the contenders have no turn in common.
     pub fn beside(&self, other: &Self, value: impl Fn(&R, &R) -> f64) -> Spread {
         Spread::of(self.runs.iter().zip(&other.runs).map(|(run, other)| value(run, other)))
     }
@@ -40,7 +40,7 @@ impl<T, R> Row<T, R> {
     /// Returns a figure of this contender divided by that of another in the same turn.
     ///
     /// # Panics
-    /// If they have no turn in common.
+    /// Panics if the contenders have no turn in common.
     pub fn ratio_to(&self, other: &Self, value: impl Fn(&R) -> f64) -> Spread {
         self.beside(other, |run, other| value(run) / value(other))
     }
@@ -50,7 +50,7 @@ impl<T, R> Standings<T, R> {
     /// Returns the contender that the others are compared with.
     ///
     /// # Panics
-    /// If there are no contenders.
+    /// Panics if there are no contenders.
     pub fn reference(&self) -> &Row<T, R> {
         &self.rows[0]
     }

@@ -144,8 +144,8 @@ fn compare(got: &[Frame], results: &[Vec<u8>], ordinary: &[Frame]) -> Result<()>
     Ok(())
 }
 
-/// Compares the drop counters of both sides. The core keeps results longer than the accelerator, so it counts some
-/// packets as late that the accelerator counts as stale. The sums of both counters are compared.
+/// Compares the drop counters of the core and the accelerator. The core keeps results longer than the accelerator, so
+/// it counts some packets as late that the accelerator counts as stale. The sums of both counters are compared.
 fn compare_counters<D: Device>(device: &mut D, oracle: &Oracle, malformed: u64, ordinary: u64) -> Result<()>
 where
     D::Error: std::error::Error + Send + Sync + 'static,

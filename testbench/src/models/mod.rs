@@ -49,7 +49,7 @@ pub struct Load {
 /// Lets each contender serve one version in each turn. The caches are cold, because each version is new.
 ///
 /// # Panics
-/// If an actor does not receive the model.
+/// Panics if an actor does not receive the model.
 pub fn measure(testbed: &mut Testbed, contenders: &[Contender], load: Load, progress: &Progress) -> Table {
     let title = format!("{} bytes", load.len_bytes);
     let contest = Contest::new(contenders.iter().copied(), load.turns).titled(title);

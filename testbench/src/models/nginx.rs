@@ -25,7 +25,7 @@ impl Nginx {
     /// Starts nginx. `command` creates the command of a program, for example in a namespace.
     ///
     /// # Panics
-    /// If nginx does not become ready.
+    /// Panics if nginx does not become ready.
     pub fn start(listen: &str, upstream: &[Endpoint], command: impl FnOnce(&Path) -> Command) -> Self {
         let directory = scratch::directory();
         // The workers of nginx run as `nobody` if this process runs as root.

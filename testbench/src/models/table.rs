@@ -28,7 +28,7 @@ impl Table {
         self.standings.reference().ratio_to(row, |run| run.mean_ms)
     }
 
-    /// Returns the contender of a kind with the greatest speed-up, and that speed-up.
+    /// Returns the contender of a kind with the highest speed-up, and that speed-up.
     pub fn best(&self, is_of_kind: fn(Contender) -> bool) -> Option<(Contender, Spread)> {
         let rows = self.standings.rows.iter().filter(|row| is_of_kind(row.contender));
         let speedups = rows.map(|row| (row.contender, self.speedup(row)));

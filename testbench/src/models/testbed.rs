@@ -46,7 +46,7 @@ impl Testbed {
     /// Starts all servers. The caches are idle until actors read from them.
     ///
     /// # Panics
-    /// If a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
+    /// Panics if a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
     pub fn new(cells: usize, rate: Rate, has_nginx: bool) -> Self {
         let star = Star::new(StarOptions { workers: cells + 2, ..StarOptions::default() });
         star.workers.iter().for_each(choose_congestion_control);
@@ -68,7 +68,7 @@ impl Testbed {
     /// Publishes a new version and lets all actors read it.
     ///
     /// # Panics
-    /// If an actor does not receive it, or if the contender has more cells than the testbed.
+    /// Panics if an actor does not receive it, or if the contender has more cells than the testbed.
     pub fn read(&mut self, contender: Contender, load: Load) -> Run {
         self.publish(load.len_bytes);
         let (first, last, port) = match contender {

@@ -23,7 +23,7 @@ impl Sources {
     /// Copies the sources of a workspace: the files that git tracks or would track, as they are in the working tree.
     ///
     /// # Errors
-    /// If the files cannot be listed, read or written, or if the copy is in use.
+    /// Fails if the files cannot be listed, read or written, or if the copy is in use.
     pub fn copy(workspace: &Path, directory: &Path) -> Result<Self> {
         fs::create_dir_all(directory).with_context(|| format!("creating {}", directory.display()))?;
         let lock = lock(&directory.with_extension("lock"))?;
@@ -44,7 +44,7 @@ impl Sources {
     /// Plants a bug. Only one bug may be planted at a time: see [`Self::restore`].
     ///
     /// # Errors
-    /// If the mutant does not fit the source, or if the source cannot be read or written.
+    /// Fails if the mutant does not fit the source, or if the source cannot be read or written.
     pub fn plant(&self, mutant: &Mutant) -> Result<()> {
         let file = &mutant.bug.file;
         let path = self.workspace.join(file);
@@ -55,7 +55,7 @@ impl Sources {
     /// Restores a file of the copy from the workspace.
     ///
     /// # Errors
-    /// If the file cannot be read or written.
+    /// Fails if the file cannot be read or written.
     pub fn restore(&self, file: impl AsRef<Path>) -> Result<()> {
         let path = self.workspace.join(&file);
         let content = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;

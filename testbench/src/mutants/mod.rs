@@ -63,7 +63,7 @@ impl Mutant {
     /// Reads all mutants of a workspace. The mutants of one file are adjacent, so that little is rebuilt between them.
     ///
     /// # Errors
-    /// If a file is not a valid mutant. The error names the file and the reason.
+    /// Fails if a file is not a valid mutant. The error names the file and the reason.
     pub fn load_all(workspace: &Path) -> Result<Vec<Self>> {
         let directory = workspace.join(DIRECTORY);
         let entries = fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))?;
@@ -96,7 +96,7 @@ impl Mutant {
     /// Returns the source text of the mutant's file with the bug in it.
     ///
     /// # Errors
-    /// If the text to replace does not occur exactly once.
+    /// Fails if the text to replace does not occur exactly once.
     pub fn apply(&self, source: &str) -> Result<String> {
         let Bug { file, search, replace, .. } = &self.bug;
         match source.matches(search.as_str()).count() {
@@ -113,7 +113,7 @@ impl Mutant {
 /// Returns the mutants with these names, or all mutants if there are no names.
 ///
 /// # Errors
-/// If a name is not that of a mutant.
+/// Fails if a name is not that of a mutant.
 pub fn select(mutants: Vec<Mutant>, names: &[String]) -> Result<Vec<Mutant>> {
     for name in names {
         let known: Vec<_> = mutants.iter().map(|mutant| mutant.name.as_str()).collect();

@@ -155,7 +155,7 @@ impl Bench {
     /// `time_limit`.
     ///
     /// # Errors
-    /// If the sources cannot be copied.
+    /// Fails if the sources cannot be copied.
     pub fn new(workspace: &Path, seeds: Seeds, time_limit: Duration) -> Result<Self> {
         let scratch = target_directory(workspace)?.join("mutation");
         let sources = Sources::copy(workspace, &scratch.join("sources"))?;
@@ -169,7 +169,7 @@ impl Bench {
     /// otherwise the violation does not show that the bug was found. Returns the seconds that the build took.
     ///
     /// # Errors
-    /// If the simulation does not build.
+    /// Fails if the simulation does not build.
     pub fn prepare_control(&self) -> Result<f64> {
         let (program, seconds) = self.build_simulation()?;
         fs::copy(&program, &self.control).with_context(|| format!("copying {}", program.display()))?;
@@ -200,7 +200,7 @@ impl Bench {
     /// Builds the core's tests with the current sources of the copy, and runs one of them.
     ///
     /// # Errors
-    /// If the build fails or the test gives no result. A failing test is not an error.
+    /// Fails if the build fails or the test gives no result. A failing test is not an error.
     pub fn control_test(&self, test: &str) -> Result<Trial> {
         let target = ["-p", TEST_PACKAGE, "--test", TEST_SUITE];
         let (program, build_seconds) = self.build(&target, TEST_SUITE)?;
@@ -211,7 +211,7 @@ impl Bench {
     /// Plants a bug, then runs the simulations or the test for it. The copy is restored afterwards.
     ///
     /// # Errors
-    /// If the copy cannot be restored.
+    /// Fails if the copy cannot be restored.
     pub fn attempt(&self, mutant: &Mutant) -> Result<Trial> {
         let trial = self.sources.plant(mutant).and_then(|()| match &mutant.bug.test {
             None => self.search(&mutant.bug),

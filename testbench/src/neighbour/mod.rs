@@ -36,14 +36,14 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Number of bytes in the log pipe before the daemon writes to it, so that the pipe is soon full.
 const PREFILL_LEN_BYTES: usize = 56 << 10;
 
-/// Victim, and the time for which it aggregates.
+/// Victim, and the duration of its aggregation.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Number of workers.
     pub workers: usize,
     /// Floats in its vector.
     pub floats: u32,
-    /// Time for which it aggregates, in seconds.
+    /// Duration of its aggregation, in seconds.
     pub seconds: f64,
 }
 
@@ -82,7 +82,7 @@ impl Testbed {
     /// Creates the namespaces for this number of workers of the victim.
     ///
     /// # Panics
-    /// If a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
+    /// Panics if a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
     pub fn new(workers: usize, kind: PortKind) -> Self {
         Self { star: Star::new(StarOptions { workers: workers + 1, ..StarOptions::default() }), kind }
     }
@@ -90,10 +90,10 @@ impl Testbed {
     /// Runs the victim with a new daemon, under an attack if one is given.
     ///
     /// # Errors
-    /// If the attack cannot be carried out.
+    /// Fails if the attack cannot be carried out.
     ///
     /// # Panics
-    /// If the daemon does not start or does not end.
+    /// Panics if the daemon does not start or does not end.
     pub fn run(&self, attack: Option<Attack>, load: Load) -> Result<Run, String> {
         let (daemon, log) = self.start_daemon(attack);
         let target = Target {
@@ -195,10 +195,10 @@ impl fmt::Display for Condition {
 /// Runs the victim alone and under each attack, in alternating turns.
 ///
 /// # Errors
-/// If an attack cannot be carried out.
+/// Fails if an attack cannot be carried out.
 ///
 /// # Panics
-/// As [`Testbed::run`].
+/// Panics in the same cases as [`Testbed::run`].
 pub fn measure(
     testbed: &Testbed,
     attacks: &[Attack],

@@ -97,7 +97,7 @@ impl Contender {
     /// Sums as many vectors as the load states, and returns the measurements.
     ///
     /// # Panics
-    /// If a sum is wrong or does not arrive.
+    /// Panics if a sum is wrong or does not arrive.
     pub fn run(self, network: &Network, tools: &Tools, load: Load) -> Run {
         match self {
             Self::Switch(kind) => run_switch(network, kind, load),

@@ -87,7 +87,7 @@ impl Load {
 /// Runs all contenders in alternating turns.
 ///
 /// # Panics
-/// If a sum is wrong or does not arrive.
+/// Panics if a sum is wrong or does not arrive.
 pub fn measure(
     network: &Network,
     tools: &Tools,

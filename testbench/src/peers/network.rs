@@ -23,7 +23,7 @@ pub struct Network {
 
 #[derive(Debug)]
 enum Layout {
-    /// One switch. The last cable is that of the server.
+    /// One switch. The last cable belongs to the server.
     Star(Star),
     Racks(Racks),
 }
@@ -32,7 +32,7 @@ impl Network {
     /// Creates workers around one switch.
     ///
     /// # Panics
-    /// If a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
+    /// Panics if a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
     pub fn star(workers: usize, links: Links) -> Self {
         let star = Star::new(StarOptions { workers: workers + 1, ..StarOptions::default() });
         Self { relays: Vec::new(), layout: Layout::Star(star), links }.linked()
@@ -41,7 +41,7 @@ impl Network {
     /// Creates racks with these numbers of workers. The switches of the racks are children of another switch.
     ///
     /// # Panics
-    /// If a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
+    /// Panics if a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
     pub fn racks(workers: &[usize], links: Links) -> Self {
         Self { relays: Vec::new(), layout: Layout::Racks(Racks::new(workers)), links }.linked()
     }
@@ -132,7 +132,7 @@ impl Network {
     /// Starts a daemon on each switch.
     ///
     /// # Panics
-    /// If a daemon does not become ready.
+    /// Panics if a daemon does not become ready.
     pub fn start_switches(&self, kind: PortKind) -> Vec<Daemon> {
         match &self.layout {
             Layout::Star(star) => vec![Daemon::in_star(star, kind, &[])],
@@ -153,7 +153,7 @@ impl Network {
     /// twice the delay of a cable, plus the time that the machine and the relays add.
     ///
     /// # Panics
-    /// If ping fails.
+    /// Panics if ping fails.
     pub fn round_trip(&self) -> Duration {
         let switch = self.switch_of(0).ip().to_string();
         let output = self.workers()[0].run(["ping", "-c", "101", "-i", "0.002", &switch]);

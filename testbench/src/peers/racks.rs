@@ -35,7 +35,7 @@ impl Racks {
     /// Creates racks with these numbers of workers, and waits until the cables carry frames.
     ///
     /// # Panics
-    /// If a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
+    /// Panics if a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
     pub(super) fn new(workers: &[usize]) -> Self {
         let rack = |(rack, workers): (usize, &usize)| Rack {
             switch: bridge(&format!("sw{}", rack + 1), switch_address(rack), [2, 0, 0, 1, rack as u8, 0xfe]),

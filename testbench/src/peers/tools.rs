@@ -26,7 +26,7 @@ impl Tools {
     /// Searches for the programs; `python` is the interpreter that may have PyTorch.
     ///
     /// # Panics
-    /// If files cannot be written.
+    /// Panics if files cannot be written.
     pub fn find(python: &Path) -> Self {
         let directory = scratch::directory();
         let mpi = build_mpi(directory.path());
@@ -52,7 +52,7 @@ impl Tools {
     /// create and remove each other's directories.
     ///
     /// # Panics
-    /// If the script cannot be written.
+    /// Panics if the script cannot be written.
     pub fn remote_shell(&self, machines: &[(String, String)]) -> PathBuf {
         let mut script = String::from("#!/bin/sh\nhost=$1; shift\ncase $host in\n");
         for (address, namespace) in machines {

@@ -18,7 +18,7 @@ use std::time::Duration;
 use crate::contest::{Contest, Latencies, Progress};
 use crate::peers::Rate;
 
-/// Fraction of the links' capacity that the greatest number of actors offers to [`SHARDS_AT_EASE`] shards.
+/// Fraction of the links' capacity that the largest number of actors offers to [`SHARDS_AT_EASE`] shards.
 const SHARE_AT_EASE: f64 = 0.2;
 const SHARDS_AT_EASE: f64 = 8.0;
 /// Load of the links, as a fraction of their capacity. Above it, the queues grow until actors wait longer than their
@@ -84,7 +84,7 @@ pub struct Pace {
 
 impl Load {
     /// Returns the mean pause of each actor between two inserts. It is the same for all numbers of actors and shards:
-    /// with it, the greatest number of actors offers a fifth of the capacity of eight links, which exceeds the capacity
+    /// with it, the largest number of actors offers a fifth of the capacity of eight links, which exceeds the capacity
     /// of one link.
     pub fn think(&self) -> Duration {
         let most = self.actors.iter().copied().max().unwrap_or(1) as f64;
@@ -127,7 +127,7 @@ impl fmt::Display for LoadedContender {
 /// Measures each contender with each number of actors in each turn.
 ///
 /// # Panics
-/// If an insert fails.
+/// Panics if an insert fails.
 pub fn measure(testbed: &Testbed, contenders: &[Contender], load: &Load, progress: &Progress) -> Table {
     let pairs = contenders.iter().flat_map(|contender| {
         load.actors.iter().map(|actors| LoadedContender { contender: *contender, actors: *actors })

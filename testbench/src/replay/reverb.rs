@@ -43,7 +43,7 @@ impl Reverb {
     /// Finds the interpreter that [`VARIABLE`] names, and checks that it has Reverb.
     ///
     /// # Errors
-    /// If the variable is not set or the interpreter has no Reverb. The error text names what is missing.
+    /// Fails if the variable is not set or the interpreter has no Reverb. The error text names what is missing.
     pub fn find() -> Result<Self, String> {
         static MISSING: OnceLock<Option<String>> = OnceLock::new();
         let python = std::env::var_os(VARIABLE).map(PathBuf::from);
@@ -74,7 +74,7 @@ impl Reverb {
     /// example in a namespace. The server is ready when [`Self::port`] returns.
     ///
     /// # Panics
-    /// If the server cannot be started.
+    /// Panics if the server cannot be started.
     pub fn start(
         &self,
         port: u16,
@@ -95,7 +95,7 @@ impl Reverb {
     /// Waits until a server is ready, and returns the port on which it listens.
     ///
     /// # Panics
-    /// If it does not become ready.
+    /// Panics if the server does not become ready.
     pub fn port(server: &mut Process) -> u16 {
         server.wait_for("ready ", START_TIMEOUT);
         let output = server.stdout();

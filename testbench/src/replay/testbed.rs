@@ -38,7 +38,7 @@ impl Testbed {
     /// Starts all servers, for items of one length.
     ///
     /// # Panics
-    /// If a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
+    /// Panics if a step fails. Call [`iswitch_harness::requirements::networks_and`] first.
     pub fn new(shards: usize, load: &Load, reverb: Option<&Reverb>) -> Self {
         let star = Star::new(StarOptions { workers: shards + 1, ..StarOptions::default() });
         star.workers.iter().for_each(choose_congestion_control);
@@ -61,7 +61,7 @@ impl Testbed {
     /// Lets this number of actors write to a contender.
     ///
     /// # Panics
-    /// If an insert fails, or if the contender has more shards than the testbed.
+    /// Panics if an insert fails, or if the contender has more shards than the testbed.
     pub fn write(&self, contender: Contender, load: &Load, actors: usize) -> Run {
         assert!(contender.shards <= self.shards, "{contender}: the testbed has only {} shards", self.shards);
         let address = |at| match contender.kind {

@@ -59,7 +59,7 @@ pub struct Throughput {
 /// Measures each pair in each turn.
 ///
 /// # Panics
-/// If an insert fails.
+/// Panics if an insert fails.
 pub fn measure(reverb: Option<&Reverb>, load: Load, progress: &Progress) -> Throughput {
     let pairs = [Some(Pair::Own), reverb.map(|_| Pair::OwnToReverb), reverb.map(|_| Pair::Reverb)];
     let contest = Contest::new(pairs.into_iter().flatten(), load.turns);

@@ -40,7 +40,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(5);
 /// Measures all costs, which takes some seconds.
 ///
 /// # Errors
-/// If sockets on the loopback interface do not work.
+/// Fails if sockets on the loopback interface do not work.
 pub fn measure() -> io::Result<Costs> {
     let superframe = superframes()?;
     let (switch_add, switch_emit) = switch_core();

@@ -97,7 +97,7 @@ impl Costs {
     /// Returns the costs of `measured.toml`, which states their origin.
     ///
     /// # Panics
-    /// If the file in the source tree is not well-formed.
+    /// Panics if the file in the source tree is not well-formed.
     pub fn measured() -> Self {
         Self::parse(MEASURED).expect("measured.toml is well-formed")
     }
@@ -105,7 +105,7 @@ impl Costs {
     /// Parses a file of costs.
     ///
     /// # Errors
-    /// If a field is missing, unknown, negative, too large or not a number. The error names the field.
+    /// Fails if a field is missing, unknown, negative, too large or not a number. The error names the field.
     pub fn parse(text: &str) -> Result<Self, String> {
         let costs: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         let Self { superframe, switch_frame, stream, switch_add, switch_emit, worker_add, wake_ns, hardware } =

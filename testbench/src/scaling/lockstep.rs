@@ -18,7 +18,7 @@ use super::{Algorithm, Picos, Scenario};
 /// Returns the time of one sum if all workers begin at once.
 ///
 /// # Panics
-/// If the algorithm has a summing switch, or if workers begin at different times or share cores.
+/// Panics if the algorithm sums in switches, or if workers begin at different times or share cores.
 pub(super) fn run(scenario: &Scenario, algorithm: Algorithm) -> Picos {
     assert!(scenario.folds(), "workers must begin at the same time and must not share cores");
     if scenario.workers == 1 && !matches!(algorithm, Algorithm::Server | Algorithm::ServerPipelined) {

@@ -1,7 +1,7 @@
 //! Model of the time of a sum with ten to a hundred thousand workers: discrete events on links and processors.
 //!
 //! `aggregation` simulates the tree of switches, super-frame by super-frame or packet by packet. All other algorithms
-//! are plans of messages (`plan`), which `packets` simulates packet by packet. With more than some hundred workers,
+//! are plans of messages (`plan`), which `packets` simulates packet by packet. With more than a few hundred workers,
 //! this takes too long; `lockstep` then simulates one worker, which represents all. Processing times come from
 //! [`costs`]; no floats are moved.
 

@@ -37,10 +37,10 @@ pub(super) struct Plan {
 /// Index that names no gate, for messages that no other message waits for.
 pub(super) const NOTHING: u32 = u32::MAX;
 
-/// Returns the plan of an algorithm.
+/// Returns the plan of an algorithm for a scenario.
 ///
 /// # Panics
-/// If the algorithm has a summing switch.
+/// Panics if the algorithm sums in switches, because hosts then exchange no messages.
 pub(super) fn of(scenario: &Scenario, algorithm: Algorithm) -> Plan {
     let planner = Planner::new(scenario);
     match algorithm {

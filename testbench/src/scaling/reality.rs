@@ -54,7 +54,7 @@ fn algorithm_of(contender: &str) -> Option<Algorithm> {
 /// Reads measurements, one table per line, and calculates the same sums with the model. Tables of racks are skipped.
 ///
 /// # Errors
-/// If a line is not a table of `testbench peers --json`. The error names the line and the reason.
+/// Fails if a line is not a table of `testbench peers --json`. The error names the line and the reason.
 pub fn compare(peers: &str, cores: usize, costs: Costs) -> Result<Vec<Pair>, String> {
     let mut pairs = Vec::new();
     for (number, line) in (1..).zip(peers.lines()).filter(|(_, line)| !line.trim().is_empty()) {

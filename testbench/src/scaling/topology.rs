@@ -12,7 +12,7 @@ impl Tree {
     /// Returns a tree with racks of `rack` workers below switches with `radix` ports for children.
     ///
     /// # Panics
-    /// Unless `workers` and `rack` are at least 1 and `radix` is at least 2.
+    /// Panics unless `workers` and `rack` are at least 1 and `radix` is at least 2.
     pub fn new(workers: usize, rack: usize, radix: usize) -> Self {
         assert!(workers > 0 && rack > 0 && radix > 1, "{workers} workers, rack {rack}, radix {radix}");
         let mut capacities = vec![rack];

@@ -110,7 +110,7 @@ pub struct AsyncReplay {
 /// Measures both methods in alternating turns of about this many seconds.
 ///
 /// # Panics
-/// If a run fails, or if the rate of the links is not limited.
+/// Panics if a run fails, or if the rate of the links is not limited.
 pub fn measure(
     scene: Scene,
     network: &Network,

@@ -87,7 +87,7 @@ impl Training {
 /// Reads `progress.csv`: columns `step`, `charts/mean_return_100` and `charts/SPS`. Rows without episodes are skipped.
 ///
 /// # Errors
-/// If a column or a number is missing.
+/// Fails if a column or a number is missing.
 pub fn read_curve(csv: &str) -> Result<Vec<Point>, String> {
     let mut lines = csv.lines();
     let header: Vec<_> = lines.next().unwrap_or_default().split(',').collect();
@@ -118,7 +118,7 @@ pub fn read_curve(csv: &str) -> Result<Vec<Point>, String> {
 /// Runs `iswitch train` once in a temporary directory, which is removed afterwards.
 ///
 /// # Panics
-/// If the run fails.
+/// Panics if the run fails.
 pub fn train(task: Task, method: Method, workers: usize, seed: u64, steps: Option<u64>) -> Training {
     let directory = scratch::directory();
     let out = directory.path().join("run");
@@ -181,7 +181,7 @@ pub struct Comparison {
 /// Trains with each method in turns, one turn for each seed from 1.
 ///
 /// # Panics
-/// As [`train`].
+/// Panics in the same cases as [`train`].
 pub fn measure(
     task: Task,
     methods: &[Method],

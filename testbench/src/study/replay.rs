@@ -81,7 +81,7 @@ impl Scene {
     /// Measures all contenders in alternating turns; a turn of the slowest takes about this many seconds.
     ///
     /// # Panics
-    /// If a sum is wrong or does not arrive, or if the rate of the links is not limited.
+    /// Panics if a sum is wrong or does not arrive, or if the rate of the links is not limited.
     pub fn measure(
         self,
         network: &Network,

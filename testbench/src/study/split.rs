@@ -100,7 +100,7 @@ impl Split {
 /// Measures all four algorithms for this many seconds in each turn.
 ///
 /// # Errors
-/// If an environment fails.
+/// Fails if an environment fails.
 pub fn measure(
     workers: usize,
     turns: usize,

@@ -78,8 +78,8 @@ fn errors_name_the_invalid_input() {
         (vec!["train", "--resume", "--out", "/nowhere"], "nothing to resume"),
         (vec!["train", "--resume", "--ports", "7", "--out", &trained], "other coflows or shapes"),
         (vec!["train", "--out", &trained], "already holds a run"),
-        (vec!["evaluate", &searching], "is many, expected a number"),
-        (vec!["evaluate", "lookahead:-1"], "evaluations of lookahead is -1, expected a number"),
+        (vec!["evaluate", &searching], "is \"many\", expected a number"),
+        (vec!["evaluate", "lookahead:-1"], "evaluations of lookahead is \"-1\", expected a number"),
         (vec!["evaluate", &empty], "a directory without model.safetensors"),
     ]);
 }

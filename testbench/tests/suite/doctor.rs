@@ -356,7 +356,7 @@ fn a_switch_of_another_version_is_detected() {
         stop.store(true, Ordering::Relaxed);
         findings
     });
-    findings.are(&["version"], "uses protocol version 2, this machine version 1");
+    findings.are(&["version"], "uses protocol version 2; this machine uses version 1");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn an_instruction_count_far_from_the_table_is_reported() {
     for far in [899, 1101] {
         let error = compare(&count(far), &count(1000)).unwrap_err().to_string();
         assert!(
-            error.contains(&format!("ordered, 366 floats: {far} instructions, the table has 1000")),
+            error.contains(&format!("ordered, 366 floats: {far} instructions, but the table has 1000")),
             "{error}"
         );
     }

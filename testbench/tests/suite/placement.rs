@@ -256,7 +256,7 @@ fn errors_name_the_invalid_input() {
         (vec!["evaluate", "random", "--restart", "-1"], "restart is -1, expected a number of seconds"),
         (vec!["evaluate", "random", "--repair", "-1"], "repair is -1, expected a number of seconds"),
         (vec!["evaluate", "random", "--horizon", "0"], "horizon is 0, expected a number of seconds above 0"),
-        (vec!["evaluate", "random", "--checkpoint", "0"], "checkpoint is 0, expected none, young-daly or"),
+        (vec!["evaluate", "random", "--checkpoint", "0"], "checkpoint is \"0\", expected none, young-daly"),
         (vec!["evaluate", "random", "--rate-factor", "-1"], "failure factor is -1, expected a number"),
         (vec!["evaluate", "random", "--queueing", "lifo"], "invalid value 'lifo'"),
         (vec!["compare", "random", "random"], "two policies are called random"),

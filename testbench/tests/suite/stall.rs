@@ -12,7 +12,7 @@ use serde_json::Value;
 /// Number of workers that run all the time, which is also H.
 const FAST: usize = 3;
 const SECONDS: f64 = 4.0;
-/// Time for which the other worker runs and is stopped, alternately.
+/// Duration of each of the alternating periods in which the other worker runs or is stopped.
 const STALL: Duration = Duration::from_millis(200);
 
 fn worker(daemon: &Daemon, rank: usize, workers: usize) -> Process {

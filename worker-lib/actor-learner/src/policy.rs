@@ -1,7 +1,7 @@
 //! Policies of actors, and the feed from which actors receive them.
 //!
-//! A published policy consists of 32 bytes and then its floats, all little-endian: `iSwP`, the format (1), the
-//! updates and environment steps so far (u64), the greatest priority so far (f32), and 1 if the run is over, else 0.
+//! A published policy consists of 32 bytes and then its floats, all little-endian: `iSwP`, the format (1), the updates
+//! and environment steps so far (u64), the highest priority so far (f32), and 1 if the run is over, otherwise 0.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -25,7 +25,7 @@ pub struct Policy {
     pub updates: u64,
     /// Number of environment steps of the run before this policy.
     pub steps: u64,
-    /// Priority of new items; it is the greatest so far, so that new items are drawn soon.
+    /// Priority of new items; it is the highest so far, so that new items are drawn soon.
     pub priority_max: f32,
     /// Whether the run is over.
     pub finished: bool,
@@ -83,7 +83,7 @@ impl Policy {
 pub struct PolicyStats {
     /// Number of policies read.
     pub policies: u64,
-    /// Longest time for which the policy was not known to be the latest, in milliseconds.
+    /// Longest time during which the policy was not known to be the latest, in milliseconds.
     pub age_ms_max: u64,
     /// Number of failed reads.
     pub failures: u64,

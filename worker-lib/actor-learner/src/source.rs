@@ -105,7 +105,7 @@ enum Learner {
     Rollouts { learner: Box<dyn RolloutLearner>, rollouts: Rollouts },
 }
 
-/// Maximum time for which a shard holds back a draw before `stop` is checked.
+/// Maximum time that a shard holds back a draw before `stop` is checked.
 const WAIT: Duration = Duration::from_millis(500);
 /// Pause after a failed draw.
 const PAUSE: Duration = Duration::from_millis(100);

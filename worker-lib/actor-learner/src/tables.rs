@@ -25,8 +25,8 @@ pub fn tables(demand: &Demand, shards: usize) -> Result<Vec<TableConfig>, Limite
             TableConfig::queue(EXPERIENCE, part(per_update as u64), u64::MAX)
         }
         Demand::Transitions { capacity, batch_size, learning_starts, samples_per_insert, prioritisation } => {
-            // The margin covers the items in flight on both sides, so that neither side waits for the batch size of
-            // the other.
+            // The margin covers the inserts and the samples in flight, so that neither has to wait for the batch size
+            // of the other.
             let margin = 2.0 * (batch_size as f64 + samples_per_insert * ITEMS_IN_FLIGHT);
             let margin = ErrorBuffer::Margin(margin);
             let limiter =

@@ -32,7 +32,7 @@ const KUBERNETES: &str = "JOB_COMPLETION_INDEX";
 /// variables, which `lookup` reads. Returns `None` if neither is given; this process then launches the workers itself.
 ///
 /// # Errors
-/// If a setting is partial, not a number, out of range, or contradicts another; the text names it.
+/// Fails if a setting is partial, not a number, out of range, or contradicts another; the text names it.
 pub fn world(
     rank: Option<usize>,
     workers: Option<usize>,
@@ -69,7 +69,7 @@ pub fn world(
 /// Returns the rank of this process from a launcher's variables, without the number of processes.
 ///
 /// # Errors
-/// If a variable is not a number.
+/// Fails if a variable is not a number.
 pub fn rank(lookup: impl Fn(&str) -> Option<String>) -> anyhow::Result<Option<usize>> {
     let names = LAUNCHERS.iter().map(|(rank, _)| *rank).chain([KUBERNETES]);
     Ok(names
@@ -157,7 +157,7 @@ pub enum Ended {
 /// once `stop` is set, this process asks the workers to stop.
 ///
 /// # Errors
-/// If a worker cannot be started.
+/// Fails if a worker cannot be started.
 pub fn run_workers(
     workers: usize,
     arguments: &[OsString],

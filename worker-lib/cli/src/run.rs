@@ -62,7 +62,7 @@ pub struct RunArgs {
     /// Passed by the parent process to its workers
     #[arg(long, hide = true)]
     pub supervised: bool,
-    /// Resume from the checkpoint in the run directory if it holds one, else begin
+    /// Resume from the checkpoint in the run directory, or begin if there is none
     ///
     /// This option is for supervisors that restart a failed process with the same command, as this command does with
     /// its own workers.

@@ -21,7 +21,7 @@ impl Forwarded {
     /// Replaces this process with `program`; the arguments are `first` and then the user's arguments.
     ///
     /// # Errors
-    /// If the program is neither in the directory of this program nor in one of `PATH`, or cannot be started.
+    /// Fails if the program is neither in the directory of this program nor in one of `PATH`, or cannot be started.
     pub(crate) fn run(&self, program: &str, first: &[&str]) -> anyhow::Result<ExitCode> {
         let own = env::current_exe().context("finding the directory of this program")?;
         let beside = own.with_file_name(program);

@@ -24,7 +24,7 @@ pub struct KeyArgs {
     key_file: Option<PathBuf>,
     /// Authenticate data packets as well, with tags computed from the key
     ///
-    /// Either all workers of the job use this option or none.
+    /// Use this option on all workers of the job or on none.
     #[arg(long, requires = "key_file")]
     tag_data: bool,
 }

@@ -46,10 +46,10 @@ pub struct TrainArgs<H: Args> {
 struct TaskArgs {
     /// Id of the environment
     ///
-    /// Built in are PlanarHopper-v0 (the default of ppo), CartPole-v1 (the default of dqn and a2c) and Pendulum-v1 (the
-    /// default of ddpg). Hopper-v5 and HalfCheetah-v5 require libmujoco (`pip install mujoco`, or MUJOCO_LIBRARY=FILE).
-    /// Any other id, such as ALE/Pong-v5, is one of Gymnasium and requires a Python interpreter with that package
-    /// (`pip install gymnasium`, or ISWITCH_PYTHON=FILE).
+    /// The built-in environments are PlanarHopper-v0 (the default of ppo), CartPole-v1 (the default of dqn and a2c) and
+    /// Pendulum-v1 (the default of ddpg). Hopper-v5 and HalfCheetah-v5 require libmujoco (`pip install mujoco`, or
+    /// MUJOCO_LIBRARY=FILE). Any other id, such as ALE/Pong-v5, names a Gymnasium environment and requires a Python
+    /// interpreter with that package (`pip install gymnasium`, or ISWITCH_PYTHON=FILE).
     #[arg(long, value_name = "ID")]
     env: Option<String>,
     /// Number of environment steps, over all workers
@@ -251,7 +251,9 @@ impl<H: OwnParameters> TrainArgs<H> {
             return run.with_server(server, stop);
         }
         if self.group.switch.is_none() {
-            bail!("--async with a single worker requires --switch ADDR:PORT; else give more --workers");
+            bail!(
+                "--async with a single worker requires --switch ADDR:PORT; without it, use --workers 2 or more"
+            );
         }
         let join = self.group.switch_options(world, run.vector_len(), self.run.supervised)?;
         run.with_switch(join, stop)

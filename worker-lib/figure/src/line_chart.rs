@@ -66,7 +66,7 @@ impl Line {
     /// lines repeat them, alternately dashed and solid.
     ///
     /// # Panics
-    /// If the palette is empty.
+    /// Panics if the palette is empty.
     pub fn of_series(name: impl Into<String>, palette: &[Paint], at: usize, points: Vec<(f64, f64)>) -> Self {
         let is_dashed = at / palette.len() % 2 == 1;
         Self { is_dashed, ..Self::new(name, palette[at % palette.len()], points) }

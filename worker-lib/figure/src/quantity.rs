@@ -15,7 +15,7 @@ impl Quantity {
     /// Returns a quantity with a unit, such as completion time in `s`.
     ///
     /// # Panics
-    /// If the name or the unit is empty.
+    /// Panics if the name or the unit is empty.
     pub fn new(name: impl Into<String>, unit: impl Into<String>) -> Self {
         let (name, unit) = (name.into(), unit.into());
         assert!(!name.is_empty() && !unit.is_empty(), "a quantity has a name and a unit");
@@ -25,7 +25,7 @@ impl Quantity {
     /// Returns a quantity without a unit: a count, a ratio or a category, or one whose tick labels have units.
     ///
     /// # Panics
-    /// If the name is empty.
+    /// Panics if the name is empty.
     pub fn plain(name: impl Into<String>) -> Self {
         let name = name.into();
         assert!(!name.is_empty(), "a quantity has a name");

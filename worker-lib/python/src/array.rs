@@ -77,7 +77,7 @@ impl<'py> Floats<'py> {
         }
         if buffer.readonly() {
             return Err(PyValueError::new_err(
-                "array is read-only, expected a writable one, which the sum replaces",
+                "array is read-only, expected a writable one, because the sum replaces it",
             ));
         }
         if !buffer.is_c_contiguous() {
@@ -153,7 +153,7 @@ fn tensor_of<'a>(capsule: &'a Bound<'_, PyCapsule>) -> PyResult<&'a Tensor> {
     }
     if managed.flags & READ_ONLY != 0 {
         return Err(PyValueError::new_err(
-            "array is read-only, expected a writable one, which the sum replaces",
+            "array is read-only, expected a writable one, because the sum replaces it",
         ));
     }
     Ok(&managed.tensor)

@@ -139,7 +139,7 @@ impl SimulatedDisk {
     /// one of its blocks with zeros or noise. The content is guaranteed to change.
     ///
     /// # Panics
-    /// If the file does not exist or is empty.
+    /// Panics if the file does not exist or is empty.
     pub fn damage(&self, path: &Path) {
         let mut state = self.lock();
         let inode = *state.names.get(path).expect("the file must exist");

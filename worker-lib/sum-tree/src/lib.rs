@@ -53,7 +53,7 @@ impl<T: Copy + Default + PartialOrd + Add<Output = T> + Sub<Output = T>> SumTree
     /// Sets the weights of the first slots.
     ///
     /// # Panics
-    /// If there are more weights than slots.
+    /// Panics if there are more weights than slots.
     pub fn set_all(&mut self, weights: &[T]) {
         self.tree[self.leaves..][..weights.len()].copy_from_slice(weights);
         for at in (1..self.leaves).rev() {

@@ -31,7 +31,7 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 pub enum Refusal {
     /// The connection did not greet within five seconds.
     Silent,
-    /// The other side closed the connection before its greeting was complete.
+    /// The peer closed the connection before its greeting was complete.
     Closed,
     /// The connection sent something other than the expected greeting.
     Foreign,
@@ -115,9 +115,9 @@ impl RefusalCounters {
 pub struct GreetedConnection<const LEN: usize> {
     /// Stream of the connection.
     pub stream: TcpStream,
-    /// Address and port of the other side.
+    /// Address and port of the peer.
     pub peer: SocketAddr,
-    /// Greeting that the other side sent.
+    /// Greeting that the peer sent.
     pub greeting: [u8; LEN],
 }
 
@@ -153,7 +153,7 @@ impl<const LEN: usize> Reception<LEN> {
     /// Creates a reception that accepts the connections of `listener`.
     ///
     /// # Errors
-    /// If the listener cannot be made non-blocking.
+    /// Fails if the listener cannot be made non-blocking.
     pub fn new(listener: TcpListener, magic: &'static [u8]) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         Ok(Self {
@@ -179,7 +179,7 @@ impl<const LEN: usize> Reception<LEN> {
     /// Waits for a connection that has greeted. Returns `None` at `until`, or once one of `watched` is readable.
     ///
     /// # Errors
-    /// If the wait system call fails.
+    /// Fails if the wait system call fails.
     pub fn next(
         &mut self,
         until: Option<Instant>,

@@ -62,12 +62,12 @@ pub(crate) struct CaptureArgs {
     snap_len: u32,
     /// ToS of control packets
     ///
-    /// A multiple of 4, because the low two bits belong to ECN.
+    /// The value must be a multiple of 4, because the two low-order bits belong to ECN.
     #[arg(long, value_name = "TOS", default_value_t = DEFAULT_CONTROL_TOS, value_parser = parse_tos)]
     control_tos: u8,
     /// ToS of data packets
     ///
-    /// A multiple of 4, because the low two bits belong to ECN.
+    /// The value must be a multiple of 4, because the two low-order bits belong to ECN.
     #[arg(long, value_name = "TOS", default_value_t = DEFAULT_DATA_TOS, value_parser = parse_tos)]
     data_tos: u8,
     /// UDP port of the switch

@@ -77,7 +77,7 @@ fn check_tos(report: &mut Report, probe: &mut Probe, [there, back]: [&'static st
     let Ok(answer) = ask(probe, tos, ECHO_LEN_BYTES, ECHO_LEN_BYTES) else {
         return report.failed(
             there,
-            format!("packets with ToS {tos:#04x} are not answered, packets with ToS 0 are"),
+            format!("packets with ToS {tos:#04x} are not answered, but packets with ToS 0 are"),
             "configure every device on the path to pass that DSCP, in both directions",
         );
     };

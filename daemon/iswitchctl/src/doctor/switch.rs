@@ -115,7 +115,7 @@ impl SwitchCheck<'_> {
                 ),
             ),
             Silence::TooLong { path_mtu_bytes } => (
-                format!("the path carries packets of at most {path_mtu_bytes} bytes, which is too short for a Join"),
+                format!("the path MTU of {path_mtu_bytes} bytes is too small for a Join"),
                 "raise the MTU of the links on the path".to_owned(),
             ),
             Silence::Other(error) => (format!("cannot query {address}: {error}"), "correct the address".to_owned()),
@@ -171,7 +171,7 @@ impl SwitchCheck<'_> {
             Ok(_) => report.ok(CHECK, format!("packets with ToS {tos:#04x} arrive with this ToS")),
             Err(_) => report.failed(
                 CHECK,
-                format!("packets with the control ToS are answered, packets with the data ToS {tos:#04x} are not"),
+                format!("packets with the control ToS are answered, but packets with the data ToS {tos:#04x} are not"),
                 "configure every device on the path to pass that DSCP (trust dscp), or set another --data-tos on \
                  iswitchd and the workers",
             ),
@@ -236,7 +236,7 @@ fn check_version(report: &mut Report, answer: &Answer) -> bool {
     let which = if theirs < PROTOCOL_VERSION.into() { "the switch" } else { "this machine" };
     report.failed(
         "version",
-        format!("the switch uses protocol version {theirs}, this machine version {PROTOCOL_VERSION}"),
+        format!("the switch uses protocol version {theirs}; this machine uses version {PROTOCOL_VERSION}"),
         format!("install the same release on both machines; {which} has the older one"),
     );
     false

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Time for which the workers aggregate during each attack, in seconds
+    /// Duration of the aggregation during each attack, in seconds
     #[arg(long, default_value_t = 3.0, value_parser = seconds)]
     seconds: f64,
     /// Number of packets in each attack that sends many packets

@@ -104,7 +104,7 @@ fn run_controls(bench: &Bench, mutants: &[Mutant], progress: &Progress) -> Resul
 /// Returns the seconds of a trial without a mutant.
 ///
 /// # Errors
-/// If the trial found anything.
+/// Fails if the trial found anything.
 fn check_control(name: &str, trial: &Trial, progress: &Progress) -> Result<f64> {
     if !trial.is_clean() {
         bail!("the code breaks a rule without a mutant: {}", describe(trial));

@@ -19,7 +19,7 @@ pub(crate) struct Options {
     /// Number of floats in the vector of the victim
     #[arg(long, default_value_t = 10_119, value_parser = clap::value_parser!(u32).range(100..=4_000_000))]
     floats: u32,
-    /// Time for which the victim aggregates in each run, in seconds
+    /// Duration of the victim's aggregation in each run, in seconds
     ///
     /// The maximum is 8 seconds, because the switch expels members of the attacker after 10 seconds.
     #[arg(long, default_value_t = 1.5, value_parser = seconds)]

@@ -87,7 +87,7 @@ impl Common {
     /// Finds the tools and selects the contenders.
     ///
     /// # Errors
-    /// If the output directory cannot be created, or --only matches no contender; the text is for the user.
+    /// Fails if the output directory cannot be created, or --only matches no contender; the text is for the user.
     fn prepare(&self) -> Result<Prepared, String> {
         self.output.prepare()?;
         let tools = Tools::find(&self.python);

@@ -47,13 +47,13 @@ pub const STALL_TIMEOUT: Duration = Duration::from_secs(15);
 /// Minimum rate of a reader. A response may take the time that it needs at this rate, plus [`STALL_TIMEOUT`].
 pub const READER_BYTES_PER_S_MIN: u64 = 32 << 10;
 
-/// Maximum time for which a request may wait for a newer version.
+/// Maximum time that a request may wait for a newer version.
 pub const WAIT_MAX: Duration = Duration::from_secs(60);
-/// Time for which a pointer is fresh.
+/// Freshness lifetime of a pointer.
 pub const POINTER_FRESH: Duration = Duration::from_secs(1);
 /// Maximum age of a pointer that is served while its source cannot be reached.
 pub const MODEL_AGE_MAX: Duration = Duration::from_secs(30);
-/// Time for which a cell continues to watch a model that no reader requests.
+/// Time after which a cell stops watching a model that no reader requests.
 pub const WATCH_IDLE: Duration = Duration::from_secs(60);
 
 /// Timeout for opening a connection.
@@ -62,9 +62,9 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 pub const SOURCE_STALL_TIMEOUT: Duration = Duration::from_secs(4);
 /// Maximum number of consecutive interruptions of a download without a single byte in between.
 pub const RESUMES_MAX: u32 = 8;
-/// Time for which a failed source is avoided. It doubles with each further failure, up to [`PENALTY_MAX`].
+/// Time during which a failed source is avoided. It doubles with each further failure, up to [`PENALTY_MAX`].
 pub const PENALTY: Duration = Duration::from_millis(250);
-/// Maximum time for which a failed source is avoided.
+/// Maximum time during which a failed source is avoided.
 pub const PENALTY_MAX: Duration = Duration::from_secs(5);
 /// Maximum number of idle connections kept to each source.
 pub const IDLE_CONNECTIONS_MAX: usize = 4;

@@ -6,7 +6,7 @@ pub const ITEMS_MAX: u64 = 1 << 28;
 pub const TABLES_MAX: usize = 1024;
 /// Maximum length of a table's name, in bytes.
 pub const NAME_BYTES_MAX: usize = 200;
-/// Upper bound of the option for the longest payload, in bytes. It keeps a journal record with such a payload below
+/// Upper bound of the option for the largest payload, in bytes. It keeps a journal record with such a payload below
 /// 2^31 bytes.
 pub const ITEM_BYTES_MAX: u64 = 1 << 30;
 /// Memory accounted for each item in addition to its payload: its row and its entries in the selectors and the key
@@ -27,7 +27,7 @@ pub const SAMPLE_PART_ITEMS: usize = 1024;
 pub const SMALL_REQUEST_BYTES: u64 = 16 << 10;
 /// Maximum size of a request beyond one payload of the maximum length.
 pub const REQUEST_SLACK_BYTES: u64 = 1 << 20;
-/// Maximum time for which a request waits for request memory, in milliseconds.
+/// Maximum time that a request waits for request memory, in milliseconds.
 pub const RECEIVE_WAIT_MS: u64 = 30_000;
 /// Upper bound of the option for the maximum number of concurrent connections.
 pub const CONNECTIONS_MAX: usize = 1 << 20;
@@ -44,7 +44,7 @@ pub const IDLE_MS: u64 = 600_000;
 pub const TOKEN_BYTES_MIN: usize = 16;
 /// Maximum length of a token, in bytes.
 pub const TOKEN_BYTES_MAX: usize = 512;
-/// Maximum time for which a client may ask a shard to wait, in milliseconds.
+/// Maximum time that a client may ask a shard to wait, in milliseconds.
 pub const WAIT_MS_MAX: u64 = 3_600_000;
 /// Length at which a journal segment ends, in bytes.
 pub const SEGMENT_BYTES: u64 = 256 << 20;
@@ -59,8 +59,8 @@ pub const SNAPSHOT_PART_BYTES: u64 = 8 << 20;
 pub const SNAPSHOT_RETRY_MS: u64 = 1_000;
 /// Maximum delay before a failed snapshot is retried, in milliseconds; see [`SNAPSHOT_RETRY_MS`].
 pub const SNAPSHOT_RETRY_MAX_MS: u64 = 60_000;
-/// Minimum journal length, in bytes, at which a snapshot replaces the journal. The journal must also be longer than
-/// the items in the tables.
+/// Minimum journal size, in bytes, at which a snapshot replaces the journal. The journal must also be larger than the
+/// items in the tables.
 pub const JOURNAL_BYTES_MIN: u64 = 64 << 20;
 
 const _: () = assert!(SEQ_WINDOW.is_multiple_of(64));

@@ -95,7 +95,7 @@ impl AsyncServer {
     /// Listens at an address; port 0 selects a free port. Vectors have `vector_len` floats; `bound` is S, in updates.
     ///
     /// # Errors
-    /// If the server cannot listen at the address.
+    /// Fails if the server cannot listen at the address.
     pub fn bind(address: SocketAddrV4, vector_len: usize, bound: u32) -> Result<Self, TrainError> {
         let listener = TcpListener::bind(address).and_then(|listener| {
             listener.set_nonblocking(true)?;
@@ -108,7 +108,7 @@ impl AsyncServer {
     /// Returns the address at which the server listens.
     ///
     /// # Errors
-    /// If the operating system does not return the address.
+    /// Fails if the operating system does not return the address.
     pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -117,7 +117,7 @@ impl AsyncServer {
     /// stop, and all workers have been informed.
     ///
     /// # Errors
-    /// If the observer or the listener fails. A failed connection ends only that connection; a connection whose
+    /// Fails if the observer or the listener fails. A failed connection ends only that connection; a connection whose
     /// greeting is not that of a worker of this job is closed and logged.
     pub fn run(
         self,
@@ -283,7 +283,7 @@ pub struct AsyncClientOptions {
 /// Computes gradients for a server until the server reports the end of the run. Returns the number of vectors sent.
 ///
 /// # Errors
-/// If an environment fails, or if the server does not answer or serves a different job.
+/// Fails if an environment fails, or if the server does not answer or serves a different job.
 pub fn work(
     local: Box<dyn LocalHalf>,
     options: &AsyncClientOptions,

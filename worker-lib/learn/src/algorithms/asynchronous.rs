@@ -25,7 +25,7 @@ pub type Observer<'a> = dyn FnMut(&Replica, &[f32], &Report) -> Result<(), Train
 /// gradient and its tail. At each update, including the last, the model is identical on all workers.
 ///
 /// # Errors
-/// If an environment, the network or the observer fails.
+/// Fails if an environment, the network or the observer fails.
 pub fn train(
     halves: Halves,
     worker: AsyncWorker,

@@ -114,7 +114,7 @@ impl DdpgConfig {
     /// Creates the networks for an environment.
     ///
     /// # Errors
-    /// If the environment has discrete actions.
+    /// Fails if the environment has discrete actions.
     pub fn networks(&self, env: &EnvSpec) -> Result<DeterministicActorCritic, TrainError> {
         DeterministicActorCritic::new(env, &self.hidden, self.critics())
     }

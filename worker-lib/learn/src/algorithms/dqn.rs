@@ -125,7 +125,7 @@ impl DqnConfig {
     /// Creates the network for an environment.
     ///
     /// # Errors
-    /// If the environment has continuous actions.
+    /// Fails if the environment has continuous actions.
     pub fn network(&self, env: &EnvSpec) -> Result<QNetwork, TrainError> {
         QNetwork::new(env, &self.hidden, self.duelling)
     }

@@ -134,7 +134,7 @@ impl EnvironmentSlot {
 /// Makes the environments of `share`, each at the start of its first episode.
 ///
 /// # Errors
-/// If an environment cannot be made or reset.
+/// Fails if an environment cannot be made or reset.
 pub fn local_slots(
     share: &Share,
     seed: u64,

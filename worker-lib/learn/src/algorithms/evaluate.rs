@@ -20,7 +20,7 @@ pub struct EvaluationEpisode {
 /// states and samples come from the evaluation stream of `seed`, so that the same arguments give the same episodes.
 ///
 /// # Errors
-/// If the environment fails.
+/// Fails if the environment fails.
 pub fn evaluate(
     policy: &mut dyn Policy,
     env: &mut dyn Environment,

@@ -56,7 +56,7 @@ pub fn read_limbs(floats: &[f32]) -> i128 {
 /// match. All workers detect this identically and repeat the round.
 ///
 /// # Errors
-/// If the aggregation fails or the contributions remain unequal.
+/// Fails if the aggregation fails or the contributions remain unequal.
 pub fn all_reduce_uniform(
     aggregator: &mut dyn GradientAggregator,
     vector: &mut [f32],
@@ -78,7 +78,7 @@ pub fn all_reduce_uniform(
 /// The values of a worker that did not take part are zero.
 ///
 /// # Errors
-/// If the aggregation fails, or if the vector is too short for `workers * values.len()` numbers of four floats.
+/// Fails if the aggregation fails, or if the vector is too short for `workers * values.len()` numbers of four floats.
 pub fn all_gather_u64(
     aggregator: &mut dyn GradientAggregator,
     rank: usize,
@@ -153,6 +153,6 @@ mod tests {
     #[test]
     fn a_too_short_vector_is_refused() {
         let error = all_gather_u64(&mut Loopback::alone(3), 0, 1, &[1]).unwrap_err();
-        assert_eq!(error.to_string(), "vector has 4 floats, the job aggregates 3");
+        assert_eq!(error.to_string(), "vector has 4 floats; the job aggregates 3");
     }
 }

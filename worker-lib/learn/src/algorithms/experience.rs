@@ -80,7 +80,7 @@ impl Experience {
     /// Creates the environments and empty replay buffers at the start of a run.
     ///
     /// # Errors
-    /// If an environment cannot be made, or if a size is too small for the number of environments.
+    /// Fails if an environment cannot be made, or if a size is too small for the number of environments.
     pub fn new(
         options: &ExperienceOptions,
         environments: Option<usize>,
@@ -157,7 +157,7 @@ impl Experience {
     /// Takes one step in each environment with its row of `actions`; see [`VectorEnv::step`].
     ///
     /// # Errors
-    /// If an environment fails.
+    /// Fails if an environment fails.
     pub fn act(&mut self, actions: &[f32]) -> Result<(), TrainError> {
         let replays = &mut self.replays;
         self.acting.step(actions, &mut |k, transition| replays[k].push(*transition))?;
@@ -211,7 +211,7 @@ impl Experience {
     /// Restores the state that [`Self::write`] wrote. Returns the environments that no file contains.
     ///
     /// # Errors
-    /// If the saved state does not match.
+    /// Fails if the saved state does not match.
     pub fn read(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError> {
         let missing = read_slots(files, self.acting.slots_mut())?;
         for (slot, replay) in self.acting.slots().iter().zip(&mut self.replays) {

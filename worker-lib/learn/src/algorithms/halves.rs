@@ -40,10 +40,10 @@ impl Tail {
     /// Number of floats in a tail.
     pub const LEN: usize = 5 + LOSSES;
 
-    /// Writes the tail into the last floats of a vector.
+    /// Writes the tail into the last [`Self::LEN`] floats of `vector`.
     ///
     /// # Panics
-    /// If the vector is shorter than [`Self::LEN`].
+    /// Panics if `vector` is shorter than [`Self::LEN`].
     pub fn write(&self, vector: &mut [f32]) {
         let start = vector.len() - Self::LEN;
         let (head, losses) = vector[start..].split_at_mut(5);
@@ -51,10 +51,10 @@ impl Tail {
         losses.copy_from_slice(&self.losses);
     }
 
-    /// Reads the tail at the end of a vector.
+    /// Reads the tail from the last [`Self::LEN`] floats of `vector`.
     ///
     /// # Panics
-    /// If the vector is shorter than [`Self::LEN`].
+    /// Panics if `vector` is shorter than [`Self::LEN`].
     pub fn read(vector: &[f32]) -> Self {
         let tail = &vector[vector.len() - Self::LEN..];
         let [steps, episodes, returns, lengths, stop] = [0, 1, 2, 3, 4].map(|i| tail[i]);
@@ -86,7 +86,7 @@ pub trait LocalHalf: Send {
     /// share of a batch. Returns the tail, in which the caller sets `stop`.
     ///
     /// # Errors
-    /// If an environment fails.
+    /// Fails if an environment fails.
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<Tail, TrainError>;
 
     /// Receives the global counters after each update of a synchronous run.
@@ -101,7 +101,7 @@ pub trait LocalHalf: Send {
     /// Restores the written state from the files of all workers. Returns this worker's environments that none contains.
     ///
     /// # Errors
-    /// If the saved state does not match.
+    /// Fails if the saved state does not match.
     fn read(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError>;
 }
 
@@ -120,7 +120,7 @@ pub trait SharedHalf: Send {
     /// Restores the state that [`Self::write`] wrote.
     ///
     /// # Errors
-    /// If the saved state does not match.
+    /// Fails if the saved state does not match.
     fn read(&mut self, model: &mut [f32], reader: &Reader<'_>) -> Result<(), TrainError>;
 }
 
@@ -236,7 +236,7 @@ impl Counters {
     /// Restores the counters that [`Self::write`] wrote.
     ///
     /// # Errors
-    /// If the checkpoint does not contain them.
+    /// Fails if the checkpoint does not contain the counters.
     pub fn read(reader: &Reader<'_>) -> Result<Self, TrainError> {
         let len = reader.len_f32("episodes.recent_returns")?;
         let groups = reader.floats("episodes.recent_returns", len)?;

@@ -74,7 +74,7 @@ impl Moments {
     /// Reads the moments that [`Self::write`] wrote, of `dim` elements.
     ///
     /// # Errors
-    /// If they are missing or have a different length.
+    /// Fails if the moments are missing or have a different length.
     pub fn read(name: &str, dim: usize, reader: &Reader<'_>) -> Result<Self, TrainError> {
         Ok(Self {
             mean: reader.doubles(&format!("{name}.mean"), dim)?,

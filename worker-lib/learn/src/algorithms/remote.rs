@@ -56,7 +56,7 @@ pub trait StepActor: Send {
     /// after `steps` environment steps of the run.
     ///
     /// # Errors
-    /// If an environment fails.
+    /// Fails if an environment fails.
     fn step(&mut self, model: &[f32], steps: u64, sink: &mut TransitionSink<'_>) -> Result<(), TrainError>;
 
     /// Returns the statistics since the last call.
@@ -71,7 +71,7 @@ pub trait RolloutActor: Send {
     /// Fills `buffer`, except for advantages and returns, and overwrites the `statistics` that belong to the rollout.
     ///
     /// # Errors
-    /// If an environment fails.
+    /// Fails if an environment fails.
     fn roll_out(
         &mut self,
         model: &[f32],
@@ -94,7 +94,7 @@ pub trait BatchLearner: Send {
     /// Restores the state that [`Self::write`] wrote.
     ///
     /// # Errors
-    /// If the saved state does not match.
+    /// Fails if the saved state does not match.
     fn read(&mut self, _files: &[Reader<'_>]) -> Result<(), TrainError> {
         Ok(())
     }
@@ -191,7 +191,7 @@ impl RemoteHalves {
     /// local half that computes gradients from remote experience.
     ///
     /// # Errors
-    /// If `source` fails.
+    /// Fails if `source` fails.
     pub fn with_source<E>(
         self,
         source: impl FnOnce(RemoteLearner, EnvSpec) -> Result<Box<dyn LocalHalf>, E>,

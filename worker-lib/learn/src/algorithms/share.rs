@@ -42,7 +42,7 @@ impl Share {
     ) -> Result<Self, TrainError> {
         let refuse = |reason: String| Err(TrainError::Config(reason));
         if workers == 0 || rank >= workers {
-            return refuse(format!("rank is {rank}, expected less than the number of workers, {workers}"));
+            return refuse(format!("rank is {rank}, expected less than the number of workers ({workers})"));
         }
         let environments = environments.unwrap_or_else(|| ENVIRONMENTS_MIN.next_multiple_of(workers));
         if environments == 0 || !environments.is_multiple_of(workers) {
@@ -52,7 +52,7 @@ impl Share {
         }
         if rollout_steps == 0 || minibatch_size == 0 || minibatch_size > rollout_steps {
             return refuse(format!(
-                "minibatch_size is {minibatch_size}, expected 1 to the size of a rollout, {rollout_steps} steps"
+                "minibatch_size is {minibatch_size}, expected 1 to the size of a rollout ({rollout_steps} steps)"
             ));
         }
         let minibatch_per_env = (minibatch_size / environments).max(1);
@@ -113,6 +113,6 @@ mod tests {
             Share::new(rank, workers, environments, 2048, 64).unwrap_err().to_string()
         };
         assert_eq!(error(0, 4, Some(6)), "6 environments cannot be divided equally among 4 workers");
-        assert_eq!(error(2, 2, None), "rank is 2, expected less than the number of workers, 2");
+        assert_eq!(error(2, 2, None), "rank is 2, expected less than the number of workers (2)");
     }
 }

@@ -83,7 +83,7 @@ impl RolloutStatistics {
     /// Replaces the local sums and episodes with those of all workers.
     ///
     /// # Errors
-    /// If the aggregation fails.
+    /// Fails if the aggregation fails.
     pub fn reduce(&mut self, aggregator: &mut dyn GradientAggregator) -> Result<(), TrainError> {
         let mut vector = std::mem::take(&mut self.vector);
         let outcome = all_reduce_uniform(aggregator, &mut vector, |vector| self.write(vector));

@@ -38,7 +38,7 @@ impl SynchronousTrainer {
     /// Creates a trainer at the start of a run. `aggregator` sums vectors that consist of the gradient and its tail.
     ///
     /// # Errors
-    /// If the aggregator's vectors have a different length.
+    /// Fails if the aggregator's vectors have a different length.
     pub fn new(
         halves: Halves,
         world: World,

@@ -30,7 +30,7 @@ impl Trained {
     /// Reads the agent of the run in `directory`.
     ///
     /// # Errors
-    /// If there is no agent, or if its policy does not act in an environment.
+    /// Fails if there is no agent, or if its policy does not act in an environment.
     pub fn read(directory: &Path) -> Result<Self, TrainError> {
         let file = ModelFile::read(directory)?;
         let reader = file.reader()?;
@@ -48,7 +48,7 @@ impl Trained {
     /// Loads the agent's policy for an environment.
     ///
     /// # Errors
-    /// If the agent was trained in a different environment, or if its algorithm is unknown.
+    /// Fails if the agent was trained in a different environment, or if its algorithm is unknown.
     pub fn policy(&self, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
         let reader = self.file.reader()?;
         if *self.env != *env.id {

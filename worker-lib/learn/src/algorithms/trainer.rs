@@ -96,8 +96,8 @@ pub trait Trainer {
     /// Acts and learns for one advance, together with the other workers.
     ///
     /// # Errors
-    /// If an environment or an aggregation fails, or if the workers were started with different hyper-parameters or
-    /// from different checkpoints. The trainer is then unusable; resume from a checkpoint.
+    /// Fails if an environment or an aggregation fails, or if the workers were started with different hyper-parameters
+    /// or from different checkpoints. The trainer is then unusable; resume from a checkpoint.
     fn advance(&mut self) -> Result<Report, TrainError>;
 
     /// Returns the progress of the run.
@@ -118,7 +118,7 @@ pub trait Trainer {
     /// Restores the state that [`Self::write_model`] wrote.
     ///
     /// # Errors
-    /// If the saved state does not match this trainer.
+    /// Fails if the saved state does not match this trainer.
     fn read_model(&mut self, reader: &Reader<'_>) -> Result<(), TrainError>;
 
     /// Writes the state that belongs to this worker only.
@@ -128,14 +128,14 @@ pub trait Trainer {
     /// of this worker that no file contains.
     ///
     /// # Errors
-    /// If the saved state does not match this trainer.
+    /// Fails if the saved state does not match this trainer.
     fn read_worker(&mut self, files: &[Reader<'_>]) -> Result<Vec<usize>, TrainError>;
 }
 
 /// Exchanges `values` among all workers and returns them by rank; see [`all_gather_u64`].
 ///
 /// # Errors
-/// If the aggregation fails.
+/// Fails if the aggregation fails.
 pub fn all_gather(trainer: &mut dyn Trainer, values: &[u64]) -> Result<Vec<Vec<u64>>, TrainError> {
     let World { rank, size: workers } = trainer.world();
     all_gather_u64(trainer.aggregator(), rank, workers, values)
@@ -144,7 +144,7 @@ pub fn all_gather(trainer: &mut dyn Trainer, values: &[u64]) -> Result<Vec<Vec<u
 /// Returns whether the replicated state is bit-identical on all workers. All workers must call it at the same time.
 ///
 /// # Errors
-/// If the aggregation fails.
+/// Fails if the aggregation fails.
 pub fn replicas_identical(trainer: &mut dyn Trainer) -> Result<bool, TrainError> {
     let digest = trainer.digest();
     // The entry of a lost worker is 0.
@@ -154,7 +154,7 @@ pub fn replicas_identical(trainer: &mut dyn Trainer) -> Result<bool, TrainError>
 /// Checks that all workers run the same job from the same state.
 ///
 /// # Errors
-/// If one worker differs; the text names the worker and the difference.
+/// Fails if one worker differs; the text names the worker and the difference.
 pub(super) fn agree(trainer: &mut dyn Trainer) -> Result<(), TrainError> {
     let job = first_bytes(
         Sha256::new()
@@ -204,13 +204,13 @@ pub trait Family<A> {
     /// Assembles both halves of a learner; see [`Algorithm::halves`].
     ///
     /// # Errors
-    /// If an environment cannot be made or the sizes are invalid.
+    /// Fails if an environment cannot be made or the sizes are invalid.
     fn halves(config: A, world: World, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError>;
 
     /// Assembles a remote learner; see [`Algorithm::remote_learner`].
     ///
     /// # Errors
-    /// If the algorithm does not support the environment or the sizes are invalid.
+    /// Fails if the algorithm does not support the environment or the sizes are invalid.
     fn remote_learner(config: A, world: World, spec: &EnvSpec) -> Result<RemoteHalves, TrainError>;
 
     /// Assembles a remote actor; see [`Algorithm::remote_actor`].
@@ -272,13 +272,13 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Returns the number of floats in the vectors that the workers of a job sum.
     ///
     /// # Errors
-    /// If the algorithm does not support the environment.
+    /// Fails if the algorithm does not support the environment.
     fn vector_len(&self, env: &EnvSpec, mode: Mode) -> Result<usize, TrainError>;
 
     /// Creates both halves of a learner at the start of a run.
     ///
     /// # Errors
-    /// If a hyper-parameter is out of range or an environment cannot be made.
+    /// Fails if a hyper-parameter is out of range or an environment cannot be made.
     fn halves(self, world: World, factory: &EnvFactory, mode: Mode) -> Result<Halves, TrainError> {
         self.check()?;
         Self::Family::halves(self, world, factory, mode)
@@ -287,7 +287,7 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Creates one of `world.size` learners that learn from the experience of remote actors.
     ///
     /// # Errors
-    /// If a hyper-parameter is out of range or the algorithm does not support the environment.
+    /// Fails if a hyper-parameter is out of range or the algorithm does not support the environment.
     fn remote_learner(self, world: World, spec: &EnvSpec) -> Result<RemoteHalves, TrainError> {
         self.check()?;
         Self::Family::remote_learner(self, world, spec)
@@ -296,7 +296,7 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Creates an actor that acts in the environments with these numbers for remote learners.
     ///
     /// # Errors
-    /// If [`Self::remote_learner`] would fail, or if an environment cannot be made.
+    /// Fails if [`Self::remote_learner`] would fail, or if an environment cannot be made.
     fn remote_actor(
         &self,
         environments: Range<usize>,
@@ -308,7 +308,7 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Creates a trainer at the start of a run. `aggregator` must sum vectors of [`Self::vector_len`] floats.
     ///
     /// # Errors
-    /// If a hyper-parameter is out of range, an environment cannot be made, or the aggregator's vectors have a
+    /// Fails if a hyper-parameter is out of range, an environment cannot be made, or the aggregator's vectors have a
     /// different length.
     fn trainer(
         self,
@@ -323,7 +323,7 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Loads the trained agent from a model file.
     ///
     /// # Errors
-    /// If the file does not match the hyper-parameters or the environment.
+    /// Fails if the file does not match the hyper-parameters or the environment.
     fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError>;
 }
 

@@ -62,7 +62,7 @@ impl VectorEnv {
     /// is its index). [`Self::observations`] must be called before.
     ///
     /// # Errors
-    /// If an environment fails.
+    /// Fails if an environment fails.
     pub fn step(&mut self, actions: &[f32], sink: &mut TransitionSink<'_>) -> Result<(), TrainError> {
         let action_dim = actions.len() / self.slots.len();
         for (slot, action) in self.slots.iter_mut().zip(actions.chunks_exact(action_dim)) {

@@ -132,7 +132,7 @@ pub enum EnvError {
         actual: String,
     },
     /// A saved state belongs to another environment or version.
-    #[error("saved state has {actual} numbers, this environment needs {expected}")]
+    #[error("saved state has {actual} numbers; this environment needs {expected}")]
     WrongState {
         /// Expected number of values.
         expected: usize,

@@ -26,7 +26,7 @@ impl Adam {
     /// machine, because the step uses only additions, multiplications, divisions and square roots in a fixed order.
     ///
     /// # Panics
-    /// If a length differs from the one given at construction.
+    /// Panics if a length differs from the one given at construction.
     pub fn step(&mut self, parameters: &mut [f32], gradient: &[f32], learning_rate: f32) {
         assert_eq!(parameters.len(), self.first_moment.len(), "parameters");
         assert_eq!(gradient.len(), self.first_moment.len(), "gradient");

@@ -7,7 +7,7 @@ use rand_distr::{Distribution, StandardNormal};
 /// fewer of them, are orthonormal (Saxe et al., 2014). Uses Gram-Schmidt in f64, twice for accuracy.
 ///
 /// # Panics
-/// If `weight` does not hold `rows * cols` floats.
+/// Panics if `weight` does not hold `rows * cols` floats.
 pub fn orthogonal(weight: &mut [f32], rows: usize, cols: usize, gain: f64, rng: &mut impl Rng) {
     assert_eq!(weight.len(), rows * cols, "a {rows} x {cols} weight");
     let (count, length) = (rows.min(cols), rows.max(cols));

@@ -17,7 +17,7 @@ impl<'a> MatrixRef<'a> {
     /// Views `data` as a row-major matrix of `rows` x `cols`.
     ///
     /// # Panics
-    /// If `data` does not hold exactly `rows * cols` floats.
+    /// Panics if `data` does not hold exactly `rows * cols` floats.
     pub fn row_major(data: &'a [f32], rows: usize, cols: usize) -> Self {
         assert_eq!(data.len(), element_count(rows, cols), "a {rows} x {cols} matrix");
         Self { data, rows, cols, row_stride: cols, col_stride: 1 }
@@ -48,7 +48,7 @@ impl<'a> MatrixMut<'a> {
     /// Views `data` as a row-major matrix of `rows` x `cols`.
     ///
     /// # Panics
-    /// If `data` does not hold exactly `rows * cols` floats.
+    /// Panics if `data` does not hold exactly `rows * cols` floats.
     pub fn row_major(data: &'a mut [f32], rows: usize, cols: usize) -> Self {
         assert_eq!(data.len(), element_count(rows, cols), "a {rows} x {cols} matrix");
         Self { data, rows, cols }
@@ -64,7 +64,7 @@ fn element_count(rows: usize, cols: usize) -> usize {
 /// one thread.
 ///
 /// # Panics
-/// If the shapes do not match.
+/// Panics if the shapes do not match.
 pub fn matmul(out: MatrixMut<'_>, accumulate: bool, lhs: MatrixRef<'_>, rhs: MatrixRef<'_>, threads: usize) {
     let MatrixMut { data, rows, cols } = out;
     assert_eq!(lhs.cols, rhs.rows, "inner dimensions");

@@ -40,7 +40,7 @@ impl Network {
     /// activation after all layers except the last.
     ///
     /// # Panics
-    /// If there are fewer than two widths.
+    /// Panics if there are fewer than two widths.
     pub fn mlp(widths: &[usize], hidden: Activation) -> Self {
         assert!(widths.len() >= 2, "expected at least an input and an output width");
         let last = widths.len() - 1;
@@ -60,7 +60,7 @@ impl Network {
     /// Adds a convolution with a square window that moves by `stride`.
     ///
     /// # Panics
-    /// If the preceding layer does not produce an image, or if the window is larger than the image.
+    /// Panics if the preceding layer does not produce an image, or if the window is larger than the image.
     #[must_use]
     pub fn convolution(self, channels: usize, kernel: usize, stride: usize, activation: Activation) -> Self {
         let input = match self.layers.last().map(|layer| layer.operation) {
@@ -131,7 +131,7 @@ impl Network {
     /// Returns the outputs (`[batch, outputs]`) for `input` (`[batch, inputs]`).
     ///
     /// # Panics
-    /// If a length does not match the network, or if the batch is larger than the workspace's.
+    /// Panics if a length does not match the network, or if the batch is larger than the workspace's.
     pub fn forward<'w>(&self, parameters: &[f32], input: &[f32], work: &'w mut Workspace) -> &'w [f32] {
         let batch = self.batch_of(input, work);
         for (i, layer) in self.layers.iter().enumerate() {
@@ -147,7 +147,7 @@ impl Network {
     /// call, call [`Self::forward`] with the same parameters and input, and fill [`Workspace::output_delta`].
     ///
     /// # Panics
-    /// If a length does not match the network, or if the batch is larger than the workspace's.
+    /// Panics if a length does not match the network, or if the batch is larger than the workspace's.
     pub fn backward(&self, parameters: &[f32], input: &[f32], work: &mut Workspace, gradient: &mut [f32]) {
         self.propagate(parameters, input, work, Some(gradient), None);
     }
@@ -156,7 +156,7 @@ impl Network {
     /// gradient with respect to the inputs. Without `gradient`, computes only the latter.
     ///
     /// # Panics
-    /// If a length does not match the network, or if the batch is larger than the workspace's.
+    /// Panics if a length does not match the network, or if the batch is larger than the workspace's.
     pub fn backward_to_input(
         &self,
         parameters: &[f32],

@@ -17,7 +17,7 @@ impl Sgd {
     /// Moves `parameters` against `gradient` (both `[parameters]`). The same inputs give the same bits on all machines.
     ///
     /// # Panics
-    /// If a length differs from the one given at construction.
+    /// Panics if a length differs from the one given at construction.
     pub fn step(&mut self, parameters: &mut [f32], gradient: &[f32], learning_rate: f32) {
         assert_eq!(parameters.len(), self.velocity.len(), "parameters");
         assert_eq!(gradient.len(), self.velocity.len(), "gradient");

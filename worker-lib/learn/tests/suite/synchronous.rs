@@ -179,7 +179,7 @@ fn a_checkpoint_of_another_algorithm_environment_or_network_is_refused() {
     assert!(other.contains("it holds a run of algorithm a2c, not dqn"), "{other}");
     let wider = A2cConfig { hidden: vec![32, 32], ..a2c() };
     let other = refusal(on_all(CART_POLE, &wider, 1, resume));
-    assert!(other.contains("actor.0.weight has 256 numbers, this run needs 128"), "{other}");
+    assert!(other.contains("actor.0.weight has 256 numbers; this run needs 128"), "{other}");
     let pendulum = A2cConfig { clip_rewards: false, ..a2c() };
     let other = refusal(on_all(PENDULUM, &pendulum, 1, resume));
     assert!(other.ends_with("it holds a run of environment CartPole-v1, not Pendulum-v1"), "{other}");

@@ -2,8 +2,8 @@
 //!
 //! A job needs at least the time of its critical path, on which every coflow is sent at the full rate of its busiest
 //! port. Furthermore, each port is a machine that serves all jobs; on a single machine, preemptive
-//! shortest-remaining-processing-time-first gives the least mean flow time (Schrage, 1968). Both bounds, and therefore
-//! the greater of the two, hold for every policy. Neither is tight.
+//! shortest-remaining-processing-time-first gives the minimum mean flow time (Schrage, 1968). Both bounds, and
+//! therefore the greater of the two, hold for every policy. Neither is tight.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

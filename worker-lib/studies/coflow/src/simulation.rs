@@ -56,7 +56,7 @@ pub struct State<'a> {
     pub stages: Vec<Stage>,
     /// Number of each job's first coflow; the others follow it.
     pub first: Vec<usize>,
-    /// Number of ports of both sides together.
+    /// Number of ingress and egress ports together.
     pub ports: usize,
     /// Current time, in seconds.
     pub time: f64,

@@ -2,7 +2,7 @@
 
 use iswitch_study::StudyError;
 
-/// Maximum number of ports of each side of a fabric.
+/// Maximum number of ingress ports, and of egress ports, of a fabric.
 pub const PORTS_MAX: usize = 65_536;
 /// Accepted sizes of a flow, in bytes. Larger sizes would overflow in sums; smaller ones would vanish when divided by a
 /// capacity.
@@ -31,7 +31,7 @@ pub struct Coflow {
 }
 
 impl Coflow {
-    /// Creates a coflow for a fabric with `ports` ports on each side.
+    /// Creates a coflow for a fabric with `ports` ingress ports and as many egress ports.
     ///
     /// # Errors
     /// Fails if there are no flows, if a port does not exist, if the fabric is too large, or if the size of a flow is
@@ -60,7 +60,7 @@ impl Coflow {
         Ok(Self { ports, flows, loads })
     }
 
-    /// Returns the number of ports of each side of the coflow's fabric.
+    /// Returns the number of ingress ports, and of egress ports, of the coflow's fabric.
     pub fn ports(&self) -> usize {
         self.ports
     }

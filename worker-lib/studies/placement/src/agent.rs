@@ -6,7 +6,7 @@
 //! | `{"describe": true}` | `{"policy": "reliable", "gpus": 64, "nodes": 8}` |
 //! | anything else | `{"error": "..."}` |
 //!
-//! `gpus` has one entry for each GPU of the cluster:
+//! `gpus` has one entry for each GPU in the cluster:
 //!
 //! | field | content |
 //! |---|---|

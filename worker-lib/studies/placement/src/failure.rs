@@ -48,7 +48,7 @@ enum Source {
     Trace(Vec<Vec<(f64, f64)>>),
 }
 
-/// Failures of the GPUs of a cluster, and what a placer knows about them.
+/// Failures of the GPUs in a cluster, and what a placer knows about them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failures {
     source: Source,

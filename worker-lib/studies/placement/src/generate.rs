@@ -50,7 +50,7 @@ pub fn synthetic_jobs(count: usize, rng: &mut ChaCha8Rng) -> Result<JobPool, Stu
 const CAGE_RATES: [f64; CAGES] = [0.038, 0.085, 0.153];
 /// Shape of the gamma distribution of the rates within a cage. It is below 1: a few GPUs have most of the failures.
 const RATE_SHAPE: f64 = 0.5;
-/// Shortest and longest time for which a GPU is observed, in years.
+/// Shortest and longest observation time of a GPU, in years.
 const YEARS: (f64, f64) = (1.0, 6.0);
 
 /// Draws the lives of `count` GPUs, in the cages in turn, with the failure rates of Titan's old batch: GPUs in upper

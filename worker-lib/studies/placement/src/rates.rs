@@ -113,7 +113,7 @@ impl RatePool {
     /// Fails if the shape is not above 0, no life is long enough, or no life has a failure.
     pub fn new(lives: &[GpuLife], shrinkage: Shrinkage) -> Result<Self, StudyError> {
         above_zero("shape", shrinkage.shape, "failures")?;
-        at_least_zero("least years", shrinkage.years_min, "years")?;
+        at_least_zero("minimum years", shrinkage.years_min, "years")?;
         let lives: Vec<_> = lives.iter().filter(|life| life.years > shrinkage.years_min).copied().collect();
         let cages = by_cage(&lives);
         let mut all = CageLife::default();

@@ -71,7 +71,7 @@ impl JobSource {
     /// Describes the jobs in words.
     pub fn describe(&self) -> String {
         match self {
-            Self::Trace(jobs) => format!("{} jobs of a file", jobs.len()),
+            Self::Trace(jobs) => format!("{} jobs from a file", jobs.len()),
             Self::Drawn { pool, count, interarrival } => {
                 let when = if *interarrival > 0.0 {
                     format!("arriving every {interarrival} s on average")

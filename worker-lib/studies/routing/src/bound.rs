@@ -1,15 +1,16 @@
 //! Lower bound on the number of queued packets under any policy.
 //!
-//! A switch of a later stage receives at most N packets per slot, one over each link, and sends all of them in the next
-//! slot. Therefore, all stages except the last hold the same number of packets under every policy that leaves no link
-//! idle while a packet waits for it. They also hold packets of the same classes if the switches send in the order of
-//! the MDP. ([`MaxWeight`](super::policy::MaxWeight) chooses another order if more than N packets wait.)
+//! A switch between the first and the last stage receives at most N packets per slot, one over each link, and sends all
+//! of them in the next slot. Each stage except the last therefore holds the same number of packets under every policy
+//! that leaves no link idle while a packet waits for it. It also holds packets of the same classes under all policies
+//! that send in the order of the MDP. ([`MaxWeight`](super::policy::MaxWeight) chooses another order if more than N
+//! packets wait.)
 //!
 //! At the last stage, the N queues of a class have N exits. If these queues are pooled into one queue that releases up
 //! to N packets per slot, at least as many packets leave as with any division among the queues. So the pooled queue
 //! never holds more packets than the N queues together. A policy that spreads each class evenly over the switches
-//! attains the bound. A bipartite edge colouring ([`Colouring`](super::policy::Colouring)) does so, except for packets
-//! left over from earlier slots.
+//! attains the bound. A bipartite edge colouring ([`Colouring`](super::policy::Colouring)) would do so if no packets
+//! were left over from earlier slots.
 
 use super::network::{Queues, Routing, Shape};
 

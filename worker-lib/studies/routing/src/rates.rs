@@ -70,7 +70,7 @@ impl Rates {
                 let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate >= 0.0);
                 rate.ok_or_else(|| {
                     format!(
-                        "rate of switch {switch}, class {class} is {text}, expected a number of at least 0"
+                        "rate of switch {switch}, class {class} is {text:?}, expected a number of at least 0"
                     )
                 })
             };
@@ -194,11 +194,11 @@ mod tests {
         let expected = "expected a number of at least 0";
         assert_eq!(
             text("0.1,-2\n0,0\n"),
-            format!("r.csv, line 1: rate of switch 0, class 1 is -2, {expected}")
+            format!("r.csv, line 1: rate of switch 0, class 1 is \"-2\", {expected}")
         );
         assert_eq!(
             text("0,0\n\"0,5\",0\n"),
-            format!("r.csv, line 2: rate of switch 1, class 0 is 0,5, {expected}")
+            format!("r.csv, line 2: rate of switch 1, class 0 is \"0,5\", {expected}")
         );
         assert_eq!(text("1,1\n1,1\n"), "r.csv: load is 1, expected a number above 0 and below 1");
     }

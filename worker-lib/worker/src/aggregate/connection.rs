@@ -48,11 +48,11 @@ pub enum ConnectError {
         /// Error of the operating system.
         error: io::Error,
     },
-    /// The other side did not accept a connection within the timeout.
+    /// The peer did not accept a connection within the timeout.
     Timeout {
         /// Preposition before the address in the error message, such as "to".
         what: &'static str,
-        /// Address of the other side.
+        /// Address of the peer.
         address: SocketAddr,
         /// Time waited.
         waited: Duration,
@@ -225,7 +225,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects, and retries until the other side listens or the timeout expires.
+    /// Connects, and retries until the peer listens or the timeout expires.
     pub(super) fn connect(to: SocketAddrV4, hello: Hello, timeout: Duration) -> Result<Self, ConnectError> {
         let (begin, address) = (Instant::now(), SocketAddr::V4(to));
         loop {

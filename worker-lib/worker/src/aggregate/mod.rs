@@ -126,7 +126,7 @@ impl fmt::Display for AggregateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::WrongLength { actual, expected } => {
-                write!(f, "vector has {actual} floats, the job aggregates {expected}")
+                write!(f, "vector has {actual} floats; the job aggregates {expected}")
             }
             Self::NonFinite { index, value } => {
                 write!(f, "vector[{index}] is {value}: a sum with it would poison every replica")
@@ -155,7 +155,7 @@ impl fmt::Display for AggregateError {
             }
             Self::Halted => f.write_str("the job is halted"),
             Self::StaleRound { round, current } => {
-                write!(f, "round {round} is over, the job is at round {current}")
+                write!(f, "round {round} is over; the job is at round {current}")
             }
             Self::Refused { reason } => write!(f, "the switch refused segment data: {reason}"),
             Self::Diverged { aggregate, member } => {

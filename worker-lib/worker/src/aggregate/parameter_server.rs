@@ -95,8 +95,8 @@ impl ParameterServer {
     /// logged.
     ///
     /// # Errors
-    /// If no further worker connects within the timeout (the error names the missing ranks), or if a worker fails in
-    /// mid-round.
+    /// Fails if no further worker connects within the timeout (the error names the missing ranks), or if a worker fails
+    /// in mid-round.
     pub fn run(self, stop: &AtomicBool) -> Result<u64, ServeError> {
         let Some(clients) = self.gather(stop)? else { return Ok(0) };
         let len = self.options.gradient_len as usize;

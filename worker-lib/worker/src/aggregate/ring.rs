@@ -73,8 +73,8 @@ impl Ring {
     /// of this ring are closed and logged.
     ///
     /// # Errors
-    /// If the next worker cannot be reached, if the previous one does not connect within the timeout, or if an option
-    /// is invalid.
+    /// Fails if the next worker cannot be reached, if the previous one does not connect within the timeout, or if an
+    /// option is invalid.
     pub fn join(options: &RingOptions) -> Result<Self, ConnectError> {
         let at = *options.members.get(usize::from(options.rank)).ok_or(ConnectError::BadOption {
             field: "rank",

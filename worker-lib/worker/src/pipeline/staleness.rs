@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-/// Number of buckets in the inclusion histogram. The last bucket counts all greater staleness values as well.
+/// Number of buckets in the inclusion histogram. The last bucket also counts all higher staleness values.
 const INCLUSION_BUCKETS: usize = 32;
 /// Number of applied aggregates that are remembered, because the admission of a vector may be reported after its
 /// aggregate was applied.
@@ -39,7 +39,7 @@ impl Histogram {
         self.counts.iter().sum()
     }
 
-    /// Returns the greatest staleness, or `None` if the histogram is empty.
+    /// Returns the maximum staleness, or `None` if the histogram is empty.
     pub fn max(&self) -> Option<usize> {
         self.counts.iter().rposition(|count| *count > 0)
     }

@@ -133,7 +133,7 @@ impl StateServer {
     /// has its own thread, with at most four at a time.
     ///
     /// # Errors
-    /// If the address is in use, or the thread cannot be created.
+    /// Fails if the address is in use, or the thread cannot be created.
     pub fn start(address: SocketAddrV4, job: u32) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;

@@ -47,7 +47,7 @@ fn library_dir() -> PathBuf {
 /// Returns whether a program is installed. If it is not, prints to standard error which test is skipped.
 ///
 /// # Panics
-/// If the program is missing and all tests are required.
+/// Panics if the program is missing and all tests are required.
 fn has(program: &str, skipped: &str) -> bool {
     if Command::new(program).arg("--version").output().is_ok() {
         return true;

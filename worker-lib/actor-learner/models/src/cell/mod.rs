@@ -46,7 +46,7 @@ pub struct CellOptions {
     pub capacity_bytes: u64,
     /// Maximum size of a model fetched from upstream, in bytes.
     pub object_len_max_bytes: u64,
-    /// Time for which a pointer is served without asking upstream.
+    /// Freshness lifetime of a pointer. A fresh pointer is served without asking upstream.
     pub pointer_fresh: Duration,
     /// Maximum age of a pointer that is served while upstream is asked or cannot be reached. An older pointer is an
     /// error.
@@ -55,7 +55,7 @@ pub struct CellOptions {
     pub names_max: usize,
     /// Maximum number of requested names that upstream does not have yet. A further name displaces the oldest one.
     pub unknown_names_max: usize,
-    /// Time for which the cell continues to watch a model that no reader requests.
+    /// Time after which the cell stops watching a model that no reader requests.
     pub watch_idle: Duration,
 }
 

@@ -15,7 +15,7 @@ use crate::counters::Counters;
 use crate::http::refusal::Refusal;
 use crate::{Manifest, ModelName};
 
-/// Pause after an error of upstream; also the maximum time for which a new version may remain unnoticed.
+/// Pause after an error of upstream; also the maximum time that a new version may remain unnoticed.
 const WATCH_PAUSE: Duration = Duration::from_millis(250);
 /// Maximum wait time in a request to upstream.
 const WATCH_WAIT_MAX: Duration = Duration::from_secs(10);

@@ -31,7 +31,7 @@ pub enum ModelError {
     Stalled {
         /// Cell or learner.
         source_name: String,
-        /// Time for which the client waited.
+        /// Time that the client waited.
         waited: Duration,
     },
     /// A response was interrupted.

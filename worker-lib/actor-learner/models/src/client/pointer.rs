@@ -25,7 +25,7 @@ pub struct Pointer {
 pub(crate) struct Wanted {
     /// Return only a version that is newer than this one.
     pub(crate) after: Option<u64>,
-    /// Time to wait for such a version.
+    /// Time to wait for a version that is newer than `after`.
     pub(crate) wait: Option<Duration>,
 }
 

@@ -19,5 +19,5 @@ pub(crate) const AGE_HEADER: &str = "x-model-age-ms";
 /// Header with the time at which the pointer was known to be the latest, in milliseconds since 1970. It serves caches
 /// that do not add their age.
 pub(crate) const AS_OF_HEADER: &str = "x-model-as-of-unix-ms";
-/// Header with the time for which a request was held until there was an answer, in milliseconds.
+/// Header with the time that a request was held until there was an answer, in milliseconds.
 pub(crate) const HELD_HEADER: &str = "x-model-held-ms";

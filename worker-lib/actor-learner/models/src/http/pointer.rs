@@ -14,7 +14,7 @@ use super::{AGE_HEADER, AS_OF_HEADER, HELD_HEADER};
 use crate::Manifest;
 use crate::manifest::{millis, unix_ms};
 
-/// Times for which caches may use a pointer.
+/// Times during which caches may use a pointer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Freshness {
     /// Time without revalidation.
@@ -77,14 +77,14 @@ fn describe(headers: &mut HeaderMap, age: Duration, cache_control: HeaderValue) 
     headers.insert(AS_OF_HEADER, HeaderValue::from(unix_ms().saturating_sub(millis(age))));
 }
 
-/// Adds the header with the time for which the request was held. A client needs it because the response is more recent
-/// than the request by this time.
+/// Adds the header with the time that the request was held. A client needs it because the response is more recent than
+/// the request by this time.
 pub(crate) fn held(mut response: Response<Body>, time: Duration) -> Response<Body> {
     response.headers_mut().insert(HELD_HEADER, HeaderValue::from(millis(time)));
     response
 }
 
-/// Returns the time for which the request was held.
+/// Returns the time that the request was held.
 pub(crate) fn held_for(headers: &HeaderMap) -> Duration {
     let text = headers.get(HELD_HEADER).and_then(|value| value.to_str().ok());
     Duration::from_millis(text.and_then(|text| text.parse().ok()).unwrap_or_default())

@@ -43,7 +43,7 @@ pub(crate) enum Refusal {
     PreconditionFailed { etag: String },
     #[error("too many {what}, expected at most {limit} at a time")]
     Busy { what: &'static str, limit: usize },
-    #[error("upstream's model is {len_bytes} bytes long, this cell accepts at most {limit_bytes}")]
+    #[error("upstream's model is {len_bytes} bytes long; this cell accepts at most {limit_bytes}")]
     SourceTooLarge { len_bytes: u64, limit_bytes: u64 },
     #[error("upstream: {0}")]
     SourceFailed(String),

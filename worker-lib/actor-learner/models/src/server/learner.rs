@@ -57,7 +57,7 @@ pub struct LearnerOptions {
     pub server: ServerOptions,
     /// Clients that may publish over HTTP.
     pub publish_from: PublishFrom,
-    /// Time for which caches may use a pointer while they revalidate it or cannot reach the learner; in whole
+    /// Time during which caches may use a stale pointer while they revalidate it or cannot reach the learner, in whole
     /// seconds.
     pub stale: Duration,
 }

@@ -1,4 +1,4 @@
-//! Connection with a limit on the time for which its peer may delay it.
+//! Connection with a limit on the time that its peer may delay it.
 //!
 //! The limit counts the time during which the kernel accepts no more bytes of a response because the reader does not
 //! receive them. It does not count the time without anything to write, for example while a cell waits for upstream.
@@ -28,7 +28,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// Returns the total time for which a peer may delay a response of `len_bytes` bytes.
+    /// Returns the total time that a peer may delay a response of `len_bytes` bytes.
     pub(crate) fn allowance(self, len_bytes: u64) -> Duration {
         self.stall + Duration::from_secs_f64(len_bytes as f64 / self.bytes_per_s_min.max(1) as f64)
     }
@@ -52,7 +52,7 @@ impl Pace {
         self.allowed_ms.store(millis(self.patience.allowance(len_bytes)), Ordering::Relaxed);
     }
 
-    /// Deducts the time for which the reader has delayed the response.
+    /// Deducts the time that the reader has delayed the response.
     fn spend(&self, time: Duration) {
         let left = self.allowed_ms.load(Ordering::Relaxed).saturating_sub(millis(time));
         self.allowed_ms.store(left, Ordering::Relaxed);

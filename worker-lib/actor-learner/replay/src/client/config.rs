@@ -45,11 +45,11 @@ pub struct ClientConfig {
     /// Certificates for `https` addresses; required if there is any such address.
     #[cfg(feature = "tls")]
     pub tls: Option<ClientTls>,
-    /// Maximum time for which a shard may hold back a request because of its rate limiter or a full table.
+    /// Maximum time that a shard may hold back a request because of its rate limiter or a full table.
     pub wait: Duration,
-    /// Maximum time for which shards that do not answer are retried before the call fails.
+    /// Maximum time during which shards that do not answer are retried before the call fails.
     pub patience: Duration,
-    /// Maximum time for which an insert that may have arrived is retried on the same shard, which can detect the
+    /// Maximum time during which an insert that may have arrived is retried on the same shard, which can detect the
     /// duplicate. After that, the insert goes to the next shard, where it may be stored a second time.
     pub failover_after: Duration,
     /// Maximum number of inserts of one writer in flight; 1 to 512. Further inserts wait.

@@ -16,9 +16,9 @@ pub enum ClientError {
         text: String,
     },
     /// No shard answered within the client's timeout.
-    #[error("no shard responded within {patience_ms} ms; the last failure was that of {shard}: {text}")]
+    #[error("no shard responded within {patience_ms} ms; last error, from {shard}: {text}")]
     Unreachable {
-        /// Time for which the client retried, in milliseconds.
+        /// Duration of the retries, in milliseconds.
         patience_ms: u64,
         /// Address of the shard that was tried last.
         shard: String,
@@ -33,8 +33,8 @@ pub enum ClientError {
         /// Invalid address.
         address: String,
     },
-    /// An address needs TLS, but the certificates do not allow it.
-    #[error("shard {address} cannot be reached with TLS, expected certificates in PEM: {reason}")]
+    /// An address needs TLS, but TLS cannot be set up.
+    #[error("cannot set up TLS for shard {address}: {reason}; certificates must be in PEM format")]
     Tls {
         /// Address of the shard.
         address: String,

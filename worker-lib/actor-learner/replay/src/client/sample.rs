@@ -14,12 +14,12 @@ use super::{Inner, ItemKey, ReplayClient};
 use crate::lock;
 use crate::proto::{Extent, Item, SampleRequest};
 
-/// Maximum time for which one of several shards may hold back a draw before the draws are divided again by the
-/// current sizes.
+/// Maximum time that one of several shards may hold back a draw before the draws are divided again by the current
+/// sizes.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// Time for which a shard that held back a draw is skipped while others have items. A shard without live actors holds
-/// draws back forever, and must not cost a [`ROUND`] in each call.
+/// Time during which a shard that held back a draw is skipped while others have items. A shard without live actors
+/// holds draws back forever, and must not cost a [`ROUND`] in each call.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Item drawn from the shards.

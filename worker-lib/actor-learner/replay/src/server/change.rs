@@ -27,7 +27,7 @@ pub struct Batch {
     pub first: Origin,
     /// Items to insert.
     pub items: Vec<NewItem>,
-    /// Maximum time for which the batch as a whole may be held back.
+    /// Maximum time that the batch as a whole may be held back.
     pub wait: Duration,
 }
 

@@ -36,7 +36,7 @@ pub enum ShardError {
         /// Cause of the error.
         source: Refusal,
     },
-    /// A payload is longer than the shard accepts.
+    /// A payload is larger than the shard accepts.
     #[error("items[{index}].payload is {len} bytes long, expected at most {most} (--item-max)")]
     ItemTooLong {
         /// Index of the item in the request.

@@ -61,7 +61,7 @@ fn bucket(us: u64) -> usize {
     power * PARTS + (us >> power) as usize
 }
 
-/// Returns the greatest value of a bucket.
+/// Returns the maximum value of a bucket.
 fn upper(bucket: usize) -> u64 {
     if bucket < 2 * PARTS {
         return bucket as u64;

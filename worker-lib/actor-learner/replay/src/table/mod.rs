@@ -2,8 +2,8 @@
 //!
 //! A table has no I/O, no clock and no threads: the same calls with the same seed give the same items. The terms are
 //! those of Reverb (Cassirer et al., "Reverb: a framework for experience replay", 2021): a [`Sampler`] picks the item
-//! to draw, a [`Remover`] picks the item to remove when the table is full, and a [`RateLimiter`] delays inserts or
-//! samples that run too far ahead of the other side.
+//! to draw, a [`Remover`] picks the item to remove when the table is full, and a [`RateLimiter`] delays inserts that
+//! run too far ahead of the samples, and samples that run too far ahead of the inserts.
 
 mod config;
 mod error;

@@ -79,7 +79,7 @@ struct ActorsOutcome {
 
 /// Interval of the progress display.
 const SHOWN_EVERY: Duration = Duration::from_secs(10);
-/// Maximum time for which an actor may stay in a request after the run is over.
+/// Maximum time that an actor may stay in a request after the run is over.
 const GRACE: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(50);
 

@@ -33,7 +33,7 @@ pub(crate) fn run(cli: &Cli) -> anyhow::Result<u8> {
 fn check(cli: &Cli) -> anyhow::Result<()> {
     ensure!(
         cli.shell < cli.workers,
-        "--shell is {}, expected a rank below the number of workers, {}",
+        "--shell is {}, expected a rank below the number of workers ({})",
         cli.shell,
         cli.workers
     );

@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
     /// Parses the `bytes` of the file at `path`.
     ///
     /// # Errors
-    /// If the file is not a checkpoint, has another format version, or is damaged.
+    /// Fails if the file is not a checkpoint, has another format version, or is damaged.
     pub fn new(path: &'a Path, bytes: &'a [u8]) -> Result<Self, TrainError> {
         let refuse = |reason: String| TrainError::Checkpoint { path: path.to_owned(), reason };
         let broken = |error| refuse(format!("it is damaged or not a checkpoint ({error})"));
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
     /// Returns a metadata entry.
     ///
     /// # Errors
-    /// If the entry is missing.
+    /// Fails if the entry is missing.
     pub fn text(&self, key: &str) -> Result<&str, TrainError> {
         let value = self.metadata.get(key).map(String::as_str);
         value.ok_or_else(|| self.refuse(format!("{key} is missing")))
@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
     /// Returns a number from the metadata.
     ///
     /// # Errors
-    /// If the entry is missing or not a number.
+    /// Fails if the entry is missing or not a number.
     pub fn number<T: std::str::FromStr>(&self, key: &str) -> Result<T, TrainError> {
         self.text(key)?.parse().map_err(|_| self.refuse(format!("{key} is not a number")))
     }
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
     /// Returns the number of values in a tensor; 1 for a tensor without dimensions.
     ///
     /// # Errors
-    /// If the tensor is missing or has another type.
+    /// Fails if the tensor is missing or has another type.
     pub fn len(&self, name: &str, dtype: Dtype) -> Result<usize, TrainError> {
         Ok(self.tensor(name, dtype)?.shape().iter().product())
     }
@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
     /// Returns the number of values in an f32 tensor.
     ///
     /// # Errors
-    /// If the tensor is missing or has another type.
+    /// Fails if the tensor is missing or has another type.
     pub fn len_f32(&self, name: &str) -> Result<usize, TrainError> {
         self.len(name, Dtype::F32)
     }
@@ -203,7 +203,7 @@ impl<'a> Reader<'a> {
     /// Returns the values of an f32 tensor, `[len]`.
     ///
     /// # Errors
-    /// If the tensor is missing, or if its type or length differs.
+    /// Fails if the tensor is missing, or if its type or length differs.
     pub fn floats(&self, name: &str, len: usize) -> Result<Vec<f32>, TrainError> {
         let view = self.tensor(name, Dtype::F32)?;
         let values: Vec<f32> =
@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
     /// Returns the values of an f64 tensor, `[len]`.
     ///
     /// # Errors
-    /// If the tensor is missing, or if its type or length differs.
+    /// Fails if the tensor is missing, or if its type or length differs.
     pub fn doubles(&self, name: &str, len: usize) -> Result<Vec<f64>, TrainError> {
         let view = self.tensor(name, Dtype::F64)?;
         let values: Vec<f64> =
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
     /// Returns the bytes of a tensor, `[len]`.
     ///
     /// # Errors
-    /// If the tensor is missing, or if its type or length differs.
+    /// Fails if the tensor is missing, or if its type or length differs.
     pub fn bytes(&self, name: &str, len: usize) -> Result<&[u8], TrainError> {
         let view = self.tensors.tensor(name).map_err(|error| self.refuse(format!("{name}: {error}")))?;
         if view.dtype() != Dtype::U8 {
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
     /// can contain.
     ///
     /// # Errors
-    /// If a tensor is missing, or if its type or length differs.
+    /// Fails if a tensor is missing, or if its type or length differs.
     pub fn parameters(&self, prefix: &str, tensors: Vec<NamedTensor>) -> Result<Vec<f32>, TrainError> {
         let count = tensors.iter().map(|tensor| tensor.range.end).max().unwrap_or(0);
         self.check_parameters(count)?;
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
     /// Checks that the file is large enough for `count` parameters, before networks are allocated.
     ///
     /// # Errors
-    /// If the file cannot contain that many parameters.
+    /// Fails if the file cannot contain that many parameters.
     pub fn check_parameters(&self, count: usize) -> Result<(), TrainError> {
         if count <= self.len_bytes / size_of::<f32>() {
             return Ok(());
@@ -267,7 +267,7 @@ impl<'a> Reader<'a> {
     /// Restores an optimiser of `parameters` floats to the state that [`Writer::adam`] wrote.
     ///
     /// # Errors
-    /// If an entry is missing, or if its type or length differs.
+    /// Fails if an entry is missing, or if its type or length differs.
     pub fn adam(&self, name: &str, parameters: usize, adam: &mut Adam) -> Result<(), TrainError> {
         adam.first_moment = self.floats(&format!("{name}.first_moment"), parameters)?;
         adam.second_moment = self.floats(&format!("{name}.second_moment"), parameters)?;
@@ -278,7 +278,7 @@ impl<'a> Reader<'a> {
     /// Checks that the file is large enough for layers of the widths `hidden`, before networks are allocated.
     ///
     /// # Errors
-    /// If the file cannot contain the weights.
+    /// Fails if the file cannot contain the weights.
     pub fn check_widths(&self, hidden: &[usize]) -> Result<(), TrainError> {
         let floats = self.len_bytes / size_of::<f32>();
         let fits = |len: Option<usize>| len.is_some_and(|len| len <= floats);
@@ -295,6 +295,6 @@ impl<'a> Reader<'a> {
         if actual == expected {
             return Ok(());
         }
-        Err(self.refuse(format!("{name} has {actual} numbers, this run needs {expected}")))
+        Err(self.refuse(format!("{name} has {actual} numbers; this run needs {expected}")))
     }
 }

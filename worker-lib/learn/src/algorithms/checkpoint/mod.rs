@@ -37,7 +37,7 @@ const KEPT: usize = 2;
 /// the model file is written only after all worker files.
 ///
 /// # Errors
-/// If this worker or another one cannot write a file, or if the aggregation fails.
+/// Fails if this worker or another one cannot write a file, or if the aggregation fails.
 pub fn save(trainer: &mut dyn Trainer, directory: &Path) -> Result<(), TrainError> {
     save_on(&RealDisk, trainer, directory)
 }
@@ -89,7 +89,7 @@ pub struct RunKind<'a> {
 /// file.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// Fails if the file cannot be written.
 pub fn save_model(
     directory: &Path,
     run: &RunKind<'_>,
@@ -120,7 +120,7 @@ fn save_model_on(
 /// missing because their worker was lost before the checkpoint; these start a new episode.
 ///
 /// # Errors
-/// If there is no checkpoint, or if it belongs to a different algorithm, environment or network.
+/// Fails if there is no checkpoint, or if it belongs to a different algorithm, environment or network.
 pub fn resume(trainer: &mut dyn Trainer, directory: &Path) -> Result<Vec<usize>, TrainError> {
     resume_from(&RealDisk, trainer, directory)
 }
@@ -162,7 +162,7 @@ impl ModelFile {
     /// Reads the model file of the run in `directory`.
     ///
     /// # Errors
-    /// If there is no model file.
+    /// Fails if there is no model file.
     pub fn read(directory: &Path) -> Result<Self, TrainError> {
         let path = directory.join(MODEL_FILE);
         Ok(Self { bytes: read_file(&RealDisk, &path)?, path })
@@ -171,7 +171,7 @@ impl ModelFile {
     /// Returns a reader of the file's contents.
     ///
     /// # Errors
-    /// If the file is not a checkpoint.
+    /// Fails if the file is not a checkpoint.
     pub fn reader(&self) -> Result<Reader<'_>, TrainError> {
         Reader::new(&self.path, &self.bytes)
     }
@@ -180,7 +180,7 @@ impl ModelFile {
 /// Returns the environment and the hyper-parameters of the run to which a model file belongs.
 ///
 /// # Errors
-/// If the file belongs to a different algorithm, or if they cannot be read.
+/// Fails if the file belongs to a different algorithm, or if its environment or hyper-parameters cannot be read.
 pub fn job<A: Algorithm>(reader: &Reader<'_>) -> Result<(String, A), TrainError> {
     check_algorithm(reader, A::NAME)?;
     let refuse = |error: &dyn std::fmt::Display| reader.refuse(format!("its hyper-parameters: {error}"));
@@ -204,7 +204,7 @@ pub fn check_algorithm(reader: &Reader<'_>, expected: &str) -> Result<(), TrainE
 /// Rejects a model file of a different algorithm or environment.
 ///
 /// # Errors
-/// If the algorithm or the environment differs.
+/// Fails if the algorithm or the environment differs.
 pub fn check_kind(reader: &Reader<'_>, algorithm: &str, spec: &EnvSpec) -> Result<(), TrainError> {
     check_algorithm(reader, algorithm)?;
     let env = reader.text("env")?;

@@ -24,7 +24,7 @@ pub fn write_slots(writer: &mut Writer, slots: &[EnvironmentSlot]) {
 /// contains.
 ///
 /// # Errors
-/// If a saved state does not match the slot.
+/// Fails if a saved state does not match the slot.
 pub fn read_slots(files: &[Reader<'_>], slots: &mut [EnvironmentSlot]) -> Result<Vec<usize>, TrainError> {
     let mut missing = Vec::new();
     for slot in slots {

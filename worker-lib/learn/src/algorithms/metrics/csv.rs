@@ -19,7 +19,7 @@ impl CsvWriter {
     /// one. The rows that are kept survive a crash.
     ///
     /// # Errors
-    /// If the file cannot be read or written.
+    /// Fails if the file cannot be read or written.
     pub fn create(path: &Path, tags: &[&str], resume_step: Option<u64>) -> io::Result<Self> {
         let header = format!("step,{}", tags.join(","));
         let old = match resume_step {
@@ -48,7 +48,7 @@ impl CsvWriter {
     /// Appends a row; an absent value leaves its cell empty.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write(&mut self, step: u64, values: &[Option<f64>]) -> io::Result<()> {
         let cells: Vec<String> =
             values.iter().map(|value| value.map_or(String::new(), |x| x.to_string())).collect();

@@ -24,7 +24,7 @@ impl MetricsWriter {
     /// dropped. Without `resume_step`, the CSV file starts empty.
     ///
     /// # Errors
-    /// If a file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn create(
         directory: &Path,
         tags: &[&'static str],
@@ -41,7 +41,7 @@ impl MetricsWriter {
     /// Writes one row, in the order of the tags; absent values are omitted.
     ///
     /// # Errors
-    /// If a file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn write(&mut self, step: u64, values: &[Option<f64>]) -> Result<(), TrainError> {
         let fail = |path: &Path, error| TrainError::File { path: path.to_owned(), error };
         self.csv.write(step, values).map_err(|error| fail(self.csv.path(), error))?;

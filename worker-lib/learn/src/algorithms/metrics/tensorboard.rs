@@ -36,7 +36,7 @@ impl EventWriter {
     /// Creates a file in `directory`, with the time and the process id in its name, as TensorBoard expects.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn create(directory: &Path) -> io::Result<Self> {
         let (seconds, process) = (now().max(0.0) as u64, std::process::id());
         let path = directory.join(format!("events.out.tfevents.{seconds}.iswitch.{process}"));
@@ -53,7 +53,7 @@ impl EventWriter {
     /// Writes the named values of one step.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write_scalars(&mut self, step: u64, scalars: &[(&str, f32)]) -> io::Result<()> {
         self.file.write_all(&record(&scalar_event(now(), step, scalars)))
     }

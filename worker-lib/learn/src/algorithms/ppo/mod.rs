@@ -398,7 +398,7 @@ impl PpoTrainer {
     /// `aggregator` must aggregate vectors with one float per network parameter.
     ///
     /// # Errors
-    /// If a hyper-parameter is out of range, an environment cannot be made, or the aggregator's vectors have a
+    /// Fails if a hyper-parameter is out of range, an environment cannot be made, or the aggregator's vectors have a
     /// different length.
     pub fn new(
         mut config: PpoConfig,
@@ -478,8 +478,8 @@ impl PpoTrainer {
     /// Acts for one rollout, then learns from it together with the other workers.
     ///
     /// # Errors
-    /// If an environment or an aggregation fails, or if the workers were started with different hyper-parameters or
-    /// from different checkpoints. The trainer is then unusable; resume from a checkpoint.
+    /// Fails if an environment or an aggregation fails, or if the workers were started with different hyper-parameters
+    /// or from different checkpoints. The trainer is then unusable; resume from a checkpoint.
     pub fn step_rollout(&mut self) -> Result<RolloutReport, TrainError> {
         if !self.agreed {
             agree(self)?;

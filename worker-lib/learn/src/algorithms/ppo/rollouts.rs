@@ -59,7 +59,7 @@ impl Rollouts {
     /// Fills the buffer with one rollout.
     ///
     /// # Errors
-    /// If an environment fails.
+    /// Fails if an environment fails.
     pub(super) fn collect(&mut self, with: &Frozen<'_>, tally: &mut dyn Tally) -> Result<(), TrainError> {
         self.collector.collect(with, &mut self.buffer, tally)
     }
@@ -123,7 +123,7 @@ impl Collector {
     /// Fills the buffer with one rollout.
     ///
     /// # Errors
-    /// If an environment fails.
+    /// Fails if an environment fails.
     pub(super) fn collect(
         &mut self,
         with: &Frozen<'_>,

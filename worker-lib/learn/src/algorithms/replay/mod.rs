@@ -164,7 +164,7 @@ impl Replay {
     /// Adds a transition. If the buffer is full, the transition replaces the oldest one.
     ///
     /// # Panics
-    /// If a length differs from the one given at construction.
+    /// Panics if a length differs from the one given at construction.
     pub fn push(&mut self, transition: Transition<'_>) {
         let Self { store, priorities } = self;
         let at = match store {
@@ -183,7 +183,7 @@ impl Replay {
     /// Draws `count` transitions, with replacement, into `batch`.
     ///
     /// # Panics
-    /// If the buffer is empty.
+    /// Panics if the buffer is empty.
     pub fn sample(&self, count: usize, rng: &mut impl Rng, batch: &mut Batch) {
         assert!(!self.is_empty(), "expected at least one transition to draw");
         batch.clear();
@@ -237,7 +237,7 @@ impl Replay {
     /// Restores the state that [`Self::write`] wrote.
     ///
     /// # Errors
-    /// If the saved state does not match.
+    /// Fails if the saved state does not match.
     pub fn read(&mut self, name: &str, reader: &Reader<'_>) -> Result<(), TrainError> {
         match &mut self.store {
             Store::Rows(rows) => rows.read(name, reader)?,

@@ -89,7 +89,7 @@ impl HalfCheetah {
     /// Creates a standing robot.
     ///
     /// # Errors
-    /// If libmujoco cannot be opened or rejects the model.
+    /// Fails if libmujoco cannot be opened or rejects the model.
     pub fn new() -> Result<Self, EnvError> {
         let spec = EnvSpec {
             id: ID.into(),

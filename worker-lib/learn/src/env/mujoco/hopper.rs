@@ -64,7 +64,7 @@ impl MujocoHopper {
     /// Creates a standing robot.
     ///
     /// # Errors
-    /// If libmujoco cannot be opened or rejects the model.
+    /// Fails if libmujoco cannot be opened or rejects the model.
     pub fn new() -> Result<Self, EnvError> {
         let simulation = Simulation::new(MODEL, N, MOTORS)?;
         Ok(Self { spec: hopper_task::spec(ID), simulation })

@@ -34,7 +34,7 @@ impl Simulation {
     /// Creates a robot described in MJCF, at its reference position.
     ///
     /// # Errors
-    /// If libmujoco cannot be opened, rejects the model, or has an unknown state layout.
+    /// Fails if libmujoco cannot be opened, rejects the model, or has an unknown state layout.
     pub(super) fn new(mjcf: &str, coordinates: usize, motors: usize) -> Result<Self, EnvError> {
         let library = MujocoLibrary::open()?;
         let functions = library.functions;
@@ -114,7 +114,7 @@ impl Simulation {
     /// Sets all positions, followed by all velocities, and updates the quantities derived from them.
     ///
     /// # Panics
-    /// If the length of `values` is not twice the number of coordinates.
+    /// Panics if the length of `values` is not twice the number of coordinates.
     pub(super) fn set_coordinates(&mut self, values: &[f64]) {
         self.set(STATE_QPOS | STATE_QVEL, values);
         // SAFETY: model and data are valid and belong together.
@@ -134,7 +134,7 @@ impl Simulation {
     /// Advances by `steps` MuJoCo steps with the motor inputs `control`.
     ///
     /// # Panics
-    /// If the length of `control` is not the number of motors.
+    /// Panics if the length of `control` is not the number of motors.
     pub(super) fn advance(&mut self, control: &[f64], steps: usize) {
         self.set(self.state_control, control);
         for _ in 0..steps {

@@ -87,7 +87,7 @@ impl Graph {
         let mut by_message = vec![0.0; deltas.len()];
         for (height, nodes) in scene.levels.iter().enumerate().rev() {
             let span = nodes.start * width..nodes.end * width;
-            // No node uses the messages of the nodes of the greatest height, so they have no gradient.
+            // No node uses the messages of the nodes of the maximum height, so they have no gradient.
             if height + 1 < scene.levels.len() {
                 let (input, by_message) = (&attributes[span.clone()], &by_message[span.clone()]);
                 message.backward(parameters, input, by_message, gradient, level);

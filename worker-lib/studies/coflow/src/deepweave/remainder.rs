@@ -8,7 +8,7 @@ use crate::simulation::{LEFT_MIN, SHARE_MIN, Stage, State};
 #[derive(Clone, Debug)]
 struct Node {
     job: usize,
-    /// Seconds at full rate at each port, greatest first. In this order, the check of a coflow that cannot be sent
+    /// Seconds at full rate at each port, largest first. In this order, the check of a coflow that cannot be sent
     /// usually ends at the first port, which is already busy.
     loads: Vec<(usize, f64)>,
     left: f64,

@@ -20,7 +20,7 @@ const QUEUES: i32 = 10;
 
 impl Aalo {
     /// Creates the policy with the paper's limits: 10 MB for the first queue, growing by a factor of 10 from queue to
-    /// queue. `capacity` is that of a port, in bytes per second.
+    /// queue. `capacity` is the capacity of a port, in bytes per second.
     pub fn new(capacity: f64) -> Self {
         Self { first: 10e6 / capacity, factor: 10.0 }
     }

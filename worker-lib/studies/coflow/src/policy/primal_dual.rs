@@ -1,7 +1,7 @@
 //! Orders by bottleneck-select-scale-iterate (BSSI; Sincronia, Agarwal et al., 2018), a primal-dual 4-approximation of
-//! the weighted completion time. The last position goes to the coflow with the greatest ratio of its load at the
-//! busiest port to its weight. The weights of the others are then reduced in proportion to their load at that port, and
-//! the algorithm repeats with the remaining coflows.
+//! the weighted completion time. The last position goes to the coflow with the highest ratio of its load at the busiest
+//! port to its weight. The weights of the others are then reduced in proportion to their load at that port, and the
+//! algorithm repeats with the remaining coflows.
 
 use super::by_key::sort;
 use super::{Policy, Sharing};
@@ -13,7 +13,7 @@ pub fn bssi_order(items: &[Vec<(usize, f64)>], ports: usize) -> Vec<usize> {
     primal_dual_order(items, ports, |_| 0.0)
 }
 
-/// Returns the order for items that also need a minimum time, regardless of the ports. If the greatest minimum time
+/// Returns the order for items that also need a minimum time, regardless of the ports. If the longest minimum time
 /// exceeds the total load of the busiest port, the last position goes to the item with that time, and the weights of
 /// the others are not reduced.
 pub(super) fn primal_dual_order(

@@ -18,12 +18,12 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 ///
 /// 1. It orders jobs by a primal-dual algorithm whose constraints are the load of each port and the critical path of
 ///    each job.
-/// 2. For each job in this order, it adds the job's critical path and the greatest load of a port by all jobs so far.
-///    Jobs whose sums lie between the same powers of two form a group. Groups are served one after the other.
+/// 2. For each job in this order, it adds the job's critical path and the maximum load of a port by all jobs so far.
+///    Jobs whose sums lie between the same two powers of two form a group. Groups are served one after the other.
 /// 3. Within a group, each job gets its own schedule: its coflows one after the other in a topological order, each for
 ///    the time that it needs at its busiest port.
 /// 4. Each job's schedule is delayed by a random time, so that few coflows collide at a port. The maximum delay is the
-///    greatest load of a port by the jobs of the group, divided by a constant. The schedules are then merged.
+///    maximum load of a port by the jobs of the group, divided by a constant. The schedules are then merged.
 ///
 /// This implementation adapts the algorithm to a fluid fabric and to arrivals that are not known in advance, and never
 /// leaves a port idle that could send:
@@ -49,7 +49,7 @@ pub struct ShafieeGhaderi {
     plan: Vec<Option<(f64, f64)>>,
 }
 
-/// Ratio of the greatest load of a port to the maximum delay.
+/// Ratio of the maximum load of a port to the maximum delay.
 const DELAY_DIVISOR: f64 = 2.0;
 
 impl ShafieeGhaderi {
@@ -103,8 +103,8 @@ impl Policy for ShafieeGhaderi {
     }
 }
 
-/// Divides the items of an order into groups by powers of two. The sum of an item is its path plus the greatest load of
-/// a port by all items up to it. In the first group, sums are less than twice the least sum of all items; in the
+/// Divides the items of an order into groups by powers of two. The sum of an item is its path plus the maximum load of
+/// a port by all items up to it. In the first group, sums are less than twice the smallest sum of all items; in the
 /// second, less than four times; and so on. No group is empty.
 fn groups(order: &[usize], loads: &[Vec<(usize, f64)>], paths: &[f64], ports: usize) -> Vec<Vec<usize>> {
     let mut totals = vec![0.0; ports];
@@ -128,7 +128,7 @@ fn groups(order: &[usize], loads: &[Vec<(usize, f64)>], paths: &[f64], ports: us
     grouped.into_values().collect()
 }
 
-/// Returns the greatest total load of a port.
+/// Returns the maximum total load of a port.
 fn greatest<'a>(loads: impl Iterator<Item = &'a Vec<(usize, f64)>>, ports: usize) -> f64 {
     let mut totals = vec![0.0; ports];
     loads.flatten().for_each(|(port, load)| totals[*port] += load);

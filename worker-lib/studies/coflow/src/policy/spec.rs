@@ -41,7 +41,7 @@ impl PolicySpec {
         Self::iter()
     }
 
-    /// Creates a fresh policy. `capacity` is that of a port, in bytes per second.
+    /// Creates a fresh policy. `capacity` is the capacity of a port, in bytes per second.
     pub fn build(self, capacity: f64) -> Box<dyn Policy> {
         let by_key = |key| Box::new(ByKey::new(key)) as Box<dyn Policy>;
         match self {

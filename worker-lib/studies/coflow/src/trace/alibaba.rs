@@ -45,7 +45,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Shape>, StudyError> {
         }
         let (arrival, job, task) = (&fields[0], &fields[1], &fields[2]);
         if !arrival.parse().is_ok_and(f64::is_finite) {
-            return Err(format!("arrival is {arrival}, expected a number"));
+            return Err(format!("arrival is {arrival:?}, expected a number"));
         }
         if let Some((what, _)) = [("job", job), ("task", task)].into_iter().find(|(_, name)| name.is_empty())
         {
@@ -131,7 +131,7 @@ mod tests {
     fn errors_name_the_invalid_row() {
         for (rows, want) in [
             (&["0,a,M1", "0,a,M2,1"][..], "tasks, line 2: number of columns is 8, expected 7"),
-            (&["x,a,M1"], "tasks, line 1: arrival is x, expected a number"),
+            (&["x,a,M1"], "tasks, line 1: arrival is \"x\", expected a number"),
             (&["0,,M1"], "tasks, line 1: name of the job is missing"),
             (&["0,a,M1", "0,a, "], "tasks, line 2: name of the task is missing"),
             (&["0,a,M1", "0,b,M1", "0,a,R1"], "tasks, line 3: task R1 of job a has the number of M1, line 1"),

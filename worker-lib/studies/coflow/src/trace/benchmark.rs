@@ -61,7 +61,7 @@ impl CoflowTrace {
             if let Some(before) = arrivals.last().filter(|before| before.time > arrival.time) {
                 let (time, before) = (arrival.time * 1e3, before.time * 1e3);
                 return Err(fail(number)(format!(
-                    "arrival is {time} ms, expected at least {before} ms, the arrival of the previous line"
+                    "arrival time is {time} ms, expected at least {before} ms, as on the previous line"
                 )));
             }
             arrivals.push(arrival);
@@ -79,9 +79,9 @@ impl CoflowTrace {
 fn coflow(line: &str, ports: usize) -> Result<Arrival, String> {
     let mut words = Words::new(line);
     let _: u64 = words.number("number of the coflow")?;
-    let time: f64 = words.number("arrival")?;
+    let time: f64 = words.number("arrival time")?;
     if !(time.is_finite() && time >= 0.0) {
-        return Err(format!("arrival is {time} ms, expected a number of at least 0"));
+        return Err(format!("arrival time is {time} ms, expected a number of at least 0"));
     }
     let mappers: usize = words.number("number of mappers")?;
     let from = (0..mappers).map(|_| words.number("port of a mapper")).collect::<Result<Vec<usize>, _>>()?;
@@ -92,7 +92,7 @@ fn coflow(line: &str, ports: usize) -> Result<Arrival, String> {
         let pair = word
             .split_once(':')
             .and_then(|(port, size)| Some((port.parse().ok()?, size.parse::<f64>().ok()?)));
-        let (to, megabytes) = pair.ok_or_else(|| format!("reducer is {word}, expected PORT:MEGABYTES"))?;
+        let (to, megabytes) = pair.ok_or_else(|| format!("reducer is {word:?}, expected PORT:MEGABYTES"))?;
         let size = megabytes * MEGABYTE / mappers.max(1) as f64;
         flows.extend(from.iter().map(|from| Flow { from: *from, to, size }));
     }
@@ -122,21 +122,24 @@ mod tests {
         for (text, want) in [
             ("", "trace, line 1: number of ports is missing"),
             ("0 0\n", "trace, line 1: number of ports is 0, expected 1 to 65536"),
-            ("4 1\n1 nan 1 0 1 1:1\n", "trace, line 2: arrival is NaN ms, expected a number of at least 0"),
+            (
+                "4 1\n1 nan 1 0 1 1:1\n",
+                "trace, line 2: arrival time is NaN ms, expected a number of at least 0",
+            ),
             ("4\n", "trace, line 1: number of coflows is missing"),
             ("4 2\n1 0 1 0 1 1:1\n", "trace, line 1: number of coflows is 2, but 1 follow"),
-            ("4 1\n1 0 x\n", "trace, line 2: number of mappers is x, expected a number"),
-            ("4 1\n\n1 0 1 0 1 1;1\n", "trace, line 3: reducer is 1;1, expected PORT:MEGABYTES"),
+            ("4 1\n1 0 x\n", "trace, line 2: number of mappers is \"x\", expected a number"),
+            ("4 1\n\n1 0 1 0 1 1;1\n", "trace, line 3: reducer is \"1;1\", expected PORT:MEGABYTES"),
             ("4 1\n1 0 1 0 1 4:1\n", "trace, line 2: egress port is 4, expected 0 to 3"),
             ("4 1\n1 0 0 1 1:1\n", "trace, line 2: flows of a coflow is 0, expected at least 1"),
-            ("4 1\n1 0 1 0 1 1:1 9\n", "trace, line 2: unexpected 9 at the end of the line"),
+            ("4 1\n1 0 1 0 1 1:1 9\n", "trace, line 2: unexpected \"9\" at the end of the line"),
             (
                 "4 1\n1 0 1 0 1 1:-1\n",
                 "trace, line 2: size of a flow is -1000000, expected 1e-6 to 1e18 bytes",
             ),
             (
                 "4 2\n1 5 1 0 1 1:1\n2 4 1 0 1 1:1\n",
-                "trace, line 3: arrival is 4 ms, expected at least 5 ms, the arrival of the previous line",
+                "trace, line 3: arrival time is 4 ms, expected at least 5 ms, as on the previous line",
             ),
         ] {
             assert_eq!(parse(text).unwrap_err(), want);

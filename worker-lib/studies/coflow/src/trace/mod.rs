@@ -26,10 +26,10 @@ impl<'a> Words<'a> {
 
     fn number<T: FromStr>(&mut self, what: &str) -> Result<T, String> {
         let word = self.word(what)?;
-        word.parse().map_err(|_| format!("{what} is {word}, expected a number"))
+        word.parse().map_err(|_| format!("{what} is {word:?}, expected a number"))
     }
 
     fn end(&mut self) -> Result<(), String> {
-        self.words.next().map_or(Ok(()), |word| Err(format!("unexpected {word} at the end of the line")))
+        self.words.next().map_or(Ok(()), |word| Err(format!("unexpected {word:?} at the end of the line")))
     }
 }

@@ -100,7 +100,7 @@ mod tests {
             ("3 2 0 1", "node before an edge is missing"),
             ("0 0", "number of nodes is 0, expected 1 to 10000"),
             ("99999999999 0", "number of nodes is 99999999999, expected 1 to 10000"),
-            ("2 0 1", "unexpected 1 at the end of the line"),
+            ("2 0 1", "unexpected \"1\" at the end of the line"),
             ("3 3 0 1 1 2 2 1", "coflows wait for each other: 2 -> 1 -> 2"),
         ] {
             assert_eq!(shape(line).unwrap_err(), want);

@@ -5,7 +5,7 @@ use crate::expected::expected_time_with_checkpoints;
 use crate::state::{Gpu, Phase, State};
 
 /// Placer that uses the expected time of jobs, including failures: `(e^(L T) - 1) (1/L + R)` for a job of T seconds on
-/// GPUs whose failure rates have the sum L, with a restart of R seconds. The job with the greatest expected GPU-time is
+/// GPUs whose failure rates have the sum L, with a restart of R seconds. The job with the largest expected GPU-time is
 /// first. It gets the most reliable free GPUs, or waits for the GPUs of running jobs if its expected completion is then
 /// earlier.
 #[derive(Clone, Debug, Default)]

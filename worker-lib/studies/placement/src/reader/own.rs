@@ -62,7 +62,7 @@ pub fn read_outages(path: &Path, cluster: &Cluster) -> Result<Vec<Outage>, Study
     Ok(outages)
 }
 
-/// Reads rates of random failures: `gpu,per_year,age_years`, one line for each GPU of the cluster.
+/// Reads rates of random failures: `gpu,per_year,age_years`, one line for each GPU in the cluster.
 ///
 /// # Errors
 /// Fails if the file cannot be read, a GPU is unknown, missing or repeated, or a number is out of range. The error

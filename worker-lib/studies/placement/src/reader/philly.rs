@@ -42,7 +42,7 @@ impl Throughputs {
         let kinds = types.get(gpu_type).and_then(Value::as_object).ok_or_else(|| {
             let mut known: Vec<_> = types.keys().map(String::as_str).collect();
             known.sort_unstable();
-            fail(format!("type of GPU is {gpu_type}, expected one of {}", known.join(", ")))
+            fail(format!("type of GPU is {gpu_type:?}, expected one of {}", known.join(", ")))
         })?;
         let mut throughputs = Self::default();
         for (key, value) in kinds {

@@ -98,7 +98,7 @@ fn read_steps(folder: &Path) -> Result<Vec<Step>, StudyError> {
         }
         let text =
             format!("{gpus} GPUs, local_bsz {local_batch}, step_time {seconds}, sync_time {synchronisation}");
-        Err(format!("step is {text}, expected numbers above 0, and sync_time from 0 to step_time"))
+        Err(format!("step is {text:?}, expected numbers above 0, and sync_time from 0 to step_time"))
     };
     let numbers = ["local_bsz", "step_time", "sync_time"];
     let path = folder.join("scalability.csv");

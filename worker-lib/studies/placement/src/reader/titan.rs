@@ -44,7 +44,7 @@ impl Life {
         match row.text(4) {
             "" => {}
             "DBE" | "OTB" => self.events += 1,
-            other => return Err(format!("event is {other}, expected DBE, OTB or nothing")),
+            other => return Err(format!("event is {other:?}, expected DBE, OTB or nothing")),
         }
         let insert = row.text(2);
         // This line is a failure that did not end a stay.
@@ -52,7 +52,7 @@ impl Life {
             return Ok(());
         }
         if !insert.get(..4).is_some_and(|year| year.bytes().all(|byte| byte.is_ascii_digit())) {
-            return Err(format!("insert is {insert}, expected YYYY-MM-DD hh:mm:ss"));
+            return Err(format!("insert is {insert:?}, expected YYYY-MM-DD hh:mm:ss"));
         }
         let seconds: f64 = row.number(3)?;
         if !(seconds >= 0.0 && seconds.is_finite()) {

@@ -151,7 +151,7 @@ fn philly_and_gavel() {
     assert_eq!((throughputs.get("B", 2), throughputs.get("C", 1)), (None, None));
     assert_eq!(
         wrong(Throughputs::read(&path, "p100")),
-        "throughputs.json: type of GPU is p100, expected one of k80, v100"
+        "throughputs.json: type of GPU is \"p100\", expected one of k80, v100"
     );
     let path = files.write("bad.json", r#"{"v100": {"A": 1}}"#);
     assert_eq!(wrong(Throughputs::read(&path, "v100")), "bad.json: A of v100: expected ('KIND', GPUS)");
@@ -213,7 +213,7 @@ fn titan() {
     );
     assert_eq!(
         refused("A,c3-0c1s1n0,2014-01-21,,1,FALSE,SBE"),
-        "gc.csv, line 2: event is SBE, expected DBE, OTB or nothing"
+        "gc.csv, line 2: event is \"SBE\", expected DBE, OTB or nothing"
     );
     assert_eq!(refused("A,c3-0c1s1n0,,,,,OTB"), "gc.csv: GPU A has failures, but was never inserted");
 }

@@ -7,7 +7,7 @@ use super::Policy;
 use super::heuristics::least;
 use crate::network::{Hop, Queues, Routing, Shape};
 
-/// Policy in which each link takes a packet of the class with the greatest difference in queue length between the two
+/// Policy in which each link takes a packet of the class with the largest difference in queue length between the two
 /// ends of the link (Tassiulas and Ephremides, 1992). The lengths are those at the beginning of the slot. Links are
 /// served in random order for as long as there are packets. Unlike in the original, a packet is sent even if the queue
 /// to which the link leads is at least as long as its own.

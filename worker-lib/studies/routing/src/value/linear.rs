@@ -111,7 +111,7 @@ impl LinearFit {
         self.products.len() + self.moments.len() + 1
     }
 
-    /// Returns the value function with the least squared error, made convex.
+    /// Returns the value function with the smallest squared error, made convex.
     pub fn solve(&self) -> LinearValue {
         let weights = self.least_squares();
         let seen = |feature: usize| self.product(feature, self.len - 1);
@@ -133,8 +133,8 @@ impl LinearFit {
         self.product(self.len - 1, self.len - 1)
     }
 
-    /// Returns the share of the variance of the targets that the value function with the least squared error explains;
-    /// `None` if the variance is 0.
+    /// Returns the share of the variance of the targets that the value function with the smallest squared error
+    /// explains; `None` if the variance is 0.
     pub fn explained(&self) -> Option<f64> {
         let (states, sum) = (self.states(), self.moments[self.len - 1]);
         let variance = self.squares - sum * sum / states;

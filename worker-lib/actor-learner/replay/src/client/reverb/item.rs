@@ -114,7 +114,8 @@ fn extent(tensor: &TensorProto, dtype: i32) -> Option<(usize, usize)> {
 
 /// Decompresses a tensor, up to the length that its shape implies.
 fn uncompressed(key: u64, tensor: &TensorProto, len: usize) -> Result<Vec<u8>, Status> {
-    let damaged = |error: snap::Error| wrong(key, format!("a tensor that Snappy cannot decompress: {error}"));
+    let damaged =
+        |error: snap::Error| wrong(key, format!("a tensor that Snappy cannot decompress ({error})"));
     let found = snap::raw::decompress_len(&tensor.tensor_content).map_err(damaged)?;
     if found != len {
         return Err(wrong(key, format!("a tensor of {found} bytes, whose shape implies {len}")));

@@ -89,7 +89,7 @@ impl Entry {
 
     fn check_present(&self, seq: u64, item: &Item) -> Result<(), String> {
         if item.payload != self.payload || item.version != version(seq) {
-            return Err(format!("item {seq} differs from the inserted one"));
+            return Err(format!("item {seq} differs from the item that was inserted"));
         }
         if self.removed == State::Surely && !self.damage.of_removal {
             return Err(format!("item {seq} has returned although its removal was acknowledged"));

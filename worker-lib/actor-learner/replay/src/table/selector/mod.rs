@@ -32,9 +32,9 @@ pub enum Selector {
     Fifo,
     /// Picks the item that was inserted last.
     Lifo,
-    /// Picks the item with the greatest priority; among equals, the one inserted or changed first.
+    /// Picks the item with the highest priority; among equals, the one inserted or changed first.
     MaxHeap,
-    /// Picks the item with the least priority; among equals, the one inserted or changed first.
+    /// Picks the item with the lowest priority; among equals, the one inserted or changed first.
     MinHeap,
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Creates a recorder for the `most` ports of each side with the most bytes.
+    /// Creates a recorder for the `most` ingress ports, and the `most` egress ports, with the most bytes.
     pub(super) fn new(jobs: &[Job], fabric: Fabric, most: usize) -> Self {
         let ports = fabric.ports;
         let mut loads = vec![0.0; 2 * ports];

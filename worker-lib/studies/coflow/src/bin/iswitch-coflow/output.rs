@@ -13,7 +13,7 @@ use iswitch_study::contest::{ResultArgs, Series};
 use iswitch_study::files::write;
 use iswitch_study::table::{OrEmpty, Output};
 
-/// Default number of ports of each side in a Gantt chart.
+/// Default number of ingress ports, and of egress ports, in a Gantt chart.
 const GANTT_PORTS: u64 = 12;
 
 /// Output files, besides the printed results.
@@ -46,7 +46,7 @@ pub(super) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Returns the number of ports to record on each side, or `None` if no figures are written.
+    /// Returns the number of ingress ports, and of egress ports, to record, or `None` if no figures are written.
     pub(super) fn recorded_ports(&self) -> Option<usize> {
         self.plots.as_ref().map(|_| usize::try_from(self.gantt_ports).unwrap_or(usize::MAX))
     }

@@ -49,7 +49,8 @@ struct World {
 }
 
 impl Runs {
-    /// Runs all policies on all draws. In the first draw, `gantt_ports` ports of each side are recorded.
+    /// Runs all policies on all draws. In the first draw, `gantt_ports` ingress ports and as many egress ports are
+    /// recorded.
     pub(super) fn of(
         contest: &Contest<PolicySource>,
         workload: &Workload,

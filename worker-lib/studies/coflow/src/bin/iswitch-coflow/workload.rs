@@ -42,10 +42,10 @@ pub(super) struct SourceArgs {
     trace: Option<PathBuf>,
     /// File of job shapes
     ///
-    /// The file has a line `NODES EDGES A B A B ...` for each shape, in which each pair A B means that node A precedes
-    /// node B; or it is a CSV file of tasks of Alibaba's cluster-trace-v2018. Each job has a random shape with a random
-    /// coflow at each node. Without this option, jobs are single coflows with --trace, and have synthetic shapes
-    /// otherwise.
+    /// The file is either a text file with a line `NODES EDGES A B A B ...` for each shape, where each pair A B means
+    /// that node A precedes node B, or a CSV file of tasks from Alibaba's cluster-trace-v2018. Each job has a randomly
+    /// chosen shape with a random coflow at each node. Without this option, each job is a single coflow if --trace is
+    /// given, and has a synthetic shape otherwise.
     #[arg(long, value_name = "FILE")]
     dags: Option<PathBuf>,
     /// Number of ingress ports, and of egress ports [default: 20]
@@ -68,7 +68,7 @@ pub(super) struct WorkloadArgs {
     source: SourceArgs,
     /// Number of jobs to draw
     ///
-    /// The default is 200. With --trace but neither --dags nor --jobs, no jobs are drawn: each coflow of the file is a
+    /// The default is 200. With --trace but neither --dags nor --jobs, no jobs are drawn: each coflow in the file is a
     /// job by itself and arrives at its time in the file.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=JOBS_MAX))]
     jobs: Option<u64>,
@@ -176,7 +176,7 @@ impl WorkloadArgs {
         self.source.trace.is_some() && self.source.dags.is_none() && self.jobs.is_none()
     }
 
-    /// Returns the jobs of a trace, each of which is a single coflow.
+    /// Returns the jobs in a trace, each of which is a single coflow.
     fn jobs_of(&self, trace: CoflowTrace) -> anyhow::Result<Source> {
         let is_batch = match self.interarrival {
             None => false,
@@ -239,7 +239,7 @@ impl Workload {
     pub(super) fn describe(&self) -> String {
         let Fabric { ports, capacity } = self.fabric;
         let jobs = match &self.source {
-            Source::Trace(jobs) => format!("{} coflows of a trace", jobs.len()),
+            Source::Trace(jobs) => format!("{} coflows from a trace", jobs.len()),
             Source::Drawn { source, count, interarrival } => {
                 let when = if *interarrival > 0.0 {
                     format!("arriving every {interarrival} s on average")

@@ -21,8 +21,8 @@ const SYNTHETIC_SEED: u64 = 1;
 pub(super) struct FailureArgs {
     /// File with the failure history of Titan's GPUs (gc_full.csv)
     ///
-    /// In each draw, each GPU of the cluster gets the estimated failure rate of a GPU of the file, drawn at random.
-    /// Without a file, the failure histories (lives) of GPUs are synthetic and resemble Titan's.
+    /// In each draw, every GPU in the cluster is assigned the estimated failure rate of a randomly chosen GPU from the
+    /// file. Without a file, the failure histories (lives) of GPUs are synthetic and resemble those of Titan's GPUs.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["failures", "rates"])]
     life: Option<PathBuf>,
     /// Batch of GPU lives to draw from
@@ -43,8 +43,8 @@ pub(super) struct FailureArgs {
     knowledge: Knowledge,
     /// CSV file of outages: gpu,begin_s,end_s
     ///
-    /// GPUs fail at these times in every draw. Policies know the failure rates in the file of --rates; without that
-    /// file, they know no rates.
+    /// GPUs fail at these times in every draw. Policies know the failure rates in the --rates file; without that file,
+    /// they know no rates.
     #[arg(long, value_name = "FILE")]
     failures: Option<PathBuf>,
     /// CSV file of failure rates and ages: gpu,per_year,age_years

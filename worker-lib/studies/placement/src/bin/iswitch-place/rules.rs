@@ -32,7 +32,7 @@ impl FromStr for Saving {
             _ => match text.parse::<f64>() {
                 Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(Self::Every(seconds)),
                 _ => Err(format!(
-                    "checkpoint is {text}, expected none, young-daly or a number of seconds above 0"
+                    "checkpoint is {text:?}, expected none, young-daly or a number of seconds above 0"
                 )),
             },
         }
@@ -52,7 +52,7 @@ impl fmt::Display for Saving {
 /// Options for the cost of a failure.
 #[derive(Args, Clone, Debug)]
 pub(super) struct CostArgs {
-    /// Time of a restart after a failure or a suspension, in seconds
+    /// Duration of a restart after a failure or a suspension, in seconds
     ///
     /// The job does no work in this time.
     #[arg(long, value_name = "SECONDS", default_value_t = Options::default().restart, allow_negative_numbers = true)]
@@ -63,7 +63,7 @@ pub(super) struct CostArgs {
     /// work. With young-daly, a job uses the interval that is optimal for the failure rates of its GPUs.
     #[arg(long, value_name = "WHEN", default_value = "none", allow_negative_numbers = true)]
     pub(super) checkpoint: Saving,
-    /// Time for which a job stops to write a checkpoint, in seconds
+    /// Duration of a job's pause for each checkpoint, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = CHECKPOINT_COST_S, allow_negative_numbers = true)]
     pub(super) checkpoint_cost: f64,
 }

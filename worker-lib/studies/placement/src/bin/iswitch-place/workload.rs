@@ -25,7 +25,7 @@ const DRAWS: u64 = 20;
 pub(super) struct ClusterArgs {
     /// CSV file of the cluster's nodes
     ///
-    /// The file has the columns gpus and cage, or it is Alibaba's list of nodes, which has a column gpu. Without a
+    /// The file either has the columns gpus and cage, or is Alibaba's list of nodes, which has a column gpu. Without a
     /// file, all nodes are equal; see --gpus and --gpus-per-node.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["gpus", "gpus_per_node"])]
     cluster: Option<PathBuf>,

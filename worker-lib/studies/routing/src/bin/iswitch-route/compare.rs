@@ -39,8 +39,9 @@ pub(crate) struct CompareArgs {
     loads: Vec<f64>,
     /// Link choice for packets behind the head of a queue: random or rule
     ///
-    /// Affects only jsq, po2 and drill. With random, such a packet takes a random link among those still idle; with
-    /// rule, it follows the rule of its policy, as the head of a queue does.
+    /// Only the policies jsq, po2 and drill use this option. With `random`, a packet behind the head of a queue takes a
+    /// random link among those still idle. With `rule`, it takes the link that the policy's rule selects, as the head
+    /// of a queue always does.
     #[arg(long, default_value = "random")]
     fill: Fill,
     /// Directory in which to write figures

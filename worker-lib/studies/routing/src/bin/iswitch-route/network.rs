@@ -21,8 +21,7 @@ pub(super) struct ShapeArgs {
     stages: Option<usize>,
     /// Number of switches per stage, and of classes
     ///
-    /// The default is the number in the file of --rates, or that of the trained policy. Without both, the default is
-    /// 16.
+    /// The default is the number in the --rates file, or that of the trained policy. Without either, the default is 16.
     #[arg(long, value_name = "N")]
     switches: Option<usize>,
 }
@@ -47,7 +46,7 @@ pub(super) struct RunsArgs {
     /// Number of draws of arrival rates, with one run each
     ///
     /// Arrival rates are drawn uniformly from 0 to 1 and rescaled to the load; the default is 20 draws. With --rates,
-    /// all runs have the rates of the file, and the default is 1 run.
+    /// all runs have the rates in the file, and the default is 1 run.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     draws: Option<u64>,
     /// Number of the first draw
