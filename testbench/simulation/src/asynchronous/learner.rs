@@ -68,6 +68,7 @@ impl Simulation<'_> {
         let Some(wanted) = self.workers[worker].awaits_state else { return };
         if let Some((next, model)) = self.state_for(worker, wanted) {
             let acting = &mut self.workers[worker];
+            acting.has_lacked_state = true;
             (acting.model, acting.next, acting.awaits_state) = (model, Some(next), None);
             acting.is_ahead = next != wanted;
         }

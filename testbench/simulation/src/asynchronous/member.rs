@@ -67,6 +67,8 @@ pub(super) struct SimulatedWorker {
     /// Whether the worker continued with its own state because no peer had the state that it lacked, and has applied no
     /// sum since.
     pub(super) is_orphan: bool,
+    /// Whether the worker has lacked a state, so that its model is no longer the initial one.
+    pub(super) has_lacked_state: bool,
     pub(super) gradient: Option<Gradient>,
     /// Number of the vector in flight.
     pub(super) committed: Option<u64>,
@@ -117,6 +119,7 @@ impl SimulatedWorker {
             awaits_state: None,
             is_ahead: false,
             is_orphan: false,
+            has_lacked_state: false,
             gradient: None,
             committed: None,
             sequence: 0,

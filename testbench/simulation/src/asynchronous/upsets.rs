@@ -162,10 +162,12 @@ impl Simulation<'_> {
         if std::mem::replace(&mut acting.epoch, membership.boot) == membership.boot {
             return Ok(());
         }
-        let is_first = acting.next.is_none() && acting.updates == 0 && acting.awaits_state.is_none();
+        let has_initial_state =
+            acting.updates == 0 && acting.awaits_state.is_none() && !acting.has_lacked_state;
+        let is_first = has_initial_state && acting.next.is_none();
         acting.next = None;
         acting.is_ahead = false;
-        if membership.standing != Standing::Resumed && !(is_first && begins_job(&membership)) {
+        if membership.standing != Standing::Resumed && !(has_initial_state && begins_job(&membership)) {
             if is_first {
                 acting.awaits_state = Some(membership.start);
             }

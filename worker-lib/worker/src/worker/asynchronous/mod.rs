@@ -348,18 +348,20 @@ impl AsyncProtocol {
 
     fn admitted(&mut self, now: Instant, membership: Membership) {
         let SessionConfig { job, layout, recv_buffer_bytes, .. } = *self.enrolment.config();
+        let begins = membership.history == history::begin(membership.boot, job, membership.start);
+        let has_initial_state = self.has_initial_state();
         if let Some(known) = &mut self.membership {
             known.readmit(membership);
             // A member that has not fetched the learner's state yet must learn before which aggregate it now needs that
             // state.
-            if membership.standing != Standing::Resumed || self.lacks_state {
+            let has_state = membership.standing == Standing::Resumed || begins && has_initial_state;
+            if !has_state || self.lacks_state {
                 self.miss(membership.start);
             }
         } else {
             // The caller reads the first aggregate from the membership.
             self.membership = Some(MembershipState::new(membership));
-            let beginning = history::begin(membership.boot, job, membership.start);
-            self.lacks_state = membership.history != beginning;
+            self.lacks_state = !begins;
         }
         let window = max_window(&layout, &membership, recv_buffer_bytes);
         let keys = self.enrolment.data_keys(membership.boot);
@@ -367,6 +369,15 @@ impl AsyncProtocol {
         self.sender.admitted(first, window, keys);
         self.receiver.set_tag_key(keys.map(|keys| keys.result));
         self.receiver.restart(now, membership.start, membership.history, membership.boot);
+    }
+
+    /// Returns whether no sum has been received since a job began with the state of the caller. If another incarnation
+    /// of the job begins anew, all its members have that state.
+    fn has_initial_state(&self) -> bool {
+        let Some(known) = &self.membership else { return false };
+        let SessionConfig { job, .. } = *self.enrolment.config();
+        let (receiver, boot) = (&self.receiver, known.get().boot);
+        !self.lacks_state && receiver.history() == history::begin(boot, job, receiver.next())
     }
 
     /// Gives up the vector in progress, if there is one: as far as is known, no aggregate contains it.
