@@ -6,7 +6,7 @@
 local iswitch = Proto("iswitch", "iSwitch gradient aggregation")
 
 local HEADER_LEN, JOIN_LEN, ACK_LEN, DIGEST_LEN, RANGE_LEN = 12, 76, 60, 28, 12
-local TRAILER_LEN, TAG_LEN, SEG_LEN, FLOAT_LEN = 24, 8, 8, 4
+local TRAILER_LEN, TAG_LEN, SEG_LEN = 24, 8, 8
 local VERSION = 1
 -- Maximum length of a data packet, at an MTU of 9000 bytes. A captured packet is longer if it is a super-frame of the
 -- kernel (GSO or GRO).
@@ -19,6 +19,10 @@ local ACTIONS = {
 }
 local MODES = { [0] = "Synchronous", [1] = "Asynchronous" }
 local KINDS = { [0] = "Worker", [1] = "Switch" }
+-- Element types of data packets: names by code, and lengths in bytes.
+local F32, BF16, F16 = 0, 1, 2
+local ELEMENTS = { [F32] = "f32", [BF16] = "bf16", [F16] = "f16" }
+local ELEMENT_LEN = { [F32] = 4, [BF16] = 2, [F16] = 2 }
 local STANDINGS = { [0] = "Fresh", [1] = "Resumed", [2] = "Supplies", [3] = "Awaits" }
 local STATUSES = {
     [0] = "success", [1] = "malformed", [2] = "protocol version", [3] = "unknown member", [4] = "foreign job",
@@ -27,7 +31,7 @@ local STATUSES = {
     [14] = "NaN or infinity in a contribution", [15] = "job halted", [16] = "threshold H",
     [17] = "length of a data packet", [18] = "contribution count of a worker", [19] = "segment index out of range",
     [20] = "unknown job", [21] = "levels of switches", [22] = "not authentic", [23] = "challenge",
-    [24] = "tags of data packets", [25] = "digest of the weights",
+    [24] = "tags of data packets", [25] = "digest of the weights", [26] = "element types",
 }
 
 -- Fields, by their names after the prefix "iswitch.".
@@ -70,6 +74,8 @@ field("uint64", "join.resume.history", "History of the member", base.HEX)
 field("uint64", "join.resume.previous", "History before the last sum", base.HEX)
 field("uint64", "join.resume.behind", "History of members that lack the last sum", base.HEX)
 field("uint16", "join.resume.weight", "Workers of the job before", base.DEC)
+field("uint8", "join.contributions", "Element type of contributions", base.DEC, ELEMENTS)
+field("uint8", "join.results", "Element type of results", base.DEC, ELEMENTS)
 field("uint64", "join.nonce", "Nonce", base.HEX)
 
 field("uint32", "reset.round", "Round to continue from", base.DEC)
@@ -113,6 +119,7 @@ field("uint32", "seg.index", "Segment", base.DEC)
 field("uint32", "seg.round", "Round", base.DEC)
 field("uint16", "seg.count", "Count field", base.DEC)
 field("uint16", "seg.contributions", "Contributions", base.DEC)
+field("uint8", "data.element", "Element type", base.DEC, ELEMENTS)
 field("bytes", "data.floats", "Floats")
 field("float", "data.float", "Float")
 field("bytes", "data.tag", "Tag")
@@ -129,7 +136,13 @@ local unasked = ProtoExpert.new(
     expert.group.UNDECODED,
     expert.severity.NOTE
 )
-iswitch.experts = { malformed, refused, unasked }
+local untyped = ProtoExpert.new(
+    "iswitch.untyped",
+    "Not a whole number of f32: the Join that declares the element type was not captured",
+    expert.group.UNDECODED,
+    expert.severity.NOTE
+)
+iswitch.experts = { malformed, refused, unasked, untyped }
 
 iswitch.prefs.port = Pref.uint("UDP port of the switch", 7711)
 iswitch.prefs.control_tos = Pref.uint("ToS of control packets", 0x0c)
@@ -141,11 +154,27 @@ iswitch.prefs.tagged = Pref.enum(
     { { 1, "As declared in the Join", 0 }, { 2, "Yes", 1 }, { 3, "No", 2 } },
     false
 )
+iswitch.prefs.elements = Pref.enum(
+    "Element type of data packets",
+    0,
+    "By default, the captured Join of the member decides; without one, the type is f32",
+    {
+        { 1, "As declared in the Join", 0 }, { 2, "F32", 1 }, { 3, "Bf16", 2 }, { 4, "F16", 3 },
+        { 5, "Bf16 with F32 results", 4 }, { 6, "F16 with F32 results", 5 },
+    },
+    false
+)
+-- Element types, by the value of the preference.
+local DECLARED = {
+    { contributions = F32, results = F32 }, { contributions = BF16, results = BF16 },
+    { contributions = F16, results = F16 }, { contributions = BF16, results = F32 },
+    { contributions = F16, results = F32 },
+}
 
 local tos_of = Field.new("ip.dsfield")
 
--- Declarations in the Join of each member, by the member's address and port: whether data is tagged, and the floats per
--- segment.
+-- Declarations in the Join of each member, by the member's address and port: whether it is a switch, whether data is
+-- tagged, the floats per segment, and the element types (nil if their codes are unknown).
 local members = {}
 -- Frames and times of requests, and frames of their answers, by member, job and request.
 local exchanges = {}
@@ -247,13 +276,19 @@ function dissect.Join(tree, buffer, pinfo)
         })
         add(subtree, "join.resume.fresh", buffer, 30, 1)
     end
-    add(tree, "join.nonce", buffer, 68, 8)
+    add_all(tree, buffer, 66, { { "join.contributions", 1 }, { "join.results", 1 }, { "join.nonce", 8 } })
     add_padding(tree, buffer, JOIN_LEN)
-    members[member_of(pinfo)] =
-        { is_tagged = bit.band(bits, 0x04) ~= 0, segment_floats = buffer(16, 2):le_uint() }
+    local elements = { contributions = buffer(66, 1):uint(), results = buffer(67, 1):uint() }
+    local contributions, results = ELEMENTS[elements.contributions], ELEMENTS[elements.results]
+    members[member_of(pinfo)] = {
+        is_switch = KINDS[buffer(21, 1):uint()] == "Switch",
+        is_tagged = bit.band(bits, 0x04) ~= 0,
+        segment_floats = buffer(16, 2):le_uint(),
+        elements = contributions and results and elements,
+    }
     return string.format(
-        "%s of %d floats, %d workers", MODES[buffer(20, 1):uint()] or "?", buffer(12, 4):le_uint(),
-        buffer(18, 2):le_uint()
+        "%s of %d floats (contributions %s, results %s), %d workers", MODES[buffer(20, 1):uint()] or "?",
+        buffer(12, 4):le_uint(), contributions or "?", results or "?", buffer(18, 2):le_uint()
     )
 end
 
@@ -396,53 +431,118 @@ local function contributions_of(count)
     return count == 65535 and 0 or count
 end
 
-local function dissect_segment(buffer, tree, is_tagged)
+-- Widens 16 bits of a floating-point number with the given numbers of exponent and fraction bits.
+local function widen(bits, exponent_bits, fraction_bits)
+    local fraction = bits % 2 ^ fraction_bits
+    local exponent = math.floor(bits / 2 ^ fraction_bits) % 2 ^ exponent_bits
+    local lowest = 2 - 2 ^ (exponent_bits - 1) - fraction_bits
+    local magnitude
+    if exponent == 2 ^ exponent_bits - 1 then
+        magnitude = fraction == 0 and math.huge or 0 / 0
+    elseif exponent == 0 then
+        magnitude = fraction * 2 ^ lowest
+    else
+        magnitude = (2 ^ fraction_bits + fraction) * 2 ^ (lowest + exponent - 1)
+    end
+    return bits >= 0x8000 and -magnitude or magnitude
+end
+
+local function add_element(tree, range, element)
+    if element == F32 then
+        tree:add_le(f["data.float"], range)
+    elseif element == BF16 then
+        tree:add(f["data.float"], range, widen(range:le_uint(), 8, 7))
+    else
+        tree:add(f["data.float"], range, widen(range:le_uint(), 5, 10))
+    end
+end
+
+-- Adds the elements of a data packet, and returns text for the Info column.
+local function add_elements(tree, range, element)
+    local len = ELEMENT_LEN[element]
+    local count = math.floor(range:len() / len)
+    tree:add(f["data.element"], range, element):set_generated()
+    local subtree = tree:add(f["data.floats"], range)
+    local text = string.format("%d %s elements", count, ELEMENTS[element])
+    subtree:set_text(text)
+    for i = 0, count - 1 do
+        add_element(subtree, range(i * len, len), element)
+    end
+    return text
+end
+
+-- Dissects a data packet. `format` states whether there is a tag, the element type, and whether that type is declared.
+local function dissect_segment(buffer, tree, format)
     local len = buffer:len()
-    local floats_len = len - SEG_LEN - (is_tagged and TAG_LEN or 0)
-    if floats_len < FLOAT_LEN or floats_len % FLOAT_LEN ~= 0 then
-        tree:add_proto_expert_info(malformed, "Not a Seg followed by a whole number of floats")
+    local floats_len = len - SEG_LEN - (format.is_tagged and TAG_LEN or 0)
+    local is_whole = floats_len > 0 and floats_len % ELEMENT_LEN[format.element] == 0
+    -- Without a declaration, the elements may be of 16 bits.
+    local is_untyped = not is_whole and not format.is_declared and floats_len > 0 and floats_len % 2 == 0
+    if not is_whole and not is_untyped then
+        tree:add_proto_expert_info(malformed, "Not a Seg followed by a whole number of elements")
         return "Malformed data packet"
     end
     add_all(tree, buffer, 0, { { "seg.index", 3 }, { "seg.round", 3 }, { "seg.count", 2 } })
     local contributions = contributions_of(buffer(6, 2):le_uint())
     tree:add(f["seg.contributions"], buffer(6, 2), contributions):set_generated()
-    local range = buffer(SEG_LEN, floats_len)
-    local count = floats_len / FLOAT_LEN
-    local subtree = tree:add(f["data.floats"], range)
-    subtree:set_text(string.format("%d floats", count))
-    for i = 0, count - 1 do
-        subtree:add_le(f["data.float"], range(i * FLOAT_LEN, FLOAT_LEN))
+    local range, text = buffer(SEG_LEN, floats_len), nil
+    if is_whole then
+        text = add_elements(tree, range, format.element)
+    else
+        text = string.format("%d bytes of elements", floats_len)
+        tree:add(f["data.floats"], range):set_text(text)
+        tree:add_proto_expert_info(untyped)
     end
-    if is_tagged then
+    if format.is_tagged then
         tree:add(f["data.tag"], buffer(len - TAG_LEN, TAG_LEN))
     end
     return string.format(
-        "Data: segment %d, round %d, %d contributions, %d floats", buffer(0, 3):le_uint(), buffer(3, 3):le_uint(),
-        contributions, count
+        "Data: segment %d, round %d, %d contributions, %s", buffer(0, 3):le_uint(), buffer(3, 3):le_uint(),
+        contributions, text
     )
+end
+
+-- Returns the declared element type of a data packet, or nil if there is no declaration.
+local function element_of(buffer, pinfo, member)
+    local declared = DECLARED[iswitch.prefs.elements] or member and member.elements
+    if not declared then
+        return nil
+    elseif pinfo.src_port == iswitch.prefs.port then
+        return declared.results
+    elseif member and member.is_switch then
+        -- Partial sums are f32 in all jobs.
+        return F32
+    end
+    -- A contribution of a worker holds one gradient. If it holds more, it is a sum that the worker supplies again.
+    local is_sum = buffer:len() >= SEG_LEN and contributions_of(buffer(6, 2):le_uint()) ~= 1
+    return is_sum and declared.results or declared.contributions
 end
 
 -- A capture on the sending or receiving machine may contain super-frames: many data packets in one.
 local function dissect_data(buffer, pinfo, tree)
     local member = members[member_of(pinfo)]
-    local is_tagged = iswitch.prefs.tagged == 1
-        or iswitch.prefs.tagged == 0 and member ~= nil and member.is_tagged
+    local declared = element_of(buffer, pinfo, member)
+    local format = {
+        is_tagged = iswitch.prefs.tagged == 1 or iswitch.prefs.tagged == 0 and member ~= nil and member.is_tagged,
+        element = declared or F32,
+        is_declared = declared ~= nil,
+    }
     local len, each = buffer:len(), nil
     if member and member.segment_floats > 0 then
-        each = SEG_LEN + FLOAT_LEN * member.segment_floats + (is_tagged and TAG_LEN or 0)
+        each = SEG_LEN + ELEMENT_LEN[format.element] * member.segment_floats + (format.is_tagged and TAG_LEN or 0)
     end
     if not each and len > MAX_PAYLOAD_LEN + TAG_LEN then
         tree:add_proto_expert_info(unasked)
         return "Several data packets"
     end
     if not each or len <= each then
-        return dissect_segment(buffer, tree, is_tagged)
+        return dissect_segment(buffer, tree, format)
     end
     local count, at, first = 0, 0, nil
     while at < len do
         local part = buffer(at, math.min(each, len - at))
         count = count + 1
-        local text = dissect_segment(part:tvb(), tree:add(iswitch, part, "Data packet " .. count), is_tagged)
+        local text = dissect_segment(part:tvb(), tree:add(iswitch, part, "Data packet " .. count), format)
         first = first or text
         at = at + each
     end

@@ -1,8 +1,8 @@
 //! The iSwitch wire format, shared by the daemon, the worker, the simulator, the RTL fixtures and the dissector.
 //!
 //! [`wire`] parses and emits packets; [`segment`] defines how a gradient vector is divided into segments and how
-//! rounds compare; [`limits`] holds every limit. `SPEC.md` beside this crate is the specification; the code cites its
-//! requirements (`W-1`, `D-3`, ...) where it enforces them.
+//! rounds compare; [`element`] defines how floats are represented; [`limits`] holds every limit. `SPEC.md` beside
+//! this crate is the specification; the code cites its requirements (`W-1`, `D-3`, ...) where it enforces them.
 //!
 //! The crate does no I/O, allocates nothing and contains no unsafe code. The exception is `key_file`, which reads and
 //! writes files and requires the feature `key-file` or `key-creation`. The feature `frame` adds Ethernet, IPv4 and
@@ -11,10 +11,11 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "key-file")]
+#[cfg(any(feature = "key-file", test))]
 extern crate std;
 
 pub mod auth;
+pub mod element;
 pub mod history;
 #[cfg(feature = "key-file")]
 pub mod key_file;
@@ -24,5 +25,6 @@ pub mod time;
 pub mod wire;
 
 pub use auth::Key;
+pub use element::{ElementType, ElementTypes};
 pub use segment::{Round, Seg, SegmentIndex, VectorLayout};
 pub use time::Instant;

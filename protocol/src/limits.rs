@@ -7,7 +7,7 @@ pub const PROTOCOL_VERSION: u8 = 1;
 pub const DEFAULT_CONTROL_TOS: u8 = 0x0C;
 /// Default ToS of data packets: DSCP 7, from the same pool as that of control packets.
 pub const DEFAULT_DATA_TOS: u8 = 0x1C;
-/// Mask of the DSCP bits in the ToS byte; the low two bits belong to ECN (RFC 3168).
+/// Mask of the DSCP bits in the ToS byte; the two low-order bits belong to ECN (RFC 3168).
 pub const TOS_MASK: u8 = 0xFC;
 /// Default UDP port of the switch.
 pub const DEFAULT_PORT: u16 = 7711;
@@ -25,16 +25,22 @@ pub const MAX_SEGMENTS: u32 = 1 << INDEX_BITS;
 
 /// Length of the Seg field at the start of each data packet, in bytes.
 pub const SEG_LEN_BYTES: usize = 8;
-/// Length of one gradient element, in bytes.
+/// Length of one float of a vector in memory, and of one binary32 element in a packet, in bytes.
 pub const FLOAT_LEN_BYTES: usize = 4;
+/// Length of one element of the short types bfloat16 and binary16, in bytes.
+pub const SHORT_LEN_BYTES: usize = 2;
 /// Length of an IPv4 header without options, in bytes.
 pub const IPV4_HEADER_LEN_BYTES: usize = 20;
 /// Length of a UDP header, in bytes.
 pub const UDP_HEADER_LEN_BYTES: usize = 8;
+/// MTU that segments fill by default: that of Ethernet.
+pub const DEFAULT_MTU_BYTES: u16 = 1500;
 /// Number of floats in a segment at an MTU of 1,500 bytes.
-pub const DEFAULT_SEGMENT_FLOATS: u16 = segment_floats_for_mtu(1500);
-/// Maximum number of floats in a segment: those that fit at an MTU of 9,000 bytes.
+pub const DEFAULT_SEGMENT_FLOATS: u16 = segment_floats_for_mtu(DEFAULT_MTU_BYTES);
+/// Maximum number of binary32 elements in a packet: those that fit at an MTU of 9,000 bytes.
 pub const MAX_SEGMENT_FLOATS: u16 = segment_floats_for_mtu(9000);
+/// Maximum number of floats in a segment of 16-bit elements: those that fit at an MTU of 9,000 bytes.
+pub const MAX_SHORT_SEGMENT_FLOATS: u16 = MAX_SEGMENT_FLOATS * (FLOAT_LEN_BYTES / SHORT_LEN_BYTES) as u16;
 /// Maximum length of the UDP payload of a data or control packet, in bytes.
 pub const MAX_PAYLOAD_LEN_BYTES: usize = SEG_LEN_BYTES + MAX_SEGMENT_FLOATS as usize * FLOAT_LEN_BYTES;
 /// Length of the trailer of an authenticated control packet, a counter and a tag, in bytes (requirement A-1).
@@ -211,7 +217,7 @@ const _: () = {
     // or add the longest segment.
     assert!(MAX_WORK_COST >= WORK_COST_PER_SEGMENT * MAX_RANGE_SEGMENTS);
     assert!(MAX_WORK_COST >= WORK_COST_PER_DATAGRAM * MAX_MEMBERS as u32);
-    assert!(MAX_WORK_COST as usize * WORK_FLOATS_PER_COST >= MAX_SEGMENT_FLOATS as usize);
+    assert!(MAX_WORK_COST as usize * WORK_FLOATS_PER_COST >= MAX_SHORT_SEGMENT_FLOATS as usize);
     assert!(KEYLESS_SHARE > 1 && KEYLESS_SHARE < MAX_JOBS);
     // Each row uses its own bits of a 64-bit hash.
     assert!(STRANGER_CELLS as u64 <= 1 << (u64::BITS / STRANGER_ROWS as u32));

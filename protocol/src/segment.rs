@@ -3,6 +3,7 @@
 use core::fmt;
 use core::ops::Range;
 
+use crate::element::{ElementType, ElementTypes};
 use crate::limits::{
     CONTRIBUTIONS_BITS, FLOAT_LEN_BYTES, INDEX_BITS, MAX_CONTRIBUTIONS, MAX_SEGMENT_FLOATS, MAX_SEGMENTS,
     ROUND_BITS, SEG_LEN_BYTES,
@@ -161,6 +162,7 @@ impl Seg {
 pub struct VectorLayout {
     gradient_len: u32,
     segment_floats: u16,
+    elements: ElementTypes,
     /// Stored because every packet is checked against it, and a division costs as much as 40 additions.
     segment_count: u32,
 }
@@ -170,8 +172,13 @@ pub struct VectorLayout {
 pub enum LayoutError {
     /// The vector is empty; it needs at least one float.
     EmptyVector,
-    /// The segment size is not in the range 1 to [`MAX_SEGMENT_FLOATS`] floats.
-    SegmentSize(u16),
+    /// The segment size is zero, or a segment does not fit in the longest packet.
+    SegmentSize {
+        /// Number of floats in a segment.
+        floats: u16,
+        /// Maximum number of floats in a segment of these element types.
+        max: u16,
+    },
     /// The vector has more segments than a 24-bit index can number.
     TooManySegments(u32),
 }
@@ -180,8 +187,8 @@ impl fmt::Display for LayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::EmptyVector => f.write_str("gradient length is 0, expected at least 1 float"),
-            Self::SegmentSize(floats) => {
-                write!(f, "segment size is {floats} floats, expected 1 to {MAX_SEGMENT_FLOATS}")
+            Self::SegmentSize { floats, max } => {
+                write!(f, "segment size is {floats} floats, expected 1 to {max}")
             }
             Self::TooManySegments(count) => {
                 write!(f, "the vector has {count} segments, expected at most {MAX_SEGMENTS}")
@@ -193,19 +200,29 @@ impl fmt::Display for LayoutError {
 impl core::error::Error for LayoutError {}
 
 impl VectorLayout {
-    /// Returns the layout of a vector of `gradient_len` floats in segments of `segment_floats`.
+    /// Returns the layout of a vector of `gradient_len` floats in segments of `segment_floats`, in binary32.
     pub const fn new(gradient_len: u32, segment_floats: u16) -> Result<Self, LayoutError> {
+        Self::with_elements(gradient_len, segment_floats, ElementTypes::F32)
+    }
+
+    /// Works like [`Self::new`], with other element types.
+    pub const fn with_elements(
+        gradient_len: u32,
+        segment_floats: u16,
+        elements: ElementTypes,
+    ) -> Result<Self, LayoutError> {
         if gradient_len == 0 {
             return Err(LayoutError::EmptyVector);
         }
-        if segment_floats == 0 || segment_floats > MAX_SEGMENT_FLOATS {
-            return Err(LayoutError::SegmentSize(segment_floats));
+        let max = max_segment_floats(elements);
+        if segment_floats == 0 || segment_floats > max {
+            return Err(LayoutError::SegmentSize { floats: segment_floats, max });
         }
         let segment_count = gradient_len.div_ceil(segment_floats as u32);
         if segment_count > MAX_SEGMENTS {
             return Err(LayoutError::TooManySegments(segment_count));
         }
-        Ok(Self { gradient_len, segment_floats, segment_count })
+        Ok(Self { gradient_len, segment_floats, elements, segment_count })
     }
 
     /// Returns the number of floats in the vector.
@@ -218,6 +235,12 @@ impl VectorLayout {
     #[inline]
     pub const fn segment_floats(&self) -> u16 {
         self.segment_floats
+    }
+
+    /// Returns the element types of data packets.
+    #[inline]
+    pub const fn elements(&self) -> ElementTypes {
+        self.elements
     }
 
     /// Returns the number of segments in the vector.
@@ -251,17 +274,28 @@ impl VectorLayout {
         start as usize..(start + size).min(end) as usize
     }
 
-    /// Returns the length of the data packet that carries a segment, including Seg, in bytes.
+    /// Returns the length of the data packet that carries a segment as elements of a type, including Seg, in bytes.
     #[inline]
-    pub fn packet_len(&self, index: SegmentIndex) -> usize {
-        SEG_LEN_BYTES + self.range(index).len() * FLOAT_LEN_BYTES
+    pub const fn packet_len(&self, index: SegmentIndex, element: ElementType) -> usize {
+        SEG_LEN_BYTES + self.float_count(index) * element.len_bytes()
     }
 
-    /// Returns the length of the data packet of a full segment, in bytes.
+    /// Returns the length of the data packet of a full segment with elements of a type, in bytes.
     #[inline]
-    pub const fn full_packet_len(&self) -> usize {
-        SEG_LEN_BYTES + self.segment_floats as usize * FLOAT_LEN_BYTES
+    pub const fn full_packet_len(&self, element: ElementType) -> usize {
+        SEG_LEN_BYTES + self.segment_floats as usize * element.len_bytes()
     }
+
+    /// Returns the length of the longest data packet that a worker sends or receives, in bytes.
+    #[inline]
+    pub const fn longest_packet_len(&self) -> usize {
+        SEG_LEN_BYTES + self.segment_floats as usize * self.elements.longest_len_bytes()
+    }
+}
+
+/// Returns the maximum number of floats in a segment, for packets in both directions.
+const fn max_segment_floats(elements: ElementTypes) -> u16 {
+    MAX_SEGMENT_FLOATS * (FLOAT_LEN_BYTES / elements.longest_len_bytes()) as u16
 }
 
 #[cfg(test)]
@@ -290,7 +324,10 @@ mod tests {
     #[test]
     fn layouts_out_of_range_are_refused() {
         assert_eq!(VectorLayout::new(0, 366), Err(LayoutError::EmptyVector));
-        assert_eq!(VectorLayout::new(10, 0), Err(LayoutError::SegmentSize(0)));
+        assert_eq!(
+            VectorLayout::new(10, 0),
+            Err(LayoutError::SegmentSize { floats: 0, max: MAX_SEGMENT_FLOATS })
+        );
         let error = VectorLayout::new(u32::MAX, 1).unwrap_err();
         assert_eq!(error, LayoutError::TooManySegments(u32::MAX));
     }

@@ -14,7 +14,7 @@ use iswitch_protocol::wire::{
     AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, DataPacket, DigestRepr,
     FrameAddresses, JoinRepr, Kind, Mode, ResumeRepr, Standing, Status, emit_seg,
 };
-use iswitch_protocol::{Key, Round, Seg, SegmentIndex, history};
+use iswitch_protocol::{ElementType, ElementTypes, Key, Round, Seg, SegmentIndex, history};
 use serde_json::{Value, json};
 
 fn directory() -> PathBuf {
@@ -72,6 +72,17 @@ fn data_meaning(bytes: &[u8]) -> Value {
     })
 }
 
+/// Returns the meaning of a packet whose elements have 16 bits, which the packet itself does not state.
+fn short_meaning(element: ElementType, bytes: &[u8]) -> Value {
+    let packet = DataPacket::new_checked(bytes).unwrap();
+    let mut meaning = data_meaning(bytes);
+    let bits = packet.element_bytes().chunks(2).map(|half| format!("{:02x}{:02x}", half[1], half[0]));
+    meaning.as_object_mut().expect("the meaning is an object").remove("float_bits");
+    meaning["element"] = element.name().into();
+    meaning["element_bits"] = bits.collect::<Vec<_>>().into();
+    meaning
+}
+
 fn range_meaning(range: RangeRepr) -> Value {
     json!({ "round": range.round.get(), "first": range.first, "count": range.count })
 }
@@ -89,6 +100,8 @@ fn control_meaning(bytes: &[u8]) -> Value {
             "gradient_len": join.gradient_len,
             "segment_floats": join.segment_floats,
             "workers": join.workers,
+            "contributions": join.elements.contributions().name(),
+            "results": join.elements.results().name(),
             "mode": format!("{:?}", join.mode),
             "kind": format!("{:?}", join.kind),
             "weight": join.weight,
@@ -204,6 +217,16 @@ fn data_packets() {
     for (name, bytes) in cases {
         check(name, &bytes, &data_meaning(&bytes));
     }
+    // The largest value, the smallest, a zero with a sign, a third (rounded) and a NaN.
+    let short = [
+        ("data_bf16", ElementType::Bf16, [0x7F7F, 0x0001, 0x8000, 0x3EAB, 0x7FC0u16]),
+        ("data_f16", ElementType::F16, [0x7BFF, 0x0001, 0x8000, 0x3555, 0x7E00]),
+    ];
+    for (name, element, bits) in short {
+        let mut bytes = data_packet(3, 9, 2, &[]);
+        bits.iter().for_each(|bits| bytes.extend(bits.to_le_bytes()));
+        check(name, &bytes, &short_meaning(element, &bytes));
+    }
 }
 
 fn join() -> JoinRepr {
@@ -211,6 +234,7 @@ fn join() -> JoinRepr {
         gradient_len: 10_119,
         segment_floats: 366,
         workers: 4,
+        elements: ElementTypes::F32,
         mode: Mode::Synchronous,
         kind: Kind::Worker,
         weight: 1,
@@ -239,6 +263,8 @@ fn resume() -> ResumeRepr {
         fresh: false,
     }
 }
+
+const BF16: ElementTypes = ElementTypes::uniform(ElementType::Bf16);
 
 /// Epoch of the job.
 const EPOCH: u64 = 0x0123_4567_89ab_cdef;
@@ -299,6 +325,15 @@ fn control_packets() {
                 ..join
             }),
         ),
+        ("join_bf16", ControlBody::Join(JoinRepr { segment_floats: 732, elements: BF16, ..join })),
+        (
+            "join_f16_with_f32_results",
+            ControlBody::Join(JoinRepr {
+                elements: ElementTypes::with_wide_results(ElementType::F16),
+                resume,
+                ..join
+            }),
+        ),
         ("join_nonce", ControlBody::Join(JoinRepr { tagged: true, nonce: NONCE, ..join })),
         ("leave", ControlBody::Leave),
         ("reset", ControlBody::Reset { boot: ack.boot }),
@@ -314,6 +349,10 @@ fn control_packets() {
         (
             "ack_gradient_len_mismatch",
             ControlBody::Ack(AckRepr { status: Status::GradientLenMismatch, expected: 40_327, ..ack }),
+        ),
+        (
+            "ack_element_type_mismatch",
+            ControlBody::Ack(AckRepr { status: Status::ElementTypeMismatch, expected: BF16.code(), ..ack }),
         ),
     ];
     for (name, body) in cases {

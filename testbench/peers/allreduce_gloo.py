@@ -1,6 +1,7 @@
 """One rank of a Gloo job (PyTorch) that only sums vectors. Its output has the format of reduce_times.
 
-Arguments: rank, number of workers, ADDRESS:PORT of rank 0, floats, measured rounds, rounds before the measured ones.
+Arguments: rank, number of workers, ADDRESS:PORT of rank 0, floats, measured rounds, rounds before the measured ones,
+element type (f32, bf16 or f16).
 """
 
 import json
@@ -22,7 +23,16 @@ def main():
     floats, rounds, warm_up = (int(word) for word in sys.argv[4:7])
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"tcp://{sys.argv[3]}", rank=rank, world_size=workers)
-    own = torch.arange(floats, dtype=torch.int64).remainder(1024).add(rank + 1).to(torch.float32)
+    dtype = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[sys.argv[7]]
+
+    def vector_of(other):
+        """The vector of a worker: integers, so that sums are exact. With 16 bits, sums have eight bits."""
+        place = torch.arange(floats, dtype=torch.int64)
+        if dtype == torch.float32:
+            return place.remainder(1024).add(other + 1).to(dtype)
+        return place.remainder(8).add(other % 4 + 1).to(dtype)
+
+    own = vector_of(rank)
     # Gloo sums in place, so the vector is filled before each round, outside the measured time.
     vector = own.clone()
     times = []
@@ -34,7 +44,7 @@ def main():
         dist.all_reduce(vector)
         times.append((time.perf_counter() - begin) * 1e6)
     cpu = cpu_seconds() - cpu
-    expected = sum(own - (rank + 1) + (other + 1) for other in range(workers))
+    expected = sum(vector_of(other) for other in range(workers))
     if not torch.equal(vector, expected):
         sys.exit("the sum is wrong")
     times = sorted(times[warm_up:])

@@ -88,14 +88,15 @@ impl Wanted {
         Self { range: wanted.range, bitmap }
     }
 
-    /// Calls `push` to put the segments from `next` on into a batch. Returns the segment at which it stopped for lack
-    /// of room or budget, or `None` if all are processed.
+    /// Calls `push` to put the segments from `next` on into a batch, in packets of the lengths that `packet_len`
+    /// returns. Returns the segment at which it stopped for lack of room or budget, or `None` if all are processed.
     pub(crate) fn fill<'a>(
         &self,
         aggregation: &mut Aggregation<'a>,
         batch: &mut Batch,
         next: u32,
         meter: &mut Meter,
+        packet_len: impl Fn(&Aggregation<'a>, SegmentIndex) -> usize,
         push: impl Fn(&mut Aggregation<'a>, Round, SegmentIndex, &mut Batch) -> bool,
     ) -> Option<u32> {
         let set = SegmentSetRepr { range: self.range, bitmap: &self.bitmap };
@@ -103,7 +104,7 @@ impl Wanted {
         let indices = set.indices().filter(|index| *index >= next && *index < segments);
         meter.examine(self.range.count);
         for index in indices.filter_map(SegmentIndex::new) {
-            if !meter.has_left() || !batch.has_room(aggregation.job().layout().packet_len(index)) {
+            if !meter.has_left() || !batch.has_room(packet_len(aggregation, index)) {
                 return Some(index.get());
             }
             if push(aggregation, self.range.round, index, batch) {

@@ -3,10 +3,10 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use iswitch_protocol::Seg;
 use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_SUPERFRAME_LEN_BYTES, SEG_LEN_BYTES};
 use iswitch_protocol::wire::emit_seg;
+use iswitch_protocol::{ElementType, Seg};
 
 /// Data packets of the same length, stored contiguously as one offloaded send (GSO) takes them.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct Batch {
     /// Bytes in use.
     len: usize,
     stride: usize,
-    /// Number of bytes behind the floats of each packet, which [`Self::sign`] fills in.
+    /// Number of bytes behind the elements of each packet, which [`Self::sign`] fills in.
     tag_len: usize,
     datagrams: u64,
     /// Whether a shorter packet was pushed. It can only be the last packet of the batch.
@@ -45,22 +45,31 @@ impl Batch {
         self.is_empty() || !self.closed && len <= self.stride && self.len + len <= MAX_SUPERFRAME_LEN_BYTES
     }
 
-    /// Returns the buffer for the floats of the next packet, which the caller fills in and then appends with
+    /// Returns the buffer for the elements of the next packet, which the caller fills in and then appends with
     /// [`Self::push`]. Without that call the batch is unchanged.
     ///
     /// # Panics
     /// Panics if there is no room, see [`Self::has_room`].
-    pub(crate) fn next_floats(&mut self, float_bytes: usize) -> &mut [u8] {
-        &mut self.room[self.len + SEG_LEN_BYTES..][..float_bytes]
+    pub(crate) fn next_elements(&mut self, len_bytes: usize) -> &mut [u8] {
+        &mut self.room[self.len + SEG_LEN_BYTES..][..len_bytes]
     }
 
-    /// Appends a packet with the Seg `seg`. Returns the buffer for its floats, which the caller must fill in unless
-    /// it has already done so through [`Self::next_floats`].
+    /// Appends a packet with floats that are converted to elements.
     ///
     /// # Panics
     /// Panics if there is no room, see [`Self::has_room`].
-    pub(crate) fn push(&mut self, seg: Seg, float_bytes: usize) -> &mut [u8] {
-        let content_len = SEG_LEN_BYTES + float_bytes;
+    pub(crate) fn push_floats(&mut self, seg: Seg, floats: &[f32], element: ElementType) {
+        let elements = self.push(seg, floats.len() * element.len_bytes());
+        iswitch_element::round(element, floats, elements);
+    }
+
+    /// Appends a packet with the Seg `seg`. Returns the buffer for its elements, which the caller must fill in unless
+    /// it has already done so through [`Self::next_elements`].
+    ///
+    /// # Panics
+    /// Panics if there is no room, see [`Self::has_room`].
+    pub(crate) fn push(&mut self, seg: Seg, len_bytes: usize) -> &mut [u8] {
+        let content_len = SEG_LEN_BYTES + len_bytes;
         assert!(self.has_room(content_len));
         let len = content_len + self.tag_len;
         if self.is_empty() {

@@ -1,7 +1,6 @@
 //! Data packets of members: contributions to rounds of synchronous jobs, and vectors of asynchronous jobs.
 
 use iswitch_protocol::auth::TagKey;
-use iswitch_protocol::limits::SEG_LEN_BYTES;
 use iswitch_protocol::wire::{DataPacket, Kind, Status};
 use iswitch_protocol::{Round, SegmentIndex};
 
@@ -9,8 +8,8 @@ use crate::accumulate::NonFinite;
 use crate::backlog::Work;
 use crate::endpoint::Endpoint;
 use crate::flight::Incident;
-use crate::ids::{JobIndex, MemberAt, MemberId};
-use crate::job::{Addition, Aggregates, Aggregation, Job, Rounds, Verdict};
+use crate::ids::{JobIndex, MemberAt};
+use crate::job::{Addition, Aggregates, Aggregation, Contribution, Job, Rounds, Verdict};
 use crate::limiter::StrangerPacket;
 use crate::output::Outbox;
 use crate::reason::{Counters, DropReason};
@@ -70,7 +69,7 @@ fn handle_stranger(state: &mut State, from: &Endpoint, len_bytes: usize, datagra
 fn sum_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], stride: usize) -> Refused<'a> {
     let mut refused = Refused::default();
     let non_finite = state.config.non_finite;
-    let Some((mut aggregation, outbox, counters)) = state.parts(at.job) else { return refused };
+    let Some((mut aggregation, outbox, counters, widener)) = state.intake(at.job) else { return refused };
     // Look up the member once for the whole super-frame.
     let Some(member) = aggregation.job().members().get(at.member) else { return refused };
     let key = member.session.data_key();
@@ -78,7 +77,10 @@ fn sum_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], str
     let non_finite = if member.kind == Kind::Switch { NonFinite::Sum } else { non_finite };
     for bytes in payload.chunks(stride) {
         let outcome = authentic(key.as_ref(), bytes).and_then(|packet| {
-            sum_contribution(&mut aggregation, outbox, counters, at.member, &packet, non_finite)
+            let (seg, elements) = (packet.seg(), packet.element_bytes());
+            let floats = widener.widen(aggregation.job().element_type(at.member, seg.round), elements);
+            let contribution = Contribution { member: at.member, seg, floats, non_finite };
+            sum_contribution(&mut aggregation, outbox, counters, &contribution)
         });
         if let Err(reason) = outcome {
             refused.note(counters, reason, bytes);
@@ -95,14 +97,12 @@ fn sum_contribution(
     aggregation: &mut Aggregation<'_>,
     outbox: &mut Outbox,
     counters: &mut Counters,
-    member: MemberId,
-    packet: &DataPacket<'_>,
-    non_finite: NonFinite,
+    contribution: &Contribution<'_>,
 ) -> Result<(), DropReason> {
-    let seg = packet.seg();
+    let seg = contribution.seg;
     let goes_up = aggregation.job().goes_up(seg.round);
     let batch = if goes_up { &mut outbox.partials.batch } else { &mut outbox.results.batch };
-    match aggregation.contribute(member, seg, packet, non_finite, batch) {
+    match aggregation.contribute(contribution, batch) {
         Verdict::Summed => counters.contributions += 1,
         Verdict::Completed => {
             counters.contributions += 1;
@@ -110,7 +110,7 @@ fn sum_contribution(
         }
         Verdict::Finished => {
             let answers = &mut outbox.answers.batch;
-            if answers.has_room(SEG_LEN_BYTES + packet.float_bytes().len()) {
+            if answers.has_room(aggregation.result_len(seg.index)) {
                 aggregation.push_result(seg.round, seg.index, answers);
                 counters.results_repeated += 1;
             }
@@ -137,8 +137,10 @@ fn stage_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], s
 /// Stages one segment of a vector, and queues the addition of the vector if it is complete.
 fn stage_contribution(state: &mut State, at: MemberAt, packet: &DataPacket<'_>) -> Result<(), DropReason> {
     let non_finite = state.config.non_finite;
-    let mut aggregation = state.aggregation(at.job).ok_or(DropReason::UnknownMember)?;
-    let whole = aggregation.stage(at.member, packet, non_finite)?;
+    let (mut aggregation, _, _, widener) = state.intake(at.job).ok_or(DropReason::UnknownMember)?;
+    let element = aggregation.job().layout().elements().contributions();
+    let (seg, floats) = (packet.seg(), widener.widen(element, packet.element_bytes()));
+    let whole = aggregation.stage(&Contribution { member: at.member, seg, floats, non_finite })?;
     let end = aggregation.job().layout().segment_count();
     state.counters.contributions += 1;
     if let Some(addition) = whole {
@@ -195,7 +197,10 @@ fn explain(
     let current = job.next_round_of(at.member);
     let (round, expected) = match reason {
         DropReason::SegOutOfRange => (current, job.layout().segment_count()),
-        DropReason::LengthMismatch => (current, job.layout().packet_len(index) as u32),
+        DropReason::LengthMismatch => {
+            let element = job.element_type(at.member, seg.map_or(current, |seg| seg.round));
+            (current, job.layout().packet_len(index, element) as u32)
+        }
         DropReason::BadWeight => (current, 1),
         DropReason::NonFinite => (seg.map_or(current, |seg| seg.round), index.get()),
         _ => (current, 0),

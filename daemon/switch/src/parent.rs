@@ -3,7 +3,7 @@
 use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{ControlBody, ControlRepr, JoinRepr, Kind};
-use iswitch_protocol::{Round, SegmentIndex};
+use iswitch_protocol::{ElementType, Round, SegmentIndex};
 
 use crate::event::Event;
 use crate::ids::JobIndex;
@@ -58,6 +58,7 @@ pub(crate) fn join(state: &mut State, at: JobIndex) {
         gradient_len: job.layout().gradient_len(),
         segment_floats: job.layout().segment_floats(),
         workers: job.workers(),
+        elements: job.layout().elements(),
         mode: job.rounds().mode(),
         kind: Kind::Switch,
         weight: job.members().weight().min(u32::from(u16::MAX)) as u16,
@@ -74,7 +75,9 @@ pub(crate) fn join(state: &mut State, at: JobIndex) {
         padding_len: 0,
     };
     let packet = ControlRepr { job: job.id(), request: uplink.join_request(), body: ControlBody::Join(join) };
-    let padding_len = JoinRepr::padding_to(job.layout().full_packet_len(), job.is_tagged(), job.has_key());
+    // Partial sums have the longest packets.
+    let packet_len = job.layout().full_packet_len(ElementType::F32);
+    let padding_len = JoinRepr::padding_to(packet_len, job.is_tagged(), job.has_key());
     send(state, at, &packet, padding_len);
 }
 

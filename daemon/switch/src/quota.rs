@@ -7,9 +7,11 @@
 
 use core::net::Ipv4Addr;
 
-use iswitch_protocol::VectorLayout;
-use iswitch_protocol::limits::{KEYLESS_SHARE, MAX_TAGGED_SEGMENT_FLOATS};
+use iswitch_protocol::limits::{
+    DATA_TAG_LEN_BYTES, KEYLESS_SHARE, MAX_PAYLOAD_LEN_BYTES, tagged_segment_floats,
+};
 use iswitch_protocol::wire::{JoinRepr, Status};
+use iswitch_protocol::{ElementType, VectorLayout};
 
 use crate::event::Event;
 use crate::ids::JobIndex;
@@ -44,11 +46,14 @@ pub(crate) fn create_job(
     founder: Ipv4Addr,
     join: &JoinRepr,
 ) -> Result<JobIndex, Refusal> {
-    let layout = VectorLayout::new(join.gradient_len, join.segment_floats).map_err(|_| Status::BadLayout)?;
+    let layout = VectorLayout::with_elements(join.gradient_len, join.segment_floats, join.elements)
+        .map_err(|_| Status::BadLayout)?;
+    check_partials(state, join)?;
     if join.tagged && state.keys.of(id).is_none() {
         return Err((Status::TagMismatch, 0).into());
     }
-    if join.tagged && join.segment_floats > MAX_TAGGED_SEGMENT_FLOATS {
+    let tagged_len = layout.longest_packet_len() + DATA_TAG_LEN_BYTES;
+    if join.tagged && tagged_len > MAX_PAYLOAD_LEN_BYTES {
         return Err(Status::BadLayout.into());
     }
     let at = free_index(state, id).filter(|_| may_take_index(state, id)).ok_or(Status::NoCapacity)?;
@@ -77,6 +82,20 @@ pub(crate) fn create_job(
     let JoinRepr { gradient_len, workers, .. } = *join;
     state.report(Event::JobCreated { job: id, gradient_len, workers });
     Ok(at)
+}
+
+/// Refuses segments of 16-bit elements that do not fit into a packet to the parent as partial sums (H-10).
+fn check_partials(state: &State, join: &JoinRepr) -> Result<(), Refusal> {
+    let Some(uplinks) = state.config.uplinks.filter(|_| join.elements.contributions() != ElementType::F32)
+    else {
+        return Ok(());
+    };
+    let fitting = uplinks.segment_floats;
+    let fitting = if join.tagged { tagged_segment_floats(fitting) } else { fitting };
+    if join.segment_floats > fitting {
+        return Err((Status::SegmentSizeMismatch, u32::from(fitting)).into());
+    }
+    Ok(())
 }
 
 /// Returns a free index for a new job. With a parent, it prefers the index that the job had before.

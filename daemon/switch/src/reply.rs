@@ -270,7 +270,8 @@ pub(crate) fn send_ack(
 /// of all members fit in the receive buffer.
 fn window(state: &State, at: JobIndex, job: &Job) -> u16 {
     let tag_len = if job.is_tagged() { DATA_TAG_LEN_BYTES } else { 0 };
-    let datagram = datagram_truesize(job.layout().full_packet_len() + tag_len);
+    let contribution_len = job.layout().full_packet_len(job.layout().elements().contributions());
+    let datagram = datagram_truesize(contribution_len + tag_len);
     let members = usize::from(job.members().count().max(job.workers()).max(1));
     let own = recv_room(state.config.recv_buffer_bytes) / (datagram * members);
     let own = own.clamp(1, usize::from(u16::MAX)) as u16;

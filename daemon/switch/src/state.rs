@@ -10,6 +10,7 @@ use iswitch_protocol::Instant;
 use iswitch_protocol::limits::MAX_JOBS;
 use iswitch_protocol::wire::ControlRepr;
 
+use crate::accumulate::Widener;
 use crate::backlog::{Backlog, Work};
 use crate::config::Config;
 use crate::endpoint::Endpoint;
@@ -44,6 +45,7 @@ pub(crate) struct State {
     /// Uplinks, one for each job that there may be; empty without a parent.
     pub(crate) uplinks: Vec<Uplink>,
     pub(crate) outbox: Outbox,
+    pub(crate) widener: Widener,
     pub(crate) backlog: Backlog,
     pub(crate) journal: Journal,
     pub(crate) counters: Counters,
@@ -64,6 +66,7 @@ impl State {
             jobs: Jobs::new(&config),
             uplinks: (0..ports).filter_map(uplink).collect(),
             outbox: Outbox::new(),
+            widener: Widener::new(),
             backlog: Backlog::new(),
             journal: Journal::new(),
             counters: Counters::default(),
@@ -134,6 +137,16 @@ impl State {
     pub(crate) fn parts(&mut self, at: JobIndex) -> Option<(Aggregation<'_>, &mut Outbox, &mut Counters)> {
         let aggregation = self.jobs.aggregation(at, self.now)?;
         Some((aggregation, &mut self.outbox, &mut self.counters))
+    }
+
+    /// Works like [`Self::parts`], and also returns the memory in which elements are widened.
+    #[inline]
+    pub(crate) fn intake(
+        &mut self,
+        at: JobIndex,
+    ) -> Option<(Aggregation<'_>, &mut Outbox, &mut Counters, &mut Widener)> {
+        let aggregation = self.jobs.aggregation(at, self.now)?;
+        Some((aggregation, &mut self.outbox, &mut self.counters, &mut self.widener))
     }
 
     pub(crate) fn aggregation(&mut self, at: JobIndex) -> Option<Aggregation<'_>> {

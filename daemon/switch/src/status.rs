@@ -23,6 +23,10 @@ pub struct JobStatus {
     pub gradient_len: u32,
     /// Number of floats in each segment but the last.
     pub segment_floats: u16,
+    /// Element type of the workers' contributions.
+    pub contributions: &'static str,
+    /// Element type of results.
+    pub results: &'static str,
     /// Epoch of the job at the topmost switch, to which its round numbers belong.
     pub boot: u64,
     /// Mode: `synchronous` or `asynchronous`.
@@ -116,6 +120,8 @@ impl JobStatus {
             job: job.id(),
             gradient_len: job.layout().gradient_len(),
             segment_floats: job.layout().segment_floats(),
+            contributions: job.layout().elements().contributions().name(),
+            results: job.layout().elements().results().name(),
             boot: job.epoch(),
             mode: match job.rounds().mode() {
                 Mode::Synchronous => "synchronous",

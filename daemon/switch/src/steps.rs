@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use iswitch_protocol::limits::{MAX_RANGE_SEGMENTS, MAX_WORK_COST, SEG_LEN_BYTES, WORK_COST_PER_SEGMENT};
+use iswitch_protocol::limits::{MAX_RANGE_SEGMENTS, MAX_WORK_COST, WORK_COST_PER_SEGMENT};
 use iswitch_protocol::{Round, SegmentIndex};
 
 use crate::backlog::{Meter, Purpose, Step, Wanted, Work};
@@ -55,7 +55,8 @@ fn repeat_results(
     state.aim_answers(at.job, to);
     let (mut aggregation, outbox, counters) = state.parts(at.job)?;
     let batch = &mut outbox.answers.batch;
-    let stopped_at = wanted.fill(&mut aggregation, batch, next, meter, Aggregation::push_result);
+    let (len, push) = (Aggregation::result_len, Aggregation::push_result);
+    let stopped_at = wanted.fill(&mut aggregation, batch, next, meter, len, push);
     counters.results_repeated += batch.datagrams();
     stopped_at
 }
@@ -71,7 +72,8 @@ fn resend_partials(
     state.aim_partials(at);
     let (mut aggregation, outbox, _) = state.parts(at)?;
     let batch = &mut outbox.partials.batch;
-    wanted.fill(&mut aggregation, batch, next, meter, Aggregation::push_partial)
+    let (len, push) = (Aggregation::partial_len, Aggregation::push_partial);
+    wanted.fill(&mut aggregation, batch, next, meter, len, push)
 }
 
 /// Closes the segments of a range that wait for no member, or with `force` all that have contributions. Returns the
@@ -94,7 +96,7 @@ fn close_segments(
     let is_ordered = aggregation.is_ordered();
     let (mut next, mut closed) = (range.start, 0);
     for index in range.filter_map(SegmentIndex::new) {
-        if !meter.has_left() || !batch.has_room(aggregation.job().layout().packet_len(index)) {
+        if !meter.has_left() || !batch.has_room(aggregation.outgoing_len(round, index)) {
             break;
         }
         meter.examine(1);
@@ -159,9 +161,7 @@ fn add_vector(
     let members = aggregation.job().members().count();
     let mut stopped_at = None;
     for index in range.filter_map(SegmentIndex::new) {
-        let len = aggregation.job().layout().packet_len(index);
-        debug_assert!(len > SEG_LEN_BYTES);
-        if !meter.has_left() || addition.is_last && !batch.has_room(len) {
+        if !meter.has_left() || addition.is_last && !batch.has_room(aggregation.result_len(index)) {
             stopped_at = Some(index.get());
             break;
         }
@@ -197,7 +197,7 @@ fn publish(
     let members = aggregation.job().members().count();
     let mut stopped_at = None;
     for index in range.filter_map(SegmentIndex::new) {
-        if !meter.has_left() || !batch.has_room(aggregation.job().layout().packet_len(index)) {
+        if !meter.has_left() || !batch.has_room(aggregation.result_len(index)) {
             stopped_at = Some(index.get());
             break;
         }

@@ -8,7 +8,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use core::time::Duration;
 
 use iswitch_protocol::auth::{Conversation, TagKey};
-use iswitch_protocol::limits::{MAX_BITMAP_LEN_BYTES, MAX_PARENTS};
+use iswitch_protocol::limits::{DEFAULT_SEGMENT_FLOATS, MAX_BITMAP_LEN_BYTES, MAX_PARENTS};
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{AckRepr, Action, ControlPacket, Status};
 use iswitch_protocol::{Instant, Key, Round};
@@ -32,6 +32,9 @@ pub struct Uplinks {
     pub first_port: PortId,
     /// Number of ports, which is also the maximum number of jobs.
     pub ports: u8,
+    /// Maximum number of floats in a packet to a parent. It bounds the segments of jobs with 16-bit elements, whose
+    /// partial sums are longer than their contributions (H-10).
+    pub segment_floats: u16,
 }
 
 impl Uplinks {
@@ -46,7 +49,7 @@ impl Uplinks {
             *entry = Some(*parent);
         }
         sorted[..parents.len()].sort_unstable();
-        Some(Self { parents: sorted, first_port, ports })
+        Some(Self { parents: sorted, first_port, ports, segment_floats: DEFAULT_SEGMENT_FLOATS })
     }
 
     fn count(&self) -> usize {

@@ -78,14 +78,15 @@ fn handle_results(state: &mut State, at: JobIndex, payload: &[u8], stride: usize
                 continue;
             }
         };
-        let Some((mut aggregation, outbox, counters)) = state.parts(at) else { return };
-        if !aggregation.job().is_formed() || !aggregation.finish(&packet) {
+        let Some((mut aggregation, outbox, counters, widener)) = state.intake(at) else { return };
+        let element = aggregation.job().layout().elements().results();
+        let (seg, floats) = (packet.seg(), widener.widen(element, packet.element_bytes()));
+        if !aggregation.job().is_formed() || !aggregation.finish(seg, floats) {
             counters.count_drop(DropReason::Late);
             continue;
         }
         let results = &mut outbox.results.batch;
-        if results.has_room(bytes.len()) {
-            let seg = packet.seg();
+        if results.has_room(aggregation.result_len(seg.index)) {
             aggregation.push_result(seg.round, seg.index, results);
         }
         counters.results += 1;

@@ -14,9 +14,9 @@ pub enum Class {
 /// Classifier that distinguishes iSwitch packets from ordinary traffic by ToS and UDP port (requirement W-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classifier {
-    /// ToS of control packets; the low two bits are zero.
+    /// ToS of control packets; the two low-order bits are zero.
     pub control_tos: u8,
-    /// ToS of data packets; the low two bits are zero. It differs from `control_tos`.
+    /// ToS of data packets; the two low-order bits are zero. It differs from `control_tos`.
     pub data_tos: u8,
     /// UDP port of the switch.
     pub udp_port: u16,

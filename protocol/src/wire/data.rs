@@ -1,13 +1,13 @@
-//! Data packets: an 8-byte Seg, then raw little-endian f32.
+//! Data packets: an 8-byte Seg, then raw little-endian elements: f32, or a 16-bit type if the job declares one.
 //!
 //! ```text
-//!  0                8                               8 + 4 n
+//!  0                8                               8 + 4 n or 8 + 2 n
 //! +----------------+--------------------------------+
-//! |      Seg       |   f32 x n, little-endian       |
+//! |      Seg       |   element x n, little-endian   |
 //! +----------------+--------------------------------+
 //! ```
 
-use crate::limits::{FLOAT_LEN_BYTES, MAX_PAYLOAD_LEN_BYTES, SEG_LEN_BYTES};
+use crate::limits::{FLOAT_LEN_BYTES, MAX_PAYLOAD_LEN_BYTES, SEG_LEN_BYTES, SHORT_LEN_BYTES};
 use crate::segment::Seg;
 use crate::wire::WireError;
 
@@ -15,7 +15,7 @@ mod field {
     use core::ops::{Range, RangeFrom};
 
     pub(super) const SEG: Range<usize> = 0..super::SEG_LEN_BYTES;
-    pub(super) const FLOATS: RangeFrom<usize> = super::SEG_LEN_BYTES..;
+    pub(super) const ELEMENTS: RangeFrom<usize> = super::SEG_LEN_BYTES..;
 }
 
 /// View of a data packet: the UDP payload.
@@ -33,15 +33,15 @@ impl<'a> DataPacket<'a> {
         Ok(packet)
     }
 
-    /// Checks that no accessor can panic: the buffer holds Seg and at least one float, a whole number of floats, and
-    /// no more than the largest segment (requirement D-2).
+    /// Checks that no accessor can panic: the buffer holds Seg, at least one element of the shortest type, a whole
+    /// number of such elements, and no more than the largest segment (requirement D-2).
     pub fn check_len(&self) -> Result<(), WireError> {
         let len = self.buffer.len();
-        if len < SEG_LEN_BYTES + FLOAT_LEN_BYTES {
+        if len < SEG_LEN_BYTES + SHORT_LEN_BYTES {
             Err(WireError::Truncated)
         } else if len > MAX_PAYLOAD_LEN_BYTES {
             Err(WireError::Overlong)
-        } else if !(len - SEG_LEN_BYTES).is_multiple_of(FLOAT_LEN_BYTES) {
+        } else if !(len - SEG_LEN_BYTES).is_multiple_of(SHORT_LEN_BYTES) {
             Err(WireError::MisalignedPayload)
         } else {
             Ok(())
@@ -54,34 +54,29 @@ impl<'a> DataPacket<'a> {
         Seg::from_bytes(self.buffer[field::SEG].try_into().expect("the range is as long as Seg"))
     }
 
-    /// Returns the floats as bytes; the length is a multiple of four.
+    /// Returns the elements as bytes; the length is a multiple of two.
     #[inline]
-    pub fn float_bytes(&self) -> &'a [u8] {
-        &self.buffer[field::FLOATS]
+    pub fn element_bytes(&self) -> &'a [u8] {
+        &self.buffer[field::ELEMENTS]
     }
 
-    /// Returns the number of floats.
-    #[inline]
-    pub fn float_count(&self) -> usize {
-        self.float_bytes().len() / FLOAT_LEN_BYTES
-    }
-
-    /// Returns an iterator over the floats.
+    /// Returns an iterator over the elements of a packet that carries f32. Two bytes at the end that are not a whole
+    /// float are ignored.
     #[inline]
     pub fn floats(&self) -> impl ExactSizeIterator<Item = f32> + use<'a> {
-        let (words, _) = self.float_bytes().as_chunks::<FLOAT_LEN_BYTES>();
+        let (words, _) = self.element_bytes().as_chunks::<FLOAT_LEN_BYTES>();
         words.iter().map(|word| f32::from_le_bytes(*word))
     }
 }
 
-/// Writes the Seg field at the start of a data packet and returns the rest of the buffer, for the floats.
+/// Writes the Seg field at the start of a data packet and returns the rest of the buffer, for the elements.
 ///
 /// # Panics
-/// If the buffer is shorter than Seg.
+/// Panics if the buffer is shorter than Seg.
 #[inline]
 pub fn emit_seg(buffer: &mut [u8], seg: Seg) -> &mut [u8] {
     buffer[field::SEG].copy_from_slice(&seg.to_bytes());
-    &mut buffer[field::FLOATS]
+    &mut buffer[field::ELEMENTS]
 }
 
 #[cfg(test)]
@@ -97,7 +92,7 @@ mod tests {
         let packet = DataPacket::new_checked(&PACKET).unwrap();
         let seg = packet.seg();
         assert_eq!((seg.index.get(), seg.round.get(), seg.contributions), (2, 7, 1));
-        assert_eq!(packet.float_count(), 2);
+        assert_eq!(packet.element_bytes().len(), 8);
         assert!(packet.floats().eq([1.0, -2.5]));
     }
 
@@ -115,7 +110,7 @@ mod tests {
     fn invalid_packet_lengths_are_refused() {
         let error = |len| DataPacket::new_checked(&[0; MAX_PAYLOAD_LEN_BYTES + 8][..len]).unwrap_err();
         assert_eq!(error(0), WireError::Truncated);
-        assert_eq!(error(11), WireError::Truncated);
+        assert_eq!(error(9), WireError::Truncated);
         assert_eq!(error(13), WireError::MisalignedPayload);
         assert_eq!(error(MAX_PAYLOAD_LEN_BYTES + 4), WireError::Overlong);
     }

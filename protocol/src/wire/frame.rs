@@ -97,7 +97,7 @@ impl Classifier {
     /// complete it with [`complete_udp_checksum`]. DF is set (W-4).
     ///
     /// # Panics
-    /// If the payload does not fit in an IPv4 packet.
+    /// Panics if the payload does not fit in an IPv4 packet.
     pub fn emit_headers(
         &self,
         class: Class,
@@ -164,7 +164,7 @@ impl FrameView<'_> {
 /// Completes the UDP checksum of a frame whose headers [`Classifier::emit_headers`] made.
 ///
 /// # Panics
-/// If the frame is shorter than the headers.
+/// Panics if the frame is shorter than the headers.
 pub fn complete_udp_checksum(frame: &mut [u8]) {
     let at = ETHERNET_HEADER_LEN_BYTES + IPV4_HEADER_LEN_BYTES;
     // The field already holds the sum of the pseudo-header, so the sum over the whole datagram includes it.

@@ -8,25 +8,33 @@ from dataclasses import asdict
 from pathlib import Path
 
 from .asynchronous import AsynchronousMember, Sum
-from .auth import read_key
+from .auth import DATA_TAG_LEN, read_key
 from .channel import Channel
+from .elements import ElementType
 from .fixtures import check_fixtures
 from .member import Counts, Job, Member
 from .synchronous import SynchronousMember
-from .wire import Layout
+from .wire import SEG_LEN, Layout
 
 # Number of a worker's vectors at which it waits until the sums of the aggregates that contain them are applied.
 STALENESS = 3
+# Longest UDP payload of a packet at an MTU of 1,500 bytes.
+MAX_PAYLOAD_LEN = 1_500 - 28
+# Factors of the elements: some contributions and sums of 16 bits are subnormal, and some sums are out of the range of f16.
+FACTORS = {ElementType.F32: [1.0], ElementType.BF16: [1.0, 2.0**-133], ElementType.F16: [1.0, 2.0**-24, 4.0]}
 
 
-def vector(worker: int, step: int, floats: int) -> list[float]:
-    """Returns integers that are small enough for sums of 64 of them to be exact in binary32, in any order."""
+def vector(worker: int, step: int, layout: Layout) -> list[float]:
+    """Returns multiples of one number that are small enough for sums of 64 of them to be exact in binary32, in any order."""
     begin = (worker + 1) * 1_000_003 + step * 7_919
-    return [float((begin + at * 31) % 2_001 - 1_000) for at in range(floats)]
+    factors = FACTORS[layout.contributions]
+    return [((begin + at * 31) % 20_001 - 10_000) * factors[at % len(factors)] for at in range(layout.gradient_len)]
 
 
-def exact_sum(vectors: list[list[float]]) -> list[float]:
-    return [sum(values) for values in zip(*vectors, strict=True)]
+def expected_sum(vectors: list[list[float]], layout: Layout) -> list[float]:
+    """Returns the sum of contributions as a result carries it: both are rounded to their element types (D-8)."""
+    rounded = [layout.contributions.round(one) for one in vectors]
+    return layout.results.round([sum(values) for values in zip(*rounded, strict=True)])
 
 
 class Check:
@@ -34,6 +42,7 @@ class Check:
 
     def __init__(self, options: argparse.Namespace):
         self.options = options
+        self.layout = layout_of(options)
         self.failures: list[str] = []
         self.counts: list[Counts] = []
         self.sent = self.dropped = self.checked = 0
@@ -55,9 +64,8 @@ class Check:
         options = self.options
         channel = Channel(options.switch, options.loss, options.seed * 1_000 + rank)
         try:
-            layout = Layout(options.floats, options.segment_floats)
             key = read_key(options.key_file) if options.key_file else None
-            job = Job(options.job, layout, options.workers, key, options.tagged)
+            job = Job(options.job, self.layout, options.workers, key, options.tagged, options.segment_floats is None)
             member: Member
             if options.mode == "synchronous":
                 member = SynchronousMember(channel, job, rank)
@@ -84,8 +92,8 @@ class Check:
     def _synchronous(self, member: SynchronousMember, rank: int) -> None:
         options = self.options
         for step in range(options.steps):
-            total, count = member.all_reduce(vector(rank, step, options.floats))
-            expected = exact_sum([vector(worker, step, options.floats) for worker in range(options.workers)])
+            total, count = member.all_reduce(vector(rank, step, self.layout))
+            expected = expected_sum([vector(worker, step, self.layout) for worker in range(options.workers)], self.layout)
             if count != options.workers or total != expected:
                 raise ValueError(f"step {step}: the sum of {count} vectors is wrong")
             with self.lock:
@@ -97,7 +105,7 @@ class Check:
         # Epochs and aggregates of the worker's own vectors whose sums it has not yet applied.
         waits: list[tuple[int, int]] = []
         for step in range(options.steps):
-            place = member.submit(vector(rank, step, options.floats))
+            place = member.submit(vector(rank, step, self.layout))
             if place is not None:
                 waits.append(place)
                 with self.lock:
@@ -125,7 +133,7 @@ class Check:
             if len(known) < sum.contributions:
                 unknown += 1
                 continue
-            expected = exact_sum([vector(*origin, self.options.floats) for origin in known])
+            expected = expected_sum([vector(*origin, self.layout) for origin in known], self.layout)
             if len(known) > sum.contributions or sum.vector != expected:
                 self.failures.append(f"aggregate {place[1]}: a wrong sum of {sum.contributions} vectors")
             self.checked += 1
@@ -133,6 +141,15 @@ class Check:
         lost = sum_of(self.counts, "lost")
         if unknown > lost:
             self.failures.append(f"{unknown} aggregates have vectors of unknown origin, and {lost} were lost")
+
+
+def layout_of(options: argparse.Namespace) -> Layout:
+    """Returns the layout of the vectors. Unless the options state the size of a segment, its packets are as long as the MTU permits."""
+    contributions = ElementType.of(options.elements)
+    results = ElementType.of(options.results or options.elements)
+    longest = MAX_PAYLOAD_LEN - SEG_LEN - (DATA_TAG_LEN if options.tagged else 0)
+    segment_floats = options.segment_floats or longest // max(contributions.size, results.size)
+    return Layout(options.floats, segment_floats, contributions, results)
 
 
 def sum_of(counts: list[Counts], name: str) -> int:
@@ -156,7 +173,10 @@ def parse_arguments() -> argparse.Namespace:
     run.add_argument("--workers", type=int, default=3, help="number of workers (%(default)s)")
     run.add_argument("--steps", type=int, default=100, help="number of vectors of each worker (%(default)s)")
     run.add_argument("--floats", type=int, default=5_000, help="floats in a vector (%(default)s)")
-    run.add_argument("--segment-floats", type=int, default=366, help="floats in a segment (%(default)s)")
+    types = [str(element) for element in ElementType]
+    run.add_argument("--elements", choices=types, default="f32", help="element type of contributions (%(default)s)")
+    run.add_argument("--results", choices=types, help="element type of results: f32, or that of contributions (default)")
+    run.add_argument("--segment-floats", type=int, help="floats in a segment (as many as fit into an MTU of 1500 bytes)")
     run.add_argument("--loss", type=float, default=0.0, help="packet loss probability in each direction (%(default)s)")
     run.add_argument("--seed", type=int, default=0, help="seed of the packet loss (%(default)s)")
     run.add_argument("--key-file", help="file with the key of the job in hexadecimal digits")
@@ -164,6 +184,8 @@ def parse_arguments() -> argparse.Namespace:
     options = parser.parse_args()
     if options.command == "run" and options.tagged and not options.key_file:
         parser.error("--tagged requires --key-file")
+    if options.command == "run" and options.results not in (None, "f32", options.elements):
+        parser.error(f"--results {options.results} requires --elements {options.results}; expected f32 or {options.elements}")
     return options
 
 

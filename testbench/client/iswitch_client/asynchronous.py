@@ -58,11 +58,10 @@ class AsynchronousMember(Member):
 
         Returns None if the vector was lost when the switch restarted.
         """
-        parts = self.job.layout.cut(vector)
         while self._joining:
             self.turn()
         self._admission = None
-        self._vector = Vector(self._number, parts)
+        self._vector = Vector(self._number, self.job.layout.cut(vector))
         self._number = (self._number + 1) & ROUND_MASK
         while self._vector:
             self.turn()
@@ -179,14 +178,14 @@ class AsynchronousMember(Member):
         if ack.missing.segments:
             self._confirm()
 
-    def _result(self, now: float, seg: Seg, floats: bytes) -> None:
+    def _result(self, now: float, seg: Seg, elements: bytes) -> None:
         if is_after(self._next, seg.round):
             return
         if is_after(seg.round, self._latest):
             self._latest = seg.round
         if (seg.round - self._next) & ROUND_MASK >= KEPT_AHEAD:
             return
-        self._incoming.setdefault(seg.round, {})[seg.index] = (seg.contributions, floats)
+        self._incoming.setdefault(seg.round, {})[seg.index] = (seg.contributions, elements)
         if seg.round == self._next:
             self._timer.progress(now)
         while len(self._incoming.get(self._next, {})) == self.job.layout.segments:

@@ -1,11 +1,15 @@
 """Comparison with the golden packets of the repository, which are normative examples, when they are decoded and encoded."""
 
 import json
+import math
 import socket
 import struct
+from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
 from .auth import FROM_MEMBER, FROM_SWITCH, TRAILER_LEN, DataTags, data_key, siphash13, trailer_tag
+from .elements import ElementType
 from .member import PADDED
 from .wire import (
     ACK_FORMED,
@@ -18,6 +22,7 @@ from .wire import (
     JOIN_TAGGED,
     JOIN_UPDATES,
     RANGE,
+    SEG_LEN,
     Ack,
     Action,
     Control,
@@ -30,7 +35,7 @@ from .wire import (
 MODES = {"Synchronous": 0, "Asynchronous": 1}
 KINDS = {"Worker": 0, "Switch": 1}
 STANDINGS = ["Fresh", "Resumed", "Supplies", "Awaits"]
-STATUSES = {"Success": 0, "GradientLenMismatch": 5, "Challenge": 23}
+STATUSES = {"Success": 0, "GradientLenMismatch": 5, "Challenge": 23, "ElementTypeMismatch": 26}
 
 
 def check_fixtures(directory: Path) -> int:
@@ -38,6 +43,7 @@ def check_fixtures(directory: Path) -> int:
 
     Raises AssertionError with the name of a packet that differs.
     """
+    check_rounding()
     files = sorted(directory.glob("*.json"))
     if not files:
         raise FileNotFoundError(f"{directory}: no golden packets")
@@ -62,21 +68,52 @@ def check(values: dict, packet: bytes) -> None:
             check_ack(values["value"], packet)
 
 
+def check_rounding() -> None:
+    """Checks the rounding to 16 bits at all numbers of both types and between each two neighbours (D-8)."""
+    types = [(ElementType.BF16, 0x7F80, 0x7FC0, 2.0**128), (ElementType.F16, 0x7C00, 0x7E00, 2.0**16)]
+    for element, infinity, nan, limit in types:
+        codes = range(infinity)
+        # The first power of two out of range takes the place of infinity as a neighbour.
+        numbers = [*element.unpack(encode(codes)), limit]
+        middles = [(low + high) / 2 for low, high in pairwise(numbers)]
+        expect_codes(element, numbers, range(infinity + 1))
+        expect_codes(element, [-number for number in numbers], [0x8000 | code for code in range(infinity + 1)])
+        expect_codes(element, middles, [code + code % 2 for code in codes])
+        expect_codes(element, [math.nextafter(middle, 0) for middle in middles], codes)
+        expect_codes(element, [math.nextafter(middle, math.inf) for middle in middles], [code + 1 for code in codes])
+        expect_codes(element, [math.nan, -math.nan, math.inf, -math.inf], [nan, nan, infinity, 0x8000 | infinity])
+
+
+def encode(codes: Iterable[int]) -> bytes:
+    return b"".join(code.to_bytes(2, "little") for code in codes)
+
+
+def expect_codes(element: ElementType, numbers: list[float], codes: Iterable[int]) -> None:
+    own = struct.unpack(f"<{len(numbers)}H", element.pack(numbers))
+    for number, code, expected in zip(numbers, own, codes, strict=True):
+        if code != expected:
+            raise AssertionError(f"{number!r} as {element}: {code:#06x}, expected {expected:#06x}")
+
+
 def expect(own: object, given: object) -> None:
     if own != given:
         raise AssertionError(f"got {own!r}, the example has {given!r}")
 
 
 def check_data(values: dict, packet: bytes) -> None:
-    floats = b"".join(struct.pack("<I", int(bits, 16)) for bits in values["float_bits"])
+    element = ElementType.of(values.get("element", "f32"))
+    bits = values["float_bits" if element == ElementType.F32 else "element_bits"]
+    elements = b"".join(int(digits, 16).to_bytes(element.size, "little") for digits in bits)
     own = Seg(values["index"], values["round"], values["contributions"])
     tag = values.get("tag")
     content = packet[:-8] if tag else packet
-    expect(own, Seg.parse(content))
-    expect(floats, content[8:])
+    expect(own, Seg.parse(content, element))
+    expect(elements, content[SEG_LEN:])
+    if element != ElementType.F32:
+        expect(element.pack(element.unpack(elements)), elements)
     # A packet in the style of the paper states zero contributions, which means one.
     if content[6:8] != b"\0\0":
-        expect(own.emit(), content[:8])
+        expect(own.emit(), content[:SEG_LEN])
     if tag:
         key = bytes.fromhex(tag["key"])
         if "session" in tag:
@@ -135,6 +172,8 @@ def join(value: dict) -> Join:
         kind=KINDS[value["kind"]],
         flags=sum(bit for name, bit in flags.items() if value[name]),
         resume=Resume(**value["resume"]) if value["resume"] else None,
+        contributions=ElementType.of(value["contributions"]),
+        results=ElementType.of(value["results"]),
     )
 
 

@@ -2,7 +2,7 @@
 
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .auth import DATA_TAG_LEN, TRAILER_LEN, Authenticator, DataTags
 from .channel import Channel
@@ -10,6 +10,7 @@ from .wire import (
     JOIN_TAGGED,
     MAX_RANGE_SEGMENTS,
     MIN_PADDED_LEN,
+    SEG_LEN,
     TOS_CONTROL,
     Ack,
     Action,
@@ -43,6 +44,8 @@ class Job:
     workers: int
     key: bytes | None = None
     tagged: bool = False
+    # Whether the member may use smaller segments if the switch requests them (H-10).
+    may_shrink_segments: bool = False
 
 
 @dataclass
@@ -129,7 +132,7 @@ class Member:
     def _answered(self, now: float, ack: Ack, request: int, round_trip: float | None) -> None:
         raise NotImplementedError
 
-    def _result(self, now: float, seg: Seg, floats: bytes) -> None:
+    def _result(self, now: float, seg: Seg, elements: bytes) -> None:
         raise NotImplementedError
 
     def _act(self, now: float) -> float:
@@ -199,8 +202,8 @@ class Member:
             self.counts.helps += 1
         return request
 
-    def _send_data(self, index: int, round: int, contributions: int, floats: bytes) -> None:
-        packet = Seg(index, round, contributions).emit() + floats
+    def _send_data(self, index: int, round: int, contributions: int, elements: bytes) -> None:
+        packet = Seg(index, round, contributions).emit() + elements
         self.channel.send_data(self._tags.seal(packet) if self._tags else packet)
         self._last_sent = time.monotonic()
 
@@ -214,7 +217,7 @@ class Member:
         self._join_at = now
 
     def _send_join(self, now: float) -> None:
-        """Sends a Join, padded to the length of a data packet including trailer and tag (C-4, A-1)."""
+        """Sends a Join, padded to the length of the longest data packet including trailer and tag (C-4, A-1)."""
         job = self.job
         flags = JOIN_TAGGED if job.tagged else 0
         layout = job.layout
@@ -228,8 +231,10 @@ class Member:
             flags=flags,
             nonce=self._nonce,
             resume=self._resume(),
+            contributions=layout.contributions,
+            results=layout.results,
         )
-        length = layout.full_packet_len + (DATA_TAG_LEN if job.tagged else 0)
+        length = layout.longest_packet_len + (DATA_TAG_LEN if job.tagged else 0)
         length -= TRAILER_LEN if self._auth else 0
         packet = Control(Action.JOIN, job.number, self._join_request, join.emit()).emit(length)
         self.channel.send_control(self._seal_control(packet, is_join=True))
@@ -242,12 +247,25 @@ class Member:
             self.counts.challenges += 1
             self._nonce = ack.history
             self._send_join(now)
+        elif ack.status == Status.SEGMENT_SIZE_MISMATCH and self._shrink_segments(ack.expected):
+            self._begin_joining(now)
+        elif ack.status == Status.ELEMENT_TYPE_MISMATCH:
+            contributions, results = ack.element_types
+            raise Refused(f"Join: the element types of the job have the codes {contributions} (contributions) and {results} (results)")
         elif ack.status != Status.SUCCESS:
             raise Refused(f"Join: status {ack.status}, expected {ack.expected}")
         else:
             self._lease = ack.lease_ms / 1000
             if ack.formed:
                 self._enter(now, ack)
+
+    def _shrink_segments(self, floats: int) -> bool:
+        """Takes smaller segments for a job of which the member has no sums yet, and returns whether that was possible (H-10)."""
+        layout = self.job.layout
+        if not self.job.may_shrink_segments or self.history or not 0 < floats < layout.segment_floats:
+            return False
+        self.job = replace(self.job, layout=replace(layout, segment_floats=floats))
+        return True
 
     def _enter(self, now: float, ack: Ack) -> None:
         if self.epoch and ack.boot != self.epoch:
@@ -281,10 +299,10 @@ class Member:
         content = self._tags.open(payload) if self._tags else payload
         if content is None:
             return
-        seg, floats = Seg.parse(content), content[8:]
         layout = self.job.layout
-        if seg.index < layout.segments and len(floats) == 4 * layout.floats_of(seg.index):
-            self._result(now, seg, floats)
+        seg, elements = Seg.parse(content, layout.results), content[SEG_LEN:]
+        if seg.index < layout.segments and len(elements) == layout.results.size * layout.floats_of(seg.index):
+            self._result(now, seg, elements)
 
     def _handle_control(self, now: float, payload: bytes) -> None:
         if self._auth:

@@ -39,11 +39,12 @@ class SynchronousMember(Member):
         self._number = 0
         self._previous = 0
         self._has_history = False
-        self._vector: list[bytes] | None = None
+        self._vector: list[float] | None = None
         self._round: Round | None = None
         self._supplying = False
         self._history_awaited: int | None = None
-        # Sum that the member holds: its segments and the number of contributions in them.
+        # Sum that the member holds: its segments, as they were received and are supplied again (M-10), and the number of contributions in
+        # them.
         self._last: tuple[list[bytes], int] | None = None
         self._outcome: tuple[list[float], int] | None = None
         self._timer = Timer()
@@ -51,7 +52,7 @@ class SynchronousMember(Member):
 
     def all_reduce(self, vector: list[float]) -> tuple[list[float], int]:
         """Returns the sum of the members' vectors, and the number of vectors in it."""
-        self._vector, self._outcome = self.job.layout.cut(vector), None
+        self._vector, self._outcome = vector, None
         if not self._joining and self._round is None:
             self._begin_round()
         while self._outcome is None:
@@ -59,7 +60,7 @@ class SynchronousMember(Member):
         return self._outcome
 
     def _begin_round(self) -> None:
-        self._round = Round(self._number, self._vector, 1) if self._vector else None
+        self._round = Round(self._number, self.job.layout.cut(self._vector), 1) if self._vector is not None else None
         self._timer = Timer()
 
     def _resume(self) -> Resume | None:
@@ -134,11 +135,11 @@ class SynchronousMember(Member):
 
     # Results and answers.
 
-    def _result(self, now: float, seg: Seg, floats: bytes) -> None:
+    def _result(self, now: float, seg: Seg, elements: bytes) -> None:
         current = self._round
         if current is None or seg.round != current.number or seg.index in current.results:
             return
-        current.results[seg.index] = (seg.contributions, floats)
+        current.results[seg.index] = (seg.contributions, elements)
         current.probe = None
         self._timer.progress(now)
         if len(current.results) == self.job.layout.segments:
@@ -156,7 +157,7 @@ class SynchronousMember(Member):
             self._supplying = False
             return self._begin_round()
         results = [current.results[index] for index in range(self.job.layout.segments)]
-        parts, contributions = [floats for _, floats in results], results[0][0]
+        parts, contributions = [elements for _, elements in results], results[0][0]
         if any(count != contributions for count, _ in results):
             raise Refused(f"round {current.number}: segments count {sorted({count for count, _ in results})} contributions")
         after = history.after(self.history, self.epoch, current.number)

@@ -4,19 +4,22 @@ import struct
 from dataclasses import dataclass
 from enum import IntEnum
 
+from .elements import ElementType
+
 TOS_CONTROL = 0x0C
 TOS_DATA = 0x1C
 VERSION = 1
 FLAG_AUTHENTICATED = 1
 ROUND_BITS = 24
 ROUND_MASK = (1 << ROUND_BITS) - 1
+SEG_LEN = 8
 MIN_PADDED_LEN = 60
 # Value of the field that means no contributions (D-3).
 NO_CONTRIBUTIONS = 65_535
 MAX_RANGE_SEGMENTS = 1024
 
 HEADER = struct.Struct("<BBHII")
-JOIN = struct.Struct("<IHHBBHIHBBIHHQQQHHQ")
+JOIN = struct.Struct("<IHHBBHIHBBIHHQQQHBBQ")
 ACK = struct.Struct("<BBHHHIHBBQIIQ4sHH")
 RANGE = struct.Struct("<III")
 
@@ -41,9 +44,11 @@ class Action(IntEnum):
 class Status(IntEnum):
     SUCCESS = 0
     UNKNOWN_MEMBER = 3
+    SEGMENT_SIZE_MISMATCH = 6
     STALE_ROUND = 12
     HALTED = 15
     CHALLENGE = 23
+    ELEMENT_TYPE_MISMATCH = 26
 
 
 class Standing(IntEnum):
@@ -76,9 +81,10 @@ class Seg:
         return struct.pack("<Q", contributions << 48 | self.round << 24 | self.index)
 
     @classmethod
-    def parse(cls, payload: bytes) -> "Seg":
-        if len(payload) < 12 or len(payload) % 4:
-            raise WireError(f"a data packet of {len(payload)} bytes, expected 8 and a positive multiple of 4")
+    def parse(cls, payload: bytes, element: ElementType) -> "Seg":
+        elements, rest = divmod(len(payload) - SEG_LEN, element.size)
+        if elements < 1 or rest:
+            raise WireError(f"a data packet of {len(payload)} bytes, expected {SEG_LEN} and a positive multiple of {element.size}")
         (word,) = struct.unpack_from("<Q", payload)
         contributions = {0: 1, NO_CONTRIBUTIONS: 0}.get(word >> 48, word >> 48)
         return cls(word & 0xFFFFFF, word >> 24 & ROUND_MASK, contributions)
@@ -112,6 +118,8 @@ class Join:
     flags: int = 0
     nonce: int = 0
     resume: Resume | None = None
+    contributions: ElementType = ElementType.F32
+    results: ElementType = ElementType.F32
 
     def emit(self) -> bytes:
         flags, known = self.flags, self.resume or Resume(0, 0, 0, 0, 0, 0)
@@ -119,7 +127,7 @@ class Join:
             flags |= JOIN_RESUME | (JOIN_FRESH if known.fresh else 0)
         own = (self.gradient_len, self.segment_floats, self.workers, self.mode, self.kind, self.weight, self.instance, self.rank)
         before = (known.round, known.members, known.threshold, known.history, known.previous, known.behind, known.weight)
-        return JOIN.pack(*own, flags, self.height, *before, 0, self.nonce)
+        return JOIN.pack(*own, flags, self.height, *before, self.contributions, self.results, self.nonce)
 
 
 @dataclass(frozen=True)
@@ -184,6 +192,11 @@ class Ack:
         """Returns H if it was set by SetH, and zero otherwise."""
         return self.threshold if self.flags & ACK_PINNED else 0
 
+    @property
+    def element_types(self) -> tuple[int, int]:
+        """Returns the codes of the job's contributions and results that an ElementTypeMismatch states (C-8)."""
+        return self.expected % 256, self.expected // 256
+
     @classmethod
     def parse(cls, value: bytes) -> "Ack":
         if len(value) < ACK.size:
@@ -226,10 +239,12 @@ class Control:
 
 @dataclass(frozen=True)
 class Layout:
-    """Division of a vector into segments (D-4)."""
+    """Division of a vector into segments (D-4), and the element types of its packets (D-8)."""
 
     gradient_len: int
     segment_floats: int
+    contributions: ElementType = ElementType.F32
+    results: ElementType = ElementType.F32
 
     @property
     def segments(self) -> int:
@@ -239,14 +254,17 @@ class Layout:
         return min(self.segment_floats, self.gradient_len - index * self.segment_floats)
 
     @property
-    def full_packet_len(self) -> int:
-        return 8 + 4 * self.floats_of(0)
+    def longest_packet_len(self) -> int:
+        """Returns the length of the longest data packet that a member sends or receives, without a tag."""
+        return SEG_LEN + max(self.contributions.size, self.results.size) * self.floats_of(0)
 
     def cut(self, vector: list[float]) -> list[bytes]:
+        """Returns the contributions of a vector, segment by segment."""
         if len(vector) != self.gradient_len:
             raise ValueError(f"a vector of {len(vector)} floats, expected {self.gradient_len}")
-        data, step = struct.pack(f"<{len(vector)}f", *vector), 4 * self.segment_floats
+        data, step = self.contributions.pack(vector), self.contributions.size * self.segment_floats
         return [data[at : at + step] for at in range(0, len(data), step)]
 
     def join(self, parts: list[bytes]) -> list[float]:
-        return list(struct.unpack(f"<{self.gradient_len}f", b"".join(parts)))
+        """Returns the vector of the results of all segments."""
+        return self.results.unpack(b"".join(parts))

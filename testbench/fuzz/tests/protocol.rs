@@ -1,13 +1,15 @@
 //! Fuzz targets: every parser of the wire format. `docs/fuzzing.md` describes how to run them.
 
 use iswitch_protocol::auth::{Conversation, Direction, NO_SESSION};
-use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, PROTOCOL_VERSION, SEG_LEN_BYTES, TRAILER_LEN_BYTES};
+use iswitch_protocol::limits::{
+    DATA_TAG_LEN_BYTES, MAX_PAYLOAD_LEN_BYTES, PROTOCOL_VERSION, SEG_LEN_BYTES, TRAILER_LEN_BYTES,
+};
 use iswitch_protocol::wire::control::{HEADER_LEN_BYTES, SegmentSetRepr};
 use iswitch_protocol::wire::frame::{ETHERNET_HEADER_LEN_BYTES, complete_udp_checksum};
 use iswitch_protocol::wire::{
     Action, Classifier, ControlBody, ControlPacket, ControlRepr, DataPacket, FrameView, emit_seg,
 };
-use iswitch_protocol::{Key, Seg, VectorLayout};
+use iswitch_protocol::{ElementTypes, Key, Seg, VectorLayout};
 
 const FLAGS: std::ops::Range<usize> = 2..4;
 
@@ -52,11 +54,8 @@ fn check_data(bytes: &[u8]) {
     let Ok(packet) = DataPacket::new_checked(bytes) else { return };
     let seg = packet.seg();
     let mut emitted = vec![0; bytes.len()];
-    let room = emit_seg(&mut emitted, seg);
-    assert_eq!(packet.floats().len(), packet.float_count());
-    for (word, x) in room.as_chunks_mut().0.iter_mut().zip(packet.floats()) {
-        *word = x.to_le_bytes();
-    }
+    emit_seg(&mut emitted, seg).copy_from_slice(packet.element_bytes());
+    assert_eq!(packet.floats().len(), packet.element_bytes().len() / 4);
     let is_counted = bytes[SEG_LEN_BYTES - 2..SEG_LEN_BYTES] != [0, 0];
     let same_from = if is_counted { 0 } else { SEG_LEN_BYTES };
     assert_eq!(emitted[same_from..], bytes[same_from..]);
@@ -174,16 +173,22 @@ fn key_file() {
 /// The segments of any vector cover it without overlap, and each has the length of its packet.
 #[test]
 fn layout() {
-    bolero::check!().with_iterations(10_000).with_type::<(u32, u16, [u8; SEG_LEN_BYTES])>().for_each(
-        |(len, floats, seg)| {
-            let Ok(layout) = VectorLayout::new(*len, *floats) else { return };
+    bolero::check!()
+        .with_iterations(10_000)
+        .with_type::<(u32, u16, [u8; 2], [u8; SEG_LEN_BYTES])>()
+        .for_each(|(len, floats, [contributions, results], seg)| {
+            let Some(elements) = ElementTypes::from_codes(contributions % 4, results % 4) else { return };
+            let Ok(layout) = VectorLayout::with_elements(*len, *floats, elements) else { return };
             let index = Seg::from_bytes(*seg).index;
             let range = layout.range(index);
             assert_eq!(layout.contains(index), !range.is_empty());
-            assert_eq!(layout.packet_len(index), SEG_LEN_BYTES + 4 * range.len());
+            for element in [elements.contributions(), elements.results()] {
+                let len = layout.packet_len(index, element);
+                assert_eq!(len, SEG_LEN_BYTES + element.len_bytes() * range.len());
+                assert!(len <= MAX_PAYLOAD_LEN_BYTES);
+            }
             assert!(range.end <= *len as usize && range.len() <= usize::from(*floats));
-        },
-    );
+        });
 }
 
 #[derive(Clone, Debug, bolero::TypeGenerator)]

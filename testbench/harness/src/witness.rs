@@ -2,31 +2,42 @@
 //!
 //! Each segment begins with a census: worker i adds its own power of four, so that the digits of the sum count the
 //! workers. All other elements are integers that depend on the rank, the round and the element, so that they reveal a
-//! missing, duplicate, stale or misplaced contribution. Sums are exact in any order.
+//! missing, duplicate, stale or misplaced contribution. Sums are exact in any order in 32 bits; with 16-bit elements,
+//! the sums of elements are rounded once.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use iswitch_protocol::limits::MAX_MEMBERS;
+use iswitch_protocol::{ElementType, ElementTypes};
 
 /// Bits of a census digit; a worker can be counted three times before its digit overflows into the next.
 const BASE_BITS: u32 = 2;
-/// Number of workers in one float of a census; an f32 represents integers of up to 24 bits exactly.
-const WORKERS_PER_FLOAT: usize = (f32::MANTISSA_DIGITS / BASE_BITS) as usize;
+/// Bits of the integers that an f32 represents exactly, and of those that both 16-bit types represent exactly.
+const WIDE_BITS: u32 = f32::MANTISSA_DIGITS;
+const SHORT_BITS: u32 = 8;
 const ELEMENT_SALT: u32 = 0x9e37_79b9;
 const ROUND_SALT: u32 = 0x7f4a_7c15;
 
-/// Returns a pseudo-random 16-bit integer. With one share for the element and one for the round, the sum over
-/// [`MAX_MEMBERS`] workers needs 23 of the 24 bits that an f32 represents exactly.
-fn integer(rank: usize, place: u32) -> f32 {
+/// Returns the number of workers in one float of a census.
+fn workers_per_float(elements: ElementTypes) -> usize {
+    let bits = if elements.contributions() == ElementType::F32 { WIDE_BITS } else { SHORT_BITS };
+    (bits / BASE_BITS) as usize
+}
+
+/// Returns a pseudo-random integer of 16 bits, or of 7 if elements have 16 bits. With one share for the element and
+/// one for the round, a contribution is exact. In 32 bits, the sum over [`MAX_MEMBERS`] workers needs 23 of the 24 bits
+/// that an f32 represents exactly.
+fn integer(elements: ElementTypes, rank: usize, place: u32) -> f32 {
     // This is the finaliser of MurmurHash3.
     let mut x = place.wrapping_add((rank as u32).wrapping_mul(0x85eb_ca77));
     x = (x ^ (x >> 16)).wrapping_mul(0x85eb_ca6b);
     x = (x ^ (x >> 13)).wrapping_mul(0xc2b2_ae35);
-    ((x ^ (x >> 16)) & 0xffff) as f32
+    let mask = if elements.contributions() == ElementType::F32 { 0xffff } else { 0x7f };
+    ((x ^ (x >> 16)) & mask) as f32
 }
 
-const _: () = assert!(MAX_MEMBERS * 2 * 0xffff < 1 << f32::MANTISSA_DIGITS);
+const _: () = assert!(MAX_MEMBERS * 2 * 0xffff < 1 << WIDE_BITS && 2 * 0x7f < 1 << SHORT_BITS);
 
 /// A set of ranks: bit i stands for rank i.
 type Ranks = u64;
@@ -41,6 +52,7 @@ pub struct Witness {
     rank: usize,
     workers: usize,
     segment_floats: usize,
+    elements: ElementTypes,
     /// This worker's share of each element, which is constant over all rounds.
     own: Vec<f32>,
     /// Sum of these shares over the workers in a segment, for each set of workers found so far.
@@ -103,25 +115,40 @@ impl fmt::Display for Wrong {
 impl Witness {
     /// Creates the witness for the worker `rank` of `workers` (at most 64) and for vectors of `floats` elements, of
     /// which each packet carries `segment_floats`.
-    pub fn new(rank: usize, workers: usize, floats: usize, segment_floats: usize) -> Self {
-        let own = (0..floats as u32).map(|element| integer(rank, ELEMENT_SALT ^ element)).collect();
-        Self { rank, workers, segment_floats, own, sums: HashMap::new() }
+    pub fn new(
+        rank: usize,
+        workers: usize,
+        floats: usize,
+        segment_floats: usize,
+        elements: ElementTypes,
+    ) -> Self {
+        let own = (0..floats as u32).map(|element| integer(elements, rank, ELEMENT_SALT ^ element)).collect();
+        Self { rank, workers, segment_floats, elements, own, sums: HashMap::new() }
     }
 
     /// Returns the number of floats at the start of each segment that count workers.
-    pub fn census_floats(workers: usize) -> usize {
-        workers.div_ceil(WORKERS_PER_FLOAT)
+    pub fn census_floats(workers: usize, elements: ElementTypes) -> usize {
+        workers.div_ceil(workers_per_float(elements))
+    }
+
+    fn own_census_floats(&self) -> usize {
+        Self::census_floats(self.workers, self.elements)
+    }
+
+    /// Returns the value that a worker adds to its float of a census.
+    fn digit_of(&self, rank: usize) -> u32 {
+        1 << ((rank % workers_per_float(self.elements)) as u32 * BASE_BITS)
     }
 
     /// Writes the contribution for a round.
     pub fn fill(&self, vector: &mut [f32], round: u32) {
-        let share = integer(self.rank, ROUND_SALT ^ round);
+        let share = integer(self.elements, self.rank, ROUND_SALT ^ round);
         vector.iter_mut().zip(&self.own).for_each(|(to, own)| *to = own + share);
-        let census = Self::census_floats(self.workers);
+        let census = self.own_census_floats();
         for segment in vector.chunks_mut(self.segment_floats) {
             let end = census.min(segment.len());
             segment[..end].fill(0.0);
-            segment[self.rank / WORKERS_PER_FLOAT] = digit_of(self.rank) as f32;
+            segment[self.rank / workers_per_float(self.elements)] = self.digit_of(self.rank) as f32;
         }
     }
 
@@ -145,15 +172,16 @@ impl Witness {
     /// Returns the workers that a segment contains.
     fn present(&self, segment: &[f32], number: usize) -> Result<Ranks, Wrong> {
         let mut present = 0;
-        for (at, &got) in segment[..Self::census_floats(self.workers)].iter().enumerate() {
-            let first = at * WORKERS_PER_FLOAT;
-            let last = self.workers.min(first + WORKERS_PER_FLOAT);
+        let per_float = workers_per_float(self.elements);
+        for (at, &got) in segment[..self.own_census_floats()].iter().enumerate() {
+            let first = at * per_float;
+            let last = self.workers.min(first + per_float);
             let limit = 1 << ((last - first) as u32 * BASE_BITS);
             if got.fract() != 0.0 || !(0.0..limit as f32).contains(&got) {
                 return Err(Wrong::Census { segment: number, got });
             }
             for rank in first..last {
-                let times = (got as u32 / digit_of(rank)) & ((1 << BASE_BITS) - 1);
+                let times = (got as u32 / self.digit_of(rank)) & ((1 << BASE_BITS) - 1);
                 if times > 1 || (rank == self.rank && times == 0) {
                     return Err(Wrong::Count { segment: number, rank, times });
                 }
@@ -171,7 +199,8 @@ impl Witness {
         round: u32,
     ) -> Result<(), Wrong> {
         let floats = self.own.len() as u32;
-        let sum_over = |place| ranks(present).map(|rank| integer(rank, place)).sum::<f32>();
+        let elements = self.elements;
+        let sum_over = |place| ranks(present).map(|rank| integer(elements, rank, place)).sum::<f32>();
         let sums = self
             .sums
             .entry(present)
@@ -179,21 +208,28 @@ impl Witness {
         let share = sum_over(ROUND_SALT ^ round);
         let start = number * self.segment_floats;
         let expected = &sums[start..start + segment.len()];
-        let elements = segment.iter().zip(expected).skip(Self::census_floats(self.workers));
-        match elements.clone().position(|(got, sum)| *got != sum + share) {
+        let census = Self::census_floats(self.workers, elements);
+        let rounded = |sum: f32| rounded(elements.results(), sum + share);
+        let mut pairs = segment.iter().zip(expected).skip(census);
+        match pairs.position(|(got, sum)| *got != rounded(*sum)) {
             None => Ok(()),
             Some(at) => {
-                let at = at + Self::census_floats(self.workers);
-                let (got, expected) = (segment[at], expected[at] + share);
-                Err(Wrong::Element { element: start + at, got, expected })
+                let (got, expected) = (segment[census + at], rounded(expected[census + at]));
+                Err(Wrong::Element { element: start + census + at, got, expected })
             }
         }
     }
 }
 
-/// Returns the value that a worker adds to its float of a census.
-fn digit_of(rank: usize) -> u32 {
-    1 << ((rank % WORKERS_PER_FLOAT) as u32 * BASE_BITS)
+/// Returns a float after rounding to an element.
+fn rounded(element: ElementType, x: f32) -> f32 {
+    if element == ElementType::F32 {
+        return x;
+    }
+    let (mut bytes, mut float) = ([0; 2], [0.0]);
+    iswitch_element::round(element, &[x], &mut bytes);
+    iswitch_element::widen(element, &bytes, &mut float);
+    float[0]
 }
 
 #[cfg(test)]
@@ -208,13 +244,13 @@ mod tests {
     fn check(workers: usize, change: impl Fn(&mut Vec<Vec<f32>>)) -> Result<Census, Wrong> {
         let fill = |rank| {
             let mut vector = vec![0.0; FLOATS];
-            Witness::new(rank, workers, FLOATS, SEGMENT_FLOATS).fill(&mut vector, ROUND);
+            Witness::new(rank, workers, FLOATS, SEGMENT_FLOATS, ElementTypes::F32).fill(&mut vector, ROUND);
             vector
         };
         let mut vectors: Vec<_> = (0..workers).map(fill).collect();
         change(&mut vectors);
         let sum: Vec<f32> = (0..FLOATS).map(|at| vectors.iter().map(|vector| vector[at]).sum()).collect();
-        Witness::new(0, workers, FLOATS, SEGMENT_FLOATS).check(&sum, ROUND)
+        Witness::new(0, workers, FLOATS, SEGMENT_FLOATS, ElementTypes::F32).check(&sum, ROUND)
     }
 
     #[test]
@@ -249,7 +285,9 @@ mod tests {
         let missing = check(3, |vectors| vectors[2][700..].fill(0.0));
         assert!(matches!(missing, Err(Wrong::Element { element: 700, .. })), "{missing:?}");
         check(3, |vectors| vectors[0].copy_within(366..732, 0)).unwrap_err();
-        check(3, |vectors| Witness::new(0, 3, FLOATS, SEGMENT_FLOATS).fill(&mut vectors[0], ROUND - 1))
-            .unwrap_err();
+        check(3, |vectors| {
+            Witness::new(0, 3, FLOATS, SEGMENT_FLOATS, ElementTypes::F32).fill(&mut vectors[0], ROUND - 1);
+        })
+        .unwrap_err();
     }
 }

@@ -5,28 +5,49 @@
 //! sum is the number of times that life i was counted. The floats after them hold a tag that depends on the life, the
 //! number of its gradient, the segment and the position. In a sum, the tag equals the sum of the expected tags unless
 //! the sum contains a contribution from another round, another segment or another run of the switch. All values are
-//! integers and exact.
+//! integers and exact in binary32.
+//!
+//! If elements have 16 bits, a lane has four digits and a tag eight bits, so that contributions and digits are exact.
+//! The sum of the tags is rounded in results, once.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use iswitch_protocol::wire::DataPacket;
-use iswitch_protocol::{Round, Seg, VectorLayout};
+use iswitch_protocol::{ElementType, ElementTypes, Round, Seg, VectorLayout};
 use serde::{Deserialize, Serialize};
 
-/// Digits per lane; an f32 represents integers of up to 24 bits exactly.
-const DIGITS_PER_LANE: usize = 12;
+use crate::elements::rounded;
+
 const BITS_PER_DIGIT: usize = 2;
 /// Maximum number of lives in one simulation: the number of bits in a set of lives.
 pub const MAX_LIVES: usize = 128;
 /// Bits of a tag, chosen so that the tags of [`MAX_LIVES`] lives add up exactly.
 const TAG_BITS: u32 = f32::MANTISSA_DIGITS - MAX_LIVES.trailing_zeros();
+/// Bits of the integers that both 16-bit types represent exactly.
+const SHORT_BITS: u32 = 8;
 
-const _: () = assert!(DIGITS_PER_LANE * BITS_PER_DIGIT == f32::MANTISSA_DIGITS as usize);
+const _: () = assert!(MAX_LIVES << SHORT_BITS < iswitch_protocol::element::F16_OVERFLOW as usize);
+
+/// Returns the number of digits per lane: as many as an element represents exactly.
+const fn digits_per_lane(elements: ElementTypes) -> usize {
+    let bits = match elements.contributions() {
+        ElementType::F32 => f32::MANTISSA_DIGITS,
+        ElementType::Bf16 | ElementType::F16 => SHORT_BITS,
+    };
+    bits as usize / BITS_PER_DIGIT
+}
+
+const fn tag_bits(elements: ElementTypes) -> u32 {
+    match elements.contributions() {
+        ElementType::F32 => TAG_BITS,
+        ElementType::Bf16 | ElementType::F16 => SHORT_BITS,
+    }
+}
 
 /// Returns the number of floats of a segment that hold digits for the given number of lives.
-pub const fn digit_lanes(lives: usize) -> usize {
-    lives.div_ceil(DIGITS_PER_LANE)
+pub const fn digit_lanes(lives: usize, elements: ElementTypes) -> usize {
+    lives.div_ceil(digits_per_lane(elements))
 }
 
 /// A set of lives, one bit each.
@@ -100,7 +121,7 @@ impl Witness {
     /// Creates a witness. Every segment of the layout must be longer than the lanes that `lives` need.
     pub(super) fn new(layout: VectorLayout, lives: usize) -> Self {
         assert!(lives <= MAX_LIVES, "the number of lives is {lives}, expected at most {MAX_LIVES}");
-        Self { layout, lanes: digit_lanes(lives) }
+        Self { layout, lanes: digit_lanes(lives, layout.elements()) }
     }
 
     /// Writes a gradient of a life into `vector`.
@@ -109,29 +130,46 @@ impl Witness {
         for (segment, floats) in segments.enumerate() {
             let (digits, tags) = floats.split_at_mut(self.lanes);
             digits.fill(0.0);
-            digits[life / DIGITS_PER_LANE] = (1 << (life % DIGITS_PER_LANE * BITS_PER_DIGIT)) as f32;
+            let per_lane = digits_per_lane(self.layout.elements());
+            digits[life / per_lane] = (1 << (life % per_lane * BITS_PER_DIGIT)) as f32;
             for (position, tag) in tags.iter_mut().enumerate() {
-                *tag = self::tag(life, gradient, segment, position) as f32;
+                *tag = self.tag(life, gradient, segment, position) as f32;
             }
         }
     }
 
-    /// Returns the lives contained in the sum of a segment, given the gradient that each life has offered.
-    fn read(&self, offers: &[Option<u64>], segment: usize, floats: &[f32]) -> Result<Lives, String> {
+    fn tag(&self, life: usize, gradient: u64, segment: usize, position: usize) -> u32 {
+        let place = gradient << 32 ^ (segment as u64) << 16 ^ (position as u64) << 8 ^ life as u64;
+        mix(place) as u32 & ((1 << tag_bits(self.layout.elements())) - 1)
+    }
+
+    /// Returns the lives contained in the sum of a segment, given the gradient that each life has offered. `element` is
+    /// the type of the packet that carried the sum.
+    fn read(
+        &self,
+        offers: &[Option<u64>],
+        segment: usize,
+        floats: &[f32],
+        element: ElementType,
+    ) -> Result<Lives, String> {
+        let per_lane = digits_per_lane(self.layout.elements());
         let (digits, tags) = floats.split_at(self.lanes);
         let mut lives = 0;
         for (lane, sum) in digits.iter().enumerate() {
             let Some(mut rest) = integer(*sum) else {
                 return Err(format!("lane {lane} is {sum}, not an integer"));
             };
-            for digit in 0..DIGITS_PER_LANE {
-                let life = lane * DIGITS_PER_LANE + digit;
+            for digit in 0..per_lane {
+                let life = lane * per_lane + digit;
                 match rest & 3 {
                     0 => {}
                     1 if life < MAX_LIVES => lives |= 1 << life,
                     times => return Err(format!("life {life} was counted {times} times")),
                 }
                 rest >>= BITS_PER_DIGIT;
+            }
+            if rest != 0 {
+                return Err(format!("lane {lane} is {sum}, which has more digits than lives"));
             }
         }
         for (position, sum) in tags.iter().enumerate() {
@@ -142,9 +180,10 @@ impl Witness {
                         "it contains a contribution of life {life}, which has offered nothing"
                     ));
                 };
-                expected += tag(life, gradient, segment, position);
+                expected += self.tag(life, gradient, segment, position);
             }
-            if integer(*sum) != Some(expected) {
+            let expected = rounded(element, expected as f32);
+            if *sum != expected {
                 return Err(format!("tag {position} is {sum}, expected {expected} from {}", list(lives)));
             }
         }
@@ -168,16 +207,19 @@ fn integer(x: f32) -> Option<u32> {
     is_exact.then_some(x as u32)
 }
 
-fn tag(life: usize, gradient: u64, segment: usize, position: usize) -> u32 {
-    let place = gradient << 32 ^ (segment as u64) << 16 ^ (position as u64) << 8 ^ life as u64;
-    mix(place) as u32 & ((1 << TAG_BITS) - 1)
-}
-
 /// Applies the finaliser of SplitMix64, which maps similar inputs to unrelated outputs.
 pub(super) fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
+}
+
+/// A packet that a switch sent.
+struct Segment {
+    seg: Seg,
+    /// Elements, widened.
+    floats: Vec<f32>,
+    element: ElementType,
 }
 
 /// First result that the switch sent for a segment of a round.
@@ -395,8 +437,8 @@ impl Checker {
         if !self.checks_sums {
             return Ok(());
         }
-        let packet = self.parse(bytes)?;
-        let seg = packet.seg();
+        let packet = self.parse(bytes, self.witness.layout.elements().results())?;
+        let seg = packet.seg;
         let (key, index) = ((boot, seg.round), seg.index.get() as usize);
         if let Some(known) = self.known_sum(key, index) {
             if known.is(&packet) {
@@ -418,8 +460,8 @@ impl Checker {
         if !self.checks_sums {
             return Ok(());
         }
-        let packet = self.parse(bytes)?;
-        self.read_or_replayed((boot, packet.seg().round), &packet).map(|_| ())
+        let packet = self.parse(bytes, ElementType::F32)?;
+        self.read_or_replayed((boot, packet.seg.round), &packet).map(|_| ())
     }
 
     /// Checks a result that a switch sends to its members: either a result of its parent or one that some members
@@ -428,8 +470,8 @@ impl Checker {
         if !self.checks_sums {
             return Ok(());
         }
-        let packet = self.parse(bytes)?;
-        let seg = packet.seg();
+        let packet = self.parse(bytes, self.witness.layout.elements().results())?;
+        let seg = packet.seg;
         let (key, index) = ((boot, seg.round), seg.index.get() as usize);
         if self.known_sum(key, index).is_some_and(|known| known.is(&packet)) {
             return Ok(());
@@ -445,15 +487,19 @@ impl Checker {
         }
     }
 
-    fn parse<'a>(&self, bytes: &'a [u8]) -> Result<DataPacket<'a>, Violation> {
+    fn parse(&self, bytes: &[u8], element: ElementType) -> Result<Segment, Violation> {
         let packet = match DataPacket::new_checked(bytes) {
             Ok(packet) => packet,
             Err(error) => return violated(Rule::Sum, format!("the switch sent an invalid packet: {error}")),
         };
-        if packet.float_count() != self.witness.layout.range(packet.seg().index).len() {
-            return violated(Rule::Sum, format!("{} floats in {:?}", packet.float_count(), packet.seg()));
+        let (seg, elements) = (packet.seg(), packet.element_bytes());
+        let expected = self.witness.layout.packet_len(seg.index, element);
+        if bytes.len() != expected {
+            return violated(Rule::Sum, format!("{} bytes instead of {expected} in {seg:?}", bytes.len()));
         }
-        Ok(packet)
+        let mut floats = vec![0.0; elements.len() / element.len_bytes()];
+        iswitch_element::widen(element, elements, &mut floats);
+        Ok(Segment { seg, floats, element })
     }
 
     fn known_sum(&self, key: Key, index: usize) -> Option<&SegmentSum> {
@@ -461,19 +507,19 @@ impl Checker {
     }
 
     /// Returns the sum in a packet: the one replayed in its round or a new one.
-    fn read_or_replayed(&self, key: Key, packet: &DataPacket<'_>) -> Result<SegmentSum, Violation> {
+    fn read_or_replayed(&self, key: Key, packet: &Segment) -> Result<SegmentSum, Violation> {
         match self.replayed_in(key, packet) {
             Some(sum) => Ok(sum.clone()),
-            None => self.read_sum(key, packet.seg().index.get() as usize, packet).or_else(|(rule, error)| {
-                violated(rule, format!("{}: {error}", describe(key.0, packet.seg())))
-            }),
+            None => self
+                .read_sum(key, packet.seg.index.get() as usize, packet)
+                .or_else(|(rule, error)| violated(rule, format!("{}: {error}", describe(key.0, packet.seg)))),
         }
     }
 
     /// Returns the sum replayed in the packet's round if the packet holds that sum.
-    fn replayed_in(&self, key: Key, packet: &DataPacket<'_>) -> Option<&SegmentSum> {
+    fn replayed_in(&self, key: Key, packet: &Segment) -> Option<&SegmentSum> {
         let replayed = self.rounds.get(&key)?.replayed?;
-        self.known_sum(replayed, packet.seg().index.get() as usize).filter(|sum| sum.is(packet))
+        self.known_sum(replayed, packet.seg.index.get() as usize).filter(|sum| sum.is(packet))
     }
 
     /// Returns the results sent for each segment of a round: `[segment_count]`.
@@ -484,16 +530,11 @@ impl Checker {
         sums
     }
 
-    fn read_sum(
-        &self,
-        key: Key,
-        index: usize,
-        packet: &DataPacket<'_>,
-    ) -> Result<SegmentSum, (Rule, String)> {
-        let floats: Vec<f32> = packet.floats().collect();
+    fn read_sum(&self, key: Key, index: usize, packet: &Segment) -> Result<SegmentSum, (Rule, String)> {
+        let Segment { seg, floats, element } = packet;
         let offers = self.rounds.get(&key).map_or(&[][..], |record| &record.offers);
-        let lives = self.witness.read(offers, index, &floats).map_err(|error| (Rule::Sum, error))?;
-        let contributions = packet.seg().contributions;
+        let lives = self.witness.read(offers, index, floats, *element).map_err(|error| (Rule::Sum, error))?;
+        let contributions = seg.contributions;
         if lives.count_ones() != u32::from(contributions) {
             return Err((Rule::Sum, format!("holds {}", list(lives))));
         }
@@ -565,10 +606,9 @@ impl Checker {
 }
 
 impl SegmentSum {
-    fn is(&self, packet: &DataPacket<'_>) -> bool {
-        self.contributions == packet.seg().contributions
-            && self.bits.len() == packet.float_count()
-            && self.bits.iter().zip(packet.floats()).all(|(bits, x)| *bits == x.to_bits())
+    fn is(&self, packet: &Segment) -> bool {
+        let bits = packet.floats.iter().map(|x| x.to_bits());
+        self.contributions == packet.seg.contributions && bits.eq(self.bits.iter().copied())
     }
 }
 
@@ -610,7 +650,7 @@ mod tests {
     fn read(vectors: &[Vec<f32>], segment: usize) -> Result<Lives, String> {
         let range = segment * 5..(segment * 5 + 5).min(13);
         let sum: Vec<f32> = range.map(|at| vectors.iter().map(|vector| vector[at]).sum()).collect();
-        witness().read(&[Some(3); 30], segment, &sum)
+        witness().read(&[Some(3); 30], segment, &sum, ElementType::F32)
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod asynchronous;
 pub mod baselines;
 pub mod checker;
 pub mod core_load;
+mod elements;
 pub mod network;
 mod packets;
 mod process;
@@ -32,6 +33,8 @@ use clap::ValueEnum;
 use iswitch_protocol::auth::Key;
 use iswitch_switch::{Keys, SECRET_LEN_BYTES};
 use serde::{Deserialize, Serialize};
+
+pub use elements::Elements;
 
 use checker::{Rule, Violation, mix};
 use report::Report;

@@ -12,6 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::checker::digit_lanes;
+use super::elements::Elements;
 use super::network::{LinkModel, Loss, Rate};
 
 /// A job to simulate and its faults.
@@ -70,6 +71,9 @@ pub struct Scenario {
     /// Whether the switches sum contributions in rank order.
     #[serde(default)]
     pub ordered: bool,
+    /// Element types of data packets.
+    #[serde(default)]
+    pub elements: Elements,
 }
 
 /// Packets that a job's key protects.
@@ -222,6 +226,7 @@ impl Scenario {
             faulty_uplinks: false,
             protection: Protection::Nothing,
             ordered: false,
+            elements: Elements::F32,
         }
     }
 
@@ -247,6 +252,7 @@ impl Scenario {
             faulty_down: true,
             duration,
             plan: draw.plan(workers, duration),
+            elements: Elements::draw(seed),
             ..Self::perfect()
         };
         if draw.chance(0.2) {
@@ -338,7 +344,7 @@ impl Scenario {
 
     /// Returns the number of floats that the shortest segment needs for the checker's witness.
     pub fn min_segment_floats(&self) -> usize {
-        digit_lanes(self.lives()) + 1
+        digit_lanes(self.lives(), self.elements.types()) + 1
     }
 
     /// Returns whether every round waits for all its members.

@@ -92,7 +92,8 @@ impl Worker {
         let join = JoinRepr {
             instance,
             tagged,
-            padding_len: JoinRepr::padding_to(layout.full_packet_len(), tagged, has_key),
+            elements: layout.elements(),
+            padding_len: JoinRepr::padding_to(layout.longest_packet_len(), tagged, has_key),
             ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers)
         };
         let config = SessionConfig { job, layout, join, recv_buffer_bytes, heartbeats: true };

@@ -60,7 +60,8 @@ impl<'a> World<'a> {
     /// # Panics
     /// Panics if the scenario's vector cannot be segmented or its segments cannot hold the witness.
     pub(super) fn new(scenario: &'a Scenario, seed: u64, transcript: &'a mut Transcript) -> Self {
-        let layout = VectorLayout::new(scenario.gradient_len, scenario.segment_floats)
+        let elements = scenario.elements.types();
+        let layout = VectorLayout::with_elements(scenario.gradient_len, scenario.segment_floats, elements)
             .expect("the scenario must have a valid layout");
         let lives = scenario.lives();
         let last = scenario.gradient_len % u32::from(scenario.segment_floats);

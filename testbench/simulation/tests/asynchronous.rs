@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use iswitch_simulation::Failure;
 use iswitch_simulation::asynchronous::{
     self, Departures, Faults, Pace, Report, Scenario, Totals, Upset, simulate,
 };
+use iswitch_simulation::{Elements, Failure};
 
 const FAST: Pace = Pace { compute: Duration::from_micros(500), stall: None };
 
@@ -24,6 +24,7 @@ fn scenario(workers: &[Pace]) -> Scenario {
         gradient_len: 150,
         lease_ms: 10_000,
         is_declared: true,
+        elements: Elements::F32,
     }
 }
 

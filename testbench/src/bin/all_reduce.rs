@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Parser;
 use iswitch::worker::protocol::WorkerCounters;
-use iswitch::{AggregateError, GradientAggregator, JoinOptions, Worker, key_file};
+use iswitch::{AggregateError, ElementTypes, GradientAggregator, JoinOptions, Worker, key_file};
 use iswitch_harness::witness::{Census, Witness, Wrong};
 use iswitch_protocol::Round;
 use iswitch_protocol::limits::MAX_MEMBERS;
@@ -54,7 +54,7 @@ struct Cli {
     /// All workers end after the round in which the first of them has run for this time.
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
-    /// Floats in a packet [default: 366, or 364 with --tag-data]
+    /// Floats in a packet [default: as many as fit an MTU of 1500 bytes]
     #[arg(long)]
     segment_floats: Option<u16>,
     /// Timeout of a round, in milliseconds [default: none]
@@ -71,6 +71,9 @@ struct Cli {
     /// Tag data packets with the key, as well as control packets
     #[arg(long, requires = "key_file")]
     tag_data: bool,
+    /// Element types of packets: f32, bf16, f16, bf16-f32, f16-f32
+    #[arg(long, value_name = "TYPES", default_value_t = ElementTypes::F32)]
+    wire: ElementTypes,
     /// Move one datagram in each system call
     #[arg(long)]
     no_offload: bool,
@@ -159,7 +162,7 @@ fn from_launcher(variables: [&str; 2], option: &str) -> anyhow::Result<u16> {
 fn run(cli: &Cli, world: World) -> anyhow::Result<Result<Outcome, WrongSum>> {
     let is_asked_to_end = Arc::default();
     signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&is_asked_to_end))?;
-    let mut options = JoinOptions::new(cli.switch, world.size, cli.floats);
+    let mut options = JoinOptions::new(cli.switch, world.size, cli.floats).with_elements(cli.wire);
     options.job = cli.job;
     options.rank = world.rank;
     if let Some(path) = &cli.key_file {
@@ -170,14 +173,23 @@ fn run(cli: &Cli, world: World) -> anyhow::Result<Result<Outcome, WrongSum>> {
     options.offload = !cli.no_offload;
     options.round_timeout = cli.patience_ms.map(Duration::from_millis);
     options.workers_timeout = Some(Duration::from_secs(60));
-    let witness = make_witness(cli.floats as usize, usize::from(options.segment_floats), world)?;
+    let witness = |segment_floats| make_witness(cli.floats as usize, segment_floats, cli.wire, world);
+    // Checks the options before the worker joins.
+    witness(options.segment_floats)?;
     let mut worker = Worker::join(options)?;
+    let witness = witness(worker.segment_floats())?;
     let outcome = check_rounds(cli, world, witness, &mut worker, &is_asked_to_end)?;
     Ok(outcome.map(|outcome| Outcome { counters: worker.counters(), rejoins: worker.rejoins(), ..outcome }))
 }
 
-fn make_witness(floats: usize, segment_floats: usize, world: World) -> anyhow::Result<Witness> {
-    let census = Witness::census_floats(usize::from(world.size));
+fn make_witness(
+    floats: usize,
+    segment_floats: u16,
+    elements: ElementTypes,
+    world: World,
+) -> anyhow::Result<Witness> {
+    let census = Witness::census_floats(usize::from(world.size), elements);
+    let segment_floats = usize::from(segment_floats);
     let last = floats.checked_rem(segment_floats).context("--segment-floats is 0, expected at least 2")?;
     let shortest = if last == 0 { segment_floats.min(floats) } else { last };
     anyhow::ensure!(
@@ -185,7 +197,8 @@ fn make_witness(floats: usize, segment_floats: usize, world: World) -> anyhow::R
         "--floats {floats} leaves {shortest} floats for the last segment; expected at least {census} to \
          count workers and one to vote"
     );
-    Ok(Witness::new(usize::from(world.rank), usize::from(world.size), floats, segment_floats))
+    let (rank, workers) = (usize::from(world.rank), usize::from(world.size));
+    Ok(Witness::new(rank, workers, floats, segment_floats, elements))
 }
 
 fn check_rounds(

@@ -15,7 +15,7 @@ use iswitch::aggregate::{
     GradientAggregator, ParameterServer, ParameterServerClient, ParameterServerOptions, Ring, RingOptions,
     Style,
 };
-use iswitch::{JoinOptions, Worker};
+use iswitch::{ElementTypes, JoinOptions, Worker};
 use iswitch_harness::process::own_peak_rss_kib;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -62,6 +62,9 @@ struct Cli {
     /// Job identifier at the switch
     #[arg(long, default_value_t = 0)]
     job: u32,
+    /// Element types of the switch's packets: f32, bf16, f16, bf16-f32, f16-f32
+    #[arg(long, value_name = "TYPES", default_value_t = ElementTypes::F32)]
+    wire: ElementTypes,
     /// Serve as the parameter server until all workers have left
     #[arg(long)]
     serve: bool,
@@ -116,7 +119,7 @@ fn run(cli: &Cli) -> anyhow::Result<serde_json::Value> {
         return Ok(serde_json::json!({ "rounds": rounds, "cpu_seconds": cpu, "peak_rss_kib": rss }));
     }
     let mut aggregator = join(cli)?;
-    let contribution: Vec<_> = (0..cli.floats).map(|at| value(cli.rank, at)).collect();
+    let contribution: Vec<_> = (0..cli.floats).map(|at| value(cli.wire, cli.rank, at)).collect();
     for _ in 0..cli.warm_up {
         compute(cli);
         aggregator.reduce(&contribution)?;
@@ -171,7 +174,7 @@ fn join(cli: &Cli) -> anyhow::Result<Box<dyn GradientAggregator>> {
     Ok(match cli.through {
         Through::Switch => {
             let switch = cli.at.context("--at is missing")?;
-            let mut options = JoinOptions::new(switch, cli.workers, cli.floats);
+            let mut options = JoinOptions::new(switch, cli.workers, cli.floats).with_elements(cli.wire);
             (options.job, options.rank) = (cli.job, cli.rank);
             options.workers_timeout = Some(TIMEOUT);
             Box::new(Worker::join(options)?)
@@ -187,14 +190,19 @@ fn join(cli: &Cli) -> anyhow::Result<Box<dyn GradientAggregator>> {
     })
 }
 
-/// Returns the element `at` of a worker's vector: an integer, so that sums are exact in any order.
-fn value(rank: u16, at: u32) -> f32 {
-    (u32::from(rank) + 1 + at % 1024) as f32
+/// Returns the element `at` of a worker's vector: an integer, so that sums are exact in any order. With 16 bits, the
+/// sums of up to 23 workers have eight bits.
+fn value(wire: ElementTypes, rank: u16, at: u32) -> f32 {
+    if wire == ElementTypes::F32 {
+        (u32::from(rank) + 1 + at % 1024) as f32
+    } else {
+        (u32::from(rank) % 4 + 1 + at % 8) as f32
+    }
 }
 
 fn check(cli: &Cli, sum: &[f32]) -> anyhow::Result<()> {
     for (at, x) in (0..).zip(sum) {
-        let expected: f32 = (0..cli.workers).map(|rank| value(rank, at)).sum();
+        let expected: f32 = (0..cli.workers).map(|rank| value(cli.wire, rank, at)).sum();
         anyhow::ensure!(*x == expected, "element {at} of the sum is {x}, expected {expected}");
     }
     Ok(())

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use iswitch::aggregate::Style;
+use iswitch_protocol::{ElementType, ElementTypes};
 use serde_json::Value;
 
 use super::network::Network;
@@ -26,13 +27,13 @@ const SUBNET: &str = "10.9.0.0/16";
 /// System that sums vectors over workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contender {
-    /// iswitchd on ports of this kind.
-    Switch(PortKind),
-    /// Open MPI. `None` leaves the choice of the algorithm to Open MPI; `Some` selects an algorithm of its component
-    /// `tuned`.
-    Mpi(Option<u8>),
-    /// Gloo, as used by PyTorch.
-    Gloo,
+    /// iswitchd on ports of this kind, with these element types.
+    Switch(PortKind, ElementTypes),
+    /// Open MPI with elements of this type. `None` leaves the choice of the algorithm to Open MPI; `Some` selects an
+    /// algorithm of its component `tuned`.
+    Mpi(Option<u8>, ElementType),
+    /// Gloo, as used by PyTorch, with elements of this type.
+    Gloo(ElementType),
     /// Parameter server of this project.
     ParameterServer(Style),
     /// Ring of this project.
@@ -56,42 +57,61 @@ impl fmt::Display for Contender {
             Style::Pipelined => "pipelined",
         };
         match self {
-            Self::Switch(PortKind::Raw) => f.write_str("iswitchd, raw ports"),
-            Self::Switch(PortKind::Udp) => f.write_str("iswitchd, UDP port"),
-            Self::Switch(PortKind::Xdp) => f.write_str("iswitchd, AF_XDP ports"),
-            Self::Switch(PortKind::XdpGeneric) => f.write_str("iswitchd, AF_XDP ports, generic"),
-            Self::Mpi(None) => f.write_str("Open MPI, its choice"),
-            Self::Mpi(Some(algorithm)) => {
+            Self::Switch(kind, _) => f.write_str(match kind {
+                PortKind::Raw => "iswitchd, raw ports",
+                PortKind::Udp => "iswitchd, UDP port",
+                PortKind::Xdp => "iswitchd, AF_XDP ports",
+                PortKind::XdpGeneric => "iswitchd, AF_XDP ports, generic",
+            }),
+            Self::Mpi(None, _) => f.write_str("Open MPI, its choice"),
+            Self::Mpi(Some(algorithm), _) => {
                 let name = MPI_ALGORITHMS
                     .iter()
                     .find(|(number, _)| number == algorithm)
                     .map_or("?", |(_, name)| name);
                 write!(f, "Open MPI, {name}")
             }
-            Self::Gloo => f.write_str("Gloo"),
+            Self::Gloo(_) => f.write_str("Gloo"),
             Self::ParameterServer(how) => write!(f, "parameter server, {}", style(*how)),
             Self::Ring(how) => write!(f, "ring, {}", style(*how)),
+        }?;
+        // 32 bits go without saying.
+        match self {
+            Self::Switch(_, elements) if *elements != ElementTypes::F32 => write!(f, ", {elements}"),
+            Self::Mpi(_, element) | Self::Gloo(element) if *element != ElementType::F32 => {
+                write!(f, ", {element}")
+            }
+            _ => Ok(()),
         }
     }
 }
 
 impl Contender {
-    /// Returns all contenders that can run on this machine, the switch first.
-    pub fn all(tools: &Tools) -> Vec<Self> {
+    /// Returns the switch with elements of 32 bits.
+    pub const fn switch(kind: PortKind) -> Self {
+        Self::Switch(kind, ElementTypes::F32)
+    }
+
+    /// Returns all contenders that can run on this machine with the given element types, the switch first. The
+    /// parameter server and the ring of this project have only 32 bits.
+    pub fn all(tools: &Tools, wire: &[ElementTypes]) -> Vec<Self> {
         let styles = [Style::Paper, Style::Pipelined];
-        let mpi = tools.mpi.iter().flat_map(|_| {
-            [None].into_iter().chain(MPI_ALGORITHMS.map(|(number, _)| Some(number))).map(Self::Mpi)
-        });
-        let gloo = tools.python.iter().map(|_| Self::Gloo);
+        let kinds: Vec<_> = PortKind::ALL.into_iter().chain(has_xdp().then_some(PortKind::Xdp)).collect();
+        let switches = wire.iter().flat_map(|wire| kinds.iter().map(|kind| Self::Switch(*kind, *wire)));
         let own = styles.map(Self::ParameterServer).into_iter().chain(styles.map(Self::Ring));
-        let xdp = has_xdp().then_some(PortKind::Xdp);
-        let switches = PortKind::ALL.into_iter().chain(xdp).map(Self::Switch);
+        // The peers have the same type in both directions.
+        let uniform = |wire: &&ElementTypes| **wire == ElementTypes::uniform(wire.contributions());
+        let elements = || wire.iter().filter(uniform).map(|wire| wire.contributions());
+        let algorithms = || [None].into_iter().chain(MPI_ALGORITHMS.map(|(number, _)| Some(number)));
+        let mpi = elements().filter(|_| tools.mpi.is_ok());
+        let mpi = mpi.flat_map(|element| algorithms().map(move |algorithm| Self::Mpi(algorithm, element)));
+        let gloo = elements().filter(|_| tools.python.is_ok()).map(Self::Gloo);
         switches.chain(own).chain(mpi).chain(gloo).collect()
     }
 
     /// Returns whether the contender is a program of another project.
     pub fn is_peer(self) -> bool {
-        matches!(self, Self::Mpi(_) | Self::Gloo)
+        matches!(self, Self::Mpi(..) | Self::Gloo(_))
     }
 
     /// Sums as many vectors as the load states, and returns the measurements.
@@ -100,21 +120,22 @@ impl Contender {
     /// Panics if a sum is wrong or does not arrive.
     pub fn run(self, network: &Network, tools: &Tools, load: Load) -> Run {
         match self {
-            Self::Switch(kind) => run_switch(network, kind, load),
+            Self::Switch(kind, elements) => run_switch(network, kind, elements, load),
             Self::ParameterServer(style) => run_parameter_server(network, style, load),
             Self::Ring(style) => run_ring(network, style, load),
-            Self::Mpi(algorithm) => run_mpi(network, tools, algorithm, load),
-            Self::Gloo => run_gloo(network, tools, load),
+            Self::Mpi(algorithm, element) => run_mpi(network, tools, (algorithm, element), load),
+            Self::Gloo(element) => run_gloo(network, tools, element, load),
         }
     }
 }
 
-fn run_switch(network: &Network, kind: PortKind, load: Load) -> Run {
+fn run_switch(network: &Network, kind: PortKind, elements: ElementTypes, load: Load) -> Run {
     let daemons = network.start_switches(kind);
     let cpu = || daemons.iter().map(|daemon| cpu_seconds(daemon.process.id())).sum::<f64>();
     let before = cpu();
-    let workers =
-        own_workers(network, load, |rank| format!("--through switch --at {}", network.switch_of(rank)));
+    let workers = own_workers(network, load, |rank| {
+        format!("--through switch --at {} --wire {elements}", network.switch_of(rank))
+    });
     let cpu = cpu() - before;
     let peak = daemons.iter().map(|daemon| daemon.process.peak_rss_kib()).max().unwrap_or_default();
     // Child switches are stopped first, because a switch that loses its parent logs a warning.
@@ -186,7 +207,12 @@ fn json_lines(output: &str) -> Vec<Value> {
     output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-fn run_mpi(network: &Network, tools: &Tools, algorithm: Option<u8>, load: Load) -> Run {
+fn run_mpi(
+    network: &Network,
+    tools: &Tools,
+    (algorithm, element): (Option<u8>, ElementType),
+    load: Load,
+) -> Run {
     let program = tools.mpi.as_ref().expect("Open MPI must be found before it is a contender");
     let machines: Vec<_> = network
         .workers()
@@ -218,11 +244,14 @@ fn run_mpi(network: &Network, tools: &Tools, algorithm: Option<u8>, load: Load) 
         choose(&mut command, "coll_tuned_allreduce_algorithm", &algorithm.to_string());
     }
     let Load { floats, rounds, warm_up, .. } = load;
-    command.arg(program).args([floats.to_string(), rounds.to_string(), warm_up.to_string()]);
+    command
+        .arg(program)
+        .args([floats.to_string(), rounds.to_string(), warm_up.to_string()])
+        .arg(element.name());
     Run::of(load, &results(vec![Process::spawn("mpirun", &mut command)]))
 }
 
-fn run_gloo(network: &Network, tools: &Tools, load: Load) -> Run {
+fn run_gloo(network: &Network, tools: &Tools, element: ElementType, load: Load) -> Run {
     let python = tools.python.as_ref().expect("PyTorch must be found before Gloo is a contender");
     let first = format!("{}:{GLOO_PORT}", network.worker_address(0));
     let Load { floats, rounds, warm_up, .. } = load;
@@ -230,7 +259,7 @@ fn run_gloo(network: &Network, tools: &Tools, load: Load) -> Run {
         let mut command = network.workers()[rank].command(python);
         command.env("GLOO_SOCKET_IFNAME", WORKER_INTERFACE).arg(tools.gloo_script());
         command.args([rank.to_string(), network.worker_count().to_string(), first.clone()]);
-        command.args([floats.to_string(), rounds.to_string(), warm_up.to_string()]);
+        command.args([floats.to_string(), rounds.to_string(), warm_up.to_string()]).arg(element.name());
         Process::spawn(&format!("Gloo, rank {rank}"), &mut command)
     };
     Run::of(load, &results((0..network.worker_count()).map(spawn).collect()))

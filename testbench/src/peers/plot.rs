@@ -15,7 +15,7 @@ const SUM: &str = "All-reduce time";
 pub fn bars(table: &Table) -> String {
     let bar = |row: &Runs| {
         // Only the switch has a distinct colour, because each bar is labelled with its name.
-        bar(row.contender.to_string(), 0.0, us_p50(row), matches!(row.contender, Contender::Switch(_)))
+        bar(row.contender.to_string(), 0.0, us_p50(row), matches!(row.contender, Contender::Switch(..)))
     };
     let bars = table.standings.rows.iter().map(bar).collect();
     let title = format!("All-reduce time: {}", table.figure_title());
@@ -97,6 +97,7 @@ mod tests {
     use super::super::{Links, Load, Run};
     use super::*;
     use iswitch_harness::cluster::PortKind;
+    use iswitch_protocol::ElementType;
 
     fn table(floats: u32, links: Links) -> Table {
         let run = |us_p50: f64| Run {
@@ -112,9 +113,9 @@ mod tests {
         let runs = |us: f64| vec![run(us * 0.9), run(us), run(us * 1.2)];
         let us = f64::from(floats) / 100.0;
         let contenders = [
-            (Contender::Switch(PortKind::Raw), us),
-            (Contender::Mpi(Some(4)), 2.0 * us),
-            (Contender::Gloo, 60.0 * us),
+            (Contender::switch(PortKind::Raw), us),
+            (Contender::Mpi(Some(4), ElementType::F32), 2.0 * us),
+            (Contender::Gloo(ElementType::F32), 60.0 * us),
         ];
         let standings = contenders.map(|(contender, us)| (contender, runs(us))).into_iter().collect();
         Table {

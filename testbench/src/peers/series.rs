@@ -132,9 +132,9 @@ impl Family {
     /// Returns the kind of a contender.
     pub fn of(contender: Contender) -> Self {
         match contender {
-            Contender::Switch(_) => Self::Switch,
-            Contender::Mpi(_) => Self::Mpi,
-            Contender::Gloo => Self::Gloo,
+            Contender::Switch(..) => Self::Switch,
+            Contender::Mpi(..) => Self::Mpi,
+            Contender::Gloo(_) => Self::Gloo,
             Contender::Ring(_) => Self::Ring,
             Contender::ParameterServer(_) => Self::ParameterServer,
         }

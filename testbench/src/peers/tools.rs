@@ -77,7 +77,8 @@ fn build_mpi(directory: &Path) -> Result<PathBuf, String> {
     let missing = "Open MPI is missing: apt-get install openmpi-bin libopenmpi-dev gcc";
     let (source, program) = (directory.join("allreduce_mpi.c"), directory.join("allreduce_mpi"));
     std::fs::write(&source, MPI_SOURCE).expect("the source must be written");
-    let output = Command::new("mpicc").args(["-O2", "-o"]).arg(&program).arg(&source).output();
+    let output =
+        Command::new("mpicc").args(["-O3", "-march=native", "-o"]).arg(&program).arg(&source).output();
     match output {
         Ok(output) if output.status.success() => Ok(program),
         Ok(output) => Err(format!("{missing}\n{}", String::from_utf8_lossy(&output.stderr))),

@@ -14,7 +14,7 @@ use iswitch_harness::cluster::PortKind;
 /// Contenders. The first one, the parameter server as in the paper, is the reference for the others.
 pub const CONTENDERS: [Contender; 5] = [
     Contender::ParameterServer(Style::Paper),
-    Contender::Switch(PortKind::Raw),
+    Contender::switch(PortKind::Raw),
     Contender::ParameterServer(Style::Pipelined),
     Contender::Ring(Style::Paper),
     Contender::Ring(Style::Pipelined),
@@ -221,7 +221,7 @@ impl Replay {
     fn bars(&self) -> Vec<Bar> {
         let bar = |row: &Runs| {
             let compute_us = row.spread(|run| run.compute_us).median;
-            let is_switch = matches!(row.contender, Contender::Switch(_));
+            let is_switch = matches!(row.contender, Contender::Switch(..));
             plot::bar(row.contender.to_string(), compute_us, iteration_us(row), is_switch)
         };
         self.table.standings.rows.iter().map(bar).collect()
@@ -276,7 +276,7 @@ pub fn scaling_figure(replays: &[Replay]) -> String {
             _ => (Paint::BLUE, false),
         };
         Line {
-            width_px: if matches!(row.contender, Contender::Switch(_)) { 3 } else { 2 },
+            width_px: if matches!(row.contender, Contender::Switch(..)) { 3 } else { 2 },
             is_dashed,
             spreads: spreads.iter().map(|spread| spread.ends()).collect(),
             ..Line::new(

@@ -15,7 +15,7 @@ use iswitch_protocol::wire::{
     Action, Class, Classifier, ControlBody, ControlRepr, FrameAddresses, JoinRepr, Kind, Mode, Standing,
     Status, emit_seg,
 };
-use iswitch_protocol::{Key, Round, Seg, SegmentIndex};
+use iswitch_protocol::{ElementType, ElementTypes, Key, Round, Seg, SegmentIndex};
 use serde_json::Value;
 
 const WORKER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 1), 40_000);
@@ -163,6 +163,7 @@ fn code_of(key: &str, name: &str) -> u64 {
         "standing" => find((0..=u8::MAX).filter_map(|code| Some((code, Standing::from_code(code)?))), name),
         "mode" => find([Mode::Synchronous, Mode::Asynchronous].map(|it| (it as u8, it)), name),
         "kind" => find([Kind::Worker, Kind::Switch].map(|it| (it as u8, it)), name),
+        "contributions" | "results" => element_type(name).map(|it| it as u8),
         _ => None,
     };
     u64::from(code.unwrap_or_else(|| panic!("{key}: {name}")))
@@ -170,6 +171,10 @@ fn code_of(key: &str, name: &str) -> u64 {
 
 fn find<T: Debug>(codes: impl IntoIterator<Item = (u8, T)>, name: &str) -> Option<u8> {
     codes.into_iter().find(|(_, value)| format!("{value:?}") == name).map(|(code, _)| code)
+}
+
+fn element_type(name: &str) -> Option<ElementType> {
+    ElementType::ALL.into_iter().find(|element| element.name() == name)
 }
 
 /// Compares the values of a fixture with the fields under a prefix.
@@ -229,17 +234,23 @@ fn check_data(fields: &Fields, meaning: &Value) {
         let expected = meaning[name].as_u64().expect("a number");
         assert_eq!(fields.numbers(&format!("seg.{name}")), [expected], "{name}");
     }
-    let bits: Vec<_> = meaning["float_bits"]
+    let (element, bits) = match meaning["element"].as_str() {
+        Some(name) => (element_type(name).expect("an element type"), &meaning["element_bits"]),
+        None => (ElementType::F32, &meaning["float_bits"]),
+    };
+    let bits: Vec<_> = bits
         .as_array()
         .expect("a list")
         .iter()
         .map(|bits| u32::from_str_radix(bits.as_str().expect("digits"), 16).expect("digits"))
         .collect();
+    assert_eq!(fields.numbers("data.element"), [element as u64]);
     let bytes = fields.bytes("data.floats");
-    let words: Vec<_> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0_u32, |word, byte| word << 8 | u32::from(*byte));
+    let words: Vec<_> = bytes.chunks(element.len_bytes()).map(word).collect();
     assert_eq!(words, bits);
     for (text, bits) in fields.texts("data.float").iter().zip(&bits) {
-        let (shown, actual) = (text.parse::<f32>().expect("a number"), f32::from_bits(*bits));
+        let (shown, actual) = (text.parse::<f32>().expect("a number"), widened(element, *bits));
         let is_same = (shown.is_nan() && actual.is_nan()) || (shown - actual).abs() <= 1e-5 * actual.abs();
         assert!(is_same || shown.total_cmp(&actual).is_eq(), "{text} for {actual}");
     }
@@ -247,17 +258,50 @@ fn check_data(fields: &Fields, meaning: &Value) {
     assert_eq!(fields.texts("data.tag").len(), usize::from(meaning["tag"].is_object()));
 }
 
+/// Returns the value of an element.
+fn widened(element: ElementType, bits: u32) -> f32 {
+    match element {
+        ElementType::F32 => f32::from_bits(bits),
+        ElementType::Bf16 => f32::from_bits(bits << 16),
+        ElementType::F16 => {
+            let (exponent, fraction) = ((bits >> 10 & 0x1f) as i32, (bits & 0x3ff) as f32);
+            let magnitude = match exponent {
+                0 => fraction * 2_f32.powi(-24),
+                31 if fraction == 0.0 => f32::INFINITY,
+                31 => f32::NAN,
+                _ => (1024.0 + fraction) * 2_f32.powi(exponent - 25),
+            };
+            if bits >> 15 == 0 { magnitude } else { -magnitude }
+        }
+    }
+}
+
+/// Returns the preferences that a golden packet needs, because a single data packet does not state its format.
+fn preferences(name: &str, meaning: &Value) -> [&'static str; 2] {
+    let tagged = if name.starts_with("tagged_") { "iswitch.tagged:Yes" } else { "iswitch.tagged:No" };
+    let elements = match meaning["element"].as_str().and_then(element_type) {
+        None | Some(ElementType::F32) => "iswitch.elements:F32",
+        Some(ElementType::Bf16) => "iswitch.elements:Bf16",
+        Some(ElementType::F16) => "iswitch.elements:F16",
+    };
+    [tagged, elements]
+}
+
 #[test]
 fn golden_packets_are_dissected_as_in_the_fixtures() {
     if !programs("golden_packets_are_dissected_as_in_the_fixtures", &["tshark"]) {
         return;
     }
-    let (tagged, plain): (Vec<_>, Vec<_>) =
-        golden().into_iter().partition(|(name, ..)| name.starts_with("tagged_"));
-    assert!(tagged.len() >= 2 && plain.len() >= 30);
-    for (packets, preference) in [(plain, "iswitch.tagged:No"), (tagged, "iswitch.tagged:Yes")] {
+    let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for packet in golden() {
+        groups.entry(preferences(&packet.0, &packet.2)).or_default().push(packet);
+    }
+    // Without tags: f32, bf16 and f16. With tags: f32.
+    assert!(groups.len() == 4 && groups.values().map(Vec::len).sum::<usize>() >= 40);
+    for ([tagged, elements], packets) in groups {
         let frames: Vec<_> = packets.iter().map(|(_, frame, _)| frame.clone()).collect();
-        for ((name, _, meaning), fields) in packets.iter().zip(dissect(&frames, &["-o", preference])) {
+        let all = dissect(&frames, &["-o", tagged, "-o", elements]);
+        for ((name, _, meaning), fields) in packets.iter().zip(all) {
             println!("{name}: {fields:?}");
             assert!(!fields.has_malformed());
             if meaning["class"] == "control" {
@@ -300,6 +344,10 @@ fn code_names_match_the_protocol() {
     assert_eq!(names("join.mode"), modes.into());
     let kinds = [Kind::Worker, Kind::Switch].map(|kind| (kind as u8, format!("{kind:?}")));
     assert_eq!(names("join.kind"), kinds.into());
+    let elements = BTreeMap::from(ElementType::ALL.map(|element| (element as u8, element.name().to_owned())));
+    for field in ["join.contributions", "join.results", "data.element"] {
+        assert_eq!(names(field), elements, "{field}");
+    }
 }
 
 fn control(body: ControlBody<'_>) -> Vec<u8> {
@@ -357,6 +405,59 @@ fn the_dissector_follows_a_conversation() {
     assert_eq!(data.texts("data.float").len(), 5);
     assert_eq!(data.texts("data.tag").len(), 3);
     assert_eq!((left.numbers("auth.counter"), left.texts("auth.tag").len()), (vec![5], 1));
+}
+
+/// Returns the first segment of round 3 with the numbers 1 and 2.
+fn one_and_two(element: ElementType, contributions: u16) -> Vec<u8> {
+    let mut bytes = vec![0; 8 + 2 * element.len_bytes()];
+    let seg = Seg { index: SegmentIndex::new(0).expect("small"), round: Round::new(3), contributions };
+    let elements = emit_seg(&mut bytes, seg);
+    match element {
+        ElementType::F32 => elements.copy_from_slice(&[0, 0, 0x80, 0x3f, 0, 0, 0, 0x40]),
+        ElementType::Bf16 => elements.copy_from_slice(&[0x80, 0x3f, 0, 0x40]),
+        ElementType::F16 => elements.copy_from_slice(&[0, 0x3c, 0, 0x40]),
+    }
+    bytes
+}
+
+#[test]
+fn the_dissector_learns_element_types_from_the_join() {
+    if !programs("the_dissector_learns_element_types_from_the_join", &["tshark"]) {
+        return;
+    }
+    let child = SocketAddrV4::new(*WORKER.ip(), WORKER.port() + 1);
+    let mixed = ElementTypes::with_wide_results(ElementType::F16);
+    let worker = JoinRepr { elements: mixed, ..JoinRepr::worker(2, 2, 3) };
+    let bf16 = ElementTypes::uniform(ElementType::Bf16);
+    let switch = JoinRepr { elements: bf16, kind: Kind::Switch, height: 1, ..JoinRepr::worker(2, 2, 3) };
+    let joins = [(WORKER, worker), (child, switch)]
+        .map(|(member, join)| envelope(Class::Control, (member, SWITCH), &control(ControlBody::Join(join))));
+    let cases = [
+        ((WORKER, SWITCH), ElementType::F16, 1),
+        ((SWITCH, WORKER), ElementType::F32, 3),
+        // A sum that the worker supplies again.
+        ((WORKER, SWITCH), ElementType::F32, 3),
+        // A partial sum, and the result.
+        ((child, SWITCH), ElementType::F32, 2),
+        ((SWITCH, child), ElementType::Bf16, 3),
+    ];
+    let data = cases.map(|(ends, element, contributions)| {
+        envelope(Class::Data, ends, &one_and_two(element, contributions))
+    });
+    // The Join of this member was not captured.
+    let stranger = SocketAddrV4::new(*WORKER.ip(), WORKER.port() + 2);
+    let undeclared = envelope(Class::Data, (stranger, SWITCH), &[0; 8 + 6]);
+    let all = dissect(&[&joins[..], &data, &[undeclared]].concat(), &[]);
+    for (fields, (_, element, contributions)) in all[2..].iter().zip(cases) {
+        assert!(!fields.has_malformed(), "{fields:?}");
+        assert_eq!(fields.numbers("data.element"), [element as u64], "{contributions} contributions");
+        let numbers = fields.texts("data.float").iter().map(|text| text.parse::<f32>().expect("a number"));
+        assert_eq!(numbers.collect::<Vec<_>>(), [1.0, 2.0], "{fields:?}");
+    }
+    let undeclared = all.last().expect("the last frame");
+    assert!(!undeclared.has_malformed() && undeclared.texts("data.float").is_empty(), "{undeclared:?}");
+    assert_eq!(undeclared.bytes("data.floats"), [0; 6]);
+    assert!(undeclared.0.keys().any(|name| name.contains("iswitch.untyped")));
 }
 
 #[test]

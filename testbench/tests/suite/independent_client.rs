@@ -107,19 +107,44 @@ fn a_client_built_from_the_specification_gets_exact_sums() {
 }
 
 #[test]
+fn a_client_built_from_the_specification_sums_elements_of_16_bits() {
+    if !networks_and("a_client_built_from_the_specification_sums_elements_of_16_bits", &["python3"]) {
+        return;
+    }
+    let _together = together();
+    for kind in PortKind::ALL {
+        let job = Job::new(kind, None);
+        for elements in ["bf16", "f16", "f16 --results f32"] {
+            for mode in MODES {
+                let options = format!("--mode {mode} --elements {elements} --steps 20 --loss 0.02");
+                let result = result(&format!("{options}, {kind:?} ports"), job.run(&options));
+                // Workers leave an asynchronous job without waiting for their last two vectors.
+                assert!(number(&result, "checked") >= 18, "{result}");
+            }
+        }
+        job.daemon.stop();
+    }
+}
+
+#[test]
 fn a_client_built_from_the_specification_resumes_after_a_restart() {
     if !networks_and("a_client_built_from_the_specification_resumes_after_a_restart", &["python3"]) {
         return;
     }
     let _together = together();
-    for mode in MODES {
+    for options in [
+        "--mode synchronous",
+        "--mode asynchronous",
+        "--mode synchronous --elements bf16",
+        "--mode synchronous --elements f16 --results f32",
+    ] {
         let mut job = Job::new(PortKind::Raw, None);
-        let mut client = job.run(&format!("--mode {mode} --loss 0.02"));
+        let mut client = job.run(&format!("{options} --loss 0.02"));
         for step in [10, 30] {
             client.wait_for(&format!("step {step}\n"), TIMEOUT);
             job.restart_switch();
         }
-        let result = result(&format!("{mode}, 2 restarts of the switch"), client);
+        let result = result(&format!("{options}, 2 restarts of the switch"), client);
         assert!(number(&result, "rejoins") >= WORKERS, "{result}");
         job.daemon.stop();
     }
@@ -139,10 +164,13 @@ fn a_client_built_from_the_specification_is_authenticated() {
         assert!(number(&result, "challenges") >= WORKERS, "{result}");
     }
     // Tags take the client a long time.
-    let mut client = job.run("--tagged --segment-floats 364 --floats 800 --loss 0.02");
-    client.wait_for("step 10\n", TIMEOUT);
-    job.restart_switch();
-    let result = result("synchronous, with tags, a restart of the switch", client);
-    assert_eq!(number(&result, "checked"), WORKERS * STEPS, "{result}");
+    for options in ["--floats 800", "--floats 1600 --elements bf16"] {
+        let mut client = job.run(&format!("--tagged {options} --loss 0.02"));
+        client.wait_for("step 10\n", TIMEOUT);
+        job.restart_switch();
+        let what = format!("synchronous, {options}, with tags, a restart of the switch");
+        let result = result(&what, client);
+        assert_eq!(number(&result, "checked"), WORKERS * STEPS, "{result}");
+    }
     job.daemon.stop();
 }

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use iswitch::{ElementType, ElementTypes};
 use iswitch_harness::cluster::PortKind;
 use iswitch_harness::requirements::{alone, has_xdp, networks_and, report};
 use iswitch_testbench::contest::{Progress, Row};
@@ -11,6 +12,10 @@ use iswitch_testbench::peers::racks::racks_of;
 use iswitch_testbench::peers::{Axis, Contender, Links, Load, Network, Series, Tools, measure, plot};
 
 const LOAD: Load = Load { floats: 1_003, rounds: 20, warm_up: 2, compute: Duration::ZERO };
+
+const BF16: ElementTypes = ElementTypes::uniform(ElementType::Bf16);
+/// Element types of the contenders. In racks, workers with 16-bit elements learn the segment size from the switch.
+const WIRE: [ElementTypes; 3] = [ElementTypes::F32, BF16, ElementTypes::with_wide_results(ElementType::F16)];
 
 /// Returns the tools without Gloo, because PyTorch is larger than everything else together.
 fn tools() -> Tools {
@@ -27,12 +32,12 @@ fn every_contender_aggregates_and_is_measured() {
     let rate = Some("1gbit".parse().unwrap());
     for links in [Links::default(), Links { rate, delay: None }] {
         let network = Network::star(3, links);
-        let table = measure(&network, &tools, &Contender::all(&tools), LOAD, 1, &Progress::silent());
+        let table = measure(&network, &tools, &Contender::all(&tools, &WIRE), LOAD, 1, &Progress::silent());
         let xdp = usize::from(has_xdp());
         assert_eq!(
             table.standings.rows.len(),
-            13 + xdp,
-            "switch, server and ring twice each, and seven of Open MPI"
+            24 + 3 * xdp,
+            "the switch twice for each of three types, server and ring twice, and seven of Open MPI for two types"
         );
         for Row { contender, runs } in &table.standings.rows {
             let run = runs[0];
@@ -61,14 +66,16 @@ fn every_contender_aggregates_across_racks() {
     let tools = tools();
     let rate = Some("10gbit".parse().unwrap());
     // One algorithm of Open MPI covers the same code as the others.
-    let contenders: Vec<_> =
-        Contender::all(&tools).into_iter().filter(|it| !matches!(it, Contender::Mpi(Some(_)))).collect();
+    let contenders: Vec<_> = Contender::all(&tools, &WIRE)
+        .into_iter()
+        .filter(|it| !matches!(it, Contender::Mpi(Some(_), _)))
+        .collect();
     let tables = [4, 6].map(|workers| {
         let network = Network::racks(&racks_of(workers), Links { rate, delay: None });
         assert_eq!((network.worker_count(), network.rack_count()), (workers, Some(2)));
         measure(&network, &tools, &contenders, LOAD, 1, &Progress::silent())
     });
-    let rows = 7 + usize::from(has_xdp());
+    let rows = 12 + 3 * usize::from(has_xdp());
     assert!(tables.iter().all(|table| table.standings.rows.len() == rows && table.json()["racks"] == 2));
     let series = Series { axis: Axis::Workers, tables: tables.to_vec() };
     let text = series.text();
@@ -88,7 +95,7 @@ fn delayed_links_delay_each_contender() {
     let round_trip = network.round_trip();
     assert!(round_trip >= 2 * delay, "{round_trip:?}");
     let contenders =
-        [Contender::Switch(PortKind::Raw), Contender::Ring(iswitch::aggregate::Style::Pipelined)];
+        [Contender::switch(PortKind::Raw), Contender::Ring(iswitch::aggregate::Style::Pipelined)];
     let table = measure(&network, &tools(), &contenders, LOAD, 1, &Progress::silent());
     // A sum takes the delay to the switch and back; in the ring of two, twice the delay to the other worker, over two
     // cables.

@@ -33,6 +33,7 @@ pub(crate) struct Arguments {
     pub(crate) key_file: Option<PathBuf>,
     pub(crate) tag_data: Option<bool>,
     pub(crate) non_finite: Option<String>,
+    pub(crate) wire: Option<String>,
 }
 
 fn bad(message: impl Display) -> PyErr {
@@ -108,6 +109,10 @@ impl Arguments {
         options.switch_timeout =
             duration(self.switch_timeout, "switch_timeout", variable, DEFAULT_SWITCH_TIMEOUT_S)?;
         options.connect_timeout = options.switch_timeout;
+        if let Some(wire) = given(self.wire, "ISWITCH_WIRE", "text")? {
+            let types = wire.parse().map_err(|expected| bad(format!("wire is {wire:?}, {expected}")))?;
+            options = options.with_elements(types);
+        }
         if let Some(floats) =
             given(self.segment_floats, "ISWITCH_SEGMENT_FLOATS", "a number from 1 to 65535")?
         {

@@ -54,7 +54,7 @@ impl Worker {
     #[new]
     #[pyo3(signature = (
         switch=None, rank=None, world_size=None, *, job=None, timeout=None, switch_timeout=None,
-        segment_floats=None, key_file=None, tag_data=None, non_finite=None
+        segment_floats=None, key_file=None, tag_data=None, non_finite=None, wire=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keywords")]
     fn new(
@@ -69,6 +69,7 @@ impl Worker {
         key_file: Option<PathBuf>,
         tag_data: Option<bool>,
         non_finite: Option<String>,
+        wire: Option<String>,
     ) -> PyResult<Self> {
         let arguments = Arguments {
             switch,
@@ -81,6 +82,7 @@ impl Worker {
             key_file,
             tag_data,
             non_finite,
+            wire,
         };
         let options = arguments.resolve()?;
         let (switch, rank, world_size) = (options.switch.to_string(), options.rank, options.workers);

@@ -53,7 +53,7 @@ typedef struct iswitch_join_options {
   uint32_t job;
   // Number of workers with which the job starts; 0: any number.
   uint16_t workers;
-  // Number of floats in a packet: 366 for an MTU of 1500 bytes, 364 with `tag_data`.
+  // Number of floats in a packet; 0: as many as fit an MTU of 1500 bytes.
   uint16_t segment_floats;
   // Number of floats in the vector.
   uint32_t gradient_len;
@@ -70,6 +70,9 @@ typedef struct iswitch_join_options {
   // Whether data packets also carry tags computed from the key. It must be the same on all workers; a tag takes the
   // space of two floats in each packet.
   bool tag_data;
+  // Element types of packets, the same on all workers: "f32", "bf16" or "f16"; or "bf16-f32" or "f16-f32", with
+  // results in 32 bits. Null: "f32".
+  const char *wire;
 } iswitch_join_options;
 
 // Result of one aggregation.
@@ -103,7 +106,7 @@ void iswitch_join_options_init(struct iswitch_join_options *options);
 // Joins a job and waits until all its workers have joined. After success, pass `*worker` to `iswitch_leave`.
 //
 // # Safety
-// `options` is null or points to a struct whose `switch_address` and `key_file` are null or end with a zero byte;
+// `options` is null or points to a struct whose texts are null or end with a zero byte;
 // `worker` is null or points to writable memory for a pointer.
 enum iswitch_status iswitch_join(const struct iswitch_join_options *options,
                                  struct iswitch_worker **worker);

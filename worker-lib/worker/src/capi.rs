@@ -63,7 +63,7 @@ pub struct IswitchJoinOptions {
     pub job: u32,
     /// Number of workers with which the job starts; 0: any number.
     pub workers: u16,
-    /// Number of floats in a packet: 366 for an MTU of 1500 bytes, 364 with `tag_data`.
+    /// Number of floats in a packet; 0: as many as fit an MTU of 1500 bytes.
     pub segment_floats: u16,
     /// Number of floats in the vector.
     pub gradient_len: u32,
@@ -80,6 +80,9 @@ pub struct IswitchJoinOptions {
     /// Whether data packets also carry tags computed from the key. It must be the same on all workers; a tag takes the
     /// space of two floats in each packet.
     pub tag_data: bool,
+    /// Element types of packets, the same on all workers: "f32", "bf16" or "f16"; or "bf16-f32" or "f16-f32", with
+    /// results in 32 bits. Null: "f32".
+    pub wire: *const c_char,
 }
 
 /// Result of one aggregation.
@@ -162,7 +165,7 @@ pub unsafe extern "C" fn iswitch_join_options_init(options: *mut IswitchJoinOpti
         switch_address: std::ptr::null(),
         job: defaults.job,
         workers: 0,
-        segment_floats: defaults.segment_floats,
+        segment_floats: 0,
         gradient_len: 0,
         rank: defaults.rank,
         connect_timeout_ms: defaults.connect_timeout.as_millis() as u32,
@@ -170,6 +173,7 @@ pub unsafe extern "C" fn iswitch_join_options_init(options: *mut IswitchJoinOpti
         round_timeout_ms: 0,
         key_file: std::ptr::null(),
         tag_data: false,
+        wire: std::ptr::null(),
     };
     if !options.is_null() {
         // SAFETY: not null, and the caller vouches for the memory.
@@ -180,7 +184,7 @@ pub unsafe extern "C" fn iswitch_join_options_init(options: *mut IswitchJoinOpti
 /// Joins a job and waits until all its workers have joined. After success, pass `*worker` to `iswitch_leave`.
 ///
 /// # Safety
-/// `options` is null or points to a struct whose `switch_address` and `key_file` are null or end with a zero byte;
+/// `options` is null or points to a struct whose texts are null or end with a zero byte;
 /// `worker` is null or points to writable memory for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn iswitch_join(
@@ -237,12 +241,23 @@ unsafe fn join_options(options: &IswitchJoinOptions) -> Result<JoinOptions, Stri
         text.parse().map_err(|_| format!("switch_address is {text:?}, expected an IPv4 ADDRESS:PORT"))?;
     let mut join = JoinOptions::new(switch, options.workers, options.gradient_len);
     join.job = options.job;
-    join.segment_floats = options.segment_floats;
     join.rank = options.rank;
     join.connect_timeout = Duration::from_millis(u64::from(options.connect_timeout_ms));
     join.workers_timeout = milliseconds(options.workers_timeout_ms);
     join.round_timeout = milliseconds(options.round_timeout_ms);
     join.tag_data = options.tag_data;
+    if !options.wire.is_null() {
+        // SAFETY: not null, and the caller vouches that it ends with a zero byte.
+        let text = unsafe { CStr::from_ptr(options.wire) }.to_string_lossy();
+        join.elements = text.parse().map_err(|expected| format!("wire is {text:?}, {expected}"))?;
+    }
+    join = match options.segment_floats {
+        0 => {
+            let elements = join.elements;
+            join.with_elements(elements)
+        }
+        segment_floats => JoinOptions { segment_floats, ..join },
+    };
     if !options.key_file.is_null() {
         // SAFETY: not null, and the caller vouches that it ends with a zero byte.
         let path = unsafe { CStr::from_ptr(options.key_file) };

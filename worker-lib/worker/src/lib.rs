@@ -19,7 +19,7 @@ pub mod capi;
 struct Embedding;
 
 pub use aggregate::{AggregateError, AggregatorStats, GradientAggregator, Loopback, Round};
-pub use iswitch_protocol::{Key, key_file};
+pub use iswitch_protocol::{ElementType, ElementTypes, Key, key_file};
 pub use reception::{Refusal, Refusals};
 pub use worker::asynchronous::AsyncWorker;
 pub use worker::{AnyLengthWorker, JoinError, JoinOptions, ShardedWorker, Worker};

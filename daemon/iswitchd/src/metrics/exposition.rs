@@ -219,6 +219,8 @@ mod tests {
             job: 7,
             gradient_len: 10_119,
             segment_floats: 366,
+            contributions: "f32",
+            results: "f32",
             boot: 1,
             mode: "synchronous",
             workers: 2,

@@ -5,18 +5,20 @@
 //! is computed as +0.0 + x, which turns -0.0 into +0.0, as an adder with a cleared buffer would. Rust neither
 //! reorders nor fuses these operations.
 //!
-//! Payloads are little-endian floats at any alignment. The loops are compiled for several CPU feature levels, and the
-//! best available one is selected at run time (AVX-512, AVX2, or the baseline of the architecture). The choice does
-//! not change any bit of the result.
+//! Payloads are little-endian floats at any alignment; packets of 16-bit elements are widened first. The loops are
+//! compiled for several CPU feature levels, and the best available one is selected at run time (AVX-512, AVX2, or the
+//! baseline of the architecture). The choice does not change any bit of the result.
 //!
 //! With [`NonFinite::Refuse`], a payload is checked before it is added, because a sum that it had changed could not
 //! be restored. The second pass finds the payload in the L1 cache.
 
 mod lanes;
+mod widen;
 
-use iswitch_protocol::limits::FLOAT_LEN_BYTES;
 use lanes::{Add, Overwrite, Store, Take, TakeInto};
 use pulp::Arch;
+
+pub(crate) use widen::Widener;
 
 /// Treatment of contributions that contain NaN or an infinity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,19 +71,12 @@ pub fn add(sum: &mut [f32], floats: &[f32]) {
     );
 }
 
-/// Writes a finished sum into an outgoing packet.
-pub fn copy_into(sum: &[f32], packet: &mut [u8]) {
-    let (packet, _) = packet.as_chunks_mut::<FLOAT_LEN_BYTES>();
-    for (sum, out) in sum.iter().zip(packet) {
-        *out = sum.to_le_bytes();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use alloc::vec;
     use alloc::vec::Vec;
 
+    use iswitch_protocol::ElementType;
     use proptest::prelude::*;
 
     use super::NonFinite::{Refuse, Sum};
@@ -148,7 +143,7 @@ mod tests {
             prop_assert!(accumulate(&mut sum, &second[offset..], Sum));
             prop_assert!(accumulate_into(&mut finished, &second[offset..], &mut packet, Sum));
             let mut copied = vec![0; a.len() * 4];
-            copy_into(&sum, &mut copied);
+            iswitch_element::round(ElementType::F32, &sum, &mut copied);
             let mut kept = [vec![0.0; a.len()], vec![0.0; a.len()]];
             let mut added = vec![0.0; a.len()];
             for (kept, payload) in kept.iter_mut().zip([&first, &second]) {

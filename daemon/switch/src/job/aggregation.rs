@@ -5,9 +5,8 @@
 //! slot of the other parity, which is one round later, is finished. Every participant has contributed to that later
 //! round, so none of them can still need the older result.
 
-use iswitch_protocol::limits::SEG_LEN_BYTES;
-use iswitch_protocol::wire::DataPacket;
-use iswitch_protocol::{Instant, Round, Seg, SegmentIndex};
+use iswitch_protocol::limits::FLOAT_LEN_BYTES;
+use iswitch_protocol::{ElementType, Instant, Round, Seg, SegmentIndex};
 
 use super::rounds::{OpenRound, Replay, Rounds};
 use super::slot::{Generations, Slot, SlotState, add_contributions};
@@ -16,6 +15,16 @@ use crate::accumulate::{self, NonFinite};
 use crate::batch::Batch;
 use crate::ids::{MemberId, MemberSet};
 use crate::reason::DropReason;
+
+/// A contribution of a member to one segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Contribution<'a> {
+    pub(crate) member: MemberId,
+    pub(crate) seg: Seg,
+    /// Elements of the packet, widened to little-endian floats.
+    pub(crate) floats: &'a [u8],
+    pub(crate) non_finite: NonFinite,
+}
 
 /// The outcome of a contribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,15 +74,9 @@ impl<'a> Aggregation<'a> {
     }
 
     /// Processes one contribution of a member. If it completes the sum, the sum goes into `batch`.
-    pub(crate) fn contribute(
-        &mut self,
-        member: MemberId,
-        seg: Seg,
-        packet: &DataPacket<'_>,
-        non_finite: NonFinite,
-        batch: &mut Batch,
-    ) -> Verdict {
-        if let Err(reason) = self.check(packet, seg) {
+    pub(crate) fn contribute(&mut self, contribution: &Contribution<'_>, batch: &mut Batch) -> Verdict {
+        let Contribution { member, seg, floats, non_finite } = *contribution;
+        if let Err(reason) = self.check(seg, floats) {
             return Verdict::Dropped(reason);
         }
         let slot = self.slot(seg.round, seg.index);
@@ -98,11 +101,11 @@ impl<'a> Aggregation<'a> {
         let contributors = contributors.with(member);
         let opening = opened.is_none().then(|| self.job.prospective_round(seg.round, self.now));
         let is_last = opened.or(opening.as_ref()).is_some_and(|open| self.is_complete(contributors, open));
-        let payload = packet.float_bytes();
         let total = Seg { contributions, ..seg };
-        let batch = Some(batch).filter(|batch| is_last && batch.has_room(SEG_LEN_BYTES + payload.len()));
+        let batch =
+            Some(batch).filter(|batch| is_last && batch.has_room(self.outgoing_len(seg.round, seg.index)));
         if self.is_ordered() {
-            if !self.keep(member, seg.index, payload, non_finite) {
+            if !self.keep(member, seg.index, floats, non_finite) {
                 return Verdict::Dropped(DropReason::NonFinite);
             }
             self.admit(total, contributors, opening, is_last);
@@ -113,7 +116,7 @@ impl<'a> Aggregation<'a> {
                 self.push_sum(seg.round, seg.index, batch);
             }
         } else {
-            if !self.sum_on_arrival(total, payload, is_first, batch, non_finite) {
+            if !self.sum_on_arrival(total, floats, is_first, batch, non_finite) {
                 return Verdict::Dropped(DropReason::NonFinite);
             }
             self.admit(total, contributors, opening, is_last);
@@ -133,12 +136,12 @@ impl<'a> Aggregation<'a> {
     }
 
     /// Checks whether the packet can be a contribution to the job at all.
-    pub(super) fn check(&self, packet: &DataPacket<'_>, seg: Seg) -> Result<(), DropReason> {
+    pub(super) fn check(&self, seg: Seg, floats: &[u8]) -> Result<(), DropReason> {
         if self.job.halted {
             Err(DropReason::Halted)
         } else if !self.job.layout.contains(seg.index) {
             Err(DropReason::SegOutOfRange)
-        } else if packet.float_count() != self.job.layout.float_count(seg.index) {
+        } else if floats.len() != FLOAT_LEN_BYTES * self.job.layout.float_count(seg.index) {
             Err(DropReason::LengthMismatch)
         } else {
             Ok(())
@@ -184,31 +187,56 @@ impl<'a> Aggregation<'a> {
     fn sum_on_arrival(
         &mut self,
         seg: Seg,
-        payload: &[u8],
+        floats: &[u8],
         is_first: bool,
         batch: Option<&mut Batch>,
         non_finite: NonFinite,
     ) -> bool {
+        let element = self.outgoing(seg.round);
         let sum = self.sum_mut(seg.round, seg.index);
-        match (is_first, batch) {
-            (true, None) => accumulate::overwrite(sum, payload, non_finite),
-            (false, None) => accumulate::accumulate(sum, payload, non_finite),
-            (true, Some(batch)) => {
-                let is_taken = accumulate::overwrite(sum, payload, non_finite);
+        match batch {
+            // One pass adds the contribution and writes the packet.
+            Some(batch) if !is_first && element == ElementType::F32 => {
+                let out = batch.next_elements(floats.len());
+                let is_taken = accumulate::accumulate_into(sum, floats, out, non_finite);
                 if is_taken {
-                    accumulate::copy_into(sum, batch.push(seg, payload.len()));
+                    batch.push(seg, floats.len());
                 }
                 is_taken
             }
-            (false, Some(batch)) => {
-                let out = batch.next_floats(payload.len());
-                let is_taken = accumulate::accumulate_into(sum, payload, out, non_finite);
-                if is_taken {
-                    batch.push(seg, payload.len());
+            batch => {
+                let is_taken = if is_first {
+                    accumulate::overwrite(sum, floats, non_finite)
+                } else {
+                    accumulate::accumulate(sum, floats, non_finite)
+                };
+                if let Some(batch) = batch.filter(|_| is_taken) {
+                    batch.push_floats(seg, sum, element);
                 }
                 is_taken
             }
         }
+    }
+
+    /// Returns the element type of the packets that carry the sums of a round: its results, or partial sums for the
+    /// parent.
+    fn outgoing(&self, round: Round) -> ElementType {
+        if self.job.goes_up(round) { ElementType::F32 } else { self.job.layout.elements().results() }
+    }
+
+    /// Returns the length of the packet that carries the sum of a segment, in bytes.
+    pub(crate) fn outgoing_len(&self, round: Round, index: SegmentIndex) -> usize {
+        self.job.layout.packet_len(index, self.outgoing(round))
+    }
+
+    /// Returns the length of the result of a segment, in bytes.
+    pub(crate) fn result_len(&self, index: SegmentIndex) -> usize {
+        self.job.layout.packet_len(index, self.job.layout.elements().results())
+    }
+
+    /// Returns the length of the partial sum of a segment, in bytes.
+    pub(crate) fn partial_len(&self, index: SegmentIndex) -> usize {
+        self.job.layout.packet_len(index, ElementType::F32)
     }
 
     /// Returns whether contributions are kept until the segment is finished and then added in the order of ranks.
@@ -217,10 +245,10 @@ impl<'a> Aggregation<'a> {
     }
 
     /// Keeps a member's contribution until the segment is finished. Returns false if the contribution is refused.
-    fn keep(&mut self, member: MemberId, index: SegmentIndex, payload: &[u8], non_finite: NonFinite) -> bool {
+    fn keep(&mut self, member: MemberId, index: SegmentIndex, floats: &[u8], non_finite: NonFinite) -> bool {
         let start = (SUM_VECTORS + member.get()) * self.job.layout.gradient_len() as usize;
         let range = self.job.layout.range(index);
-        accumulate::store(&mut self.sums[start + range.start..start + range.end], payload, non_finite)
+        accumulate::store(&mut self.sums[start + range.start..start + range.end], floats, non_finite)
     }
 
     /// Sums the kept contributions to a segment in an ordered job. Does nothing in any other job.
@@ -321,16 +349,17 @@ impl<'a> Aggregation<'a> {
 
     fn push_sum(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) {
         let seg = Seg { index, round, contributions: self.slot(round, index).contributions };
-        let sum = self.sum_mut(round, index);
-        accumulate::copy_into(sum, batch.push(seg, size_of_val(sum)));
+        let is_result = self.slot(round, index).is_done(round);
+        let element = if is_result { self.job.layout.elements().results() } else { ElementType::F32 };
+        batch.push_floats(seg, self.sum_mut(round, index), element);
     }
 
-    /// Processes a result of the parent, which replaces the partial sum of the members. Returns false if the result
-    /// is unusable.
-    pub(crate) fn finish(&mut self, packet: &DataPacket<'_>) -> bool {
-        let Seg { index, round, contributions } = packet.seg();
+    /// Processes a result of the parent, widened to little-endian floats, which replaces the partial sum of the
+    /// members. Returns false if the result is unusable.
+    pub(crate) fn finish(&mut self, seg: Seg, floats: &[u8]) -> bool {
+        let Seg { index, round, contributions } = seg;
         let layout = &self.job.layout;
-        if !layout.contains(index) || packet.float_count() != layout.range(index).len() {
+        if !layout.contains(index) || floats.len() != FLOAT_LEN_BYTES * layout.float_count(index) {
             return false;
         }
         let slot = *self.slot(round, index);
@@ -346,7 +375,7 @@ impl<'a> Aggregation<'a> {
         let contributors = if is_current { slot.contributors } else { MemberSet::EMPTY };
         let (generation, state) = (self.job.memory.generation, SlotState::Done);
         *self.slot_mut(round, index) = Slot { contributors, generation, round, contributions, state };
-        accumulate::overwrite(self.sum_mut(round, index), packet.float_bytes(), NonFinite::Sum)
+        accumulate::overwrite(self.sum_mut(round, index), floats, NonFinite::Sum)
     }
 
     /// Returns whether `round` is the next round of a segment.

@@ -22,11 +22,11 @@ use core::time::Duration;
 
 use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::limits::{MAX_MEMBERS, async_generations};
-use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Status};
-use iswitch_protocol::{Instant, Round, Seg, VectorLayout};
+use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Standing, Status};
+use iswitch_protocol::{ElementType, Instant, Round, Seg, VectorLayout};
 
 pub(crate) use aggregates::{Addition, Aggregates, Receipt};
-pub(crate) use aggregation::{Aggregation, Verdict};
+pub(crate) use aggregation::{Aggregation, Contribution, Verdict};
 pub(crate) use digests::{Digests, Divergence};
 pub(crate) use formation::Granted;
 pub(crate) use members::{Dismissed, Member, Members, Progress, Session, Start};
@@ -280,6 +280,8 @@ impl Job {
             Some((Status::GradientLenMismatch, layout.gradient_len()))
         } else if join.segment_floats != layout.segment_floats() {
             Some((Status::SegmentSizeMismatch, u32::from(layout.segment_floats())))
+        } else if join.elements != layout.elements() {
+            Some((Status::ElementTypeMismatch, layout.elements().code()))
         } else if join.mode != mode {
             Some((Status::ModeMismatch, mode as u32))
         } else if join.workers != self.workers {
@@ -574,6 +576,25 @@ impl Job {
     /// Returns the number of levels of switches below and including this one.
     pub(crate) fn height(&self) -> u8 {
         self.members.height().saturating_add(1)
+    }
+
+    /// Returns the element type of a member's packets in a round (D-8).
+    #[inline]
+    pub(crate) fn element_type(&self, id: MemberId, round: Round) -> ElementType {
+        let elements = self.layout.elements();
+        // Fast path: the types differ only in jobs with 16-bit contributions.
+        if elements.contributions() == ElementType::F32 {
+            return ElementType::F32;
+        }
+        match self.members.get(id) {
+            Some(member) if member.kind == Kind::Switch => ElementType::F32,
+            Some(Member { start: Start { standing: Standing::Supplies, round: supplied, .. }, .. })
+                if *supplied == round =>
+            {
+                elements.results()
+            }
+            _ => elements.contributions(),
+        }
     }
 
     /// Returns whether one packet of a member may carry `contributions` worker gradients. A worker's own contribution

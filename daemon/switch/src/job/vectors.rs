@@ -7,12 +7,11 @@
 //! the sum of exactly the vectors that it counts. The additions are queued work, executed in order of admission while
 //! there is room to send.
 
-use iswitch_protocol::wire::DataPacket;
 use iswitch_protocol::{Round, Seg, SegmentIndex};
 
 use super::aggregates::{Acceptable, Addition};
-use super::aggregation::Aggregation;
-use crate::accumulate::{self, NonFinite};
+use super::aggregation::{Aggregation, Contribution};
+use crate::accumulate;
 use crate::batch::Batch;
 use crate::ids::MemberId;
 use crate::reason::DropReason;
@@ -20,14 +19,9 @@ use crate::reason::DropReason;
 impl Aggregation<'_> {
     /// Stages one segment of a member's vector. If the vector is now complete, returns its addition. In a synchronous
     /// job, all segments are refused.
-    pub(crate) fn stage(
-        &mut self,
-        member: MemberId,
-        packet: &DataPacket<'_>,
-        non_finite: NonFinite,
-    ) -> Result<Option<Addition>, DropReason> {
-        let seg = packet.seg();
-        self.check(packet, seg)?;
+    pub(crate) fn stage(&mut self, contribution: &Contribution<'_>) -> Result<Option<Addition>, DropReason> {
+        let Contribution { member, seg, floats, non_finite } = *contribution;
+        self.check(seg, floats)?;
         if !self.job.accepts_weight(member, seg.round, seg.contributions) {
             return Err(DropReason::BadWeight);
         }
@@ -43,7 +37,7 @@ impl Aggregation<'_> {
         let start = self.staged_at(aggregates.capacity(), member);
         let range = self.job.layout.range(seg.index);
         let staged = &mut self.sums[start + range.start..start + range.end];
-        if !accumulate::store(staged, packet.float_bytes(), non_finite) {
+        if !accumulate::store(staged, floats, non_finite) {
             return Err(DropReason::NonFinite);
         }
         if let Some(aggregates) = self.job.rounds.asynchronous_mut() {
@@ -99,7 +93,7 @@ impl Aggregation<'_> {
             (self.aggregate_at(aggregates.position_of(aggregate)), self.job.layout.range(index));
         let sum = &self.sums[at + range.start..at + range.end];
         let seg = Seg { index, round: aggregate, contributions };
-        accumulate::copy_into(sum, batch.push(seg, size_of_val(sum)));
+        batch.push_floats(seg, sum, self.job.layout.elements().results());
         true
     }
 

@@ -9,7 +9,7 @@ use iswitch_protocol::wire::control::{RangeRepr, answer_challenge};
 use iswitch_protocol::wire::{
     AckRepr, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, Status, emit_seg,
 };
-use iswitch_protocol::{Round, Seg, SegmentIndex};
+use iswitch_protocol::{ElementType, Round, Seg, SegmentIndex};
 use iswitch_switch::{Config, Counters, DropReason, Endpoint, Event, Instant, PortId, Switch};
 
 pub(crate) const JOB: u32 = 5;
@@ -23,9 +23,18 @@ pub(crate) enum Sent {
     Result { to: u8, index: u32, round: u32, contributions: u16, floats: Vec<f32> },
 }
 
+impl Sent {
+    /// Returns the packet as text, in which a NaN equals itself.
+    pub(crate) fn without_nan(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
 pub(crate) struct Harness {
     pub(crate) switch: Switch,
     pub(crate) now_ms: u64,
+    /// Element type of results.
+    pub(crate) results: ElementType,
     /// Last challenge that the switch sent.
     challenge: Option<Vec<u8>>,
 }
@@ -81,7 +90,7 @@ impl Harness {
 
     pub(crate) fn with(config: Config) -> Self {
         let switch = Switch::new(Config { boot: 42, lease_ms: LEASE_MS, ..config });
-        Self { switch, now_ms: 1, challenge: None }
+        Self { switch, now_ms: 1, results: ElementType::F32, challenge: None }
     }
 
     /// Returns a switch with a job at round 0 whose members 1 to `workers` have joined.
@@ -196,7 +205,7 @@ impl Harness {
                     if is_challenge(transmit.class, bytes) {
                         self.challenge = Some(bytes.to_vec());
                     }
-                    sent.push(describe(to, transmit.class, bytes));
+                    sent.push(describe(to, transmit.class, bytes, self.results));
                 }
             }
         }
@@ -244,11 +253,12 @@ pub(crate) fn join_from(switch: &mut Switch, now: Instant, from: &Endpoint, join
     }
 }
 
-fn describe(to: u8, class: Class, bytes: &[u8]) -> Sent {
+fn describe(to: u8, class: Class, bytes: &[u8], element: ElementType) -> Sent {
     if class == Class::Data {
         let packet = DataPacket::new_checked(bytes).unwrap();
         let Seg { index, round, contributions } = packet.seg();
-        let floats = packet.floats().collect();
+        let mut floats = vec![0.0; packet.element_bytes().len() / element.len_bytes()];
+        iswitch_element::widen(element, packet.element_bytes(), &mut floats);
         return Sent::Result { to, index: index.get(), round: round.get(), contributions, floats };
     }
     let repr = ControlRepr::parse(&ControlPacket::new_checked(bytes).unwrap()).unwrap();

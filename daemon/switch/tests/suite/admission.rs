@@ -15,7 +15,8 @@ mod at {
     pub(super) const MODE: usize = 20;
     pub(super) const KIND: usize = 21;
     pub(super) const JOIN_FLAGS: usize = 30;
-    pub(super) const JOIN_RESERVED: usize = 66;
+    pub(super) const CONTRIBUTIONS: usize = 66;
+    pub(super) const RESULTS: usize = 67;
 }
 
 const RESUME: ResumeRepr = ResumeRepr {
@@ -71,7 +72,8 @@ fn unassigned_field_values_are_refused() {
         (at::KIND, 2, Status::Malformed),
         (at::JOIN_FLAGS, 0x40, Status::Malformed),
         (at::JOIN_FLAGS, 0x80, Status::Malformed),
-        (at::JOIN_RESERVED, 1, Status::Malformed),
+        (at::CONTRIBUTIONS, 3, Status::Malformed),
+        (at::RESULTS, 1, Status::Malformed),
         (at::VERSION, 2, Status::WrongVersion),
     ];
     for resume in [None, Some(RESUME)] {

@@ -6,6 +6,7 @@ mod common;
 mod admission;
 mod asynchronous;
 mod authentication;
+mod elements;
 mod fairness;
 mod hierarchy;
 mod layers;

@@ -5,7 +5,7 @@ use iswitch_protocol::wire::control::answer_challenge;
 use iswitch_protocol::wire::{
     AckRepr, Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, Mode, ResumeRepr, Standing, Status,
 };
-use iswitch_protocol::{Round, history};
+use iswitch_protocol::{ElementType, ElementTypes, Round, history};
 use iswitch_switch::{Departure, Event};
 
 /// Epoch of the first job of the harness's switch.
@@ -585,6 +585,26 @@ fn a_vector_for_another_incarnation_of_the_job_enters_no_sum() {
     };
     assert_eq!(results_of(&mut switch, earlier), 0);
     assert_eq!(results_of(&mut switch, later), 9, "three members should get three segments each");
+}
+
+#[test]
+fn a_supplied_sum_has_the_element_type_of_results() {
+    let elements = ElementTypes::with_wide_results(ElementType::Bf16);
+    let mut switch = Harness::new();
+    for (host, history, previous) in [(1, LATEST, BEHIND), (2, LATEST, BEHIND), (3, BEHIND, 500)] {
+        send_join(&mut switch, host, JoinRepr { elements, ..resuming(history, previous, 3) });
+    }
+    // No bfloat16 holds this sum.
+    let sum = weighted(2, REPLAY, 3, &[1.000_001]);
+    let expected = [1, 2, 3].map(|to| result(to, 2, REPLAY, 3, &[1.000_001]));
+    assert_eq!(switch.send(2, Class::Data, &sum), expected);
+    assert_eq!(switch.send(1, Class::Data, &sum), [result(1, 2, REPLAY, 3, &[1.000_001])]);
+    // The following round has contributions of 16 bits again.
+    let refused = switch.send(1, Class::Data, &weighted(2, BASE, 1, &[1.0]));
+    assert!(
+        matches!(refused[..], [Sent::Ack { status: Status::LengthMismatch, expected: 10, .. }]),
+        "{refused:?}"
+    );
 }
 
 #[test]

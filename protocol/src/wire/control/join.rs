@@ -1,6 +1,7 @@
 //! Join: the parameters that a member declares, and the history that it resumes with.
 
 use super::bytes::{all_set, at_least, padding, put_u16, put_u32, put_u64, round_at, u16_at, u32_at, u64_at};
+use crate::element::ElementTypes;
 use crate::limits::{DATA_TAG_LEN_BYTES, TRAILER_LEN_BYTES};
 use crate::segment::Round;
 use crate::wire::WireError;
@@ -21,7 +22,7 @@ pub(super) mod field {
     pub(crate) const RANK: Range<usize> = 28..30;
     pub(crate) const FLAGS: usize = 30;
     pub(crate) const HEIGHT: usize = 31;
-    pub(crate) const RESUME: Range<usize> = 32..68;
+    pub(crate) const RESUME: Range<usize> = 32..66;
     pub(crate) const ROUND: Range<usize> = 32..36;
     pub(crate) const MEMBERS: Range<usize> = 36..38;
     pub(crate) const THRESHOLD: Range<usize> = 38..40;
@@ -29,7 +30,8 @@ pub(super) mod field {
     pub(crate) const PREVIOUS: Range<usize> = 48..56;
     pub(crate) const BEHIND: Range<usize> = 56..64;
     pub(crate) const RESUME_WEIGHT: Range<usize> = 64..66;
-    pub(crate) const RESUME_RESERVED: Range<usize> = 66..68;
+    pub(crate) const CONTRIBUTIONS: usize = 66;
+    pub(crate) const RESULTS: usize = 67;
     pub(crate) const NONCE: Range<usize> = 68..76;
 }
 
@@ -93,6 +95,8 @@ pub struct JoinRepr {
     /// Number of workers that the job starts with; no round completes before this many have joined. If zero, the job
     /// starts at once.
     pub workers: u16,
+    /// Element types of contributions and results.
+    pub elements: ElementTypes,
     /// Mode of the job.
     pub mode: Mode,
     /// Kind of the member.
@@ -129,6 +133,7 @@ impl JoinRepr {
             gradient_len,
             segment_floats,
             workers,
+            elements: ElementTypes::F32,
             mode: Mode::Synchronous,
             kind: Kind::Worker,
             weight: 1,
@@ -186,6 +191,7 @@ pub(super) fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
     if flags & !ALL_FLAGS != 0 {
         return Err(WireError::BadValue);
     }
+    let elements = ElementTypes::from_codes(buffer[at::CONTRIBUTIONS], buffer[at::RESULTS]);
     let (height, resume) = (buffer[at::HEIGHT], parse_resume(buffer, flags)?);
     let has_members =
         flags & (ROAMS | UPDATES) != 0 || height != 0 || resume.is_some_and(|resume| resume.behind != 0);
@@ -196,6 +202,7 @@ pub(super) fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
         gradient_len: u32_at(buffer, at::GRADIENT_LEN),
         segment_floats: u16_at(buffer, at::SEGMENT_FLOATS),
         workers: u16_at(buffer, at::WORKERS),
+        elements: elements.ok_or(WireError::BadValue)?,
         mode,
         kind,
         weight: u16_at(buffer, at::WEIGHT),
@@ -221,7 +228,7 @@ fn parse_resume(buffer: &[u8], flags: u8) -> Result<Option<ResumeRepr>, WireErro
         return if is_clear { Ok(None) } else { Err(WireError::BadValue) };
     }
     let history = u64_at(buffer, at::HISTORY);
-    if history == 0 || u16_at(buffer, at::RESUME_RESERVED) != 0 {
+    if history == 0 {
         return Err(WireError::BadValue);
     }
     Ok(Some(ResumeRepr {
@@ -241,6 +248,8 @@ pub(super) fn emit_join(buffer: &mut [u8], join: &JoinRepr) {
     put_u32(buffer, at::GRADIENT_LEN, join.gradient_len);
     put_u16(buffer, at::SEGMENT_FLOATS, join.segment_floats);
     put_u16(buffer, at::WORKERS, join.workers);
+    buffer[at::CONTRIBUTIONS] = join.elements.contributions() as u8;
+    buffer[at::RESULTS] = join.elements.results() as u8;
     buffer[at::MODE] = join.mode as u8;
     buffer[at::KIND] = join.kind as u8;
     put_u16(buffer, at::WEIGHT, join.weight);

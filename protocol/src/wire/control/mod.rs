@@ -248,7 +248,7 @@ impl<'a> ControlRepr<'a> {
     /// Writes the packet at the start of the buffer and returns its length.
     ///
     /// # Panics
-    /// If the buffer is shorter than [`Self::buffer_len`].
+    /// Panics if the buffer is shorter than [`Self::buffer_len`].
     pub fn emit(&self, buffer: &mut [u8]) -> usize {
         let len = self.buffer_len();
         let buffer = &mut buffer[..len];

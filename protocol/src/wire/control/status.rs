@@ -60,11 +60,14 @@ pub enum Status {
     TagMismatch = 24,
     /// The digest differs from that of another member; `expected` is the id of that member.
     Diverged = 25,
+    /// The element types differ from those of the job's first Join, or the switch does not have them; `expected` holds
+    /// the codes of the job's types, see [`ElementTypes::code`](crate::ElementTypes::code).
+    ElementTypeMismatch = 26,
 }
 
 impl Status {
     /// All variants, in the order of their codes.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::Success,
         Self::Malformed,
         Self::WrongVersion,
@@ -91,6 +94,7 @@ impl Status {
         Self::Challenge,
         Self::TagMismatch,
         Self::Diverged,
+        Self::ElementTypeMismatch,
     ];
 
     /// Returns the status with this code.
@@ -128,6 +132,7 @@ impl Status {
             Self::Challenge => "challenge",
             Self::TagMismatch => "tags of data packets",
             Self::Diverged => "digest of the weights",
+            Self::ElementTypeMismatch => "element types",
         }
     }
 }

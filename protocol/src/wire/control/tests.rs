@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use core::net::{Ipv4Addr, SocketAddrV4};
 
 use super::*;
+use crate::element::{ElementType, ElementTypes};
 use crate::limits::{MAX_BITMAP_LEN_BYTES, MAX_CONTROL_LEN_BYTES, MAX_RANGE_SEGMENTS, MAX_SEGMENTS};
 
 const BITS: [u8; MAX_RANGE_SEGMENTS as usize / 8] = [0b0110_1001; MAX_RANGE_SEGMENTS as usize / 8];
@@ -42,12 +43,16 @@ fn resume() -> impl Strategy<Value = ResumeRepr> {
 fn join() -> impl Strategy<Value = JoinRepr> {
     let mode = prop_oneof![Just(Mode::Synchronous), Just(Mode::Asynchronous)];
     let kind = prop_oneof![Just(Kind::Worker), Just(Kind::Switch)];
-    let declared = (any::<u32>(), any::<u16>(), any::<u16>(), mode, kind);
+    let elements =
+        (proptest::sample::select(&ElementType::ALL), any::<bool>()).prop_map(|(element, is_wide)| {
+            if is_wide { ElementTypes::with_wide_results(element) } else { ElementTypes::uniform(element) }
+        });
+    let declared = (any::<u32>(), any::<u16>(), any::<u16>(), elements, mode, kind);
     let own = (any::<u16>(), any::<u32>(), any::<u16>(), any::<u8>());
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<u64>());
     (declared, own, flags, proptest::option::of(resume()), 0u16..2000).prop_map(
         |(declared, own, flags, resume, padding_len)| {
-            let (gradient_len, segment_floats, workers, mode, kind) = declared;
+            let (gradient_len, segment_floats, workers, elements, mode, kind) = declared;
             let (weight, instance, rank, height) = own;
             let (query, tagged, roams, updates, nonce) = flags;
             // A worker has no members.
@@ -60,6 +65,7 @@ fn join() -> impl Strategy<Value = JoinRepr> {
                 gradient_len,
                 segment_floats,
                 workers,
+                elements,
                 mode,
                 kind,
                 weight,
@@ -157,6 +163,18 @@ fn a_join_without_resume_must_have_zero_resume_fields() {
     for flags in [join::RESUME, join::FRESH] {
         buffer[join::field::FLAGS] = flags;
         assert_eq!(parse(&buffer[..len]), Err(WireError::BadValue));
+    }
+}
+
+#[test]
+fn only_element_types_that_can_be_combined_are_accepted() {
+    let mut buffer = [0; 128];
+    let join = ControlBody::Join(JoinRepr::worker(1, 1, 1));
+    let len = ControlRepr { job: 1, request: 2, body: join }.emit(&mut buffer);
+    for (contributions, results) in (0..5).flat_map(|a| (0..5).map(move |b| (a, b))) {
+        (buffer[join::field::CONTRIBUTIONS], buffer[join::field::RESULTS]) = (contributions, results);
+        let is_valid = contributions < 3 && (results == 0 || results == contributions);
+        assert_eq!(parse(&buffer[..len]).is_ok(), is_valid, "{contributions} with results of {results}");
     }
 }
 

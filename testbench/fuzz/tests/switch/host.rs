@@ -7,7 +7,7 @@ use iswitch_protocol::wire::{
     AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DigestRepr, JoinRepr, Kind, Mode,
     ResumeRepr, Status,
 };
-use iswitch_protocol::{Round, Seg, SegmentIndex};
+use iswitch_protocol::{ElementType, ElementTypes, Round, Seg, SegmentIndex};
 use iswitch_switch::{Endpoint, PortId};
 
 use crate::marked::{self, Topic};
@@ -123,6 +123,10 @@ impl World {
                 let mode = if is_asynchronous { Mode::Synchronous } else { Mode::Asynchronous };
                 JoinRepr { mode, ..join }
             }
+            Oddity::OtherElements { contributions, results } => {
+                let elements = ElementTypes::from_codes(contributions, results);
+                JoinRepr { elements: elements.unwrap_or_default(), ..join }
+            }
             Oddity::OtherTag => JoinRepr { tagged: !join.tagged, ..join },
             Oddity::ManyWorkers { workers } => JoinRepr { workers, ..join },
         }
@@ -227,7 +231,7 @@ impl World {
     pub(crate) fn send_vector(&mut self, host: u8, at: RoundOffset, is_backwards: bool) {
         let Some(place) = self.place_of(&host_endpoint(host).peer) else { return };
         let tag_len = if place.is_tagged { DATA_TAG_LEN_BYTES } else { 0 };
-        let stride = place.layout.full_packet_len() + tag_len;
+        let stride = place.layout.full_packet_len(ElementType::F32) + tag_len;
         let segments = place.layout.segment_count().min((MAX_SUPERFRAME_LEN_BYTES / stride) as u32);
         let round = self.round_from(host, &place, at);
         let mut packets = Vec::new();

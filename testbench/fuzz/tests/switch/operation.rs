@@ -116,13 +116,31 @@ pub(crate) struct Joining {
 pub(crate) enum Oddity {
     No,
     Asks,
-    Switch { weight: u8, height: u8 },
-    Weight { weight: u8 },
-    Length { floats: u16, segment_floats: u16 },
-    Padded { len: u16 },
+    Switch {
+        weight: u8,
+        height: u8,
+    },
+    Weight {
+        weight: u8,
+    },
+    Length {
+        floats: u16,
+        segment_floats: u16,
+    },
+    Padded {
+        len: u16,
+    },
     OtherMode,
+    OtherElements {
+        #[generator(0..3u8)]
+        contributions: u8,
+        #[generator(0..3u8)]
+        results: u8,
+    },
     OtherTag,
-    ManyWorkers { workers: u16 },
+    ManyWorkers {
+        workers: u16,
+    },
 }
 
 #[derive(Clone, Copy, Debug, TypeGenerator)]

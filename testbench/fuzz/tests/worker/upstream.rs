@@ -126,7 +126,7 @@ impl Upstream {
         let content = &packet[..packet.len() - tag_len];
         let packet = DataPacket::new_checked(content).expect("the worker must send a valid packet");
         let range = self.layout.range(packet.seg().index);
-        assert_eq!(packet.float_count(), range.len());
+        assert_eq!(packet.element_bytes().len(), 4 * range.len());
         if let Some(vector) = vector {
             assert!(packet.floats().map(f32::to_bits).eq(vector[range].iter().map(|x| x.to_bits())));
         }

@@ -10,7 +10,7 @@ use iswitch_protocol::Round;
 
 use super::member::{Gradient, SimulatedWorker, initial_model, vector};
 use super::upsets::begins_job;
-use super::{Aggregate, Simulation};
+use super::{Aggregate, Scenario, Simulation};
 use crate::checker::{Rule, Violation, violated};
 
 /// Maximum number of unconfirmed vectors in a sum for which the checker searches. The search is expensive, and few
@@ -234,7 +234,7 @@ impl Simulation<'_> {
                 }
                 acting.staleness.committed(acting.sequence, made_at);
                 acting.committed = Some(number);
-                acting.protocol.submit(now, &vector(self.scenario.gradient_len, worker, number));
+                acting.protocol.submit(now, &vector(self.scenario, worker, number));
             }
         }
         let done_at = now.plus(acting.pace.compute);
@@ -265,7 +265,9 @@ impl Simulation<'_> {
             }
             let candidates: Vec<_> =
                 undecided.iter().filter(|vector| vector.epoch == *epoch).copied().collect();
-            let Some(found) = find(&rest_of(aggregate), &candidates, unconfirmed) else {
+            let Some(found) =
+                find(self.scenario, &rest_of(self.scenario, aggregate), &candidates, unconfirmed)
+            else {
                 let (rule, vectors) = (Rule::Sum, &aggregate.vectors);
                 let detail = format!(
                     "aggregate {number} is not the sum of {vectors:?} and {unconfirmed} unconfirmed vectors"
@@ -285,27 +287,27 @@ impl Simulation<'_> {
 }
 
 /// Returns the sum of an aggregate minus the vectors whose senders received a confirmation.
-fn rest_of(aggregate: &Aggregate) -> Vec<f32> {
+fn rest_of(scenario: &Scenario, aggregate: &Aggregate) -> Vec<f32> {
     let (mut rest, _) = aggregate.sum.clone().unwrap_or_default();
     for (worker, number) in &aggregate.vectors {
-        let own = vector(rest.len() as u32, *worker, *number);
+        let own = vector(scenario, *worker, *number);
         rest.iter_mut().zip(own).for_each(|(sum, x)| *sum -= x);
     }
     rest
 }
 
 /// Returns `count` candidates whose sum equals `rest`.
-fn find(rest: &[f32], candidates: &[Undecided], count: usize) -> Option<Vec<Undecided>> {
+fn find(scenario: &Scenario, rest: &[f32], candidates: &[Undecided], count: usize) -> Option<Vec<Undecided>> {
     if count == 0 {
         return rest.iter().all(|x| *x == 0.0).then(Vec::new);
     }
     candidates.iter().enumerate().find_map(|(at, candidate)| {
-        let own = vector(rest.len() as u32, candidate.worker, candidate.number);
+        let own = vector(scenario, candidate.worker, candidate.number);
         let left: Vec<_> = rest.iter().zip(&own).map(|(rest, x)| rest - x).collect();
         if left.iter().any(|x| *x < 0.0) {
             return None;
         }
-        let mut found = find(&left, &candidates[at + 1..], count - 1)?;
+        let mut found = find(scenario, &left, &candidates[at + 1..], count - 1)?;
         found.push(*candidate);
         Some(found)
     })

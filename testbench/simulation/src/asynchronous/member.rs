@@ -15,6 +15,7 @@ use iswitch_switch::{Endpoint, Instant, PortId};
 use super::report::WorkerReport;
 use super::{Pace, Scenario};
 use crate::checker::mix;
+use crate::elements::Elements;
 use crate::{JOB, job_key};
 
 const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7711);
@@ -78,10 +79,17 @@ pub(super) struct SimulatedWorker {
     pub(super) inbox: VecDeque<(Class, Vec<u8>)>,
 }
 
+/// Upper bound of the elements of a vector in 16 bits: a sum of twelve is an integer of eight bits, and thus exact.
+const SHORT_BOUND: u64 = 20;
+
 /// Returns a worker's vector of integers, whose sums are exact.
-pub(super) fn vector(gradient_len: u32, worker: usize, number: u64) -> Vec<f32> {
-    let element = |index: u64| ((worker as u64 * 31 + number * 17 + index * 7) % 4096) as f32;
-    (0..u64::from(gradient_len)).map(element).collect()
+pub(super) fn vector(scenario: &Scenario, worker: usize, number: u64) -> Vec<f32> {
+    let worker = worker as u64;
+    let element = |index: u64| match scenario.elements {
+        Elements::F32 => (worker * 31 + number * 17 + index * 7) % 4096,
+        _ => mix(worker << 48 ^ number << 24 ^ index) % SHORT_BOUND,
+    };
+    (0..u64::from(scenario.gradient_len)).map(|index| element(index) as f32).collect()
 }
 
 /// Returns a worker's endpoint as the switch sees it.
@@ -196,12 +204,15 @@ fn protocol(scenario: &Scenario, config: SessionConfig, begin: Instant) -> Async
 }
 
 fn session(scenario: &Scenario, worker: usize, instance: u32) -> SessionConfig {
-    let layout = VectorLayout::new(scenario.gradient_len, SEGMENT_FLOATS).expect("the layout must be valid");
+    let elements = scenario.elements.types();
+    let layout = VectorLayout::with_elements(scenario.gradient_len, SEGMENT_FLOATS, elements)
+        .expect("the layout must be valid");
     let workers = if scenario.is_declared { scenario.workers.len() as u16 } else { 0 };
     let join = JoinRepr {
         mode: Mode::Asynchronous,
         instance,
         rank: worker as u16,
+        elements,
         ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers)
     };
     SessionConfig { job: JOB, layout, join, recv_buffer_bytes: RECV_BUFFER_BYTES, heartbeats: true }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::member::SEGMENT_FLOATS;
 use super::upsets::{PlannedUpset, Upset};
+use crate::elements::Elements;
 use crate::swarm::Draw;
 
 /// Maximum number of floats in a short vector. A few segments reveal the same faults as many.
@@ -85,6 +86,9 @@ pub struct Scenario {
     /// Whether the workers declare the world size, so that no vector is summed before all have joined.
     #[serde(default = "declared")]
     pub is_declared: bool,
+    /// Element types of data packets.
+    #[serde(default)]
+    pub elements: Elements,
 }
 
 /// Returns the vector length that scenarios without `gradient_len` use.
@@ -133,6 +137,7 @@ impl Scenario {
             gradient_len: long_vector(),
             lease_ms: long_lease(),
             is_declared: declared(),
+            elements: Elements::draw(seed),
         };
         if draw.chance(0.75) {
             scenario.gradient_len = draw.among(1..=MOST_FLOATS) as u32;

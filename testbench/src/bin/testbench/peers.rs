@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use iswitch_harness::requirements::networks_and;
+use iswitch_protocol::ElementTypes;
 use iswitch_testbench::contest::Progress;
 use iswitch_testbench::peers::{
     Axis, Contender, Links, Load, Network, Rate, Series, Table, Tools, measure, plot,
@@ -61,6 +62,12 @@ pub(crate) struct Common {
     /// for the others.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
+    /// Element types of the packets: f32, bf16, f16, bf16-f32, f16-f32
+    ///
+    /// With several types, all contenders that have them take turns. The parameter server and the ring of this project
+    /// have only f32.
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', default_value = "f32")]
+    wire: Vec<ElementTypes>,
     /// Python interpreter with PyTorch, for Gloo
     #[arg(long, default_value = "python3", env = "ISWITCH_PEERS_PYTHON")]
     python: PathBuf,
@@ -98,7 +105,7 @@ impl Common {
             let name = contender.to_string();
             self.only.is_empty() || self.only.iter().any(|word| name.contains(word.as_str()))
         };
-        let contenders: Vec<_> = Contender::all(&tools).into_iter().filter(is_chosen).collect();
+        let contenders: Vec<_> = Contender::all(&tools, &self.wire).into_iter().filter(is_chosen).collect();
         if contenders.is_empty() {
             return Err(format!("--only {}: no contender's name contains any of these", self.only.join(",")));
         }

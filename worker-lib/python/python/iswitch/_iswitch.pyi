@@ -28,6 +28,8 @@ class Worker:
         tag_data: Whether data packets also carry tags computed from the key (ISWITCH_TAG_DATA, 0 or 1, else 0).
         non_finite: Whether to "refuse" to send NaN and infinities or to "sum" them, which requires
             `iswitchd --non-finite sum` (ISWITCH_NON_FINITE, else "refuse").
+        wire: Element types of packets (ISWITCH_WIRE, else "f32"), the same on all workers: "bf16" and "f16"
+            take half the bytes, and each sum is rounded once; "bf16-f32" and "f16-f32" have sums in 32 bits.
 
     Raises:
         ValueError: A setting is missing or invalid; the message names it.
@@ -49,6 +51,7 @@ class Worker:
         key_file: str | PathLike[str] | None = None,
         tag_data: bool | None = None,
         non_finite: Literal["refuse", "sum"] | None = None,
+        wire: Literal["f32", "bf16", "f16", "bf16-f32", "f16-f32"] | None = None,
     ) -> Self: ...
     def all_reduce_(self, array: Any) -> int:
         """Replaces `array` with its sum over all workers. All workers receive the same bits.

@@ -14,6 +14,8 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
+use iswitch_protocol::ElementType;
+
 pub use connection::{ConnectError, RefusedMeanwhile, Style};
 pub use loopback::Loopback;
 pub use parameter_server::{ParameterServer, ParameterServerClient, ParameterServerOptions, ServeError};
@@ -127,6 +129,9 @@ impl fmt::Display for AggregateError {
         match self {
             Self::WrongLength { actual, expected } => {
                 write!(f, "vector has {actual} floats; the job aggregates {expected}")
+            }
+            Self::NonFinite { index, value } if value.is_finite() => {
+                write!(f, "vector[{index}] is {value}: its element type cannot hold it")
             }
             Self::NonFinite { index, value } => {
                 write!(f, "vector[{index}] is {value}: a sum with it would poison every replica")
@@ -244,7 +249,7 @@ const FINITE_CHUNK_FLOATS: usize = 1024;
 /// Rejects a vector of a length other than the job's, or one with a NaN or an infinity.
 pub(crate) fn check_vector(vector: &[f32], gradient_len: usize) -> Result<(), AggregateError> {
     check_len(vector, gradient_len)?;
-    check_finite(vector)
+    check_finite(vector, ElementType::F32)
 }
 
 pub(crate) fn check_len(vector: &[f32], gradient_len: usize) -> Result<(), AggregateError> {
@@ -254,12 +259,14 @@ pub(crate) fn check_len(vector: &[f32], gradient_len: usize) -> Result<(), Aggre
     Ok(())
 }
 
-pub(crate) fn check_finite(vector: &[f32]) -> Result<(), AggregateError> {
+/// Rejects a vector with a NaN, an infinity, or a value that becomes infinite in packets with elements of a type.
+pub(crate) fn check_finite(vector: &[f32], element: ElementType) -> Result<(), AggregateError> {
+    let overflow = element.overflow();
     // Without an early exit, the compiler vectorises the loop to eight or more floats at a time.
-    let is_finite = |chunk: &[f32]| chunk.iter().fold(true, |all, x| all & x.is_finite());
+    let is_finite = |chunk: &[f32]| chunk.iter().fold(true, |all, x| all & (x.abs() < overflow));
     if vector.chunks(FINITE_CHUNK_FLOATS).all(is_finite) {
         return Ok(());
     }
-    let index = vector.iter().position(|x| !x.is_finite()).unwrap_or_default();
+    let index = vector.iter().position(|x| !element.holds(*x)).unwrap_or_default();
     Err(AggregateError::NonFinite { index, value: vector[index] })
 }

@@ -207,7 +207,7 @@ impl AnyLengthWorker {
         }
         if !self.options.sends_non_finite {
             // Checks the whole rest of the vector before any of it is sent.
-            check_finite(&vector[state.done..])?;
+            check_finite(&vector[state.done..], self.options.elements.contributions())?;
         }
         for piece in vector[state.done..].chunks_mut(MAX_PIECE_FLOATS) {
             let floats = piece.len();

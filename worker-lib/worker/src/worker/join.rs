@@ -5,13 +5,13 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
-use iswitch_protocol::Key;
 use iswitch_protocol::limits::{
-    DEFAULT_SEGMENT_FLOATS, MAX_MEMBERS, PROTOCOL_VERSION, SEG_LEN_BYTES, async_generations,
-    tagged_segment_floats,
+    DATA_TAG_LEN_BYTES, DEFAULT_MTU_BYTES, DEFAULT_SEGMENT_FLOATS, MAX_MEMBERS, PROTOCOL_VERSION,
+    SEG_LEN_BYTES, async_generations,
 };
 use iswitch_protocol::segment::LayoutError;
 use iswitch_protocol::wire::{Classifier, JoinRepr, Mode, Status};
+use iswitch_protocol::{ElementTypes, Key};
 
 use super::state::StateError;
 
@@ -36,8 +36,11 @@ pub struct JoinOptions {
     pub rank: u16,
     /// Number of floats in the vector, the same on all workers.
     pub gradient_len: u32,
-    /// Number of floats in a packet, the same on all workers; 366 fill an MTU of 1500 bytes.
+    /// Number of floats in a packet, the same on all workers; 366 fill an MTU of 1500 bytes, or 732 if elements have 16
+    /// bits.
     pub segment_floats: u16,
+    /// Element types of data packets, the same on all workers. See [`Self::with_elements`].
+    pub elements: ElementTypes,
     /// ToS of control packets; the low two bits are zero.
     pub control_tos: u8,
     /// ToS of data packets; the low two bits are zero.
@@ -47,7 +50,7 @@ pub struct JoinOptions {
     pub recv_buffer_bytes: usize,
     /// Whether to move several packets in one system call if the kernel supports it.
     pub offload: bool,
-    /// Time for which the worker polls for packets before it sleeps until one arrives; it polls only while that pays
+    /// Time that the worker polls for packets before it sleeps until one arrives; it polls only while that pays
     /// off. Waking up takes tens of microseconds, but other threads can use the core during the sleep.
     pub spin: Duration,
     /// Whether to share the learner's state with workers that join late, see
@@ -59,7 +62,7 @@ pub struct JoinOptions {
     pub connect_timeout: Duration,
     /// Time to wait for the other workers to join; `None` waits forever.
     pub workers_timeout: Option<Duration>,
-    /// Time for which the switch may be silent in a round before the call fails.
+    /// Time that the switch may be silent in a round before the call fails.
     pub switch_timeout: Duration,
     /// Time that a round may take, even if the switch answers; `None` waits forever.
     pub round_timeout: Option<Duration>,
@@ -84,6 +87,7 @@ impl JoinOptions {
             rank: 0,
             gradient_len,
             segment_floats: DEFAULT_SEGMENT_FLOATS,
+            elements: ElementTypes::F32,
             control_tos,
             data_tos,
             recv_buffer_bytes: 8 << 20,
@@ -102,23 +106,49 @@ impl JoinOptions {
     }
 
     /// Sets the job's key. Control packets are authenticated with it. If `tag_data` is set, data packets are too, which
-    /// leaves room for two fewer floats in each.
+    /// leaves room for two fewer floats in each, or four fewer elements of 16 bits.
     #[must_use]
     pub fn with_key(mut self, key: Key, tag_data: bool) -> Self {
         if tag_data && !self.tag_data {
-            self.segment_floats = tagged_segment_floats(self.segment_floats);
+            let tag_floats = DATA_TAG_LEN_BYTES / self.elements.longest_len_bytes();
+            self.segment_floats = self.segment_floats.saturating_sub(tag_floats as u16);
         }
         self.key = Some(key);
         self.tag_data = tag_data;
         self
     }
 
+    /// Sets the element types of data packets, and the number of floats in a packet to as many as fill an MTU of 1500
+    /// bytes. With 16-bit elements, vectors take half the bytes; the switch sums them in 32 bits and rounds each sum
+    /// once.
+    #[must_use]
+    pub fn with_elements(mut self, elements: ElementTypes) -> Self {
+        self.elements = elements;
+        self.segment_floats = self.default_segment_floats();
+        self
+    }
+
+    fn default_segment_floats(&self) -> u16 {
+        self.elements.segment_floats_for_mtu(DEFAULT_MTU_BYTES, self.tag_data)
+    }
+
+    /// Returns the options with the segment size that a switch with a parent expects, if it refused the default size of
+    /// 16-bit elements (requirement H-10).
+    pub(super) fn with_partial_segments(&self, status: Status, expected: u32) -> Option<Self> {
+        let fits = Self { elements: ElementTypes::F32, ..self.clone() }.default_segment_floats();
+        let is_default = self.segment_floats == self.default_segment_floats();
+        let is_smaller = status == Status::SegmentSizeMismatch && expected == u32::from(fits);
+        let adapts = is_default && is_smaller && self.segment_floats > fits;
+        adapts.then(|| Self { segment_floats: fits, ..self.clone() })
+    }
+
     /// Returns the Join, padded to the length of a data packet: if the Join arrives, so will the data.
     pub(super) fn repr(&self, instance: u32) -> JoinRepr {
-        let packet_len = SEG_LEN_BYTES + usize::from(self.segment_floats) * size_of::<f32>();
+        let packet_len = SEG_LEN_BYTES + usize::from(self.segment_floats) * self.elements.longest_len_bytes();
         JoinRepr {
             instance,
             rank: self.rank,
+            elements: self.elements,
             tagged: self.tag_data,
             padding_len: JoinRepr::padding_to(packet_len, self.tag_data, self.key.is_some()),
             ..JoinRepr::worker(self.gradient_len, self.segment_floats, self.workers)
@@ -137,6 +167,12 @@ impl JoinOptions {
         match status {
             Status::GradientLenMismatch => differs(self.gradient_len),
             Status::SegmentSizeMismatch => differs(u32::from(self.segment_floats)),
+            Status::ElementTypeMismatch => {
+                let [contributions, results, ..] = expected.to_le_bytes();
+                let theirs = ElementTypes::from_codes(contributions, results);
+                let theirs = theirs.map_or_else(|| expected.to_string(), |theirs| theirs.to_string());
+                format!("{name}: {}, expected {theirs}", self.elements)
+            }
             Status::ModeMismatch => differs(mode as u32),
             Status::WorkersMismatch => differs(u32::from(self.workers)),
             Status::WrongVersion => differs(u32::from(PROTOCOL_VERSION)),
@@ -180,6 +216,8 @@ pub enum JoinError {
     Refused {
         /// Status of the refusal, which names the field or resource.
         status: Status,
+        /// Value that the switch expected, see [`Status`].
+        expected: u32,
         /// The field, the value that this worker declared, and the value that the switch expected.
         reason: String,
     },

@@ -25,9 +25,29 @@ pub(super) fn join<P: Joins>(
     heartbeats: bool,
     keep_waiting: &mut dyn FnMut() -> bool,
 ) -> Result<(P, Vec<u8>), JoinError> {
+    let outcome = join_once(link, options, mode, heartbeats, keep_waiting);
+    if let Err(JoinError::Refused { status, expected, .. }) = &outcome
+        && let Some(options) = options.with_partial_segments(*status, *expected)
+    {
+        tracing::debug!(
+            segment_floats = options.segment_floats,
+            "joining with segments that fit above a rack"
+        );
+        return join_once(link, &options, mode, heartbeats, keep_waiting);
+    }
+    outcome
+}
+
+fn join_once<P: Joins>(
+    link: &mut Link,
+    options: &JoinOptions,
+    mode: Mode,
+    heartbeats: bool,
+    keep_waiting: &mut dyn FnMut() -> bool,
+) -> Result<(P, Vec<u8>), JoinError> {
     let config = SessionConfig {
         job: options.job,
-        layout: VectorLayout::new(options.gradient_len, options.segment_floats)?,
+        layout: VectorLayout::with_elements(options.gradient_len, options.segment_floats, options.elements)?,
         join: JoinRepr { mode, ..options.repr(instance()) },
         recv_buffer_bytes: link.socket.recv_buffer_bytes()?,
         heartbeats,
@@ -70,7 +90,7 @@ impl Joining<'_> {
                 JoinProgress::Refused(status, expected) => {
                     let reason =
                         self.options.refusal(session.enrolment().config().join.mode, status, expected);
-                    return Err(JoinError::Refused { status, reason });
+                    return Err(JoinError::Refused { status, expected, reason });
                 }
                 JoinProgress::Unanswered if waited > self.options.connect_timeout => {
                     return Err(self.explain_silence(session.enrolment(), waited, last_error));

@@ -49,7 +49,8 @@ impl Membership {
 /// Returns the maximum number of segments in flight: the smaller of the window that the switch grants and the capacity
 /// of this member's receive buffer.
 pub(super) fn max_window(layout: &VectorLayout, membership: &Membership, recv_buffer_bytes: usize) -> u32 {
-    let datagram = datagram_truesize(layout.full_packet_len() + DATA_TAG_LEN_BYTES);
+    let result_len = layout.full_packet_len(layout.elements().results());
+    let datagram = datagram_truesize(result_len + DATA_TAG_LEN_BYTES);
     let own = (recv_room(recv_buffer_bytes) / datagram).clamp(1, usize::from(u16::MAX)) as u32;
     u32::from(membership.window).min(own).max(1)
 }
@@ -72,7 +73,8 @@ pub(super) struct Position {
     pub(super) next: Round,
     /// History of the sums before `next`, see [`iswitch_protocol::history`]; zero if it is not known.
     pub(super) history: u64,
-    /// History before the last sum, if the member can supply that sum; otherwise zero.
+    /// History before the member's last sum, see [`iswitch_protocol::history`], if the member can supply that sum;
+    /// otherwise zero.
     pub(super) previous: u64,
     /// Whether the member actually has these sums.
     pub(super) has_sums: bool,

@@ -17,7 +17,7 @@ use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, ControlBody, ControlRepr, DataPacket, ResumeRepr, Standing, Status,
 };
-use iswitch_protocol::{Instant, Round, Seg, SegmentIndex, VectorLayout, history};
+use iswitch_protocol::{ElementType, Instant, Round, Seg, SegmentIndex, VectorLayout, history};
 
 use super::auth::DataKeys;
 use super::bitmap::Bitmap;
@@ -185,9 +185,15 @@ impl WorkerProtocol {
         self.data_keys = keys;
     }
 
-    /// Returns the length of the data packet of a full segment, including its tag, in bytes.
-    fn full_packet_len(&self) -> usize {
-        self.layout.full_packet_len() + self.tag_len()
+    /// Returns the length of the data packet that this member sends for a full segment, including its tag, in bytes.
+    fn full_packet_len(&self, part: Part) -> usize {
+        self.layout.full_packet_len(self.element_of(part)) + self.tag_len()
+    }
+
+    /// Returns the element type of the packets that the member sends in a round.
+    fn element_of(&self, part: Part) -> ElementType {
+        let elements = self.layout.elements();
+        if part == Part::Supplies { elements.results() } else { elements.contributions() }
     }
 
     fn tag_len(&self) -> usize {
@@ -354,9 +360,11 @@ impl WorkerProtocol {
         let (first, end) = (progress.frontier, self.layout.segment_count());
         // Until the first result arrives, the sums are those of the previous round, which other members may still need.
         let is_free = first > 0 && first < end;
-        // Only plain floats can land in place: a tag must be verified first, and floats are little-endian on the wire.
-        let is_plain = self.data_keys.is_none() && cfg!(target_endian = "little");
-        let fitting = superframe_datagrams(self.layout.full_packet_len());
+        // Only plain floats can land in place: a tag must be verified first, 16-bit elements must be widened, and
+        // floats are little-endian on the wire.
+        let is_wide = self.layout.elements().results() == ElementType::F32;
+        let is_plain = is_wide && self.data_keys.is_none() && cfg!(target_endian = "little");
+        let fitting = superframe_datagrams(self.layout.full_packet_len(ElementType::F32));
         (is_free && is_plain).then(|| first..end.min(first + fitting as u32))
     }
 
@@ -375,7 +383,8 @@ impl WorkerProtocol {
         for (index, bytes) in expected_segments.zip(segs) {
             let len = if taken + 1 == segs.len() { last_len } else { stride };
             let seg = Seg::from_bytes(*bytes);
-            let is_expected = seg.index.get() == index && len == self.layout.packet_len(seg.index);
+            let is_expected =
+                seg.index.get() == index && len == self.layout.packet_len(seg.index, ElementType::F32);
             if !is_expected || !self.accepts(seg) {
                 break;
             }
@@ -444,12 +453,13 @@ impl WorkerProtocol {
             let help = requests.emit_question(now, &mut self.timer, wanted, Question::Help, frame.control());
             return Some(help);
         }
-        if self.current?.resend > 0 {
+        let Progress { part, resend, .. } = self.current?;
+        if resend > 0 {
             self.emit_resends(vector, frame);
         } else {
             self.emit_fresh(now, vector, frame);
         }
-        (!frame.is_empty()).then(|| (Class::Data, self.full_packet_len().min(frame.len())))
+        (!frame.is_empty()).then(|| (Class::Data, self.full_packet_len(part).min(frame.len())))
     }
 
     fn handle_result(&mut self, bytes: &[u8], sums: &mut [f32]) -> bool {
@@ -462,13 +472,11 @@ impl WorkerProtocol {
         };
         let Ok(packet) = DataPacket::new_checked(content) else { return false };
         let seg = packet.seg();
-        let range = self.layout.range(seg.index);
-        if range.len() != packet.float_count() || !self.accepts(seg) {
+        let (range, element) = (self.layout.range(seg.index), self.layout.elements().results());
+        if content.len() != self.layout.packet_len(seg.index, element) || !self.accepts(seg) {
             return false;
         }
-        for (x, sum) in sums[range].iter_mut().zip(packet.floats()) {
-            *x = sum;
-        }
+        iswitch_element::widen(element, packet.element_bytes(), &mut sums[range]);
         self.note_result(seg);
         true
     }
@@ -702,6 +710,6 @@ impl WorkerProtocol {
         let index = SegmentIndex::new(index).expect("the layout has no more segments");
         let seg = Seg { index, round: progress.round, contributions };
         let tag_key = self.data_keys.as_ref().map(|keys| &keys.contribution);
-        frame.push(&self.layout, seg, vector, tag_key)
+        frame.push(&self.layout, seg, vector, self.element_of(progress.part), tag_key)
     }
 }

@@ -52,7 +52,7 @@ impl<'a> Query<'a> {
                 Some(JobAnswer { status: Status::UnknownJob, .. }) => return Ok(None),
                 Some(JobAnswer { status, expected, .. }) => {
                     let reason = self.options.refusal(Mode::Synchronous, status, expected);
-                    return Err(JoinError::Refused { status, reason });
+                    return Err(JoinError::Refused { status, expected, reason });
                 }
                 None => retry = (retry * 2).min(LAST_RETRY),
             }

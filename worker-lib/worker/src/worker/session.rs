@@ -9,7 +9,7 @@
 use core::ops::Range;
 
 use iswitch_protocol::wire::{Action, Class, ControlBody, ControlRepr, Standing, Status};
-use iswitch_protocol::{Instant, Round, VectorLayout};
+use iswitch_protocol::{ElementType, Instant, Round, VectorLayout};
 
 use super::attempt::Answer;
 use super::auth::Authenticator;
@@ -249,7 +249,8 @@ impl Session {
     ) {
         let (layout, stride) = (self.config().layout, scattered.received.stride);
         let (Some(range), Some(protocol)) = (self.receive_range(), &mut self.protocol) else { return };
-        let segs = if class == Class::Data { scattered.segs(layout.full_packet_len()) } else { &[] };
+        let segs =
+            if class == Class::Data { scattered.segs(layout.full_packet_len(ElementType::F32)) } else { &[] };
         let taken = protocol.handle_scattered(now, segs, stride, scattered.last_len());
         self.follow(now);
         if taken * stride < scattered.received.len {

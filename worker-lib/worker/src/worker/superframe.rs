@@ -9,20 +9,21 @@ use iswitch_protocol::limits::{
     superframe_datagrams,
 };
 use iswitch_protocol::wire::emit_seg;
-use iswitch_protocol::{Seg, VectorLayout};
+use iswitch_protocol::{ElementType, Seg, VectorLayout};
 
-/// Appends the packet of a segment of `vector`, with a tag if there is a key for it. Returns false if the super-frame
-/// is full: in bytes, in packets, or because it ends with a shorter packet.
+/// Appends the packet of a segment of `vector`, as elements of a type, and with a tag if there is a key for it. Returns
+/// false if the super-frame is full: in bytes, in packets, or because it ends with a shorter packet.
 pub(crate) fn push_segment(
     layout: &VectorLayout,
     seg: Seg,
     vector: &[f32],
+    element: ElementType,
     tag_key: Option<&TagKey>,
     buffer: &mut Vec<u8>,
 ) -> bool {
     let tag_len = if tag_key.is_some() { DATA_TAG_LEN_BYTES } else { 0 };
-    let (start, full) = (buffer.len(), layout.full_packet_len() + tag_len);
-    let content_len = layout.packet_len(seg.index);
+    let (start, full) = (buffer.len(), layout.full_packet_len(element) + tag_len);
+    let content_len = layout.packet_len(seg.index, element);
     let len = content_len + tag_len;
     let is_full = start + len > MAX_SUPERFRAME_LEN_BYTES || start == full * MAX_SUPERFRAME_DATAGRAMS;
     if is_full || !start.is_multiple_of(full) {
@@ -30,10 +31,7 @@ pub(crate) fn push_segment(
     }
     buffer.resize(start + len, 0);
     let content = &mut buffer[start..][..content_len];
-    let (words, _) = emit_seg(content, seg).as_chunks_mut::<FLOAT_LEN_BYTES>();
-    for (word, x) in words.iter_mut().zip(&vector[layout.range(seg.index)]) {
-        *word = x.to_le_bytes();
-    }
+    iswitch_element::round(element, &vector[layout.range(seg.index)], emit_seg(content, seg));
     if let Some(key) = tag_key {
         key.sign(&mut buffer[start..]);
     }
@@ -92,15 +90,16 @@ impl Frame {
         layout: &VectorLayout,
         seg: Seg,
         vector: &[f32],
+        element: ElementType,
         tag_key: Option<&TagKey>,
     ) -> bool {
-        // Tags and big-endian machines need the bytes of the packet: a tag covers them, and floats are little-endian on
-        // the wire.
-        if tag_key.is_some() || cfg!(target_endian = "big") {
-            return push_segment(layout, seg, vector, tag_key, &mut self.bytes);
+        // The bytes of the packet are needed for a tag, which covers them, and wherever they differ from those in
+        // memory: 16-bit elements, and floats of big-endian machines.
+        if element != ElementType::F32 || tag_key.is_some() || cfg!(target_endian = "big") {
+            return push_segment(layout, seg, vector, element, tag_key, &mut self.bytes);
         }
         let range = layout.range(seg.index);
-        let (full, count) = (layout.full_packet_len(), self.floats.len());
+        let (full, count) = (layout.full_packet_len(element), self.floats.len());
         let is_after_shorter =
             self.floats.last().is_some_and(|last| last.len() < usize::from(layout.segment_floats()));
         if count == superframe_datagrams(full) || is_after_shorter {

@@ -83,7 +83,14 @@ impl Worker {
     pub fn join_with_state(mut options: JoinOptions) -> Result<(Self, Option<Vec<u8>>), JoinError> {
         options.shares_state = true;
         let mut link = Link::open(&options)?;
-        let query = Query::new(&mut link, &options).run()?;
+        let mut query = Query::new(&mut link, &options).run();
+        if let Err(JoinError::Refused { status, expected, .. }) = &query
+            && let Some(adapted) = options.with_partial_segments(*status, *expected)
+        {
+            options = adapted;
+            query = Query::new(&mut link, &options).run();
+        }
+        let query = query?;
         let Some(peer) = options.peer.or(query) else {
             return Ok((Self::join_by(options, link, &mut || true)?, None));
         };
@@ -137,6 +144,12 @@ impl Worker {
     /// Returns the membership that the switch granted when it last admitted the worker.
     pub fn membership(&self) -> &Membership {
         self.session.membership().expect("a worker is created only after it has joined")
+    }
+
+    /// Returns the number of floats in each packet. Below a switch with a parent, it may be smaller than the default of
+    /// 16-bit elements.
+    pub fn segment_floats(&self) -> u16 {
+        self.session.layout().segment_floats()
     }
 
     /// Returns the protocol's counters.
@@ -223,7 +236,7 @@ impl Worker {
     ) -> Result<(Round, &[f32]), AggregateError> {
         check_len(contribution, self.gradient_len())?;
         if !self.options.sends_non_finite {
-            check_finite(contribution)?;
+            check_finite(contribution, self.session.layout().elements().contributions())?;
         }
         self.reduce_checked(contribution, keep_waiting)
     }

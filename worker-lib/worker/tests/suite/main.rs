@@ -3,6 +3,7 @@
 mod any_length;
 mod authentication;
 mod c_interface;
+mod elements;
 mod groups;
 mod late_join;
 mod pipeline;

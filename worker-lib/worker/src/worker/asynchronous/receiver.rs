@@ -168,8 +168,9 @@ impl Receiver {
         };
         let Some(Ok(packet)) = content.map(DataPacket::new_checked) else { return false };
         let Seg { index, round, contributions } = packet.seg();
-        let range = self.layout.range(index);
-        if round.is_before(self.next) || range.is_empty() || range.len() != packet.float_count() {
+        let (range, element) = (self.layout.range(index), self.layout.elements().results());
+        let is_whole = packet.element_bytes().len() == range.len() * element.len_bytes();
+        if round.is_before(self.next) || range.is_empty() || !is_whole {
             return false;
         }
         if self.latest.is_before(round) {
@@ -182,9 +183,7 @@ impl Receiver {
         if incoming.received.get(index.get()) {
             return false;
         }
-        for (x, sum) in incoming.sum[range].iter_mut().zip(packet.floats()) {
-            *x = sum;
-        }
+        iswitch_element::widen(element, packet.element_bytes(), &mut incoming.sum[range]);
         incoming.received.set(index.get());
         incoming.contributions = contributions;
         incoming.remaining -= 1;

@@ -153,7 +153,7 @@ impl Sender {
             self.emit_fresh(counters, buffer);
         }
         let tag_len = if self.tag_key.is_some() { DATA_TAG_LEN_BYTES } else { 0 };
-        let full_len = self.layout.full_packet_len() + tag_len;
+        let full_len = self.layout.full_packet_len(self.layout.elements().contributions()) + tag_len;
         (!buffer.is_empty()).then(|| (Class::Data, full_len.min(buffer.len())))
     }
 
@@ -251,6 +251,7 @@ impl Sender {
     fn push(&self, index: u32, buffer: &mut Vec<u8>) -> bool {
         let index = SegmentIndex::new(index).expect("the layout has no more segments");
         let seg = Seg { index, round: self.number, contributions: 1 };
-        push_segment(&self.layout, seg, &self.vector, self.tag_key.as_ref(), buffer)
+        let element = self.layout.elements().contributions();
+        push_segment(&self.layout, seg, &self.vector, element, self.tag_key.as_ref(), buffer)
     }
 }

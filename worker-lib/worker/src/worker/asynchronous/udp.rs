@@ -9,11 +9,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use iswitch_protocol::wire::{ControlBody, DigestRepr, Mode, Status};
-use iswitch_protocol::{Instant, Round};
+use iswitch_protocol::{ElementType, Instant, Round};
 use iswitch_socket::PollSet;
 
 use super::{AsyncCounters, AsyncProtocol, Submission, Sum};
-use crate::aggregate::{AggregateError, check_vector};
+use crate::aggregate::{AggregateError, check_finite, check_len};
 use crate::worker::enrolment::JoinProgress;
 use crate::worker::join::{JoinError, JoinOptions};
 use crate::worker::joining::join;
@@ -55,6 +55,8 @@ pub struct AsyncWorker {
     shared: Arc<Shared>,
     membership: Membership,
     gradient_len: usize,
+    /// Element type of contributions.
+    element: ElementType,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -129,7 +131,7 @@ impl AsyncWorker {
             ordering: Mutex::new(()),
             wake,
         });
-        let gradient_len = options.gradient_len as usize;
+        let (gradient_len, element) = (options.gradient_len as usize, options.elements.contributions());
         let network = Network {
             shared: Arc::clone(&shared),
             link,
@@ -141,7 +143,7 @@ impl AsyncWorker {
             sequence: 0,
         };
         let thread = std::thread::Builder::new().name("iswitch-ga".into()).spawn(move || network.run())?;
-        Ok(Self { shared, membership, gradient_len, thread: Some(thread) })
+        Ok(Self { shared, membership, gradient_len, element, thread: Some(thread) })
     }
 
     /// Returns the membership that the switch granted when the worker joined.
@@ -185,7 +187,8 @@ impl AsyncWorker {
 
     /// Works like [`Self::submit`], but does not wait: returns `None` if no vector may be submitted now.
     pub fn try_submit(&self, vector: &[f32]) -> Result<Option<u64>, AggregateError> {
-        check_vector(vector, self.gradient_len)?;
+        check_len(vector, self.gradient_len)?;
+        check_finite(vector, self.element)?;
         let mut state = self.shared.lock();
         if state.is_closed {
             return Err(AggregateError::Closed);

@@ -1,0 +1,59 @@
+//! Element types of simulated jobs.
+
+use iswitch_protocol::{ElementType, ElementTypes};
+use serde::{Deserialize, Serialize};
+
+use crate::checker::mix;
+
+/// Element types of the contributions and the results of a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Elements {
+    /// 32 bits in both directions.
+    #[default]
+    F32,
+    /// bfloat16 in both directions.
+    Bf16,
+    /// binary16 in both directions.
+    F16,
+    /// Contributions in bfloat16, results in 32 bits.
+    Bf16WithWideResults,
+    /// Contributions in binary16, results in 32 bits.
+    F16WithWideResults,
+}
+
+/// Separates this draw from the others of a scenario, which thus stay the same.
+const SALT: u64 = 0x656c_656d_656e_7473;
+
+impl Elements {
+    /// Draws the types of a seed: 32 bits for half of the seeds.
+    pub fn draw(seed: u64) -> Self {
+        match mix(seed ^ SALT) % 8 {
+            0 => Self::Bf16,
+            1 => Self::F16,
+            2 => Self::Bf16WithWideResults,
+            3 => Self::F16WithWideResults,
+            _ => Self::F32,
+        }
+    }
+
+    /// Returns the types that a Join declares.
+    pub fn types(self) -> ElementTypes {
+        match self {
+            Self::F32 => ElementTypes::F32,
+            Self::Bf16 => ElementTypes::uniform(ElementType::Bf16),
+            Self::F16 => ElementTypes::uniform(ElementType::F16),
+            Self::Bf16WithWideResults => ElementTypes::with_wide_results(ElementType::Bf16),
+            Self::F16WithWideResults => ElementTypes::with_wide_results(ElementType::F16),
+        }
+    }
+}
+
+/// Returns a float after rounding to an element.
+pub(crate) fn rounded(element: ElementType, x: f32) -> f32 {
+    let (mut bytes, mut float) = ([0; 4], [0.0]);
+    let bytes = &mut bytes[..element.len_bytes()];
+    iswitch_element::round(element, &[x], bytes);
+    iswitch_element::widen(element, bytes, &mut float);
+    float[0]
+}
