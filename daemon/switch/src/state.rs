@@ -135,8 +135,7 @@ impl State {
     /// Returns a job with its slots and sums, and the outbox and counters that its results go to.
     #[inline]
     pub(crate) fn parts(&mut self, at: JobIndex) -> Option<(Aggregation<'_>, &mut Outbox, &mut Counters)> {
-        let aggregation = self.jobs.aggregation(at, self.now)?;
-        Some((aggregation, &mut self.outbox, &mut self.counters))
+        self.intake(at).map(|(aggregation, outbox, counters, _)| (aggregation, outbox, counters))
     }
 
     /// Works like [`Self::parts`], and also returns the memory in which elements are widened.

@@ -28,10 +28,7 @@ pub fn widen(element: ElementType, elements: &[u8], floats: &mut [f32]) {
     if x86::widen(element, elements, floats) {
         return;
     }
-    match element {
-        ElementType::Bf16 => widen_each(elements, floats, widen_bf16),
-        _ => widen_each(elements, floats, widen_f16),
-    }
+    widen_short(element, elements, floats);
 }
 
 /// Converts floats to little-endian elements. To 16 bits, values are rounded to nearest even, subnormals are kept,
@@ -48,6 +45,30 @@ pub fn round(element: ElementType, floats: &[f32], elements: &mut [u8]) {
     if x86::round(element, floats, elements) {
         return;
     }
+    round_short(element, floats, elements);
+}
+
+/// Returns a float after rounding to an element.
+pub fn rounded(element: ElementType, x: f32) -> f32 {
+    if element == ElementType::F32 {
+        return x;
+    }
+    let (mut bytes, mut float) = ([0; 2], [0.0]);
+    round(element, &[x], &mut bytes);
+    widen(element, &bytes, &mut float);
+    float[0]
+}
+
+#[inline(always)]
+fn widen_short(element: ElementType, elements: &[u8], floats: &mut [f32]) {
+    match element {
+        ElementType::Bf16 => widen_each(elements, floats, widen_bf16),
+        _ => widen_each(elements, floats, widen_f16),
+    }
+}
+
+#[inline(always)]
+fn round_short(element: ElementType, floats: &[f32], elements: &mut [u8]) {
     match element {
         ElementType::Bf16 => round_each(floats, elements, round_bf16),
         _ => round_each(floats, elements, round_f16),
@@ -121,7 +142,7 @@ mod x86 {
 
     use iswitch_protocol::ElementType;
 
-    use super::{round_bf16, round_each, round_f16, widen_bf16, widen_each, widen_f16};
+    use super::{round_short, widen_short};
 
     cpufeatures::new!(avx2, "avx2");
 
@@ -147,18 +168,12 @@ mod x86 {
 
     #[target_feature(enable = "avx2")]
     fn widen_by_avx2(element: ElementType, elements: &[u8], floats: &mut [f32]) {
-        match element {
-            ElementType::Bf16 => widen_each(elements, floats, widen_bf16),
-            _ => widen_each(elements, floats, widen_f16),
-        }
+        widen_short(element, elements, floats);
     }
 
     #[target_feature(enable = "avx2")]
     fn round_by_avx2(element: ElementType, floats: &[f32], elements: &mut [u8]) {
-        match element {
-            ElementType::Bf16 => round_each(floats, elements, round_bf16),
-            _ => round_each(floats, elements, round_f16),
-        }
+        round_short(element, floats, elements);
     }
 }
 
@@ -179,7 +194,7 @@ mod tests {
         float[0]
     }
 
-    fn rounded(element: ElementType, x: f32) -> u16 {
+    fn rounded_bits(element: ElementType, x: f32) -> u16 {
         let mut bytes = [0; 2];
         round(element, &[x], &mut bytes);
         u16::from_le_bytes(bytes)
@@ -201,7 +216,7 @@ mod tests {
         ];
         for (element, bits, float) in cases {
             assert_eq!(widened(element, bits).to_bits(), float.to_bits(), "{element} {bits:#x}");
-            assert_eq!(rounded(element, float), bits, "{element} {float}");
+            assert_eq!(rounded_bits(element, float), bits, "{element} {float}");
         }
     }
 
@@ -212,7 +227,7 @@ mod tests {
             for bits in 0..=u16::MAX {
                 let float = widened(element, bits);
                 let expected = if float.is_nan() { nan } else { bits };
-                assert_eq!(rounded(element, float), expected, "{element} {bits:#x}");
+                assert_eq!(rounded_bits(element, float), expected, "{element} {bits:#x}");
                 assert!(!float.is_nan() || float.to_bits() == CANONICAL_NAN.to_bits());
                 assert_eq!(element.holds(float), float.is_finite());
             }
@@ -222,7 +237,7 @@ mod tests {
     /// Returns the element closest to a float by search, as the definition of rounding to nearest even asks.
     fn nearest(element: ElementType, x: f32) -> u16 {
         let sign = u16::from(x.is_sign_negative()) << 15;
-        let infinity = rounded(element, f32::INFINITY);
+        let infinity = rounded_bits(element, f32::INFINITY);
         let magnitude = f64::from(x.abs());
         // Magnitudes grow with their bits. The value after the largest is the next power of two.
         let finite = |bits: u16| f64::from(widened(element, bits));
@@ -250,8 +265,8 @@ mod tests {
             for bits in candidates.into_iter().chain(near(bits)).chain(near(exponent)) {
                 let x = f32::from_bits(bits);
                 for element in SHORT.into_iter().filter(|_| x.is_finite()) {
-                    prop_assert_eq!(rounded(element, x), nearest(element, x), "{} {:e}", element, x);
-                    prop_assert_eq!(element.holds(x), widened(element, rounded(element, x)).is_finite());
+                    prop_assert_eq!(rounded_bits(element, x), nearest(element, x), "{} {:e}", element, x);
+                    prop_assert_eq!(element.holds(x), widened(element, rounded_bits(element, x)).is_finite());
                 }
             }
         }

@@ -209,7 +209,7 @@ impl Witness {
         let start = number * self.segment_floats;
         let expected = &sums[start..start + segment.len()];
         let census = Self::census_floats(self.workers, elements);
-        let rounded = |sum: f32| rounded(elements.results(), sum + share);
+        let rounded = |sum: f32| iswitch_element::rounded(elements.results(), sum + share);
         let mut pairs = segment.iter().zip(expected).skip(census);
         match pairs.position(|(got, sum)| *got != rounded(*sum)) {
             None => Ok(()),
@@ -219,17 +219,6 @@ impl Witness {
             }
         }
     }
-}
-
-/// Returns a float after rounding to an element.
-fn rounded(element: ElementType, x: f32) -> f32 {
-    if element == ElementType::F32 {
-        return x;
-    }
-    let (mut bytes, mut float) = ([0; 2], [0.0]);
-    iswitch_element::round(element, &[x], &mut bytes);
-    iswitch_element::widen(element, &bytes, &mut float);
-    float[0]
 }
 
 #[cfg(test)]

@@ -13,11 +13,10 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use iswitch_element::rounded;
 use iswitch_protocol::wire::DataPacket;
 use iswitch_protocol::{ElementType, ElementTypes, Round, Seg, VectorLayout};
 use serde::{Deserialize, Serialize};
-
-use crate::elements::rounded;
 
 const BITS_PER_DIGIT: usize = 2;
 /// Maximum number of lives in one simulation: the number of bits in a set of lives.

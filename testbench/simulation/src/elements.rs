@@ -48,12 +48,3 @@ impl Elements {
         }
     }
 }
-
-/// Returns a float after rounding to an element.
-pub(crate) fn rounded(element: ElementType, x: f32) -> f32 {
-    let (mut bytes, mut float) = ([0; 4], [0.0]);
-    let bytes = &mut bytes[..element.len_bytes()];
-    iswitch_element::round(element, &[x], bytes);
-    iswitch_element::widen(element, bytes, &mut float);
-    float[0]
-}

@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
 
-use iswitch_protocol::key_file;
+use iswitch_protocol::{ElementTypes, key_file};
 
 use crate::aggregate::{AggregateError, GradientAggregator};
 use crate::worker::{JoinError, JoinOptions, Worker};
@@ -246,18 +246,16 @@ unsafe fn join_options(options: &IswitchJoinOptions) -> Result<JoinOptions, Stri
     join.workers_timeout = milliseconds(options.workers_timeout_ms);
     join.round_timeout = milliseconds(options.round_timeout_ms);
     join.tag_data = options.tag_data;
+    let mut elements = ElementTypes::F32;
     if !options.wire.is_null() {
         // SAFETY: not null, and the caller vouches that it ends with a zero byte.
         let text = unsafe { CStr::from_ptr(options.wire) }.to_string_lossy();
-        join.elements = text.parse().map_err(|expected| format!("wire is {text:?}, {expected}"))?;
+        elements = text.parse().map_err(|expected| format!("wire is {text:?}, {expected}"))?;
     }
-    join = match options.segment_floats {
-        0 => {
-            let elements = join.elements;
-            join.with_elements(elements)
-        }
-        segment_floats => JoinOptions { segment_floats, ..join },
-    };
+    join = join.with_elements(elements);
+    if options.segment_floats != 0 {
+        join.segment_floats = options.segment_floats;
+    }
     if !options.key_file.is_null() {
         // SAFETY: not null, and the caller vouches that it ends with a zero byte.
         let path = unsafe { CStr::from_ptr(options.key_file) };

@@ -23,13 +23,6 @@ pub(crate) enum Sent {
     Result { to: u8, index: u32, round: u32, contributions: u16, floats: Vec<f32> },
 }
 
-impl Sent {
-    /// Returns the packet as text, in which a NaN equals itself.
-    pub(crate) fn without_nan(&self) -> String {
-        format!("{self:?}")
-    }
-}
-
 pub(crate) struct Harness {
     pub(crate) switch: Switch,
     pub(crate) now_ms: u64,

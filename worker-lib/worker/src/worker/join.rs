@@ -132,13 +132,15 @@ impl JoinOptions {
         self.elements.segment_floats_for_mtu(DEFAULT_MTU_BYTES, self.tag_data)
     }
 
-    /// Returns the options with the segment size that a switch with a parent expects, if it refused the default size of
-    /// 16-bit elements (requirement H-10).
-    pub(super) fn with_partial_segments(&self, status: Status, expected: u32) -> Option<Self> {
-        let fits = Self { elements: ElementTypes::F32, ..self.clone() }.default_segment_floats();
+    /// Returns the options with the segment size that a switch with a parent expects, if `error` is its refusal of the
+    /// default size of 16-bit elements (requirement H-10).
+    pub(super) fn with_partial_segments(&self, error: &JoinError) -> Option<Self> {
+        let JoinError::Refused { status: Status::SegmentSizeMismatch, expected, .. } = error else {
+            return None;
+        };
+        let fits = ElementTypes::F32.segment_floats_for_mtu(DEFAULT_MTU_BYTES, self.tag_data);
         let is_default = self.segment_floats == self.default_segment_floats();
-        let is_smaller = status == Status::SegmentSizeMismatch && expected == u32::from(fits);
-        let adapts = is_default && is_smaller && self.segment_floats > fits;
+        let adapts = is_default && *expected == u32::from(fits) && self.segment_floats > fits;
         adapts.then(|| Self { segment_floats: fits, ..self.clone() })
     }
 

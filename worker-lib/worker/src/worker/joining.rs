@@ -26,8 +26,8 @@ pub(super) fn join<P: Joins>(
     keep_waiting: &mut dyn FnMut() -> bool,
 ) -> Result<(P, Vec<u8>), JoinError> {
     let outcome = join_once(link, options, mode, heartbeats, keep_waiting);
-    if let Err(JoinError::Refused { status, expected, .. }) = &outcome
-        && let Some(options) = options.with_partial_segments(*status, *expected)
+    if let Err(error) = &outcome
+        && let Some(options) = options.with_partial_segments(error)
     {
         tracing::debug!(
             segment_floats = options.segment_floats,

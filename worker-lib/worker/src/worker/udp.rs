@@ -84,8 +84,8 @@ impl Worker {
         options.shares_state = true;
         let mut link = Link::open(&options)?;
         let mut query = Query::new(&mut link, &options).run();
-        if let Err(JoinError::Refused { status, expected, .. }) = &query
-            && let Some(adapted) = options.with_partial_segments(*status, *expected)
+        if let Err(error) = &query
+            && let Some(adapted) = options.with_partial_segments(error)
         {
             options = adapted;
             query = Query::new(&mut link, &options).run();

@@ -8,6 +8,7 @@ use iswitch::{
     AggregateError, AsyncWorker, ElementType, ElementTypes, GradientAggregator, JoinError, JoinOptions, Key,
     Worker,
 };
+use iswitch_element::rounded;
 use iswitch_protocol::wire::Status;
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
 use iswitch_switch::Keys;
@@ -38,14 +39,6 @@ fn options(address: SocketAddrV4, elements: ElementTypes) -> JoinOptions {
 /// A multiple of 1/8 below 16, which has seven significant bits.
 fn contribution(rank: usize, round: usize, at: usize) -> f32 {
     ((rank * 29 + round * 7 + at * 3) % 128) as f32 / 8.0
-}
-
-fn rounded(element: ElementType, x: f32) -> f32 {
-    let (mut bytes, mut float) = ([0; 4], [0.0]);
-    let bytes = &mut bytes[..element.len_bytes()];
-    iswitch_element::round(element, &[x], bytes);
-    iswitch_element::widen(element, bytes, &mut float);
-    float[0]
 }
 
 /// Returns an element of a sum. The sum itself is exact in binary32, in any order, but not in bfloat16.
