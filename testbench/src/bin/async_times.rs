@@ -157,10 +157,12 @@ fn run(cli: &Cli) -> anyhow::Result<serde_json::Value> {
     let switch = cli.switch.context("--switch is missing")?;
     let mut join = JoinOptions::new(switch, cli.workers, cli.floats);
     (join.rank, join.workers_timeout) = (cli.rank, Some(TIMEOUT));
-    let halves = Halves { algorithm: "none", config: "{}".into(), model, gradient_len, local, replica };
+    let shape = Tail::after(gradient_len);
+    let halves = Halves { algorithm: "none", config: "{}".into(), model, shape, local, replica };
     let config = PipelineConfig { staleness_bound: cli.staleness, ..PipelineConfig::default() };
     let worker = AsyncWorker::join(join)?;
-    let report = train(halves, worker, config, Arc::default(), &mut |_, _, _| Ok(()))?;
+    let report =
+        train(halves, worker, usize::from(cli.workers), config, Arc::default(), &mut |_, _, _| Ok(()))?;
     let staleness = report.staleness.at_commit();
     let mut result = render(&updates, staleness.counts(), report.staleness.skipped());
     result["rank"] = cli.rank.into();

@@ -5,7 +5,8 @@
 //! the same turn and returns the median of the ratios.
 
 mod actor_pool;
-pub mod latencies;
+pub mod interval;
+mod latencies;
 pub mod markdown;
 pub mod progress;
 pub mod spread;
@@ -19,6 +20,7 @@ use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 
 pub(crate) use actor_pool::ActorPool;
+pub use interval::Interval;
 pub use latencies::Latencies;
 pub use markdown::Markdown;
 pub use progress::Progress;

@@ -109,6 +109,16 @@ impl Contender {
         switches.chain(own).chain(mpi).chain(gloo).collect()
     }
 
+    /// Returns the length of the longer element that crosses a link, as a share of 32 bits.
+    pub fn wire_share(self) -> f64 {
+        let len_bytes = match self {
+            Self::Switch(_, elements) => elements.longest_len_bytes(),
+            Self::Mpi(_, element) | Self::Gloo(element) => element.len_bytes(),
+            Self::ParameterServer(_) | Self::Ring(_) => ElementType::F32.len_bytes(),
+        };
+        len_bytes as f64 / ElementType::F32.len_bytes() as f64
+    }
+
     /// Returns whether the contender is a program of another project.
     pub fn is_peer(self) -> bool {
         matches!(self, Self::Mpi(..) | Self::Gloo(_))

@@ -54,9 +54,9 @@ impl Table {
         Some(self.links.rate?.seconds_for(bytes) * 1e6)
     }
 
-    /// Returns the wire limit divided by the median time of a contender.
+    /// Returns the wire limit of a contender's elements divided by its median time.
     fn share_of_wire(&self, row: &Runs) -> Option<f64> {
-        Some(self.wire_us()? / us_p50(row).median)
+        Some(self.wire_us()? * row.contender.wire_share() / us_p50(row).median)
     }
 
     /// Returns a title: the vector, the workers and the links.
@@ -106,7 +106,7 @@ impl Table {
         if let (Some(bare), Some(framed)) = (self.wire_us(), self.framed_wire_us()) {
             let _ = writeln!(
                 text,
-                "\nThe wire limit is {bare:.0} us, or {framed:.0} us with the switch's headers."
+                "\nThe wire limit of 32-bit elements is {bare:.0} us, or {framed:.0} us with the switch's headers."
             );
         }
         if let Some((best, ratio)) = self.best_peer() {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use iswitch::ElementTypes;
 use serde_json::{Value, json};
 
 use super::asynchronous::mean;
@@ -136,6 +137,9 @@ pub fn train(task: Task, method: Method, workers: usize, seed: u64, steps: Optio
     command.args(["--seed", &seed.to_string()]).arg("--out").arg(&out);
     let workers = if method.aggregator == "local" { 1 } else { workers };
     command.args(["--workers", &workers.to_string(), "--aggregator", method.aggregator]);
+    if method.elements != ElementTypes::F32 {
+        command.args(["--wire", &method.elements.to_string()]);
+    }
     if method.is_async {
         command.args(["--async", "--staleness", &STALENESS_BOUND.to_string()]);
     }

@@ -8,6 +8,7 @@
 pub mod asynchronous;
 pub mod convergence;
 pub mod curves;
+pub mod elements;
 pub mod images;
 pub mod paper;
 pub mod replay;

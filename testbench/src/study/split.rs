@@ -152,7 +152,7 @@ fn measure_config<A: Algorithm>(
     factory: &EnvFactory,
 ) -> Result<Split, TrainError> {
     let spec = factory(1)?[0].spec().clone();
-    let aggregator = Box::new(Loopback::alone(config.vector_len(&spec, Mode::Synchronous)?));
+    let aggregator = Box::new(Loopback::alone(config.vector_shape(&spec, Mode::Synchronous)?.len()));
     let mut trainer = config.trainer(World { rank: 0, size: workers }, factory, aggregator)?;
     let stopwatch = Stopwatch::default();
     let run = stopwatch.hearing(|| time(trainer.as_mut(), &stopwatch, seconds))?;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use iswitch::ElementTypes;
+
 /// One task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Task {
@@ -21,6 +23,9 @@ pub const TASKS: [Task; 4] = [
     Task { algorithm: "ddpg", env: "Pendulum-v1", threshold: -200.0 },
 ];
 
+/// The main job of the command line, which takes longer.
+pub const HOPPER: Task = Task { algorithm: "ppo", env: "PlanarHopper-v0", threshold: 2000.0 };
+
 /// Method of aggregation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Method {
@@ -28,20 +33,24 @@ pub struct Method {
     pub aggregator: &'static str,
     /// Whether workers do not wait for each other.
     pub is_async: bool,
+    /// Value of `--wire`.
+    pub elements: ElementTypes,
 }
 
 impl Method {
+    /// The synchronous switch.
+    pub const SWITCH: Self = Self::new("switch", false);
+
     /// The two asynchronous methods, the server first.
-    pub const ASYNCHRONOUS: [Self; 2] =
-        [Self { aggregator: "ps", is_async: true }, Self { aggregator: "switch", is_async: true }];
+    pub const ASYNCHRONOUS: [Self; 2] = [Self::new("ps", true), Self::new("switch", true)];
 
     /// The synchronous methods, the single process first.
-    pub const SYNCHRONOUS: [Self; 4] = [
-        Self { aggregator: "local", is_async: false },
-        Self { aggregator: "switch", is_async: false },
-        Self { aggregator: "ps", is_async: false },
-        Self { aggregator: "ring", is_async: false },
-    ];
+    pub const SYNCHRONOUS: [Self; 4] =
+        [Self::new("local", false), Self::SWITCH, Self::new("ps", false), Self::new("ring", false)];
+
+    const fn new(aggregator: &'static str, is_async: bool) -> Self {
+        Self { aggregator, is_async, elements: ElementTypes::F32 }
+    }
 }
 
 impl fmt::Display for Method {
@@ -51,6 +60,9 @@ impl fmt::Display for Method {
             "ps" => "parameter server",
             other => other,
         })?;
+        if self.elements != ElementTypes::F32 {
+            write!(f, ", {}", self.elements)?;
+        }
         f.write_str(if self.is_async { ", asynchronous" } else { "" })
     }
 }

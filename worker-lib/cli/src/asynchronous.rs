@@ -13,9 +13,10 @@ use iswitch_learn::algorithms::TrainError;
 use iswitch_learn::algorithms::async_server::{AsyncClientOptions, AsyncServer, work};
 use iswitch_learn::algorithms::asynchronous::train;
 use iswitch_learn::algorithms::checkpoint::{self, ModelFile, RunKind, Writer};
-use iswitch_learn::algorithms::halves::{Halves, Tail};
+use iswitch_learn::algorithms::halves::Halves;
 use iswitch_learn::algorithms::replica::Replica;
 use iswitch_learn::algorithms::trainer::{Progress, Report, World};
+use iswitch_learn::algorithms::vector::VectorShape;
 use iswitch_learn::env::EnvSpec;
 use iswitch_manual::output;
 use serde::Serialize;
@@ -91,9 +92,9 @@ impl Run {
         Ok(Self { halves, world, staleness, options, json })
     }
 
-    /// Number of floats in a vector.
-    pub fn vector_len(&self) -> usize {
-        self.halves.gradient_len + Tail::LEN
+    /// Lengths of the vectors.
+    pub fn vector_shape(&self) -> VectorShape {
+        self.halves.shape
     }
 
     /// Staleness bound S.
@@ -119,9 +120,10 @@ impl Run {
         let mut observing = self.observing()?;
         let worker = AsyncWorker::join(join)?;
         let config = PipelineConfig { staleness_bound: self.staleness, ..PipelineConfig::default() };
-        let report = train(self.halves, worker, config, stop, &mut |replica, model, report| {
-            observing.observe(replica, model, report)
-        })?;
+        let report =
+            train(self.halves, worker, self.world.size, config, stop, &mut |replica, model, report| {
+                observing.observe(replica, model, report)
+            })?;
         if self.world.rank > 0 {
             return Ok(());
         }
@@ -132,7 +134,7 @@ impl Run {
     /// Trains as one worker of a job at a parameter server, which shows the job's progress.
     pub fn with_server(self, server: SocketAddrV4, stop: Arc<AtomicBool>) -> anyhow::Result<()> {
         const TIMEOUT: Duration = Duration::from_secs(60);
-        let (vector_len, model_len) = (self.vector_len(), self.halves.model.len());
+        let (vector_len, model_len) = (self.vector_shape().len(), self.halves.model.len());
         let options = AsyncClientOptions { server, vector_len, model_len, timeout: TIMEOUT };
         work(self.halves.local, &options, stop)?;
         Ok(())

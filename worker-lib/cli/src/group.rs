@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use iswitch::aggregate::{
     ParameterServer, ParameterServerClient, ParameterServerOptions, Ring, RingOptions, ServeError, Style,
 };
-use iswitch::{GradientAggregator, JoinOptions, Loopback, Worker};
+use iswitch::{ElementTypes, GradientAggregator, JoinOptions, Loopback, Worker};
 use iswitch_learn::algorithms::async_server::AsyncServer;
 use iswitch_learn::algorithms::trainer::World;
 use iswitch_runtime::embedded::EmbeddedSwitch;
@@ -71,6 +71,26 @@ pub struct GroupArgs {
     /// Key of the job.
     #[command(flatten)]
     pub key: KeyArgs,
+}
+
+/// Vectors that a group of workers sums.
+#[derive(Clone, Copy, Debug)]
+pub struct Vectors {
+    /// Number of floats of a vector.
+    pub len: usize,
+    /// Element types of the packets between the workers and the switch.
+    pub elements: ElementTypes,
+}
+
+impl Vectors {
+    /// Returns vectors of `len` floats in packets with 32-bit elements.
+    pub const fn wide(len: usize) -> Self {
+        Self { len, elements: ElementTypes::F32 }
+    }
+
+    fn gradient_len(self) -> anyhow::Result<u32> {
+        u32::try_from(self.len).context("the network has more than 2^32 parameters")
+    }
 }
 
 /// Loop-back address with port 0, which binds to any free port.
@@ -133,15 +153,21 @@ impl GroupArgs {
         }
     }
 
-    /// Returns the options with which a worker joins the switch to sum vectors of `len` floats. A `supervised` worker
-    /// waits for the others for at most [`SIBLINGS_TIMEOUT`], because their parent process starts all of them together.
-    pub fn switch_options(&self, world: World, len: usize, supervised: bool) -> anyhow::Result<JoinOptions> {
+    /// Returns the options with which a worker joins the switch to sum `vectors`. A `supervised` worker waits for the
+    /// others for at most [`SIBLINGS_TIMEOUT`], because their parent process starts all of them together.
+    pub fn switch_options(
+        &self,
+        world: World,
+        vectors: Vectors,
+        supervised: bool,
+    ) -> anyhow::Result<JoinOptions> {
         let switch = self.switch.context("--switch is required")?;
-        let gradient_len = u32::try_from(len).context("the network has more than 2^32 parameters")?;
+        let gradient_len = vectors.gradient_len()?;
         let rank = u16::try_from(world.rank).context("--rank does not fit in 16 bits")?;
         let workers = u16::try_from(world.size).context("--workers does not fit in 16 bits")?;
         let siblings = supervised.then_some(SIBLINGS_TIMEOUT);
-        switch::options(switch, self.job, (rank, workers), gradient_len, siblings, &self.key)
+        let options = switch::options(switch, self.job, (rank, workers), gradient_len, siblings, &self.key)?;
+        Ok(options.with_elements(vectors.elements))
     }
 
     /// Returns the options of the parameter server of `workers` workers, whose vectors have `len` floats.
@@ -154,7 +180,7 @@ impl GroupArgs {
         Ok(ParameterServerOptions {
             server,
             workers: u16::try_from(workers).context("--workers does not fit in 16 bits")?,
-            gradient_len: u32::try_from(len).context("the network has more than 2^32 parameters")?,
+            gradient_len: Vectors::wide(len).gradient_len()?,
             style: self.style(),
             timeout: PEER_TIMEOUT,
         })
@@ -173,19 +199,20 @@ impl GroupArgs {
         Ok(())
     }
 
-    /// Joins the aggregator as one worker, to sum vectors of `len` floats. For `supervised`, see
-    /// [`Self::switch_options`].
+    /// Joins the aggregator as one worker, to sum `vectors`. For `supervised`, see [`Self::switch_options`].
     pub fn join(
         &self,
         world: World,
-        len: usize,
+        vectors: Vectors,
         supervised: bool,
     ) -> anyhow::Result<Box<dyn GradientAggregator>> {
-        let gradient_len = u32::try_from(len).context("the network has more than 2^32 parameters")?;
+        let len = vectors.len;
         let rank = u16::try_from(world.rank).context("--rank does not fit in 16 bits")?;
         match self.aggregator(world.size) {
             Aggregator::Local => Ok(Box::new(Loopback::alone(len))),
-            Aggregator::Switch => Ok(Box::new(Worker::join(self.switch_options(world, len, supervised)?)?)),
+            Aggregator::Switch => {
+                Ok(Box::new(Worker::join(self.switch_options(world, vectors, supervised)?)?))
+            }
             Aggregator::Ps => {
                 let server = self.server.context("--server is required")?;
                 let options = self.server_options(server, world.size, len)?;
@@ -200,7 +227,7 @@ impl GroupArgs {
                         world.size
                     );
                 }
-                let style = self.style();
+                let (style, gradient_len) = (self.style(), vectors.gradient_len()?);
                 let options = RingOptions { members, rank, gradient_len, style, timeout: PEER_TIMEOUT };
                 Ok(Box::new(Ring::join(&options)?))
             }
@@ -267,7 +294,7 @@ pub struct AsyncHost {
 impl AsyncHost {
     /// Starts the parameter server of a run.
     pub fn start(run: Run) -> anyhow::Result<Self> {
-        let server = AsyncServer::bind(ANY_PORT, run.vector_len(), run.staleness())?;
+        let server = AsyncServer::bind(ANY_PORT, run.vector_shape().len(), run.staleness())?;
         let address = ipv4(server.local_addr()?)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);

@@ -8,14 +8,16 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use iswitch::ElementTypes;
 use iswitch_learn::algorithms::async_server::AsyncServer;
 use iswitch_learn::algorithms::checkpoint::{self, ModelFile};
 use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Trainer, World};
+use iswitch_learn::algorithms::vector::VectorShape;
 use iswitch_learn::env;
 use iswitch_manual::print_line;
 
 use crate::asynchronous::{AsyncArgs, Run};
-use crate::group::{Aggregator, AsyncHost, GroupArgs, Host};
+use crate::group::{Aggregator, AsyncHost, GroupArgs, Host, Vectors};
 use crate::hyper::{HyperParameters, OwnParameters};
 use crate::launch::{self, Failure};
 use crate::run::{Role, RunArgs, holds_checkpoint, is_ring};
@@ -32,6 +34,13 @@ pub struct TrainArgs<H: Args> {
     /// Aggregation.
     #[command(flatten)]
     pub group: GroupArgs,
+    /// Element types of the packets between workers and switch: f32, bf16, f16, bf16-f32, f16-f32
+    ///
+    /// With 16-bit elements, a gradient takes half the bytes; the switch sums in 32 bits and rounds each sum once.
+    /// bf16-f32 and f16-f32 keep 32 bits in the packets to the workers. Numbers that must not be rounded, such as step
+    /// counts, are exact with every type. Use the same types on all workers of the job.
+    #[arg(long, value_name = "TYPES", default_value_t = ElementTypes::F32)]
+    wire: ElementTypes,
     /// Asynchronous training.
     #[command(flatten)]
     pub asynchronous: AsyncArgs,
@@ -92,9 +101,10 @@ pub fn run<A: Algorithm, H: OwnParameters>(args: &TrainArgs<H>) -> anyhow::Resul
     if args.asynchronous.is_async && is_ring(&args.group, &role) {
         bail!("--async: a ring waits for all its members; use --aggregator switch or ps instead");
     }
+    args.check_wire(role.world().size)?;
     // Reports a wrong id or a missing library before any process is started.
     if !args.run.supervised && role.world().rank == 0 {
-        job.vector_len(args.mode())?;
+        args.vectors(job.vector_shape(args.mode())?, role.world())?;
     }
     args.run.prepare(&job.out, role.world())?;
     match role {
@@ -109,8 +119,8 @@ pub fn run<A: Algorithm, H: OwnParameters>(args: &TrainArgs<H>) -> anyhow::Resul
 }
 
 impl<A: Algorithm> Job<A> {
-    fn vector_len(&self, mode: Mode) -> anyhow::Result<usize> {
-        Ok(self.config.vector_len(env::make(&self.env)?.spec(), mode)?)
+    fn vector_shape(&self, mode: Mode) -> anyhow::Result<VectorShape> {
+        Ok(self.config.vector_shape(env::make(&self.env)?.spec(), mode)?)
     }
 }
 
@@ -158,6 +168,20 @@ impl<H: OwnParameters> TrainArgs<H> {
         Ok(Job { env: saved_env, config, out })
     }
 
+    /// Refuses 16-bit elements if the packets do not pass a switch.
+    pub fn check_wire(&self, workers: usize) -> anyhow::Result<()> {
+        let aggregator = self.group.aggregator(workers);
+        if self.wire != ElementTypes::F32 && aggregator != Aggregator::Switch {
+            bail!("--wire {} requires --aggregator switch, but this job uses {aggregator:?}", self.wire);
+        }
+        Ok(())
+    }
+
+    /// Returns the vectors that a job sums for a learner whose vectors have the given lengths.
+    pub fn vectors(&self, shape: VectorShape, world: World) -> anyhow::Result<Vectors> {
+        Ok(Vectors { len: shape.summed_len(self.wire, world.size)?, elements: self.wire })
+    }
+
     fn mode(&self) -> Mode {
         if self.asynchronous.is_async { Mode::Asynchronous } else { Mode::Synchronous }
     }
@@ -195,7 +219,7 @@ impl<H: OwnParameters> TrainArgs<H> {
             let run = self.asynchronous_run(job, World { rank: 0, size: workers }, options)?;
             return Ok(Host::AsyncServer(AsyncHost::start(run)?));
         }
-        self.group.host(workers, job.vector_len(self.mode())?)
+        self.group.host(workers, job.vector_shape(self.mode())?.len())
     }
 
     /// Serves as the parameter server of a job until its workers are done.
@@ -205,10 +229,10 @@ impl<H: OwnParameters> TrainArgs<H> {
         if self.asynchronous.is_async {
             let options = self.session_options(&job.out, true, A::CHECKPOINT_EVERY);
             let run = self.asynchronous_run(job, World { rank: 0, size: workers }, options)?;
-            let server = AsyncServer::bind(address, run.vector_len(), run.staleness())?;
+            let server = AsyncServer::bind(address, run.vector_shape().len(), run.staleness())?;
             return run.serve(server, &stop);
         }
-        self.group.serve_sums(address, workers, job.vector_len(Mode::Synchronous)?, &stop)
+        self.group.serve_sums(address, workers, job.vector_shape(Mode::Synchronous)?.len(), &stop)
     }
 
     /// Runs one worker.
@@ -216,7 +240,8 @@ impl<H: OwnParameters> TrainArgs<H> {
         if self.asynchronous.is_async {
             return self.work_asynchronously(job, world);
         }
-        let aggregator = self.group.join(world, job.vector_len(Mode::Synchronous)?, self.run.supervised)?;
+        let vectors = self.vectors(job.vector_shape(Mode::Synchronous)?, world)?;
+        let aggregator = self.group.join(world, vectors, self.run.supervised)?;
         let Job { env: id, config, out } = job;
         let make = move |count: usize| env::make_vector(&id, count);
         let mut trainer = config.trainer(world, &make, aggregator)?;
@@ -234,7 +259,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         let outcome = session.run(trainer.as_mut())?;
         if world.rank == 0 {
             outcome.print(self.run.json)?;
-            note_stop(&session, trainer.as_ref(), &out);
+            self.note_stop(&session, trainer.as_ref(), &out);
         }
         Ok(())
     }
@@ -255,23 +280,26 @@ impl<H: OwnParameters> TrainArgs<H> {
                 "--async with a single worker requires --switch ADDR:PORT; without it, use --workers 2 or more"
             );
         }
-        let join = self.group.switch_options(world, run.vector_len(), self.run.supervised)?;
+        let vectors = self.vectors(run.vector_shape(), world)?;
+        let join = self.group.switch_options(world, vectors, self.run.supervised)?;
         run.with_switch(join, stop)
     }
-}
 
-/// Prints the command that resumes a run that was stopped.
-fn note_stop(session: &Session, trainer: &dyn Trainer, out: &Path) {
-    let at = trainer.progress();
-    if at.finished {
-        return;
+    /// Prints the command that resumes a run that was stopped.
+    fn note_stop(&self, session: &Session, trainer: &dyn Trainer, out: &Path) {
+        let at = trainer.progress();
+        if at.finished {
+            return;
+        }
+        let wire =
+            if self.wire == ElementTypes::F32 { String::new() } else { format!(" --wire {}", self.wire) };
+        session.note(&format!(
+            "stopped after {} of {} steps; resume with: iswitch train {} --resume --out {} --workers {}{wire}",
+            at.steps,
+            at.total_steps,
+            trainer.algorithm(),
+            out.display(),
+            trainer.world().size
+        ));
     }
-    session.note(&format!(
-        "stopped after {} of {} steps; resume with: iswitch train {} --resume --out {} --workers {}",
-        at.steps,
-        at.total_steps,
-        trainer.algorithm(),
-        out.display(),
-        trainer.world().size
-    ));
 }

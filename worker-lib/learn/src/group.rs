@@ -3,9 +3,7 @@
 use std::ops::Range;
 
 use crate::algorithms::TrainError;
-use crate::algorithms::exact::{
-    LIMBS, WORKERS_MAX, all_gather_u64, all_reduce_uniform, from_fixed, read_limbs, write_limbs,
-};
+use crate::algorithms::exact::{Limbs, all_gather_u64, all_reduce_uniform, from_fixed};
 use crate::algorithms::trainer::World;
 use iswitch::GradientAggregator;
 
@@ -13,7 +11,10 @@ use iswitch::GradientAggregator;
 pub struct Group {
     world: World,
     aggregator: Box<dyn GradientAggregator>,
+    limbs: Limbs,
     vector: Vec<f32>,
+    /// Limbs of exact sums.
+    values: Vec<f32>,
 }
 
 impl Group {
@@ -31,14 +32,12 @@ impl Group {
                 "environments is {environments}, expected a multiple of the {workers} workers"
             ));
         }
-        if workers > WORKERS_MAX {
-            return refuse(format!("workers is {workers}, expected at most {WORKERS_MAX}"));
-        }
+        let limbs = Limbs::new(aggregator.element_types(), workers)?;
         let actual = aggregator.gradient_len();
         if actual != vector_len {
             return refuse(format!("the aggregator's vectors have {actual} floats, expected {vector_len}"));
         }
-        Ok(Self { world, aggregator, vector: vec![0.0; vector_len] })
+        Ok(Self { world, aggregator, limbs, vector: vec![0.0; vector_len], values: Vec::new() })
     }
 
     /// Returns the rank of this worker and the world size.
@@ -59,14 +58,14 @@ impl Group {
 
     /// Replaces each number by its exact sum over all workers.
     pub fn sum(&mut self, numbers: &mut [i128]) -> Result<(), TrainError> {
-        for part in numbers.chunks_mut(self.vector.len() / LIMBS) {
-            all_reduce_uniform(self.aggregator.as_mut(), &mut self.vector, |vector| {
-                let limbs = vector.chunks_exact_mut(LIMBS);
-                limbs.zip(part.iter()).for_each(|(limbs, number)| write_limbs(*number, limbs));
-            })?;
-            let limbs = self.vector.chunks_exact(LIMBS);
-            part.iter_mut().zip(limbs).for_each(|(number, limbs)| *number = read_limbs(limbs));
-        }
+        let (limbs, len) = (self.limbs, self.limbs.of_sum());
+        self.values.resize(numbers.len() * len, 0.0);
+        all_reduce_uniform(self.aggregator.as_mut(), &mut self.values, |values| {
+            let places = values.chunks_exact_mut(len);
+            places.zip(numbers.iter()).for_each(|(floats, number)| limbs.write_sum(*number, floats));
+        })?;
+        let sums = self.values.chunks_exact(len).map(|floats| limbs.read_sum(floats));
+        numbers.iter_mut().zip(sums).for_each(|(number, sum)| *number = sum);
         Ok(())
     }
 

@@ -2,12 +2,12 @@
 
 use crate::common::*;
 use iswitch_protocol::auth::{Direction, NO_SESSION};
-use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_SEGMENT_FLOATS, TRAILER_LEN_BYTES};
+use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_TAGGED_SEGMENT_FLOATS, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::control::{SegmentSetRepr, answer_challenge};
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, JoinRepr, ResumeRepr, Status,
 };
-use iswitch_protocol::{Key, Round};
+use iswitch_protocol::{ElementType, ElementTypes, Key, Round};
 use iswitch_switch::{Config, Counters, DropReason, Endpoint, Event, JobStatus, Keys, Switch};
 use proptest::prelude::*;
 
@@ -286,17 +286,31 @@ fn tags_must_be_declared_and_require_a_key() {
     let mut late = Client::new(3, false);
     let refusal = late.enter_refused(&mut world);
     assert_eq!((ack(&refusal).status, ack(&refusal).expected), (Status::TagMismatch, 1));
-    let mut world = World::new();
-    let mut large = Client::new(3, true);
-    let sent = large.send(&mut world, ControlBody::Join(large.join(1)));
-    large.session = ack(&sent[0].2).history;
-    let join = JoinRepr { gradient_len: 5000, segment_floats: MAX_SEGMENT_FLOATS, ..large.join(1) };
-    let sent = large.send(&mut world, ControlBody::Join(join));
-    assert_eq!(ack(&sent[0].2).status, Status::BadLayout, "the packet should have no room for the tag");
     let mut keyless = Harness::new();
-    let tagged = JoinRepr { tagged: true, ..crate::common::join(1) };
+    let tagged = JoinRepr { tagged: true, ..join(1) };
     let sent = keyless.control(1, 3, ControlBody::Join(tagged));
     assert!(matches!(sent[0], Sent::Ack { status: Status::TagMismatch, expected: 0, .. }), "{sent:?}");
+}
+
+#[test]
+fn tagged_segments_leave_room_for_the_tag() {
+    let half = ElementTypes::uniform(ElementType::Bf16);
+    let cases = [
+        (ElementTypes::F32, MAX_TAGGED_SEGMENT_FLOATS),
+        (half, 2 * MAX_TAGGED_SEGMENT_FLOATS),
+        (ElementTypes::with_wide_results(ElementType::Bf16), MAX_TAGGED_SEGMENT_FLOATS),
+    ];
+    for (elements, most) in cases {
+        for (segment_floats, status) in [(most, Status::Success), (most + 1, Status::BadLayout)] {
+            let mut world = World::new();
+            let mut large = Client::new(3, true);
+            let sent = large.send(&mut world, ControlBody::Join(large.join(1)));
+            large.session = ack(&sent[0].2).history;
+            let join = JoinRepr { gradient_len: 5000, segment_floats, elements, ..large.join(1) };
+            let sent = large.send(&mut world, ControlBody::Join(join));
+            assert_eq!(ack(&sent[0].2).status, status, "{segment_floats} elements of type {elements}");
+        }
+    }
 }
 
 impl Client {

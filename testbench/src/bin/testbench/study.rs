@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use iswitch::ElementTypes;
 use iswitch_harness::requirements::networks_and;
 use iswitch_testbench::contest::Progress;
 use iswitch_testbench::peers::racks::racks_of;
@@ -11,10 +12,11 @@ use iswitch_testbench::peers::{Links, Network, Rate};
 use iswitch_testbench::study::asynchronous;
 use iswitch_testbench::study::convergence::measure;
 use iswitch_testbench::study::curves;
+use iswitch_testbench::study::elements;
 use iswitch_testbench::study::paper::{self, MODELS, Model};
 use iswitch_testbench::study::replay::{CONTENDERS, Origin, Replay, Scene, scaling_figure, scaling_text};
 use iswitch_testbench::study::split::{self, Split};
-use iswitch_testbench::study::tasks::{Method, TASKS, Task};
+use iswitch_testbench::study::tasks::{HOPPER, Method, TASKS, Task};
 
 use crate::output::{Output, exit};
 
@@ -43,6 +45,8 @@ enum Part {
     /// For asynchronous methods, the command counts the updates until the target return is reached. All synchronous
     /// methods must have the same curve.
     Convergence(ConvergenceOptions),
+    /// Train through the switch with 16-bit and 32-bit elements, and compare the returns
+    Elements(ElementsOptions),
     /// Run the measurement of `replay` over racks of workers
     ///
     /// Each rack has a child switch below one parent switch. Needs root.
@@ -143,6 +147,27 @@ struct ConvergenceOptions {
     shown: Output,
 }
 
+#[derive(Debug, Args)]
+struct ElementsOptions {
+    /// Algorithms to train
+    #[arg(long, value_delimiter = ',', default_values = ["a2c", "dqn", "ppo", "ddpg"], value_parser = task)]
+    algorithms: Vec<Task>,
+    /// Element types; the others are compared with the first
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', default_values = ["f32", "bf16", "f16"])]
+    wire: Vec<ElementTypes>,
+    /// Number of workers
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=16))]
+    workers: u16,
+    /// Number of seeds
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: u64,
+    /// First seed
+    #[arg(long, default_value_t = 1)]
+    first_seed: u64,
+    #[command(flatten)]
+    shown: Output,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
     /// Methods in which workers wait for each other
@@ -186,6 +211,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         Part::Replay(options) => replay(options),
         Part::Split(options) => split_iterations(options),
         Part::Convergence(options) => convergence(options),
+        Part::Elements(options) => compare_elements(options),
         Part::Racks(options) => racks(options),
         Part::All(output) => all(output),
     };
@@ -264,6 +290,20 @@ fn replay_async(replayed: &Replayed, scene: Scene, network: &Network) {
     let replay = asynchronous::measure(scene, network, turns, replayed.seconds, &Progress::new());
     output.shown.show(&replay.text(), &replay.json());
     output.shown.draw_or_warn(&replay.slug(), &replay.figure());
+}
+
+fn compare_elements(options: &ElementsOptions) -> Result<(), String> {
+    options.shown.prepare()?;
+    let progress = Progress::new();
+    let ElementsOptions { workers, seeds, first_seed, .. } = *options;
+    for task in &options.algorithms {
+        // On CartPole, PPO attains the maximum return with any elements.
+        let task = if task.algorithm == HOPPER.algorithm { HOPPER } else { *task };
+        let comparison =
+            elements::measure(task, &options.wire, workers.into(), (first_seed, seeds), &progress);
+        options.shown.show(&comparison.text(), &comparison.json());
+    }
+    Ok(())
 }
 
 fn racks(options: &RackOptions) -> Result<(), String> {

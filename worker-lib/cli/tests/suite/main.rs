@@ -1,4 +1,5 @@
 //! Tests of the command `iswitch`, in a single program so that they are linked only once.
 
 mod closed_output;
+mod elements;
 mod restarts;

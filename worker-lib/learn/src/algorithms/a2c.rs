@@ -30,6 +30,7 @@ use super::rollout::RolloutBuffer;
 use super::share::Share;
 use super::streams::{Purpose, stream};
 use super::trainer::{Algorithm, Mode, Policy, World, common_accessors};
+use super::vector::VectorShape;
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Categorical, RmsProp, clip_global_norm};
 
@@ -140,8 +141,8 @@ impl Algorithm for A2cConfig {
 
     common_accessors!();
 
-    fn vector_len(&self, env: &EnvSpec, _mode: Mode) -> Result<usize, TrainError> {
-        Ok(self.networks(env).parameter_count() + Tail::LEN)
+    fn vector_shape(&self, env: &EnvSpec, _mode: Mode) -> Result<VectorShape, TrainError> {
+        Ok(Tail::after(self.networks(env).parameter_count()))
     }
 
     fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
@@ -184,7 +185,7 @@ impl OnPolicyAlgorithm for A2cConfig {
             networks,
             config: self.clone(),
         };
-        Rest::new(&mut self, parameters.len(), parameters, Box::new(shared))
+        Rest::new(&mut self, Tail::after(parameters.len()), parameters, Box::new(shared))
     }
 }
 

@@ -10,6 +10,7 @@ use super::TrainError;
 use super::halves::{Halves, LocalHalf, Tail};
 use super::replica::Replica;
 use super::trainer::Report;
+use super::vector::VectorCodec;
 use iswitch::pipeline::{
     self, LearnerError, LocalGradient, LocalUpdate, PipelineConfig, PipelineError, PipelineReport,
 };
@@ -21,20 +22,25 @@ pub const REPORT_EVERY: u64 = 100;
 /// Callback after every [`REPORT_EVERY`] updates and after the last one, with the report since the previous call.
 pub type Observer<'a> = dyn FnMut(&Replica, &[f32], &Report) -> Result<(), TrainError> + Send + 'a;
 
-/// Trains until the run is complete or a worker has requested a stop. `worker` sums vectors that consist of the
-/// gradient and its tail. At each update, including the last, the model is identical on all workers.
+/// Trains until the run is complete or a worker has requested a stop. `worker`, one of `workers` of the job, sums
+/// vectors of [`VectorShape::summed_len`](super::vector::VectorShape::summed_len) floats. At each update, including the
+/// last, the model is identical on all workers.
 ///
 /// # Errors
-/// Fails if an environment, the network or the observer fails.
+/// Fails if an environment, the network or the observer fails, or if the elements of the packets cannot hold exact
+/// sums of this number of workers.
 pub fn train(
     halves: Halves,
     worker: AsyncWorker,
+    workers: usize,
     config: PipelineConfig,
     stop: Arc<AtomicBool>,
     observe: &mut Observer<'_>,
 ) -> Result<PipelineReport, TrainError> {
-    let local = LocalSide::new(halves.local, stop);
-    let shared = SharedSide { replica: halves.replica, observe, since: Instant::now() };
+    let converted = Converted::new(VectorCodec::new(halves.shape, worker.element_types(), workers)?);
+    let replica = halves.replica;
+    let shared = SharedSide { replica, received: converted.clone(), observe, since: Instant::now() };
+    let local = SwitchedSide { local: LocalSide::new(halves.local, stop), sent: converted };
     pipeline::run(worker, config, halves.model, local, shared).map_err(|error| match error {
         PipelineError::Learner(error) => match error.downcast::<TrainError>() {
             Ok(error) => *error,
@@ -75,18 +81,48 @@ impl LocalSide {
     }
 }
 
-impl LocalGradient for LocalSide {
+/// A learner's vector that differs from the one that the switch sums.
+#[derive(Clone)]
+struct Converted {
+    codec: VectorCodec,
+    /// `[shape.len]`; empty if the switch sums the learner's vector as it is.
+    vector: Vec<f32>,
+}
+
+impl Converted {
+    fn new(codec: VectorCodec) -> Self {
+        let len = if codec.is_identity() { 0 } else { codec.shape().len() };
+        Self { codec, vector: vec![0.0; len] }
+    }
+}
+
+/// The local side with its vectors as the switch sums them.
+struct SwitchedSide {
+    local: LocalSide,
+    sent: Converted,
+}
+
+impl LocalGradient for SwitchedSide {
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<(), LearnerError> {
-        Ok(self.fill(model, gradient)?)
+        let Converted { codec, vector } = &mut self.sent;
+        if codec.is_identity() {
+            return Ok(self.local.fill(model, gradient)?);
+        }
+        self.local.fill(model, vector)?;
+        codec.encode(vector, gradient);
+        Ok(())
     }
 
     fn skipped(&mut self, gradient: &[f32]) {
-        self.keep_tail(gradient);
+        let Converted { codec, vector } = &self.sent;
+        self.local.keep_tail(if codec.is_identity() { gradient } else { vector });
     }
 }
 
 struct SharedSide<'a, 'b> {
     replica: Replica,
+    /// The last sum.
+    received: Converted,
     observe: &'a mut Observer<'b>,
     since: Instant,
 }
@@ -98,7 +134,13 @@ impl LocalUpdate for SharedSide<'_, '_> {
         sum: &[f32],
         contributions: u16,
     ) -> Result<ControlFlow<()>, LearnerError> {
-        self.replica.apply(model, sum, contributions);
+        let Converted { codec, vector } = &mut self.received;
+        if codec.is_identity() {
+            self.replica.apply(model, sum, contributions);
+        } else {
+            codec.decode(sum, contributions, vector);
+            self.replica.apply(model, vector, contributions);
+        }
         let is_over = self.replica.is_over();
         if is_over || self.replica.counters().iterations.is_multiple_of(REPORT_EVERY) {
             let report = self.replica.report(self.since.elapsed());

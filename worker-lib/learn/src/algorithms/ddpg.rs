@@ -35,6 +35,7 @@ use super::remote::{BatchLearner, Rest};
 use super::replay::Batch;
 use super::streams::{Purpose, stream};
 use super::trainer::{Algorithm, Mode, Policy, common_accessors};
+use super::vector::VectorShape;
 use super::vector_env::VectorEnv;
 use crate::env::EnvSpec;
 use crate::nn::{Adam, Workspace};
@@ -173,8 +174,8 @@ impl Algorithm for DdpgConfig {
 
     common_accessors!();
 
-    fn vector_len(&self, env: &EnvSpec, _mode: Mode) -> Result<usize, TrainError> {
-        Ok(self.networks(env)?.parameter_count() + Tail::LEN)
+    fn vector_shape(&self, env: &EnvSpec, _mode: Mode) -> Result<VectorShape, TrainError> {
+        Ok(Tail::after(self.networks(env)?.parameter_count()))
     }
 
     fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
@@ -241,7 +242,7 @@ impl OffPolicyAlgorithm for DdpgConfig {
             agent,
             config: self.clone(),
         };
-        Ok(Rest::new(&mut self, parameters.len(), parameters.repeat(2), Box::new(shared)))
+        Ok(Rest::new(&mut self, Tail::after(parameters.len()), parameters.repeat(2), Box::new(shared)))
     }
 }
 

@@ -36,6 +36,7 @@ use super::remote::{BatchLearner, Rest};
 use super::replay::{Batch, Prioritisation};
 use super::streams::{Purpose, stream};
 use super::trainer::{Algorithm, Mode, Policy, common_accessors};
+use super::vector::VectorShape;
 use super::vector_env::VectorEnv;
 use crate::env::EnvSpec;
 use crate::nn::{Adam, clip_global_norm};
@@ -196,8 +197,8 @@ impl Algorithm for DqnConfig {
 
     common_accessors!();
 
-    fn vector_len(&self, env: &EnvSpec, _mode: Mode) -> Result<usize, TrainError> {
-        Ok(self.network(env)?.parameter_count() + Tail::LEN)
+    fn vector_shape(&self, env: &EnvSpec, _mode: Mode) -> Result<VectorShape, TrainError> {
+        Ok(Tail::after(self.network(env)?.parameter_count()))
     }
 
     fn policy(self, reader: &Reader<'_>, env: &EnvSpec) -> Result<Box<dyn Policy>, TrainError> {
@@ -253,7 +254,7 @@ impl OffPolicyAlgorithm for DqnConfig {
             target_moved_at: 0,
             config: self.clone(),
         };
-        Ok(Rest::new(&mut self, parameters.len(), parameters.repeat(2), Box::new(shared)))
+        Ok(Rest::new(&mut self, Tail::after(parameters.len()), parameters.repeat(2), Box::new(shared)))
     }
 }
 

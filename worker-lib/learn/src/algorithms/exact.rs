@@ -1,26 +1,132 @@
-//! Exact integer sums through an aggregator of f32.
+//! Exact integers through an aggregator of floats.
 //!
-//! A number is split into 16-bit limbs, each written as one float. The sum of up to 256 limbs is below 2^24, and f32
-//! represents every integer in that range, so the aggregator's sums are exact in any order and through any number of
-//! switches. Negative numbers are in two's complement; an overflow of the top limb is dropped, as in any wrapping
-//! addition.
+//! A number is split into limbs, each written as one float. The limbs are so short that the elements of the packets
+//! hold each limb and each sum of limbs exactly. The aggregator's sums are then exact in any order and through any
+//! number of switches. Negative numbers are in two's complement; an overflow of the top limb is dropped, as in any
+//! wrapping addition.
 
 use super::TrainError;
-use iswitch::{AggregateError, GradientAggregator};
+use iswitch::{AggregateError, ElementType, ElementTypes, GradientAggregator};
 
-/// Maximum number of workers whose limbs can be summed exactly.
+/// Maximum number of workers whose limbs can be summed exactly in 32-bit elements.
 pub const WORKERS_MAX: usize = 256;
 
-const LIMB_BITS: u32 = 16;
-/// Number of floats for one 128-bit number.
-pub const LIMBS: usize = 8;
-/// Number of floats for one u64.
-const LIMBS_U64: usize = 4;
+/// Number of floats for one 128-bit sum in 32-bit elements.
+pub const LIMBS: usize = Limbs::F32.of_sum();
+
+/// Maximum length of a limb. With it, sums of [`WORKERS_MAX`] limbs are below 2^24 in 32-bit elements.
+const LIMB_BITS_MAX: u32 = 16;
 /// Maximum number of attempts to complete a round with equal contributions. Each lost worker may cost one attempt.
 const RETRIES_MAX: usize = 8;
 
 /// Scale of [`to_fixed`]: sums have a resolution of 5e-20 and a range of 9e18.
 const FRACTION: f64 = 18_446_744_073_709_551_616.0; // 2^64
+
+/// Lengths of limbs that elements of an aggregator's types hold exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limbs {
+    /// Length of a limb that all workers add to, in bits.
+    summed_bits: u32,
+    /// Length of a limb that only one worker writes, in bits.
+    single_bits: u32,
+}
+
+impl Limbs {
+    /// Limbs in 32-bit elements.
+    pub const F32: Self = Self { summed_bits: LIMB_BITS_MAX, single_bits: LIMB_BITS_MAX };
+
+    /// Returns the limbs of a job of `workers` workers whose packets have elements of these types.
+    ///
+    /// # Errors
+    /// [`TrainError::Config`] if the elements cannot hold exact sums of this number of workers.
+    pub fn new(elements: ElementTypes, workers: usize) -> Result<Self, TrainError> {
+        let sent = significand_bits(elements.contributions()).min(LIMB_BITS_MAX);
+        let received = significand_bits(elements.results());
+        let workers_max = WORKERS_MAX.min(1 << (received - 1));
+        if workers > workers_max {
+            return Err(TrainError::Config(format!(
+                "workers is {workers}, expected at most {workers_max} with elements of type {elements}"
+            )));
+        }
+        let headroom = workers.max(1).next_power_of_two().ilog2();
+        Ok(Self { summed_bits: sent.min(received - headroom), single_bits: sent.min(received) })
+    }
+
+    /// Number of floats of one 128-bit sum.
+    pub const fn of_sum(self) -> usize {
+        i128::BITS.div_ceil(self.summed_bits) as usize
+    }
+
+    /// Number of floats of one [`u64`] that one worker writes.
+    pub const fn of_u64(self) -> usize {
+        u64::BITS.div_ceil(self.single_bits) as usize
+    }
+
+    /// Number of floats of one [`f32`] that one worker writes.
+    pub fn of_f32(self) -> usize {
+        if self.is_wide() { 1 } else { u32::BITS.div_ceil(self.single_bits) as usize }
+    }
+
+    /// Writes the limbs of this worker's contribution to a sum, lowest first, to `floats` (`[of_sum]`).
+    pub fn write_sum(self, value: i128, floats: &mut [f32]) {
+        write(value, self.summed_bits, floats);
+    }
+
+    /// Returns the sum, modulo 2^128, whose summed limbs are `floats`.
+    pub fn read_sum(self, floats: &[f32]) -> i128 {
+        read(floats, self.summed_bits)
+    }
+
+    /// Writes the limbs of a number, lowest first, to `floats` (`[of_u64]`), to which the other workers add zeros.
+    pub fn write_u64(self, value: u64, floats: &mut [f32]) {
+        write(i128::from(value), self.single_bits, floats);
+    }
+
+    /// Returns the number whose limbs are `floats`.
+    pub fn read_u64(self, floats: &[f32]) -> u64 {
+        read(floats, self.single_bits) as u64
+    }
+
+    /// Writes a float without loss to `floats` (`[of_f32]`), to which the other workers add zeros.
+    pub fn write_f32(self, value: f32, floats: &mut [f32]) {
+        if self.is_wide() {
+            floats[0] = value;
+        } else {
+            write(i128::from(value.to_bits()), self.single_bits, floats);
+        }
+    }
+
+    /// Returns the float that [`Self::write_f32`] wrote.
+    pub fn read_f32(self, floats: &[f32]) -> f32 {
+        if self.is_wide() { floats[0] } else { f32::from_bits(read(floats, self.single_bits) as u32) }
+    }
+
+    /// Whether the elements hold any finite float.
+    fn is_wide(self) -> bool {
+        self.single_bits == LIMB_BITS_MAX
+    }
+}
+
+/// Returns the exponent of the power of two up to which a type holds all integers.
+fn significand_bits(element: ElementType) -> u32 {
+    match element {
+        ElementType::F32 => f32::MANTISSA_DIGITS,
+        ElementType::F16 => 11,
+        ElementType::Bf16 => 8,
+    }
+}
+
+fn write(value: i128, bits: u32, floats: &mut [f32]) {
+    let mask = (1_i128 << bits) - 1;
+    for (i, float) in floats.iter_mut().enumerate() {
+        *float = ((value >> (bits * i as u32)) & mask) as f32;
+    }
+}
+
+fn read(floats: &[f32], bits: u32) -> i128 {
+    let limb = |(i, float): (usize, &f32)| i128::from(*float as u32).wrapping_shl(bits * i as u32);
+    floats.iter().enumerate().map(limb).fold(0, i128::wrapping_add)
+}
 
 /// Converts `value` to a fixed-point number with 64 fraction bits. Sums of such numbers do not depend on their order.
 /// Values out of range saturate; NaN becomes zero.
@@ -38,66 +144,68 @@ pub fn from_fixed(fixed: i128) -> f64 {
     fixed as f64 / FRACTION
 }
 
-/// Writes the limbs of `value`, lowest first, to `floats`, which has at most [`LIMBS`] elements.
-pub fn write_limbs(value: i128, floats: &mut [f32]) {
-    for (i, float) in floats.iter_mut().enumerate() {
-        *float = f32::from((value >> (LIMB_BITS * i as u32)) as u16);
-    }
-}
-
-/// Returns the number, modulo 2^128, whose summed limbs are `floats`.
-pub fn read_limbs(floats: &[f32]) -> i128 {
-    let limb = |(i, float): (usize, &f32)| i128::from(*float as u32).wrapping_shl(LIMB_BITS * i as u32);
-    floats.iter().enumerate().map(limb).fold(0, i128::wrapping_add)
-}
-
-/// Sums over all workers the values that `write` puts into `vector` (`[gradient_len]`, zeroed first). If a worker is
-/// lost during a round, segments may hold different numbers of contributions, and the limbs of a number would not
-/// match. All workers detect this identically and repeat the round.
+/// Sums over all workers the values that `write` puts into `values` (zeroed first), in as many rounds as their number
+/// requires. If a worker is lost meanwhile, values may hold different numbers of contributions, and the limbs of a
+/// number would not match. All workers detect this identically and repeat the rounds.
 ///
 /// # Errors
 /// Fails if the aggregation fails or the contributions remain unequal.
 pub fn all_reduce_uniform(
     aggregator: &mut dyn GradientAggregator,
-    vector: &mut [f32],
+    values: &mut [f32],
     write: impl Fn(&mut [f32]),
 ) -> Result<(), TrainError> {
     for _ in 0..RETRIES_MAX {
-        vector.fill(0.0);
-        write(vector);
-        if aggregator.all_reduce(vector)?.uniform {
+        values.fill(0.0);
+        write(values);
+        if all_reduce(aggregator, values)? {
             return Ok(());
         }
     }
     Err(TrainError::Disagreement(format!(
-        "the segments had different contributions in each of {RETRIES_MAX} successive rounds"
+        "the values had different contributions in each of {RETRIES_MAX} successive attempts"
     )))
+}
+
+/// Sums `values` over all workers. Returns whether all of them hold the same number of contributions.
+fn all_reduce(aggregator: &mut dyn GradientAggregator, values: &mut [f32]) -> Result<bool, TrainError> {
+    let len = aggregator.gradient_len();
+    if len == 0 {
+        return Err(AggregateError::WrongLength { actual: values.len(), expected: len }.into());
+    }
+    let mut vector = vec![0.0; len];
+    let (mut contributors, mut is_uniform) = (None, true);
+    for part in values.chunks_mut(len) {
+        vector[..part.len()].copy_from_slice(part);
+        vector[part.len()..].fill(0.0);
+        let (round, sum) = aggregator.reduce(&vector)?;
+        part.copy_from_slice(&sum[..part.len()]);
+        is_uniform &= round.uniform && *contributors.get_or_insert(round.contributors) == round.contributors;
+    }
+    Ok(is_uniform)
 }
 
 /// Exchanges the `values` of every worker and returns them by rank. All workers must pass the same number of values.
 /// The values of a worker that did not take part are zero.
 ///
 /// # Errors
-/// Fails if the aggregation fails, or if the vector is too short for `workers * values.len()` numbers of four floats.
+/// Fails if the aggregation fails, or if its elements cannot hold exact sums of this number of workers.
 pub fn all_gather_u64(
     aggregator: &mut dyn GradientAggregator,
     rank: usize,
     workers: usize,
     values: &[u64],
 ) -> Result<Vec<Vec<u64>>, TrainError> {
-    let span = values.len() * LIMBS_U64;
-    let mut vector = vec![0.0; aggregator.gradient_len()];
-    if span * workers > vector.len() {
-        let (actual, expected) = (span * workers, vector.len());
-        return Err(AggregateError::WrongLength { actual, expected }.into());
-    }
-    all_reduce_uniform(aggregator, &mut vector, |vector| {
-        let own = vector[rank * span..(rank + 1) * span].chunks_exact_mut(LIMBS_U64);
-        own.zip(values).for_each(|(floats, value)| write_limbs(i128::from(*value), floats));
+    let limbs = Limbs::new(aggregator.element_types(), workers)?;
+    let span = values.len() * limbs.of_u64();
+    let mut all = vec![0.0; span * workers];
+    all_reduce_uniform(aggregator, &mut all, |all| {
+        let own = all[rank * span..(rank + 1) * span].chunks_exact_mut(limbs.of_u64());
+        own.zip(values).for_each(|(floats, value)| limbs.write_u64(*value, floats));
     })?;
     let read = |rank: usize| {
-        let floats = vector[rank * span..(rank + 1) * span].chunks_exact(LIMBS_U64);
-        floats.map(|floats| read_limbs(floats) as u64).collect()
+        let floats = all[rank * span..(rank + 1) * span].chunks_exact(limbs.of_u64());
+        floats.map(|floats| limbs.read_u64(floats)).collect()
     };
     Ok((0..workers).map(read).collect())
 }
@@ -106,19 +214,49 @@ pub fn all_gather_u64(
 mod tests {
     use super::*;
     use iswitch::Loopback;
+    use iswitch_element::rounded;
     use proptest::prelude::*;
+
+    fn any_limbs() -> impl Strategy<Value = (ElementTypes, usize)> {
+        (0..5_usize, 1..=WORKERS_MAX).prop_map(|(at, workers)| {
+            let elements = ["f32", "bf16", "f16", "bf16-f32", "f16-f32"][at].parse().unwrap();
+            let limbs = |workers: &usize| Limbs::new(elements, *workers).is_ok();
+            (elements, (1..=workers).rev().find(limbs).unwrap())
+        })
+    }
 
     proptest! {
         #[test]
-        fn summing_limbs_sums_the_encoded_numbers(values in prop::collection::vec(any::<i128>(), 1..=WORKERS_MAX)) {
-            let mut sum = [0.0_f32; LIMBS];
-            for value in &values {
-                let mut limbs = [0.0; LIMBS];
-                write_limbs(*value, &mut limbs);
-                sum.iter_mut().zip(limbs).for_each(|(sum, limb)| *sum += limb);
+        fn summing_limbs_sums_the_encoded_numbers(
+            (elements, workers) in any_limbs(), seed in prop::collection::vec(any::<i128>(), WORKERS_MAX)
+        ) {
+            let limbs = Limbs::new(elements, workers).unwrap();
+            let mut sum = vec![0.0_f32; limbs.of_sum()];
+            for value in &seed[..workers] {
+                let mut floats = vec![0.0; limbs.of_sum()];
+                limbs.write_sum(*value, &mut floats);
+                sum.iter_mut().zip(floats).for_each(|(sum, x)| *sum += rounded(elements.contributions(), x));
             }
-            let want = values.iter().fold(0_i128, |sum, value| sum.wrapping_add(*value));
-            prop_assert_eq!(read_limbs(&sum), want);
+            sum.iter_mut().for_each(|x| *x = rounded(elements.results(), *x));
+            let want = seed[..workers].iter().fold(0_i128, |sum, value| sum.wrapping_add(*value));
+            prop_assert_eq!(limbs.read_sum(&sum), want);
+        }
+
+        #[test]
+        fn single_numbers_and_floats_pass_unchanged(
+            (elements, workers) in any_limbs(), number in any::<u64>(), float in any::<f32>()
+        ) {
+            let limbs = Limbs::new(elements, workers).unwrap();
+            let pass = |floats: Vec<f32>| -> Vec<f32> {
+                let sent = floats.iter().map(|x| rounded(elements.contributions(), *x));
+                sent.map(|x| rounded(elements.results(), x)).collect()
+            };
+            let mut floats = vec![0.0; limbs.of_u64()];
+            limbs.write_u64(number, &mut floats);
+            prop_assert_eq!(limbs.read_u64(&pass(floats)), number);
+            let mut floats = vec![0.0; limbs.of_f32()];
+            limbs.write_f32(float, &mut floats);
+            prop_assert_eq!(limbs.read_f32(&pass(floats)).to_bits(), float.to_bits());
         }
 
         #[test]
@@ -136,23 +274,30 @@ mod tests {
 
     #[test]
     fn every_member_gets_the_numbers_of_all_members() {
-        let threads: Vec<_> = Loopback::group(3, 40)
-            .into_iter()
-            .enumerate()
-            .map(|(rank, mut member)| {
-                std::thread::spawn(move || {
-                    all_gather_u64(&mut member, rank, 3, &[u64::MAX - rank as u64, rank as u64]).unwrap()
+        // One round suffices for 40 floats, and several are necessary for 5.
+        for len in [40, 5] {
+            let threads: Vec<_> = Loopback::group(3, len)
+                .into_iter()
+                .enumerate()
+                .map(|(rank, mut member)| {
+                    std::thread::spawn(move || {
+                        all_gather_u64(&mut member, rank, 3, &[u64::MAX - rank as u64, rank as u64]).unwrap()
+                    })
                 })
-            })
-            .collect();
-        for thread in threads {
-            assert_eq!(thread.join().unwrap(), [[u64::MAX, 0], [u64::MAX - 1, 1], [u64::MAX - 2, 2]]);
+                .collect();
+            for thread in threads {
+                assert_eq!(thread.join().unwrap(), [[u64::MAX, 0], [u64::MAX - 1, 1], [u64::MAX - 2, 2]]);
+            }
         }
     }
 
     #[test]
-    fn a_too_short_vector_is_refused() {
-        let error = all_gather_u64(&mut Loopback::alone(3), 0, 1, &[1]).unwrap_err();
-        assert_eq!(error.to_string(), "vector has 4 floats; the job aggregates 3");
+    fn excess_workers_are_reported_by_element_type() {
+        let error =
+            |elements: &str, workers| Limbs::new(elements.parse().unwrap(), workers).unwrap_err().to_string();
+        assert_eq!(error("f32", 257), "workers is 257, expected at most 256 with elements of type f32");
+        assert_eq!(error("bf16", 129), "workers is 129, expected at most 128 with elements of type bf16");
+        assert!(Limbs::new("bf16-f32".parse().unwrap(), 256).is_ok());
+        assert_eq!((Limbs::F32.of_sum(), Limbs::F32.of_u64(), Limbs::F32.of_f32()), (8, 4, 1));
     }
 }

@@ -14,6 +14,7 @@ use super::checkpoint::{Reader, Writer};
 use super::environments::EnvironmentSlot;
 use super::episodes::RecentReturns;
 use super::replica::Replica;
+use super::vector::VectorShape;
 use crate::env::EnvSpec;
 
 /// Number of losses in a tail.
@@ -39,6 +40,11 @@ pub struct Tail {
 impl Tail {
     /// Number of floats in a tail.
     pub const LEN: usize = 5 + LOSSES;
+
+    /// Returns the lengths of a vector that consists of a gradient and a tail.
+    pub const fn after(gradient: usize) -> VectorShape {
+        VectorShape { gradient, exact: Self::LEN }
+    }
 
     /// Writes the tail into the last [`Self::LEN`] floats of `vector`.
     ///
@@ -132,8 +138,8 @@ pub struct Halves {
     pub config: String,
     /// The initial model; identical on all workers.
     pub model: Vec<f32>,
-    /// Number of floats in a gradient, without the tail.
-    pub gradient_len: usize,
+    /// Lengths of the vectors, each of which holds a gradient and its tail.
+    pub shape: VectorShape,
     /// This worker's half.
     pub local: Box<dyn LocalHalf>,
     /// The half that is replicated on all workers, with its counters.

@@ -44,6 +44,7 @@ pub mod streams;
 pub mod synchronous;
 pub mod trained;
 pub mod trainer;
+pub mod vector;
 pub mod vector_env;
 
 pub use error::TrainError;

@@ -16,6 +16,7 @@ use super::replay::{Batch, Prioritisation};
 use super::replica::Replica;
 use super::rollout::RolloutBuffer;
 use super::trainer::Algorithm;
+use super::vector::VectorShape;
 use super::vector_env::TransitionSink;
 use crate::env::EnvSpec;
 
@@ -153,7 +154,7 @@ pub(super) struct Rest {
     pub(super) algorithm: &'static str,
     pub(super) config: String,
     pub(super) model: Vec<f32>,
-    pub(super) gradient_len: usize,
+    pub(super) shape: VectorShape,
     pub(super) replica: Replica,
 }
 
@@ -161,18 +162,18 @@ impl Rest {
     /// Creates the fields at the start of a run, from the shared half and the model to which it applies gradients.
     pub(super) fn new<A: Algorithm>(
         config: &mut A,
-        gradient_len: usize,
+        shape: VectorShape,
         model: Vec<f32>,
         shared: Box<dyn SharedHalf>,
     ) -> Self {
         let replica = Replica::new(shared, *config.common().total_steps);
-        Self { algorithm: A::NAME, config: to_json(config), model, gradient_len, replica }
+        Self { algorithm: A::NAME, config: to_json(config), model, shape, replica }
     }
 
     /// Completes the halves with a local half.
     pub(super) fn with(self, local: Box<dyn LocalHalf>) -> Halves {
-        let Self { algorithm, config, model, gradient_len, replica } = self;
-        Halves { algorithm, config, model, gradient_len, local, replica }
+        let Self { algorithm, config, model, shape, replica } = self;
+        Halves { algorithm, config, model, shape, local, replica }
     }
 }
 

@@ -1,8 +1,7 @@
-//! The statistics that workers exchange once per rollout, as one vector through the gradient aggregator.
+//! The statistics that workers exchange once per rollout, as values through the gradient aggregator.
 //!
-//! The vector has the length of the gradient. It starts with sums, each a fixed-point number in limbs (see
-//! [`exact`](super::exact)), followed by one span for each environment of the job, to which only the environment's
-//! worker writes:
+//! The values start with sums, each a fixed-point number in limbs (see [`exact`](super::exact)), followed by one span
+//! for each environment of the job, to which only the environment's worker writes. In packets with 32-bit elements:
 //!
 //! | floats | content |
 //! |---|---|
@@ -11,56 +10,46 @@
 //! | `episodes_max * 3` | return, length, and the step at which the episode ended |
 //! | rest | zero |
 //!
-//! `episodes_max` is the smaller of 100 and the number of steps of an environment in a rollout, so that the spans
-//! always contain the last 100 episodes of the job. Sums are added as integers, environment by environment, so that
-//! they depend neither on the order of arrival nor on the assignment of environments to workers.
+//! With 16-bit elements, each of these numbers takes more floats. `episodes_max` is the smaller of 100 and the number
+//! of steps of an environment in a rollout, so that the spans always contain the last 100 episodes of the job. Sums are
+//! added as integers, environment by environment, so that they depend neither on the order of arrival nor on the
+//! assignment of environments to workers.
 
 use super::TrainError;
 use super::episodes::{Episode, RecentReturns};
-use super::exact::{LIMBS, WORKERS_MAX, all_reduce_uniform, from_fixed, read_limbs, to_fixed, write_limbs};
+use super::exact::{Limbs, all_reduce_uniform, from_fixed, to_fixed};
 use super::share::Share;
-use iswitch::GradientAggregator;
+use iswitch::{ElementTypes, GradientAggregator};
 
-/// Number of floats of one episode.
+/// Number of numbers of one episode.
 const EPISODE: usize = 3;
 
 /// Statistics that workers exchange once per rollout.
 #[derive(Clone, Debug)]
 pub struct RolloutStatistics {
-    environments: usize,
     episodes_max: usize,
+    limbs: Limbs,
     sums: Vec<i128>,
     episodes: Vec<Episode>,
-    vector: Vec<f32>,
+    values: Vec<f32>,
 }
 
 impl RolloutStatistics {
-    /// Allocates `sums` sums and the episodes of `share`'s job in vectors of `gradient_len` floats.
+    /// Allocates `sums` sums and the episodes of `share`'s job, for an aggregator with these element types.
     ///
     /// # Errors
-    /// [`TrainError::Config`] if they do not fit, or if the job has more workers than exact integer sums allow.
-    pub fn new(share: &Share, sums: usize, gradient_len: usize) -> Result<Self, TrainError> {
-        let episodes_max = RecentReturns::WINDOW.min(share.steps_per_env);
-        let needed = sums * LIMBS + share.environments * (1 + EPISODE * episodes_max);
-        if needed > gradient_len {
-            return Err(TrainError::Config(format!(
-                "the statistics of {} environments need {needed} floats, but the gradient has only {gradient_len}",
-                share.environments
-            )));
-        }
-        if share.workers > WORKERS_MAX {
-            return Err(TrainError::Config(format!(
-                "workers is {}, expected at most {WORKERS_MAX}",
-                share.workers
-            )));
-        }
-        Ok(Self {
-            environments: share.environments,
-            episodes_max,
+    /// [`TrainError::Config`] if the elements cannot hold exact sums of the job's workers.
+    pub fn new(share: &Share, sums: usize, elements: ElementTypes) -> Result<Self, TrainError> {
+        let mut statistics = Self {
+            episodes_max: RecentReturns::WINDOW.min(share.steps_per_env),
+            limbs: Limbs::new(elements, share.workers)?,
             sums: vec![0; sums],
             episodes: Vec::new(),
-            vector: vec![0.0; gradient_len],
-        })
+            values: Vec::new(),
+        };
+        let len = sums * statistics.limbs.of_sum() + share.environments * statistics.span();
+        statistics.values = vec![0.0; len];
+        Ok(statistics)
     }
 
     /// Clears the statistics of the last rollout.
@@ -85,9 +74,9 @@ impl RolloutStatistics {
     /// # Errors
     /// Fails if the aggregation fails.
     pub fn reduce(&mut self, aggregator: &mut dyn GradientAggregator) -> Result<(), TrainError> {
-        let mut vector = std::mem::take(&mut self.vector);
-        let outcome = all_reduce_uniform(aggregator, &mut vector, |vector| self.write(vector));
-        self.vector = vector;
+        let mut values = std::mem::take(&mut self.values);
+        let outcome = all_reduce_uniform(aggregator, &mut values, |values| self.write(values));
+        self.values = values;
         outcome?;
         self.read();
         Ok(())
@@ -103,39 +92,39 @@ impl RolloutStatistics {
         &self.episodes
     }
 
+    /// Number of floats of one environment's episodes and their number.
     fn span(&self) -> usize {
-        1 + EPISODE * self.episodes_max
+        (1 + EPISODE * self.episodes_max) * self.limbs.of_f32()
     }
 
-    fn write(&self, vector: &mut [f32]) {
-        let (sums, spans) = vector.split_at_mut(self.sums.len() * LIMBS);
-        sums.chunks_exact_mut(LIMBS).zip(&self.sums).for_each(|(floats, sum)| write_limbs(*sum, floats));
-        for (index, span) in spans.chunks_exact_mut(self.span()).take(self.environments).enumerate() {
+    fn write(&self, values: &mut [f32]) {
+        let (limbs, number) = (self.limbs, self.limbs.of_f32());
+        let (sums, spans) = values.split_at_mut(self.sums.len() * limbs.of_sum());
+        let places = sums.chunks_exact_mut(limbs.of_sum());
+        places.zip(&self.sums).for_each(|(floats, sum)| limbs.write_sum(*sum, floats));
+        for (index, span) in spans.chunks_exact_mut(self.span()).enumerate() {
             let own = self.episodes.iter().rev().filter(|episode| episode.environment == index);
-            let mut count = 0.0;
-            for (floats, episode) in span[1..].chunks_exact_mut(EPISODE).zip(own) {
-                floats.copy_from_slice(&[episode.episode_return, episode.length as f32, episode.step as f32]);
-                count += 1.0;
-            }
-            span[0] = count;
+            let own: Vec<_> = own.take(self.episodes_max).collect();
+            let numbers = own
+                .iter()
+                .flat_map(|episode| [episode.episode_return, episode.length as f32, episode.step as f32]);
+            let numbers = [own.len() as f32].into_iter().chain(numbers);
+            span.chunks_exact_mut(number).zip(numbers).for_each(|(floats, x)| limbs.write_f32(x, floats));
         }
     }
 
     fn read(&mut self) {
-        let (sums, spans) = self.vector.split_at(self.sums.len() * LIMBS);
-        self.sums
-            .iter_mut()
-            .zip(sums.chunks_exact(LIMBS))
-            .for_each(|(sum, floats)| *sum = read_limbs(floats));
+        let (limbs, number) = (self.limbs, self.limbs.of_f32());
+        let (sums, spans) = self.values.split_at(self.sums.len() * limbs.of_sum());
+        let places = sums.chunks_exact(limbs.of_sum());
+        self.sums.iter_mut().zip(places).for_each(|(sum, floats)| *sum = limbs.read_sum(floats));
         self.episodes.clear();
-        let span = 1 + EPISODE * self.episodes_max;
-        for (environment, span) in spans.chunks_exact(span).take(self.environments).enumerate() {
-            let episodes = span[1..].chunks_exact(EPISODE).take(span[0] as usize);
-            self.episodes.extend(episodes.map(|floats| Episode {
-                step: floats[2] as usize,
-                environment,
-                episode_return: floats[0],
-                length: floats[1] as u32,
+        for (environment, span) in spans.chunks_exact(self.span()).enumerate() {
+            let (count, episodes) = span.split_at(number);
+            let episodes = episodes.chunks_exact(EPISODE * number).take(limbs.read_f32(count) as usize);
+            self.episodes.extend(episodes.map(|floats| {
+                let at = |i: usize| limbs.read_f32(&floats[i * number..][..number]);
+                Episode { step: at(2) as usize, environment, episode_return: at(0), length: at(1) as u32 }
             }));
         }
     }
@@ -146,14 +135,14 @@ mod tests {
     use super::*;
     use iswitch::Loopback;
 
-    fn run(workers: usize) -> Vec<(f64, f64, Vec<Episode>)> {
-        let threads: Vec<_> = Loopback::group(workers, 2000)
+    fn run(workers: usize, vector_len: usize) -> Vec<(f64, f64, Vec<Episode>)> {
+        let threads: Vec<_> = Loopback::group(workers, vector_len)
             .into_iter()
             .enumerate()
             .map(|(rank, mut member)| {
                 std::thread::spawn(move || {
                     let share = Share::new(rank, workers, Some(4), 512, 64).unwrap();
-                    let mut statistics = RolloutStatistics::new(&share, 2, 2000).unwrap();
+                    let mut statistics = RolloutStatistics::new(&share, 2, ElementTypes::F32).unwrap();
                     for environment in share.local_environments() {
                         statistics.add(0, 0.1 * environment as f64 - 0.25);
                         statistics.add(1, 1e-9 * environment as f64);
@@ -175,24 +164,24 @@ mod tests {
 
     #[test]
     fn statistics_do_not_depend_on_the_number_of_workers() {
-        let alone = run(1).remove(0);
+        let alone = run(1, 2000).remove(0);
         assert!((alone.0 + 0.4).abs() < 1e-15 && (alone.1 - 6e-9).abs() < 1e-18);
         assert_eq!(alone.2.len(), 6);
-        for workers in [2, 4] {
-            assert!(run(workers).iter().all(|got| *got == alone));
+        // Statistics that are longer than a vector take several rounds.
+        for (workers, vector_len) in [(2, 2000), (4, 2000), (4, 170)] {
+            assert!(run(workers, vector_len).iter().all(|got| *got == alone));
         }
     }
 
     #[test]
     fn the_latest_episodes_are_kept_if_there_are_too_many() {
         let share = Share::new(0, 1, Some(1), 300, 50).unwrap();
-        let mut statistics = RolloutStatistics::new(&share, 0, 301).unwrap();
+        let mut statistics = RolloutStatistics::new(&share, 0, ElementTypes::F32).unwrap();
         for step in 0..250 {
             statistics.push_episode(Episode { step, environment: 0, episode_return: 1.0, length: 1 });
         }
         statistics.reduce(&mut Loopback::alone(301)).unwrap();
         assert_eq!(statistics.episodes().len(), 100);
         assert!(statistics.episodes().iter().all(|episode| episode.step >= 150));
-        assert!(RolloutStatistics::new(&share, 0, 300).is_err());
     }
 }

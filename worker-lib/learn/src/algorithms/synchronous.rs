@@ -12,6 +12,7 @@ use super::halves::{Halves, LocalHalf, Tail};
 use super::phases::Phase;
 use super::replica::Replica;
 use super::trainer::{Progress, Report, Trainer, World, agree, first_bytes};
+use super::vector::VectorCodec;
 use crate::env::EnvSpec;
 use iswitch::{AggregateError, GradientAggregator};
 
@@ -28,6 +29,7 @@ pub struct SynchronousTrainer {
     replica: Replica,
     aggregator: Box<dyn GradientAggregator>,
     vector: Vec<f32>,
+    codec: VectorCodec,
     aggregation_times: Vec<Duration>,
     stop: Arc<AtomicBool>,
     agreed: bool,
@@ -38,14 +40,15 @@ impl SynchronousTrainer {
     /// Creates a trainer at the start of a run. `aggregator` sums vectors that consist of the gradient and its tail.
     ///
     /// # Errors
-    /// Fails if the aggregator's vectors have a different length.
+    /// Fails if the aggregator's vectors have a different length, or if its elements cannot hold exact sums.
     pub fn new(
         halves: Halves,
         world: World,
         aggregator: Box<dyn GradientAggregator>,
     ) -> Result<Self, TrainError> {
-        let Halves { algorithm, config, model, gradient_len, local, replica } = halves;
-        let (actual, expected) = (gradient_len + Tail::LEN, aggregator.gradient_len());
+        let Halves { algorithm, config, model, shape, local, replica } = halves;
+        let codec = VectorCodec::new(shape, aggregator.element_types(), world.size)?;
+        let (actual, expected) = (codec.summed_len(), aggregator.gradient_len());
         if actual != expected {
             return Err(AggregateError::WrongLength { actual, expected }.into());
         }
@@ -57,7 +60,8 @@ impl SynchronousTrainer {
             local,
             replica,
             aggregator,
-            vector: vec![0.0; actual],
+            vector: vec![0.0; shape.len()],
+            codec,
             aggregation_times: Vec::with_capacity(ITERATIONS as usize),
             stop: Arc::default(),
             agreed: false,
@@ -90,7 +94,7 @@ impl SynchronousTrainer {
         tail.write(&mut self.vector);
         let aggregating = Phase::Aggregation.enter();
         let begin = Instant::now();
-        let round = self.aggregator.all_reduce(&mut self.vector)?;
+        let round = self.codec.all_reduce(self.aggregator.as_mut(), &mut self.vector)?;
         self.aggregation_times.push(begin.elapsed());
         drop(aggregating);
         let (contributors, workers) = (usize::from(round.contributors), self.world.size);

@@ -17,6 +17,7 @@ use super::exact::all_gather_u64;
 use super::halves::Halves;
 use super::remote::{RemoteActor, RemoteHalves};
 use super::synchronous::SynchronousTrainer;
+use super::vector::VectorShape;
 use crate::env::EnvSpec;
 use iswitch::GradientAggregator;
 
@@ -269,11 +270,11 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Returns the hyper-parameters that all algorithms have.
     fn common(&mut self) -> CommonParameters<'_>;
 
-    /// Returns the number of floats in the vectors that the workers of a job sum.
+    /// Returns the lengths of the vectors that the workers of a job sum.
     ///
     /// # Errors
     /// Fails if the algorithm does not support the environment.
-    fn vector_len(&self, env: &EnvSpec, mode: Mode) -> Result<usize, TrainError>;
+    fn vector_shape(&self, env: &EnvSpec, mode: Mode) -> Result<VectorShape, TrainError>;
 
     /// Creates both halves of a learner at the start of a run.
     ///
@@ -305,7 +306,8 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
         Self::Family::remote_actor(self, environments, factory)
     }
 
-    /// Creates a trainer at the start of a run. `aggregator` must sum vectors of [`Self::vector_len`] floats.
+    /// Creates a trainer at the start of a run. `aggregator` must sum vectors of
+    /// [`Self::vector_shape`], of [`VectorShape::summed_len`] floats.
     ///
     /// # Errors
     /// Fails if a hyper-parameter is out of range, an environment cannot be made, or the aggregator's vectors have a

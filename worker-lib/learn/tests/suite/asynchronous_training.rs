@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use iswitch::pipeline::{PipelineConfig, PipelineReport};
-use iswitch::{AsyncWorker, JoinOptions};
+use iswitch::{AsyncWorker, ElementTypes, JoinOptions};
 use iswitch_learn::algorithms::a2c::A2cConfig;
 use iswitch_learn::algorithms::async_server::{AsyncClientOptions, AsyncServer, ServerReport, work};
 use iswitch_learn::algorithms::asynchronous::train;
@@ -28,6 +28,16 @@ fn a2c(total_steps: u64) -> A2cConfig {
     A2cConfig { total_steps, environments: Some(12), ..A2cConfig::preset(CART_POLE) }
 }
 
+fn ppo() -> PpoConfig {
+    PpoConfig {
+        total_steps: 4_096,
+        rollout_steps: 256,
+        normalise_observations: true,
+        normalise_rewards: true,
+        ..PpoConfig::preset(CART_POLE)
+    }
+}
+
 fn halves<A: Algorithm>(config: &A, id: &'static str, rank: usize, workers: usize) -> Halves {
     let world = World { rank, size: workers };
     config.clone().halves(world, &|count| env::make_vector(id, count), Mode::Asynchronous).unwrap()
@@ -43,8 +53,18 @@ struct End {
 
 /// Runs a job with an embedded switch and returns the final state of each worker.
 fn by_switch<A: Algorithm + Sync>(config: &A, id: &'static str, workers: u16) -> Vec<End> {
+    by_switch_in(config, id, workers, ElementTypes::F32)
+}
+
+fn by_switch_in<A: Algorithm + Sync>(
+    config: &A,
+    id: &'static str,
+    workers: u16,
+    elements: ElementTypes,
+) -> Vec<End> {
     let switch = EmbeddedSwitch::start(LOCALHOST, &EmbeddedOptions::default()).unwrap();
-    let len = config.vector_len(env::make(id).unwrap().spec(), Mode::Asynchronous).unwrap();
+    let shape = config.vector_shape(env::make(id).unwrap().spec(), Mode::Asynchronous).unwrap();
+    let len = shape.summed_len(elements, workers.into()).unwrap();
     let run = |rank: u16| {
         let options = JoinOptions {
             rank,
@@ -52,12 +72,12 @@ fn by_switch<A: Algorithm + Sync>(config: &A, id: &'static str, workers: u16) ->
             ..JoinOptions::new(switch.address(), workers, len as u32)
         };
         let halves = halves(config, id, rank.into(), workers.into());
-        assert_eq!(halves.gradient_len + Tail::LEN, len);
-        let worker = AsyncWorker::join(options).unwrap();
+        assert_eq!(halves.shape, shape);
+        let worker = AsyncWorker::join(options.with_elements(elements)).unwrap();
         let pipeline = PipelineConfig { staleness_bound: BOUND, digest_interval: 10 };
         let mut progress = halves.replica.progress();
         let mut best_return = f64::NEG_INFINITY;
-        let report = train(halves, worker, pipeline, Arc::default(), &mut |replica, _, _| {
+        let report = train(halves, worker, workers.into(), pipeline, Arc::default(), &mut |replica, _, _| {
             progress = replica.progress();
             best_return = best_return.max(progress.mean_return.unwrap_or(f64::NEG_INFINITY));
             Ok(())
@@ -93,14 +113,22 @@ fn asynchronous_workers_with_a_switch_end_with_the_same_model() {
         ..DdpgConfig::preset(PENDULUM)
     };
     models_are_alike(&by_switch(&ddpg, PENDULUM, 2));
-    let ppo = PpoConfig {
-        total_steps: 4_096,
-        rollout_steps: 256,
-        normalise_observations: true,
-        normalise_rewards: true,
-        ..PpoConfig::preset(CART_POLE)
+    models_are_alike(&by_switch(&ppo(), CART_POLE, 2));
+}
+
+#[test]
+fn sixteen_bit_elements_keep_the_statistics_of_asynchronous_workers() {
+    let steps_of = |elements: &str| {
+        let all = by_switch_in(&ppo(), CART_POLE, 2, elements.parse().unwrap());
+        models_are_alike(&all);
+        // The statistics of the normalisation follow the parameters in the model.
+        let model = &all[0].report.model;
+        let variances = &model[model.len() - 5..];
+        assert!(variances.iter().all(|x| x.is_finite() && *x > 0.0), "{elements}: {variances:?}");
+        all[0].progress.steps
     };
-    models_are_alike(&by_switch(&ppo, CART_POLE, 2));
+    // A rollout of each worker has 128 steps.
+    assert!(["bf16", "f16", "f16-f32"].map(steps_of).iter().all(|steps| steps.is_multiple_of(128)));
 }
 
 #[test]
@@ -121,7 +149,7 @@ fn by_server(
     others: impl FnOnce(SocketAddr) + Send,
 ) -> (ServerReport, Progress) {
     let spec = env::make(CART_POLE).unwrap().spec().clone();
-    let len = config.vector_len(&spec, Mode::Asynchronous).unwrap();
+    let len = config.vector_shape(&spec, Mode::Asynchronous).unwrap().len();
     let server = AsyncServer::bind(LOCALHOST, len, bound).unwrap();
     let address = server.local_addr().unwrap();
     let SocketAddr::V4(v4) = address else { panic!("{address}") };
@@ -195,7 +223,7 @@ fn an_asynchronous_run_resumes_from_its_model() {
     let mut other = halves(&config, CART_POLE, 0, 1);
     let mut model = first.report.model.clone();
     // The file holds the final model and the counters of a replica that has applied one sum.
-    let mut sum = vec![0.0; config.vector_len(&spec, Mode::Asynchronous).unwrap()];
+    let mut sum = vec![0.0; config.vector_shape(&spec, Mode::Asynchronous).unwrap().len()];
     Tail { steps: 60.0, episodes: 1.0, returns: 25.0, ..Tail::default() }.write(&mut sum);
     other.replica.apply(&mut model, &sum, 1);
     save_model(directory.path(), &kind, 7, &|writer| other.replica.write(&model, writer)).unwrap();

@@ -3,6 +3,7 @@
 mod asynchronous_training;
 mod checkpoint;
 mod checkpoint_faults;
+mod elements;
 mod networks;
 mod ppo;
 mod synchronous;

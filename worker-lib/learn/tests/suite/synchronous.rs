@@ -54,7 +54,7 @@ fn on_all<A: Algorithm + Sync, T: Send>(
     workers: usize,
     work: impl Fn(&mut dyn Trainer) -> T + Sync,
 ) -> Vec<T> {
-    let len = config.vector_len(env::make(id).unwrap().spec(), Mode::Synchronous).unwrap();
+    let len = config.vector_shape(env::make(id).unwrap().spec(), Mode::Synchronous).unwrap().len();
     let members = Loopback::group(workers, len);
     std::thread::scope(|scope| {
         let threads: Vec<_> = members
@@ -188,12 +188,12 @@ fn a_checkpoint_of_another_algorithm_environment_or_network_is_refused() {
 #[test]
 fn environments_with_unsupported_actions_are_refused() {
     let spec = |id: &str| env::make(id).unwrap().spec().clone();
-    let error = dqn().vector_len(&spec(PENDULUM), Mode::Synchronous).unwrap_err().to_string();
+    let error = dqn().vector_shape(&spec(PENDULUM), Mode::Synchronous).unwrap_err().to_string();
     assert_eq!(
         error,
         "Pendulum-v1 has continuous actions, expected discrete ones; train ppo, a2c or ddpg on these"
     );
-    let error = ddpg().vector_len(&spec(CART_POLE), Mode::Synchronous).unwrap_err().to_string();
+    let error = ddpg().vector_shape(&spec(CART_POLE), Mode::Synchronous).unwrap_err().to_string();
     assert_eq!(
         error,
         "CartPole-v1 has discrete actions, expected continuous ones; train ppo, a2c or dqn on these"

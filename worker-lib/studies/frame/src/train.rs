@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::Args;
-use iswitch_cli::group::GroupArgs;
+use iswitch_cli::group::{GroupArgs, Vectors};
 use iswitch_cli::hyper;
 use iswitch_cli::learner::{self, Aggregation};
 use iswitch_cli::progress::Steps;
@@ -183,7 +183,7 @@ impl<C: Command> Job<C> {
     fn work(self, args: &TrainingArgs, world: World, len: usize) -> anyhow::Result<()> {
         let Self { config, task, saved, out } = self;
         let TrainingArgs { run, group, .. } = args;
-        let aggregator = group.join(world, len, run.supervised)?;
+        let aggregator = group.join(world, Vectors::wide(len), run.supervised)?;
         let mut training = Training::new(config, task, world, aggregator)?;
         if let Some(saved) = &saved {
             saved.restore(&mut training)?;

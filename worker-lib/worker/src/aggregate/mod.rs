@@ -14,7 +14,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use iswitch_protocol::ElementType;
+use iswitch_protocol::{ElementType, ElementTypes};
 
 pub use connection::{ConnectError, RefusedMeanwhile, Style};
 pub use loopback::Loopback;
@@ -208,6 +208,11 @@ pub trait GradientAggregator: Send {
 
     /// Returns the number of floats in each vector.
     fn gradient_len(&self) -> usize;
+
+    /// Returns the element types of the packets; those of 16 bits round contributions and sums.
+    fn element_types(&self) -> ElementTypes {
+        ElementTypes::F32
+    }
 
     /// Sums `contribution` (`[gradient_len]`) over all workers and returns a reference to the sum; blocks until the sum
     /// is available. All workers get the same bits.

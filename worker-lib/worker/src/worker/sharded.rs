@@ -8,6 +8,8 @@ use std::net::SocketAddrV4;
 use std::ops::Range;
 use std::thread;
 
+use iswitch_protocol::ElementTypes;
+
 use super::join::{JoinError, JoinOptions};
 use super::udp::Worker;
 use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Round, check_vector};
@@ -149,6 +151,10 @@ impl GradientAggregator for ShardedWorker {
 
     fn gradient_len(&self) -> usize {
         self.sum.len()
+    }
+
+    fn element_types(&self) -> ElementTypes {
+        self.shards.first().map_or(ElementTypes::F32, |shard| shard.worker.element_types())
     }
 
     fn reduce(&mut self, contribution: &[f32]) -> Result<(Round, &[f32]), AggregateError> {

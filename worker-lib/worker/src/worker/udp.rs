@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::wire::{ControlBody, Mode};
-use iswitch_protocol::{Instant, Round as WireRound};
+use iswitch_protocol::{ElementTypes, Instant, Round as WireRound};
 use iswitch_socket::Spin;
 
 use super::attempt::{FIRST_RETRY, LAST_RETRY};
@@ -355,6 +355,10 @@ impl GradientAggregator for Worker {
 
     fn gradient_len(&self) -> usize {
         self.session.layout().gradient_len() as usize
+    }
+
+    fn element_types(&self) -> ElementTypes {
+        self.session.layout().elements()
     }
 
     fn reduce(&mut self, contribution: &[f32]) -> Result<(Round, &[f32]), AggregateError> {

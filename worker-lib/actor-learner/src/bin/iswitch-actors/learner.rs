@@ -13,6 +13,7 @@ use iswitch_learn::algorithms::halves::Halves;
 use iswitch_learn::algorithms::remote::{Demand, RemoteHalves};
 use iswitch_learn::algorithms::synchronous::SynchronousTrainer;
 use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Trainer as _, World};
+use iswitch_learn::algorithms::vector::VectorShape;
 use iswitch_learn::env::{self, EnvSpec};
 use iswitch_manual::print_line;
 use iswitch_models::{Access, Listen};
@@ -113,11 +114,12 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LearnerArgs<H>) -> anyh
         args.child.follow_parent(&Arc::default());
     }
     let role = run.role(group, DEFAULT_LEARNERS)?;
+    args.train.check_wire(role.world().size)?;
     run.prepare(&job.out, role.world())?;
     match role {
         Role::Worker(world) => args.learn(&job, world, access)?,
         Role::Parent(learners) => {
-            let len = vector_len(&job.config, &spec(&job)?)?;
+            let len = vector_shape(&job.config, &spec(&job)?)?.len();
             // The failure of any learner ends the group: each learner holds little state of its own, and all of them
             // recover quickly.
             return run.lead(&job.out, learners, Failure::OfAny, |_| group.host(learners, len));
@@ -125,7 +127,8 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LearnerArgs<H>) -> anyh
         Role::Server(learners, address) => {
             let stop = Arc::default();
             launch::stop_on_signal(&stop)?;
-            group.serve_sums(address, learners, vector_len(&job.config, &spec(&job)?)?, &stop)?;
+            let len = vector_shape(&job.config, &spec(&job)?)?.len();
+            group.serve_sums(address, learners, len, &stop)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -136,10 +139,10 @@ fn spec<A: Algorithm>(job: &Job<A>) -> anyhow::Result<EnvSpec> {
     Ok(env::make(&job.env)?.spec().clone())
 }
 
-/// Returns the length of the vectors that learners sum. It equals that of asynchronous workers, which also do not
+/// Returns the lengths of the vectors that learners sum. They equal those of asynchronous workers, which also do not
 /// need all environments at once.
-fn vector_len<A: Algorithm>(config: &A, spec: &EnvSpec) -> anyhow::Result<usize> {
-    Ok(config.vector_len(spec, Mode::Asynchronous)?)
+fn vector_shape<A: Algorithm>(config: &A, spec: &EnvSpec) -> anyhow::Result<VectorShape> {
+    Ok(config.vector_shape(spec, Mode::Asynchronous)?)
 }
 
 impl<H: OwnParameters> LearnerArgs<H> {
@@ -151,13 +154,13 @@ impl<H: OwnParameters> LearnerArgs<H> {
     ) -> anyhow::Result<()> {
         let Self { train, service, .. } = self;
         let (spec, is_first) = (spec(job)?, world.rank == 0);
-        let len = vector_len(&job.config, &spec)?;
+        let vectors = train.vectors(vector_shape(&job.config, &spec)?, world)?;
         let stop: Arc<AtomicBool> = Arc::default();
         train.run.stop_on_request(&stop)?;
         let halves = job.config.clone().remote_learner(world, &spec)?;
         let acting = halves.acting.clone();
         let publisher = if is_first { Some(self.publisher(&job.env, &halves, access)?) } else { None };
-        let aggregator = train.group.join(world, len, train.run.supervised)?;
+        let aggregator = train.group.join(world, vectors, train.run.supervised)?;
         let (halves, stats) = self.with_source(halves, world, replay, publisher.clone(), &stop)?;
         let mut trainer =
             SynchronousTrainer::new(halves, world, aggregator)?.with_stop(Arc::clone(&stop)).all_or_none();

@@ -23,6 +23,7 @@ use crate::algorithms::rollout::RolloutBuffer;
 use crate::algorithms::share::Share;
 use crate::algorithms::streams::{Purpose, stream};
 use crate::algorithms::trainer::World;
+use crate::algorithms::vector::VectorShape;
 use crate::env::EnvSpec;
 use crate::nn::{Adam, clip_global_norm};
 
@@ -61,7 +62,7 @@ impl OnPolicyAlgorithm for PpoConfig {
             config: self.clone(),
         };
         shared.show_moments(&mut model);
-        Rest::new(&mut self, layout.gradient_len(), model, Box::new(shared))
+        Rest::new(&mut self, layout.vector_shape(), model, Box::new(shared))
     }
 }
 
@@ -87,8 +88,8 @@ impl Layout {
         1 + 2 * (self.dim + 1)
     }
 
-    pub(super) fn gradient_len(self) -> usize {
-        self.parameters + self.statistics_len()
+    pub(super) fn vector_shape(self) -> VectorShape {
+        VectorShape { gradient: self.parameters, exact: self.statistics_len() + Tail::LEN }
     }
 }
 

@@ -39,7 +39,6 @@ use super::checkpoint::{Reader, Writer, read_slots, write_slots};
 use super::config::{Checks, to_json};
 use super::environments::{EnvFactory, EnvironmentSlot};
 use super::episodes::RecentReturns;
-use super::halves::Tail;
 use super::normalise::{Deviations, Moments, Normaliser, normalise_or_copy};
 use super::on_policy::OnPolicy;
 use super::phases::Phase;
@@ -49,6 +48,7 @@ use super::streams::{Purpose, stream};
 use super::trainer::{
     Algorithm, Mode, Policy, Progress, Report, Trainer, World, agree, common_accessors, first_bytes,
 };
+use super::vector::VectorShape;
 use crate::env::EnvSpec;
 use crate::nn::{Adam, Workspace, clip_global_norm};
 use iswitch::GradientAggregator;
@@ -202,11 +202,11 @@ impl Algorithm for PpoConfig {
 
     common_accessors!();
 
-    fn vector_len(&self, env: &EnvSpec, mode: Mode) -> Result<usize, TrainError> {
+    fn vector_shape(&self, env: &EnvSpec, mode: Mode) -> Result<VectorShape, TrainError> {
         let agent = self.networks(env);
         Ok(match mode {
-            Mode::Synchronous => agent.parameter_count(),
-            Mode::Asynchronous => halves::Layout::new(&agent).gradient_len() + Tail::LEN,
+            Mode::Synchronous => VectorShape { gradient: agent.parameter_count(), exact: 0 },
+            Mode::Asynchronous => halves::Layout::new(&agent).vector_shape(),
         })
     }
 
@@ -421,7 +421,11 @@ impl PpoTrainer {
             replica: Replica::new(&config, agent),
             stop: Arc::default(),
             agreed: false,
-            statistics: RolloutStatistics::new(share, SUM_OBSERVATION + 2 * spec.observation_dim, actual)?,
+            statistics: RolloutStatistics::new(
+                share,
+                SUM_OBSERVATION + 2 * spec.observation_dim,
+                aggregator.element_types(),
+            )?,
             gradient: vec![0.0; actual],
             aggregation_times: Vec::with_capacity(iterations),
             config,

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use iswitch_protocol::wire::{ControlBody, DigestRepr, Mode, Status};
-use iswitch_protocol::{ElementType, Instant, Round};
+use iswitch_protocol::{ElementTypes, Instant, Round};
 use iswitch_socket::PollSet;
 
 use super::{AsyncCounters, AsyncProtocol, Submission, Sum};
@@ -55,8 +55,7 @@ pub struct AsyncWorker {
     shared: Arc<Shared>,
     membership: Membership,
     gradient_len: usize,
-    /// Element type of contributions.
-    element: ElementType,
+    elements: ElementTypes,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -131,7 +130,7 @@ impl AsyncWorker {
             ordering: Mutex::new(()),
             wake,
         });
-        let (gradient_len, element) = (options.gradient_len as usize, options.elements.contributions());
+        let (gradient_len, elements) = (options.gradient_len as usize, options.elements);
         let network = Network {
             shared: Arc::clone(&shared),
             link,
@@ -143,7 +142,7 @@ impl AsyncWorker {
             sequence: 0,
         };
         let thread = std::thread::Builder::new().name("iswitch-ga".into()).spawn(move || network.run())?;
-        Ok(Self { shared, membership, gradient_len, element, thread: Some(thread) })
+        Ok(Self { shared, membership, gradient_len, elements, thread: Some(thread) })
     }
 
     /// Returns the membership that the switch granted when the worker joined.
@@ -154,6 +153,11 @@ impl AsyncWorker {
     /// Returns the number of floats in each vector.
     pub fn gradient_len(&self) -> usize {
         self.gradient_len
+    }
+
+    /// Returns the element types of the packets; those of 16 bits round contributions and sums.
+    pub fn element_types(&self) -> ElementTypes {
+        self.elements
     }
 
     /// Returns the protocol's counters.
@@ -188,7 +192,7 @@ impl AsyncWorker {
     /// Works like [`Self::submit`], but does not wait: returns `None` if no vector may be submitted now.
     pub fn try_submit(&self, vector: &[f32]) -> Result<Option<u64>, AggregateError> {
         check_len(vector, self.gradient_len)?;
-        check_finite(vector, self.element)?;
+        check_finite(vector, self.elements.contributions())?;
         let mut state = self.shared.lock();
         if state.is_closed {
             return Err(AggregateError::Closed);

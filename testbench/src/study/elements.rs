@@ -1,0 +1,153 @@
+//! Returns of training with 16-bit elements beside those with 32-bit elements.
+
+use serde_json::{Value, json};
+
+use iswitch::ElementTypes;
+
+use super::convergence::{Training, train};
+use super::tasks::{Method, Task};
+use crate::contest::{Contest, Interval, Markdown, Progress, Row, Standings};
+
+/// Training runs of one task; each seed is a turn, and the first row has the element types with which the others are
+/// compared.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// Task.
+    pub task: Task,
+    /// Number of workers.
+    pub workers: usize,
+    /// Runs of each method.
+    pub standings: Standings<Method, Training>,
+}
+
+/// Trains through the switch with each of the element types in turns, once for each of `seeds` seeds from `first_seed`.
+///
+/// # Panics
+/// Panics in the same cases as [`train`].
+pub fn measure(
+    task: Task,
+    wire: &[ElementTypes],
+    workers: usize,
+    (first_seed, seeds): (u64, u64),
+    progress: &Progress,
+) -> Comparison {
+    let methods = wire.iter().map(|elements| Method { elements: *elements, ..Method::SWITCH });
+    let contest = Contest::new(methods, seeds as usize).titled(format!("{} on {}", task.algorithm, task.env));
+    let standings = contest
+        .hold(progress, |method, turn| train(task, *method, workers, first_seed + turn.index as u64, None));
+    Comparison { task, workers, standings }
+}
+
+/// Figure of a run.
+type Figure = fn(&Training) -> f64;
+
+const FIGURES: [Figure; 2] = [|run| run.final_return.unwrap_or(f64::NAN), Training::mean_return];
+
+impl Comparison {
+    /// Returns the mean of a figure in a row, with its interval.
+    fn interval(row: &Row<Method, Training>, figure: Figure) -> Interval {
+        Interval::of(&row.runs.iter().map(figure).collect::<Vec<_>>())
+    }
+
+    /// Returns the mean difference between a row and the first row, seed by seed.
+    fn difference(&self, row: &Row<Method, Training>, figure: Figure) -> Interval {
+        let pairs = row.runs.iter().zip(&self.standings.reference().runs);
+        Interval::of(&pairs.map(|(run, wide)| figure(run) - figure(wide)).collect::<Vec<_>>())
+    }
+
+    /// Returns whether no row's mean of a figure is below the interval of the first row.
+    fn holds(&self, figure: Figure) -> bool {
+        let low = Self::interval(self.standings.reference(), figure).low;
+        self.standings.rows.iter().all(|row| Self::interval(row, figure).mean >= low)
+    }
+
+    /// Returns the table as Markdown.
+    pub fn text(&self) -> String {
+        let Task { algorithm, env, threshold } = self.task;
+        let mut rows = Markdown::new([
+            "elements",
+            "seeds that reached the return",
+            "mean return at the end",
+            "difference at the end",
+            "mean return over the run",
+            "difference over the run",
+        ]);
+        for row in &self.standings.rows {
+            let reached = row.runs.iter().filter(|run| run.reached(threshold).is_some()).count();
+            let [at_end, over_run] = FIGURES.map(|figure| Self::interval(row, figure).text(1));
+            let [by_end, by_run] = FIGURES.map(|figure| self.difference(row, figure).text(1));
+            let name = row.contender.elements.to_string();
+            let reached = format!("{reached} of {}", row.runs.len());
+            rows.row([name, reached, at_end, by_end, over_run, by_run]);
+        }
+        let verdict = FIGURES.map(|figure| if self.holds(figure) { "yes" } else { "NO" });
+        format!(
+            "### {} on {env} (return {threshold}), {} workers, means over seeds with 95 % intervals\n\n{}\n\
+             No mean below the interval of the first row: at the end {}, over the run {}.\n",
+            algorithm.to_uppercase(),
+            self.workers,
+            rows.text(),
+            verdict[0],
+            verdict[1]
+        )
+    }
+
+    /// Returns the table as JSON.
+    pub fn json(&self) -> Value {
+        let row = |row: &Row<Method, Training>| {
+            let [at_end, over_run] = FIGURES.map(|figure| Self::interval(row, figure).json());
+            let [by_end, by_run] = FIGURES.map(|figure| self.difference(row, figure).json());
+            let run = |run: &Training| {
+                let Training { seed, final_return, .. } = run;
+                json!({ "seed": seed, "final_return": final_return, "mean_return": run.mean_return() })
+            };
+            json!({
+                "elements": row.contender.elements.to_string(), "final_return": at_end, "mean_return": over_run,
+                "final_return_difference": by_end, "mean_return_difference": by_run,
+                "runs": row.runs.iter().map(run).collect::<Vec<_>>(),
+            })
+        };
+        json!({
+            "part": "elements", "algorithm": self.task.algorithm, "environment": self.task.env,
+            "threshold": self.task.threshold, "workers": self.workers,
+            "final_return_holds": self.holds(FIGURES[0]), "mean_return_holds": self.holds(FIGURES[1]),
+            "rows": self.standings.json(row),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::convergence::Point;
+    use super::super::tasks::TASKS;
+    use super::*;
+
+    fn run(seed: u64, at_end: f64) -> Training {
+        let point = |mean_return| Point { steps: 1.0, seconds: 1.0, part: 1.0, mean_return };
+        Training {
+            seed,
+            points: vec![point(at_end / 2.0), point(at_end)],
+            updates: 1.0,
+            steps: 1.0,
+            final_return: Some(at_end),
+            staleness: None,
+        }
+    }
+
+    #[test]
+    fn a_mean_below_the_interval_of_the_first_row_is_reported() {
+        let of = |name: &str| Method { elements: name.parse().unwrap(), ..Method::SWITCH };
+        let runs =
+            |returns: [f64; 3]| returns.iter().zip(1..).map(|(x, seed)| run(seed, *x)).collect::<Vec<_>>();
+        let compare = |narrow| {
+            let rows = [(of("f32"), runs([480.0, 490.0, 500.0])), (of("bf16"), runs(narrow))];
+            Comparison { task: TASKS[0], workers: 4, standings: rows.into_iter().collect() }
+        };
+        let equal = compare([500.0, 480.0, 490.0]);
+        assert!(equal.text().contains("at the end yes, over the run yes"), "{}", equal.text());
+        let worse = compare([300.0, 490.0, 500.0]);
+        assert!(worse.text().contains("at the end NO, over the run NO"), "{}", worse.text());
+        assert_eq!(worse.json()["rows"][1]["final_return_difference"]["mean"], -60.0);
+        assert_eq!(worse.json()["final_return_holds"], false);
+    }
+}

@@ -1,0 +1,166 @@
+//! The vectors that workers sum, and how they pass an aggregator with 16-bit elements.
+//!
+//! A learner's vector holds a gradient, which may be rounded, followed by values that must not be: the statistics that
+//! the normalisation needs, and the [`Tail`](super::halves::Tail). With 32-bit elements, the aggregator sums the
+//! learner's vector as it is. With 16-bit elements, each value of the second kind is sent as a fixed-point number in
+//! limbs (see [`exact`](super::exact)), so that its sum is exact.
+
+use super::TrainError;
+use super::exact::{Limbs, from_fixed, to_fixed};
+use iswitch::{ElementTypes, GradientAggregator, Round};
+
+/// Lengths of the two parts of a learner's vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VectorShape {
+    /// Number of floats that may be rounded.
+    pub gradient: usize,
+    /// Number of floats after them that must not be rounded.
+    pub exact: usize,
+}
+
+impl VectorShape {
+    /// Returns the number of floats of a learner's vector.
+    #[expect(clippy::len_without_is_empty, reason = "no vector is empty")]
+    pub fn len(self) -> usize {
+        self.gradient + self.exact
+    }
+
+    /// Returns the number of floats that an aggregator with these element types sums in a job of `workers` workers.
+    ///
+    /// # Errors
+    /// [`TrainError::Config`] if the elements cannot hold exact sums of this number of workers.
+    pub fn summed_len(self, elements: ElementTypes, workers: usize) -> Result<usize, TrainError> {
+        Ok(VectorCodec::new(self, elements, workers)?.summed_len())
+    }
+}
+
+/// Conversion between a learner's vectors and those that an aggregator sums.
+#[derive(Clone, Debug)]
+pub struct VectorCodec {
+    shape: VectorShape,
+    /// Limbs of the exact values; `None` if the elements hold any float.
+    limbs: Option<Limbs>,
+    workers: usize,
+    /// Vector as the aggregator sums it; empty if it is the learner's.
+    summed: Vec<f32>,
+}
+
+impl VectorCodec {
+    /// Returns the conversion for a job of `workers` workers whose packets have elements of these types.
+    ///
+    /// # Errors
+    /// See [`VectorShape::summed_len`].
+    pub fn new(shape: VectorShape, elements: ElementTypes, workers: usize) -> Result<Self, TrainError> {
+        let limbs = (elements != ElementTypes::F32).then(|| Limbs::new(elements, workers)).transpose()?;
+        Ok(Self { shape, limbs, workers, summed: Vec::new() })
+    }
+
+    /// Returns the lengths of the learner's vector.
+    pub fn shape(&self) -> VectorShape {
+        self.shape
+    }
+
+    /// Whether the aggregator sums the learner's vector as it is.
+    pub fn is_identity(&self) -> bool {
+        self.limbs.is_none()
+    }
+
+    /// Returns the number of floats that the aggregator sums.
+    pub fn summed_len(&self) -> usize {
+        self.shape.gradient + self.shape.exact * self.limbs.map_or(1, Limbs::of_sum)
+    }
+
+    /// Replaces a learner's `vector` by the sum over all workers. If a worker was lost during the round, its exact
+    /// values may be incomplete and are zero.
+    ///
+    /// # Errors
+    /// Fails if the aggregation fails.
+    pub fn all_reduce(
+        &mut self,
+        aggregator: &mut dyn GradientAggregator,
+        vector: &mut [f32],
+    ) -> Result<Round, TrainError> {
+        if self.limbs.is_none() {
+            return Ok(aggregator.all_reduce(vector)?);
+        }
+        let mut summed = std::mem::take(&mut self.summed);
+        summed.resize(self.summed_len(), 0.0);
+        self.encode(vector, &mut summed);
+        let round = aggregator.all_reduce(&mut summed);
+        if let Ok(round) = &round {
+            self.decode(&summed, round.contributors, vector);
+            if !round.uniform {
+                vector[self.shape.gradient..].fill(0.0);
+            }
+        }
+        self.summed = summed;
+        Ok(round?)
+    }
+
+    /// Writes a learner's vector as the aggregator sums it (`[summed_len]`).
+    pub fn encode(&self, vector: &[f32], summed: &mut [f32]) {
+        let Some(limbs) = self.limbs else { return summed.copy_from_slice(vector) };
+        let (gradient, exact) = vector.split_at(self.shape.gradient);
+        let (rounded, encoded) = summed.split_at_mut(self.shape.gradient);
+        rounded.copy_from_slice(gradient);
+        for (value, floats) in exact.iter().zip(encoded.chunks_exact_mut(limbs.of_sum())) {
+            limbs.write_sum(to_fixed(f64::from(*value)), floats);
+        }
+    }
+
+    /// Reads a learner's vector from a sum of `contributions` vectors. The exact values of a sum of more vectors than
+    /// the job has workers cannot be read and are zero.
+    pub fn decode(&self, summed: &[f32], contributions: u16, vector: &mut [f32]) {
+        let Some(limbs) = self.limbs else { return vector.copy_from_slice(summed) };
+        let (rounded, encoded) = summed.split_at(self.shape.gradient);
+        let (gradient, exact) = vector.split_at_mut(self.shape.gradient);
+        gradient.copy_from_slice(rounded);
+        let is_readable = usize::from(contributions) <= self.workers;
+        for (value, floats) in exact.iter_mut().zip(encoded.chunks_exact(limbs.of_sum())) {
+            *value = if is_readable { from_fixed(limbs.read_sum(floats)) as f32 } else { 0.0 };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn exact_values_pass_sixteen_bit_elements(
+            elements in prop::sample::select(vec!["f32", "bf16", "f16", "bf16-f32", "f16-f32"]),
+            vectors in prop::collection::vec(prop::collection::vec(-1e6_f32..1e6, 7), 1..=9),
+        ) {
+            let elements: ElementTypes = elements.parse().unwrap();
+            let shape = VectorShape { gradient: 3, exact: 4 };
+            let codec = VectorCodec::new(shape, elements, vectors.len()).unwrap();
+            let mut sum = vec![0.0_f32; codec.summed_len()];
+            for vector in &vectors {
+                let mut summed = vec![0.0; codec.summed_len()];
+                codec.encode(vector, &mut summed);
+                sum.iter_mut().zip(summed).for_each(|(sum, x)| *sum += x);
+            }
+            let mut decoded = vec![0.0; shape.len()];
+            codec.decode(&sum, vectors.len() as u16, &mut decoded);
+            for at in 3..7 {
+                let expected: f64 = vectors.iter().map(|vector| f64::from(vector[at])).sum();
+                let tolerance = if elements == ElementTypes::F32 { 1.0 } else { 0.0 };
+                prop_assert!((f64::from(decoded[at]) - f64::from(expected as f32)).abs() <= tolerance);
+            }
+        }
+    }
+
+    #[test]
+    fn sums_of_too_many_vectors_have_no_exact_values() {
+        let shape = VectorShape { gradient: 1, exact: 1 };
+        let codec = VectorCodec::new(shape, "bf16".parse().unwrap(), 2).unwrap();
+        let (mut summed, mut vector) = (vec![0.0; codec.summed_len()], vec![9.0; 2]);
+        codec.encode(&[1.0, 2.0], &mut summed);
+        codec.decode(&summed, 3, &mut vector);
+        assert_eq!(vector, [1.0, 0.0]);
+        codec.decode(&summed, 2, &mut vector);
+        assert_eq!(vector, [1.0, 2.0]);
+    }
+}
