@@ -1,6 +1,6 @@
 """PPO on CartPole in a single file, in the style of CleanRL; the switch sums the gradients of all workers.
 
-    pip install iswitch[torch] gymnasium
+    pip install torch gymnasium wheels/iswitch_linux-*.whl
     iswitchd --udp 127.0.0.1:7711 &
     ISWITCH_SWITCH=127.0.0.1:7711 torchrun --nproc-per-node 4 ppo.py
 
