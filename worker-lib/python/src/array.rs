@@ -1,5 +1,5 @@
-//! Zero-copy access to the floats of another library's array, through the buffer protocol (array, memoryview, NumPy) or
-//! through DLPack (PyTorch and most other libraries).
+//! Zero-copy access to the elements of another library's array, through the buffer protocol (array, memoryview, NumPy)
+//! or through DLPack (PyTorch and most other libraries).
 
 // Both protocols pass raw pointers with a description of the memory.
 #![allow(unsafe_code)]
@@ -7,15 +7,18 @@
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
+use iswitch::ElementType;
+use iswitch::worker::Values;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict as _, PyCapsule};
 
-/// Floats of an array. The array stays alive and is not moved while this value exists.
-pub(crate) struct Floats<'py> {
-    pointer: *mut f32,
+/// Elements of an array. The array stays alive and is not moved while this value exists.
+pub(crate) struct Elements<'py> {
+    pointer: *mut c_void,
     len: usize,
+    element: ElementType,
     _owner: Owner<'py>,
 }
 
@@ -25,27 +28,38 @@ enum Owner<'py> {
     DlPack { _capsule: Bound<'py, PyCapsule> },
 }
 
-/// The floats of a [`Floats`], for use without the interpreter's lock.
-pub(crate) struct DetachedFloats<'a> {
-    pointer: *mut f32,
+/// The elements of an [`Elements`], for use without the interpreter's lock.
+pub(crate) struct Detached<'a> {
+    pointer: *mut c_void,
     len: usize,
+    element: ElementType,
     lifetime: PhantomData<&'a mut f32>,
 }
 
-// SAFETY: the struct is equivalent to a mutable slice of floats.
-unsafe impl Send for DetachedFloats<'_> {}
+// SAFETY: the struct is equivalent to a mutable slice of numbers.
+unsafe impl Send for Detached<'_> {}
 
-impl DetachedFloats<'_> {
-    pub(crate) fn as_mut_slice(&mut self) -> &mut [f32] {
-        // SAFETY: `Floats` has checked the pointer, the alignment and the length, and outlives this value. Python code
-        // that writes to the array meanwhile causes a data race, as with all libraries that work on arrays without the
-        // lock; the docstrings say so.
-        unsafe { std::slice::from_raw_parts_mut(self.pointer, self.len) }
+impl Detached<'_> {
+    pub(crate) fn values(&mut self) -> Values<'_> {
+        match self.element {
+            ElementType::F32 => Values::F32(self.slice()),
+            ElementType::Bf16 => Values::Bf16(self.slice()),
+            ElementType::F16 => Values::F16(self.slice()),
+        }
+    }
+
+    /// The type `T` must have the size of the elements.
+    fn slice<T>(&mut self) -> &mut [T] {
+        debug_assert_eq!(size_of::<T>(), self.element.len_bytes());
+        // SAFETY: `Elements` has checked the pointer, the alignment and the length, and outlives this value; any bits
+        // are a number of the types in `values`. Python code that writes to the array meanwhile causes a data race, as
+        // with all libraries that work on arrays without the lock; the docstrings say so.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer.cast(), self.len) }
     }
 }
 
-impl<'py> Floats<'py> {
-    /// Borrows a contiguous, writable float32 array in CPU memory.
+impl<'py> Elements<'py> {
+    /// Borrows a contiguous, writable array of floats of 32 or 16 bits in CPU memory.
     ///
     /// # Errors
     /// `TypeError` for objects and elements of another type; `ValueError` for arrays that are read-only, not contiguous
@@ -69,12 +83,22 @@ impl<'py> Floats<'py> {
 
     fn from_buffer(buffer: PyUntypedBuffer) -> PyResult<Self> {
         let format = buffer.format().to_string_lossy().into_owned();
-        let native = if cfg!(target_endian = "little") { "<f" } else { ">f" };
-        if !["f", "=f", "@f", native].contains(&format.as_str()) {
-            return Err(PyTypeError::new_err(format!(
-                "array has format {format:?}, expected \"f\" (float32)"
-            )));
-        }
+        let code = match format.as_bytes() {
+            [code] | [b'=' | b'@', code] => *code,
+            [b'<', code] if cfg!(target_endian = "little") => *code,
+            [b'>', code] if cfg!(target_endian = "big") => *code,
+            _ => b'?',
+        };
+        // The buffer protocol has no code for bfloat16.
+        let element = match code {
+            b'f' => ElementType::F32,
+            b'e' => ElementType::F16,
+            _ => {
+                return Err(PyTypeError::new_err(format!(
+                    "array has format {format:?}, expected \"f\" (float32) or \"e\" (float16)"
+                )));
+            }
+        };
         if buffer.readonly() {
             return Err(PyValueError::new_err(
                 "array is read-only, expected a writable one, because the sum replaces it",
@@ -83,14 +107,15 @@ impl<'py> Floats<'py> {
         if !buffer.is_c_contiguous() {
             return Err(not_contiguous());
         }
-        if buffer.item_size() != size_of::<f32>() {
+        if buffer.item_size() != element.len_bytes() {
             return Err(PyTypeError::new_err(format!(
-                "array has elements of {} bytes, expected 4 (float32)",
-                buffer.item_size()
+                "array has elements of {} bytes, expected {} ({element})",
+                buffer.item_size(),
+                element.len_bytes()
             )));
         }
         let (pointer, len) = (buffer.buf_ptr(), buffer.item_count());
-        Self::checked(pointer.cast(), len, Owner::Buffer { _buffer: buffer })
+        Self::checked(pointer, (len, element), Owner::Buffer { _buffer: buffer })
     }
 
     fn from_dlpack(array: &Bound<'py, PyAny>) -> PyResult<Self> {
@@ -105,27 +130,35 @@ impl<'py> Floats<'py> {
             .cast_into::<PyCapsule>()
             .map_err(|_| PyTypeError::new_err("__dlpack__ returned no capsule, expected one"))?;
         let tensor = tensor_of(&capsule)?;
+        let element = tensor.element()?;
         let len = tensor.check()?;
-        Self::checked(tensor.first_element(len)?, len, Owner::DlPack { _capsule: capsule })
+        let first = tensor.first_element(len, element)?;
+        Self::checked(first, (len, element), Owner::DlPack { _capsule: capsule })
     }
 
-    fn checked(pointer: *mut f32, len: usize, owner: Owner<'py>) -> PyResult<Self> {
-        if !pointer.is_aligned() {
-            return Err(PyValueError::new_err(
-                "array is misaligned, expected an address that is a multiple of 4 bytes",
-            ));
+    fn checked(
+        pointer: *mut c_void,
+        (len, element): (usize, ElementType),
+        owner: Owner<'py>,
+    ) -> PyResult<Self> {
+        let alignment = element.len_bytes();
+        if !pointer.addr().is_multiple_of(alignment) {
+            return Err(PyValueError::new_err(format!(
+                "array is misaligned, expected an address that is a multiple of {alignment} bytes"
+            )));
         }
         // The pointer of an empty array may be null or dangling.
-        let pointer = if len == 0 { std::ptr::dangling_mut() } else { pointer };
+        let pointer = if len == 0 { std::ptr::dangling_mut::<f32>().cast() } else { pointer };
         if pointer.is_null() {
             return Err(PyValueError::new_err("array has no data, expected its elements"));
         }
-        Ok(Self { pointer, len, _owner: owner })
+        Ok(Self { pointer, len, element, _owner: owner })
     }
 
-    /// Returns the floats in a form that can be used without the interpreter's lock.
-    pub(crate) fn detached(&mut self) -> DetachedFloats<'_> {
-        DetachedFloats { pointer: self.pointer, len: self.len, lifetime: PhantomData }
+    /// Returns the elements in a form that can be used without the interpreter's lock.
+    pub(crate) fn detached(&mut self) -> Detached<'_> {
+        let Self { pointer, len, element, .. } = *self;
+        Detached { pointer, len, element, lifetime: PhantomData }
     }
 }
 
@@ -193,26 +226,36 @@ struct VersionedTensor {
 const READ_ONLY: u64 = 1;
 /// Device type of CPU memory.
 const CPU: i32 = 1;
-/// Type code of floating-point numbers.
+/// Type code of floating-point numbers of IEEE 754.
 const FLOAT: u8 = 2;
+/// Type code of bfloat16.
+const BFLOAT: u8 = 4;
 /// Maximum number of dimensions, which is also the limit of NumPy and PyTorch. A greater number is certainly invalid.
 const MAX_DIMENSIONS: i32 = 64;
 /// Maximum number of floats in a slice.
 const MAX_FLOATS: i64 = isize::MAX as i64 / size_of::<f32>() as i64;
 
 impl Tensor {
-    /// Checks that this is a contiguous float32 tensor on the CPU, and returns its number of elements.
+    /// Returns the type of the elements, if it is one that the switch sums.
+    fn element(&self) -> PyResult<ElementType> {
+        let element = (self.type_code, self.type_bits, self.type_lanes);
+        match element {
+            (FLOAT, 32, 1) => Ok(ElementType::F32),
+            (FLOAT, 16, 1) => Ok(ElementType::F16),
+            (BFLOAT, 16, 1) => Ok(ElementType::Bf16),
+            _ => Err(PyTypeError::new_err(format!(
+                "array has elements of DLPack type {element:?}, expected float32 (2, 32, 1), float16 (2, 16, 1) or \
+                 bfloat16 (4, 16, 1)"
+            ))),
+        }
+    }
+
+    /// Checks that this is a contiguous tensor on the CPU, and returns its number of elements.
     fn check(&self) -> PyResult<usize> {
         if self.device_type != CPU {
             let (kind, id) = (self.device_type, self.device_id);
             return Err(PyValueError::new_err(format!(
                 "array is on DLPack device ({kind}, {id}), expected the CPU (1, 0)"
-            )));
-        }
-        let element = (self.type_code, self.type_bits, self.type_lanes);
-        if element != (FLOAT, 32, 1) {
-            return Err(PyTypeError::new_err(format!(
-                "array has elements of DLPack type {element:?}, expected float32 (2, 32, 1)"
             )));
         }
         let (shape, strides) = self.shape_and_strides()?;
@@ -268,20 +311,20 @@ impl Tensor {
     }
 
     /// Returns the address of the first of `len` elements.
-    fn first_element(&self, len: usize) -> PyResult<*mut f32> {
+    fn first_element(&self, len: usize, element: ElementType) -> PyResult<*mut c_void> {
         if len == 0 || self.data.is_null() {
             // The caller rejects a null pointer unless the tensor is empty.
             return Ok(std::ptr::null_mut());
         }
         let begin =
             usize::try_from(self.byte_offset).ok().and_then(|offset| self.data.addr().checked_add(offset));
-        let end = begin.and_then(|begin| begin.checked_add(len * size_of::<f32>()));
+        let end = begin.and_then(|begin| begin.checked_add(len * element.len_bytes()));
         if end.is_none() {
             return Err(PyValueError::new_err(format!(
                 "array begins {} bytes after its data pointer, which is beyond the end of memory",
                 self.byte_offset
             )));
         }
-        Ok(self.data.wrapping_byte_add(self.byte_offset as usize).cast())
+        Ok(self.data.wrapping_byte_add(self.byte_offset as usize))
     }
 }

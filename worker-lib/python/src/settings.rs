@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use iswitch::{JoinOptions, key_file};
+use iswitch::{ElementTypes, JoinOptions, key_file};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -89,11 +89,11 @@ fn resolve(switch: &str) -> PyResult<SocketAddrV4> {
 }
 
 impl Arguments {
-    /// Returns the options with which the worker joins.
+    /// Returns the options with which the worker joins, and the element types of all packets if they are set.
     ///
     /// # Errors
     /// A `ValueError` that names the missing or invalid argument or variable.
-    pub(crate) fn resolve(self) -> PyResult<JoinOptions> {
+    pub(crate) fn resolve(self) -> PyResult<(JoinOptions, Option<ElementTypes>)> {
         let switch = required(self.switch, "switch", "ISWITCH_SWITCH", "HOST:PORT of iswitchd")?;
         let workers: u16 = required(self.world_size, "world_size", "WORLD_SIZE", "the number of workers")?;
         let rank: u16 = required(self.rank, "rank", "RANK", "this worker's number, from 0")?;
@@ -109,10 +109,11 @@ impl Arguments {
         options.switch_timeout =
             duration(self.switch_timeout, "switch_timeout", variable, DEFAULT_SWITCH_TIMEOUT_S)?;
         options.connect_timeout = options.switch_timeout;
-        if let Some(wire) = given(self.wire, "ISWITCH_WIRE", "text")? {
-            let types = wire.parse().map_err(|expected| bad(format!("wire is {wire:?}, {expected}")))?;
-            options = options.with_elements(types);
-        }
+        let elements = given(self.wire, "ISWITCH_WIRE", "text")?;
+        let parse =
+            |wire: String| wire.parse().map_err(|expected| bad(format!("wire is {wire:?}, {expected}")));
+        let elements: Option<ElementTypes> = elements.map(parse).transpose()?;
+        options = options.with_elements(elements.unwrap_or_default());
         if let Some(floats) =
             given(self.segment_floats, "ISWITCH_SEGMENT_FLOATS", "a number from 1 to 65535")?
         {
@@ -121,7 +122,7 @@ impl Arguments {
         options.sends_non_finite = sends_non_finite(self.non_finite)?;
         options.tag_data =
             given(self.tag_data.map(u8::from), "ISWITCH_TAG_DATA", "0 or 1")?.unwrap_or(0) != 0;
-        with_key(options, self.key_file)
+        Ok((with_key(options, self.key_file)?, elements))
     }
 }
 

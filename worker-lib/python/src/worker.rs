@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use iswitch::AnyLengthWorker;
-use iswitch::worker::{AnyLengthError, Summed};
+use iswitch::worker::AnyLengthError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::array::Floats;
+use crate::array::Elements;
 use crate::errors::{ClosedError, to_python};
 use crate::settings::Arguments;
 
@@ -84,24 +84,25 @@ impl Worker {
             non_finite,
             wire,
         };
-        let options = arguments.resolve()?;
+        let (options, elements) = arguments.resolve()?;
         let (switch, rank, world_size) = (options.switch.to_string(), options.rank, options.workers);
         let is_closing = AtomicBool::new(false);
         let mut interruption = None;
         let joined = py
             .detach(|| AnyLengthWorker::join(options, &mut || keep_waiting(&is_closing, &mut interruption)));
+        let joined = joined.map(|worker| worker.with_elements(elements));
         let inner = Mutex::new(Some(outcome(joined, interruption)?));
         Ok(Self { inner, is_closing, switch, rank, world_size })
     }
 
     /// Replaces `array` with its sum over all workers and returns the number of gradients in the sum.
     fn all_reduce_(&self, array: &Bound<'_, PyAny>) -> PyResult<u16> {
-        self.reduce(array, AnyLengthWorker::all_reduce_while)
+        self.reduce(array, false)
     }
 
     /// Like `all_reduce_`, but divides the sum by the number of gradients that it contains.
     fn all_reduce_mean_(&self, array: &Bound<'_, PyAny>) -> PyResult<u16> {
-        self.reduce(array, AnyLengthWorker::all_reduce_mean_while)
+        self.reduce(array, true)
     }
 
     /// Returns the current values of the counters.
@@ -155,13 +156,10 @@ impl Worker {
     }
 }
 
-type Reduce =
-    fn(&mut AnyLengthWorker, &mut [f32], &mut dyn FnMut() -> bool) -> Result<Summed, AnyLengthError>;
-
 impl Worker {
-    fn reduce(&self, array: &Bound<'_, PyAny>, reduce: Reduce) -> PyResult<u16> {
-        let mut floats = Floats::borrow(array)?;
-        let mut floats = floats.detached();
+    fn reduce(&self, array: &Bound<'_, PyAny>, is_mean: bool) -> PyResult<u16> {
+        let mut elements = Elements::borrow(array)?;
+        let mut elements = elements.detached();
         let mut guard = self.lock()?;
         let worker = guard.as_mut().ok_or_else(closed)?;
         let mut interruption = None;
@@ -170,7 +168,7 @@ impl Worker {
             let interruption = &mut interruption;
             array.py().detach(move || {
                 let mut keep_waiting = || keep_waiting(&self.is_closing, interruption);
-                reduce(worker, floats.as_mut_slice(), &mut keep_waiting)
+                worker.reduce_values_while(elements.values(), is_mean, &mut keep_waiting)
             })
         };
         outcome(summed, interruption).map(|summed| summed.contributors)

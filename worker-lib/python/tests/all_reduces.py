@@ -7,6 +7,7 @@ import sys
 
 import torch
 import torch.distributed as dist
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
 
 import iswitch.torch
@@ -20,7 +21,7 @@ def train(hook=None):
     layers = [torch.nn.Linear(17, 400), torch.nn.ReLU(), torch.nn.Linear(400, 300), torch.nn.ReLU(), torch.nn.Linear(300, 6)]
     model = DistributedDataParallel(torch.nn.Sequential(*layers), bucket_cap_mb=0.1)
     if hook is not None:
-        model.register_comm_hook(hook, iswitch.torch.all_reduce_hook)
+        model.register_comm_hook(*hook)
     optimizer = torch.optim.Adam(model.parameters(), 1e-3)
     batches = torch.Generator().manual_seed(dist.get_rank())
     losses = []
@@ -104,11 +105,15 @@ def main():
     results["gloo"] = train()
     with iswitch.Worker(job=1000) as worker:
         reducer = iswitch.torch.Reducer(worker)
-        results["hook"] = train(reducer)
+        results["hook"] = train((reducer, iswitch.torch.all_reduce_hook))
         reducer.close()
     dist.destroy_process_group()
     dist.init_process_group("iswitch")
     results["backend"] = train()
+    results["bf16"] = train((None, default_hooks.bf16_compress_hook))
+    results["fp16"] = train((None, default_hooks.fp16_compress_hook))
+    state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=4, start_powerSGD_iter=2)
+    results["power_sgd"] = train((state, powerSGD_hook.powerSGD_hook))
     results["collectives"] = collectives()
     dist.destroy_process_group()
     if os.environ["RANK"] == "0":

@@ -51,6 +51,13 @@ def test_training_has_the_losses_of_gloo(results, way):
     assert expected["losses"][-1] < expected["losses"][0]
 
 
+@pytest.mark.parametrize(("way", "tolerance"), [("fp16", 2e-3), ("bf16", 1e-2), ("power_sgd", 0.5)])
+def test_training_with_the_compression_hooks_of_pytorch(results, way, tolerance):
+    expected, actual = results["gloo"], results[way]
+    assert actual["losses"] == pytest.approx(expected["losses"], rel=tolerance)
+    assert actual["losses"][-1] < actual["losses"][0]
+
+
 def test_float_sums_and_means_go_over_the_switch(results):
     expected = {
         "float32": [12.0],
@@ -120,7 +127,13 @@ def test_tensors_are_summed_in_place(switch):
             worker.all_reduce_(parameter.detach())
             assert parameter.tolist() == [2.0] * 3
             with pytest.raises(TypeError, match="expected float32"):
-                worker.all_reduce_(torch.ones(3, dtype=torch.float16))
+                worker.all_reduce_(torch.ones(3, dtype=torch.float64))
+            for dtype in (torch.float16, torch.bfloat16):
+                half = torch.full((3, 5), rank + 1.0, dtype=dtype)
+                worker.all_reduce_(half)
+                assert half.dtype == dtype and half.unique().tolist() == [3.0]
+                worker.all_reduce_mean_(half)
+                assert half.unique().tolist() == [3.0]
             with pytest.raises(ValueError, match="not contiguous"):
                 worker.all_reduce_(torch.ones(3, 3).T)
         return own

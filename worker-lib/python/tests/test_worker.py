@@ -174,13 +174,13 @@ def test_dlpack_with_absurd_shapes_is_refused(alone):
 def test_arrays_that_cannot_be_summed_are_named(alone):
     cases = [
         (np.zeros(3), TypeError, "format \"d\", expected \"f\""),
-        (np.zeros(3, dtype=np.float16), TypeError, "format \"e\""),
         (array.array("i", [1]), TypeError, "format \"i\""),
         (bytearray(8), TypeError, "format \"B\""),
         (np.zeros((4, 4), dtype=np.float32)[:, 1], ValueError, "not contiguous"),
         (np.zeros((4, 4), dtype=np.float32).T, ValueError, "not contiguous"),
         (memoryview(bytes(8)).cast("f"), ValueError, "read-only"),
         (np.frombuffer(bytearray(9), dtype=np.float32, offset=1, count=2), ValueError, "multiple of 4 bytes"),
+        (np.frombuffer(bytearray(9), dtype=np.float16, offset=1, count=4), ValueError, "multiple of 2 bytes"),
         ([1.0, 2.0], TypeError, "array is a list"),
         (1.0, TypeError, "array is a float"),
     ]
@@ -191,6 +191,19 @@ def test_arrays_that_cannot_be_summed_are_named(alone):
     read_only.flags.writeable = False
     with pytest.raises((ValueError, BufferError), match="read-?only"):
         alone.all_reduce_(read_only)
+
+
+def test_arrays_of_sixteen_bits_take_half_the_packets(switch):
+    def run(rank, wire):
+        own = (np.arange(732 * 4) % 100 + rank).astype(np.float16)
+        with iswitch.Worker(switch.address, rank, 2, wire=wire) as worker:
+            assert worker.all_reduce_(own) == 2
+            return own, worker.stats()["segments"]
+
+    for wire, segments in [(None, 4), ("f16-f32", 8), ("f32", 8)]:
+        for own, sent in on_each(2, lambda rank, wire=wire: run(rank, wire)):
+            np.testing.assert_array_equal(own, 2 * (np.arange(732 * 4) % 100) + 1)
+            assert sent == segments
 
 
 def test_nan_is_refused_before_anything_is_sent(alone):

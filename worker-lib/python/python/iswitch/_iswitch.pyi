@@ -28,8 +28,9 @@ class Worker:
         tag_data: Whether data packets also carry tags computed from the key (ISWITCH_TAG_DATA, 0 or 1, else 0).
         non_finite: Whether to "refuse" to send NaN and infinities or to "sum" them, which requires
             `iswitchd --non-finite sum` (ISWITCH_NON_FINITE, else "refuse").
-        wire: Element types of packets (ISWITCH_WIRE, else "f32"), the same on all workers: "bf16" and "f16"
-            take half the bytes, and each sum is rounded once; "bf16-f32" and "f16-f32" have sums in 32 bits.
+        wire: Element types of the packets of all arrays, the same on all workers (ISWITCH_WIRE, else the type of each
+            array): "bf16" and "f16" take half the bytes, and each sum is rounded once; "bf16-f32" and "f16-f32" have
+            sums in 32 bits; "f32" is for switches that sum nothing else.
 
     Raises:
         ValueError: A setting is missing or invalid; the message names it.
@@ -56,8 +57,9 @@ class Worker:
     def all_reduce_(self, array: Any) -> int:
         """Replaces `array` with its sum over all workers. All workers receive the same bits.
 
-        `array` is any contiguous, writable float32 array in CPU memory that supports the buffer protocol (NumPy,
-        array.array, memoryview) or DLPack (PyTorch). Its memory is used in place, without a copy. No other thread may
+        `array` is any contiguous, writable array of float32, float16 or bfloat16 in CPU memory that supports the buffer
+        protocol (NumPy, array.array, memoryview) or DLPack (PyTorch). Its memory is used in place. Arrays of 16-bit
+        floats travel in half the bytes; the switch sums them in 32 bits and rounds each sum once. No other thread may
         write to the array during the call; other Python threads keep running.
 
         Returns:
@@ -65,7 +67,7 @@ class Worker:
             smallest number of any segment).
 
         Raises:
-            TypeError: The argument is not an array, or its elements are not float32.
+            TypeError: The argument is not an array, or its elements are not float32, float16 or bfloat16.
             ValueError: The array is read-only, not contiguous, or not on the CPU.
             NonFiniteError: The array contains NaN or an infinity; nothing was sent.
             SwitchLostError, WorkersMissingError: See `switch_timeout` and `timeout`. Retry the call with the same
@@ -74,7 +76,10 @@ class Worker:
         """
 
     def all_reduce_mean_(self, array: Any) -> int:
-        """Like `all_reduce_`, but divides the sum by the number of gradients that it contains."""
+        """Like `all_reduce_`, but divides the sum by the number of gradients that it contains.
+
+        The sum of float16 reaches the workers in 32 bits, so that it does not overflow.
+        """
 
     def stats(self) -> dict[str, int]:
         """Returns counters: `rounds`, `segments` sent for the first time, `retransmitted` segments, and `rejoins`."""

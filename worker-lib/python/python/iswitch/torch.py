@@ -35,12 +35,12 @@ _CLOSE_TIMEOUT_S = 5.0
 
 
 class _Stager:
-    """Sums tensors of all supported types and devices through a worker, which only sums float32 in CPU memory."""
+    """Sums tensors on all supported devices through a worker, which only sums contiguous tensors in CPU memory."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
-        # One buffer per device type; the one for CUDA is in pinned memory, so that copies are direct.
-        self._buffers: dict[str, torch.Tensor] = {}
+        # One buffer per device type and dtype; those for CUDA are in pinned memory, so that copies are direct.
+        self._buffers: dict[tuple[str, torch.dtype], torch.Tensor] = {}
         self._streams: dict[torch.device, torch.cuda.Stream] = {}
 
     def all_reduce(self, tensor: torch.Tensor, mean: bool, ready: torch.cuda.Event | None = None) -> None:
@@ -52,7 +52,7 @@ class _Stager:
                 stream.wait_event(ready)
                 self._all_reduce_copy(tensor, mean)
                 stream.synchronize()
-        elif tensor.dtype == torch.float32 and tensor.is_contiguous():
+        elif tensor.is_contiguous():
             self._all_reduce_here(tensor.detach(), mean)
         else:
             self._all_reduce_copy(tensor, mean)
@@ -69,10 +69,11 @@ class _Stager:
             raise WorkersLostError(f"the sum contains {summed} of {size} gradients: workers have left or were expelled")
 
     def _buffer(self, tensor: torch.Tensor) -> torch.Tensor:
-        kept = self._buffers.get(tensor.device.type)
+        kind = tensor.device.type, tensor.dtype
+        kept = self._buffers.get(kind)
         if kept is None or kept.numel() < tensor.numel():
-            kept = torch.empty(tensor.numel(), dtype=torch.float32, pin_memory=tensor.is_cuda)
-            self._buffers[tensor.device.type] = kept
+            kept = torch.empty(tensor.numel(), dtype=tensor.dtype, pin_memory=tensor.is_cuda)
+            self._buffers[kind] = kept
         return kept[: tensor.numel()].view(tensor.shape)
 
 
@@ -124,8 +125,8 @@ def _stop(jobs: "queue.SimpleQueue[_Job | None]", worker: Worker, thread: thread
 class Reducer:
     """Sums tensors through a worker, in the order in which they are submitted, in a background thread.
 
-    float32 tensors on the CPU are summed in place. float16 and bfloat16 tensors are summed as float32 and rounded once,
-    after the sum; tensors on a GPU are copied through pinned CPU memory.
+    Contiguous tensors on the CPU are summed in place. float16 and bfloat16 tensors travel as such; the switch sums them in
+    32 bits and rounds each sum once. Tensors on a GPU are copied through pinned CPU memory.
 
     Args:
         worker: The worker. The reducer takes ownership of it and closes it.

@@ -5,13 +5,18 @@
 //! they first use that length. A vector longer than [`MAX_PIECE_FLOATS`] is split into pieces of that length and a
 //! remainder. As with every collective operation, all workers must sum the same lengths in the same order; all of them
 //! therefore number the jobs alike without communication.
+//!
+//! Vectors of 16-bit floats travel as such, each type in jobs of its own.
 
 use std::error::Error;
 use std::fmt;
 
+use iswitch_protocol::{ElementType, ElementTypes};
+
 use super::join::{JoinError, JoinOptions};
 use super::udp::Worker;
-use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, check_finite};
+use super::values::Values;
+use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator};
 
 /// Maximum number of floats that one round sums. This bounds the memory that a job takes on the switch to two such
 /// pieces.
@@ -105,16 +110,18 @@ pub struct Summed {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct AnyLengthWorker {
-    /// Options of the next job.
+    /// Options of the next job, except for its element types.
     options: JoinOptions,
+    /// Element types of the packets, whatever the type of a vector; if absent, a vector travels in its own type.
+    elements: Option<ElementTypes>,
     /// Memberships, one for each job, in order of last use; the most recently used one is last.
     members: Vec<Worker>,
     /// Counters of the memberships that have been dropped.
     past: AggregatorStats,
     unfinished: Option<Unfinished>,
     failure: Option<String>,
-    /// Buffer for a piece that is shorter than its job's vectors, padded with zeros.
-    padded: Vec<f32>,
+    /// Buffer for a piece that is widened to floats, or padded with zeros because it is shorter than its job's vectors.
+    contribution: Vec<f32>,
 }
 
 /// A vector of which only some pieces have been summed.
@@ -128,7 +135,8 @@ struct Unfinished {
 
 impl AnyLengthWorker {
     /// Joins `options.job` and waits for the other workers as long as `keep_waiting` returns true. The jobs for further
-    /// vector lengths get the following job numbers. The options `gradient_len` and `shares_state` are ignored.
+    /// vector lengths get the following job numbers. The options `gradient_len` and `shares_state` are ignored. If
+    /// `options.elements` is not f32, all vectors travel in these types; see [`Self::with_elements`].
     ///
     /// # Errors
     /// Those of [`Worker::join_while`].
@@ -136,16 +144,26 @@ impl AnyLengthWorker {
         options: JoinOptions,
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<Self, AnyLengthError> {
+        let elements = Some(options.elements).filter(|elements| *elements != ElementTypes::F32);
         let mut worker = Self {
             options: JoinOptions { shares_state: false, ..options },
+            elements,
             members: Vec::new(),
             past: AggregatorStats::default(),
             unfinished: None,
             failure: None,
-            padded: Vec::new(),
+            contribution: Vec::new(),
         };
-        worker.member(worker.job_len(1), keep_waiting)?;
+        let first = worker.options.clone();
+        worker.member(first, 1, keep_waiting)?;
         Ok(worker)
+    }
+
+    /// Sets the element types of the packets of all vectors. With `None`, each vector travels in its own type, which is
+    /// the default. All workers of the job must set the same types.
+    #[must_use]
+    pub fn with_elements(self, elements: Option<ElementTypes>) -> Self {
+        Self { elements, ..self }
     }
 
     /// Replaces `vector` by its sum over all workers. Blocks until the sum is available, as long as `keep_waiting`
@@ -161,7 +179,7 @@ impl AnyLengthWorker {
         vector: &mut [f32],
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<Summed, AnyLengthError> {
-        self.run(vector, false, keep_waiting)
+        self.reduce_values_while(Values::F32(vector), false, keep_waiting)
     }
 
     /// Works like [`Self::all_reduce_while`], but divides the sum by the number of gradients that were actually summed.
@@ -174,7 +192,7 @@ impl AnyLengthWorker {
         vector: &mut [f32],
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<Summed, AnyLengthError> {
-        self.run(vector, true, keep_waiting)
+        self.reduce_values_while(Values::F32(vector), true, keep_waiting)
     }
 
     /// Returns the current counters; each piece of a vector counts as one round.
@@ -191,29 +209,37 @@ impl AnyLengthWorker {
         self.members.iter().map(Worker::rejoins).sum()
     }
 
-    fn run(
+    /// Works like [`Self::all_reduce_while`], or like [`Self::all_reduce_mean_while`] if `is_mean` is set, for floats
+    /// of any element type. Floats of 16 bits are summed in 32 bits, and each sum is rounded once. Sums for means of
+    /// f16 reach the workers in 32 bits, so that they do not overflow.
+    ///
+    /// # Errors
+    /// As for [`Self::all_reduce_while`].
+    pub fn reduce_values_while(
         &mut self,
-        vector: &mut [f32],
+        mut values: Values<'_>,
         is_mean: bool,
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<Summed, AnyLengthError> {
         if let Some(reason) = &self.failure {
             return Err(AnyLengthError::Failed { reason: reason.clone() });
         }
-        let fresh = Unfinished { floats: vector.len(), done: 0, summed: None };
+        let fresh = Unfinished { floats: values.len(), done: 0, summed: None };
         let mut state = self.unfinished.unwrap_or(fresh);
-        if state.floats != vector.len() {
-            return Err(AnyLengthError::Unfinished { actual: vector.len(), expected: state.floats });
+        if state.floats != values.len() {
+            return Err(AnyLengthError::Unfinished { actual: values.len(), expected: state.floats });
         }
+        let elements = self.elements_for(values.element(), is_mean);
         if !self.options.sends_non_finite {
             // Checks the whole rest of the vector before any of it is sent.
-            check_finite(&vector[state.done..], self.options.elements.contributions())?;
+            values.check_finite(state.done, elements.contributions())?;
         }
-        for piece in vector[state.done..].chunks_mut(MAX_PIECE_FLOATS) {
-            let floats = piece.len();
-            match self.reduce_piece(piece, is_mean, keep_waiting) {
+        while state.done < state.floats {
+            let len = MAX_PIECE_FLOATS.min(state.floats - state.done);
+            let piece = values.slice(state.done..state.done + len);
+            match self.reduce_piece(piece, elements, is_mean, keep_waiting) {
                 Ok(summed) => {
-                    state.done += floats;
+                    state.done += len;
                     state.summed = Some(state.summed.map_or(summed, |before| before.with(summed)));
                 }
                 Err(error) => {
@@ -228,46 +254,78 @@ impl AnyLengthWorker {
         Ok(state.summed.unwrap_or(Summed { contributors: self.options.workers, uniform: true }))
     }
 
+    /// Returns the element types of the packets for a vector.
+    fn elements_for(&self, element: ElementType, is_mean: bool) -> ElementTypes {
+        self.elements.unwrap_or(match element {
+            ElementType::F16 if is_mean => ElementTypes::with_wide_results(element),
+            _ => ElementTypes::uniform(element),
+        })
+    }
+
     fn reduce_piece(
         &mut self,
-        piece: &mut [f32],
+        piece: Values<'_>,
+        elements: ElementTypes,
         is_mean: bool,
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<Summed, AnyLengthError> {
-        let mut padded = core::mem::take(&mut self.padded);
-        let job_len = self.job_len(piece.len());
-        let member = self.member(job_len, keep_waiting)?;
-        let contribution = if piece.len() == job_len {
-            &*piece
-        } else {
-            padded.clear();
-            padded.extend_from_slice(piece);
-            padded.resize(job_len, 0.0);
-            &padded
+        let mut buffer = core::mem::take(&mut self.contribution);
+        let outcome = self.reduce_buffered(piece, elements, is_mean, &mut buffer, keep_waiting);
+        self.contribution = buffer;
+        outcome
+    }
+
+    fn reduce_buffered(
+        &mut self,
+        mut piece: Values<'_>,
+        elements: ElementTypes,
+        is_mean: bool,
+        buffer: &mut Vec<f32>,
+        keep_waiting: &mut dyn FnMut() -> bool,
+    ) -> Result<Summed, AnyLengthError> {
+        let member = self.member(self.options.in_elements(elements), piece.len(), keep_waiting)?;
+        let job_len = member.gradient_len();
+        let contribution = match &piece {
+            Values::F32(floats) if floats.len() == job_len => &**floats,
+            piece => {
+                buffer.clear();
+                buffer.resize(job_len, 0.0);
+                piece.widen_into(buffer);
+                &*buffer
+            }
         };
         let (round, sum) = member.reduce_checked(contribution, keep_waiting)?;
-        piece.copy_from_slice(&sum[..piece.len()]);
-        if is_mean {
-            member.scale_segments(piece);
+        let sum = &sum[..piece.len()];
+        match &mut piece {
+            piece if !is_mean => piece.round_from(sum),
+            Values::F32(floats) => {
+                floats.copy_from_slice(sum);
+                member.scale_segments(floats);
+            }
+            piece => {
+                buffer.clear();
+                buffer.extend_from_slice(sum);
+                member.scale_segments(buffer);
+                piece.round_from(buffer);
+            }
         }
-        self.padded = padded;
         Ok(Summed { contributors: round.contributors, uniform: round.uniform })
     }
 
-    /// Returns the vector length of the job for a piece. Pieces that fit in one packet share a job.
-    fn job_len(&self, floats: usize) -> usize {
-        floats.max(usize::from(self.options.segment_floats))
-    }
-
-    /// Returns the membership in the job for vectors of length `floats`; joins the job if it is new.
+    /// Returns the membership in the job for vectors of `floats` elements; joins the job with `options` if it is new.
+    /// Vectors that fit in one packet share a job.
     fn member(
         &mut self,
+        options: JoinOptions,
         floats: usize,
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<&mut Worker, AnyLengthError> {
-        let member = match self.members.iter().position(|member| member.gradient_len() == floats) {
+        let len = floats.max(usize::from(options.segment_floats));
+        let is_of_job =
+            |member: &Worker| member.gradient_len() == len && member.element_types() == options.elements;
+        let member = match self.members.iter().position(is_of_job) {
             Some(at) => self.members.remove(at),
-            None => self.join_job(floats, keep_waiting)?,
+            None => self.join_job(JoinOptions { gradient_len: len as u32, ..options }, keep_waiting)?,
         };
         self.members.push(member);
         Ok(self.members.last_mut().expect("the worker was just pushed"))
@@ -275,11 +333,10 @@ impl AnyLengthWorker {
 
     fn join_job(
         &mut self,
-        floats: usize,
+        options: JoinOptions,
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<Worker, AnyLengthError> {
-        let job = self.options.job;
-        let options = JoinOptions { gradient_len: floats as u32, ..self.options.clone() };
+        let (job, floats) = (options.job, options.gradient_len as usize);
         let joined = Worker::join_while(options, keep_waiting);
         let worker = joined.map_err(|source| AnyLengthError::Join { job, floats, source })?;
         self.options.job = job.wrapping_add(1);

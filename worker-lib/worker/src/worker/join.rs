@@ -128,6 +128,13 @@ impl JoinOptions {
         self
     }
 
+    /// Returns the options for packets of the same length with elements of these types.
+    pub(super) fn in_elements(&self, elements: ElementTypes) -> Self {
+        let len_bytes = usize::from(self.segment_floats) * self.elements.longest_len_bytes();
+        let segment_floats = (len_bytes / elements.longest_len_bytes()).min(usize::from(u16::MAX)) as u16;
+        Self { segment_floats, elements, ..self.clone() }
+    }
+
     fn default_segment_floats(&self) -> u16 {
         self.elements.segment_floats_for_mtu(DEFAULT_MTU_BYTES, self.tag_data)
     }

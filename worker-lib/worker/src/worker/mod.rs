@@ -27,6 +27,7 @@ pub mod state;
 mod superframe;
 mod timer;
 mod udp;
+mod values;
 mod window;
 
 pub use any_length::{AnyLengthError, AnyLengthWorker, MAX_LENGTHS, MAX_PIECE_FLOATS, Summed};
@@ -36,3 +37,4 @@ pub use sharded::ShardedWorker;
 pub use state::StateError;
 pub use timer::MIN_TIMEOUT;
 pub use udp::Worker;
+pub use values::Values;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use iswitch::worker::{AnyLengthError, MAX_LENGTHS, MAX_PIECE_FLOATS, Summed};
-use iswitch::{AggregateError, AnyLengthWorker, JoinOptions};
+use iswitch::worker::{AnyLengthError, MAX_LENGTHS, MAX_PIECE_FLOATS, Summed, Values};
+use iswitch::{AggregateError, AnyLengthWorker, ElementType, ElementTypes, JoinOptions};
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
 
 use crate::switches::restart_at;
@@ -147,5 +147,83 @@ fn no_part_of_a_vector_with_nan_is_sent() {
         );
         assert_eq!(worker.stats().rounds, 0);
         worker.all_reduce_while(&mut [1.0], &mut || true).unwrap();
+    });
+}
+
+/// Returns a vector of small integers, whose sums 16 bits hold exactly, as bits of bf16 or f16.
+fn halves(element: ElementType, rank: usize, floats: usize) -> Vec<u16> {
+    let bits = |i: usize| {
+        let mut bytes = [0; 2];
+        iswitch_element::round(element, &[(i % 50 + rank) as f32], &mut bytes);
+        u16::from_le_bytes(bytes)
+    };
+    (0..floats).map(bits).collect()
+}
+
+fn floats(element: ElementType, halves: &[u16]) -> Vec<f32> {
+    let bytes: Vec<_> = halves.iter().flat_map(|half| half.to_le_bytes()).collect();
+    let mut floats = vec![0.0; halves.len()];
+    iswitch_element::widen(element, &bytes, &mut floats);
+    floats
+}
+
+fn values(element: ElementType, halves: &mut [u16]) -> Values<'_> {
+    if element == ElementType::Bf16 { Values::Bf16(halves) } else { Values::F16(halves) }
+}
+
+#[test]
+fn sixteen_bit_vectors_travel_as_such_beside_others() {
+    let switch = switch();
+    let address = switch.address();
+    let wide = [None, Some(ElementTypes::F32), Some("bf16-f32".parse().unwrap())];
+    for elements in wide {
+        on_each(address, 3, move |rank, worker| {
+            let mut worker = worker.with_elements(elements);
+            for (element, len) in
+                [(ElementType::Bf16, 1), (ElementType::F16, 733), (ElementType::Bf16, MAX_PIECE_FLOATS + 5)]
+            {
+                for is_mean in [false, true] {
+                    let mut own = halves(element, rank, len);
+                    let summed = worker.reduce_values_while(values(element, &mut own), is_mean, &mut || true);
+                    assert_eq!(summed.unwrap(), Summed { contributors: 3, uniform: true });
+                    // The mean of three consecutive numbers is the second one.
+                    let times = if is_mean { 1 } else { 3 };
+                    let expected = |i: usize| (times * (i % 50 + 1)) as f32;
+                    let own = floats(element, &own);
+                    assert!(
+                        own.iter().enumerate().all(|(i, x)| *x == expected(i)),
+                        "{element}, {len} elements"
+                    );
+                }
+            }
+            let mut own = vector(rank, 733);
+            worker.all_reduce_while(&mut own, &mut || true).unwrap();
+            let is_rounded = elements.is_some_and(|elements| elements != ElementTypes::F32);
+            assert!(is_rounded || own == sum(3, 733), "32-bit vectors are not rounded");
+        });
+    }
+}
+
+#[test]
+fn means_of_binary16_do_not_overflow() {
+    let switch = switch();
+    on_each(switch.address(), 2, |_, mut worker| {
+        let large = halves(ElementType::F16, 60_000, 1);
+        let mut own = large.clone();
+        worker.reduce_values_while(Values::F16(&mut own), true, &mut || true).unwrap();
+        assert_eq!(own, large);
+        worker.reduce_values_while(Values::F16(&mut own), false, &mut || true).unwrap();
+        assert_eq!(floats(ElementType::F16, &own), [f32::INFINITY]);
+    });
+}
+
+#[test]
+fn non_finite_values_of_sixteen_bits_are_named() {
+    let switch = switch();
+    on_each(switch.address(), 1, |_, mut worker| {
+        let mut own = halves(ElementType::Bf16, 0, 3000);
+        own[2050] = 0x7F80;
+        let error = worker.reduce_values_while(Values::Bf16(&mut own), false, &mut || true).unwrap_err();
+        assert_eq!(error.to_string(), "vector[2050] is inf: a sum with it would poison every replica");
     });
 }
