@@ -172,7 +172,11 @@ class Reducer:
     def begin(self, tensor: torch.Tensor, mean: bool, in_list: bool = False) -> _Job:
         """Like `submit`, but returns the job, which has more state than its future."""
         job = _Job(tensor, mean, in_list)
-        if self._stop.alive:
+        if threading.current_thread() is self._thread:
+            # A callback of the previous job wants this sum, and may wait for it, as PowerSGD's does. It comes next on all
+            # workers, whatever else has been submitted meanwhile.
+            job.run(self._stager)
+        elif self._stop.alive:
             self._last = job
             self._jobs.put(job)
         else:
