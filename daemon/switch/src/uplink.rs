@@ -132,6 +132,8 @@ pub(crate) struct Uplink {
     weight: u16,
     /// Number of members of the job at the parent; zero if it is not known.
     members: u16,
+    /// Number of parts that the parent has announced, if it has.
+    parts: Option<u8>,
     lease: Duration,
     /// Instant at which the next Join or heartbeat is due.
     due: Instant,
@@ -171,6 +173,7 @@ impl Uplink {
             window: 0,
             weight: 0,
             members: 0,
+            parts: None,
             lease,
             due: Instant::default(),
             since: Instant::default(),
@@ -232,6 +235,11 @@ impl Uplink {
     /// Returns the number of members of the job at the parent; zero if it is not known.
     pub(crate) fn members(&self) -> u16 {
         self.members
+    }
+
+    /// Returns the number of parts that the parent has announced in its answers to Joins of a part, if it has.
+    pub(crate) fn parts(&self) -> Option<u8> {
+        self.parts
     }
 
     pub(crate) fn instance(&self) -> u32 {
@@ -317,7 +325,7 @@ impl Uplink {
         if let Some(peer) = uplinks.parent(choice)
             && peer != self.parent.peer
         {
-            (self.parent.peer, self.members) = (peer, 0);
+            (self.parent.peer, self.members, self.parts) = (peer, 0, None);
         }
         (self.since, self.last_heard) = (now, now);
         (self.is_lost, self.refusal) = (false, None);
@@ -401,10 +409,14 @@ impl Uplink {
         now: Instant,
         request: u32,
         ack: &AckRepr<'_>,
+        is_part: bool,
         tag_key: Option<TagKey>,
     ) -> JoinAnswer {
         if request != self.join_request {
             return JoinAnswer::Nothing;
+        }
+        if is_part {
+            self.parts = Some(ack.parts);
         }
         if ack.status == Status::Challenge && self.phase != Phase::Member {
             self.conversation.open_session(ack.history);

@@ -245,8 +245,8 @@ impl AnyLengthWorker {
             padded.resize(job_len, 0.0);
             &padded
         };
-        let (round, sum) = member.reduce_checked(contribution, keep_waiting)?;
-        piece.copy_from_slice(&sum[..piece.len()]);
+        let round = member.reduce_checked(contribution, keep_waiting)?;
+        member.copy_sum(piece);
         if is_mean {
             member.scale_segments(piece);
         }

@@ -6,6 +6,7 @@ mod c_interface;
 mod elements;
 mod groups;
 mod late_join;
+mod parts;
 mod pipeline;
 mod rejoin;
 mod sharded;
