@@ -584,7 +584,9 @@ impl Settings {
             Some(count) => Threads { count: count.into(), is_chosen: true },
             None if has_xdp || !self.parent.is_empty() => Threads { count: 1, is_chosen: false },
             None => {
-                let for_udp = if self.udp.is_empty() { 0 } else { cores / CORES_PER_UDP_THREAD };
+                // Workers behind a loopback address share the cores, and daemons there often have consecutive ports.
+                let is_remote = self.udp.iter().any(|address| !address.ip().is_loopback());
+                let for_udp = if is_remote { cores / CORES_PER_UDP_THREAD } else { 0 };
                 let count = (interfaces.len() + for_udp).min(cores / CORES_PER_THREAD);
                 Threads { count: count.min(room).clamp(1, MAX_PARTS), is_chosen: false }
             }

@@ -229,6 +229,7 @@ fn the_default_number_of_threads_depends_on_cores_and_ports() {
         assert_eq!(threads(arguments, 2).unwrap(), (1, false));
     }
     assert_eq!(threads(&udp, 16).unwrap(), (4, false));
+    assert_eq!(threads(&["--udp", "127.0.0.1:7711"], 64).unwrap(), (1, false));
     assert_eq!(threads(&two_ports, 16).unwrap(), (2, false));
     assert_eq!(threads(&udp, 256).unwrap(), (16, false));
     assert_eq!(threads(&["--udp", "10.9.0.254:65535"], 64).unwrap(), (1, false));

@@ -11,7 +11,7 @@ use iswitch_protocol::wire::ControlBody;
 use super::attempt::{FIRST_RETRY, LAST_RETRY};
 use super::link::Link;
 use super::outcome::accept;
-use super::protocol::{Failure, Finished};
+use super::protocol::{Failure, Finished, WorkerCounters};
 use super::session::Session;
 use super::superframe::{Frame, warm};
 use crate::aggregate::AggregateError;
@@ -28,6 +28,10 @@ pub(super) struct Part {
     range: Range<usize>,
     /// Result of the round in progress, if this part has finished it.
     done: Option<Finished>,
+    /// Counters of the memberships before the present one.
+    past: WorkerCounters,
+    /// Number of admissions before the present session.
+    past_rejoins: u64,
     send_buffer: Vec<u8>,
     frame: Frame,
     /// Number of segments without a result when the destinations of the next results were last brought into the cache.
@@ -42,7 +46,18 @@ impl Part {
         switch: SocketAddrV4,
         range: Range<usize>,
     ) -> Self {
-        Self { link, session, switch, range, done: None, send_buffer, frame: Frame::default(), warmed: 0 }
+        Self {
+            link,
+            session,
+            switch,
+            range,
+            done: None,
+            past: WorkerCounters::default(),
+            past_rejoins: 0,
+            send_buffer,
+            frame: Frame::default(),
+            warmed: 0,
+        }
     }
 
     pub(super) fn range(&self) -> Range<usize> {
@@ -61,7 +76,19 @@ impl Part {
 
     /// Replaces the session by that of a new membership.
     pub(super) fn replace(&mut self, (session, send_buffer): (Session, Vec<u8>)) {
+        self.past = self.counters();
+        self.past_rejoins = self.rejoins() + 1;
         (self.session, self.send_buffer, self.done) = (session, send_buffer, None);
+    }
+
+    /// Returns the counters of all memberships.
+    pub(super) fn counters(&self) -> WorkerCounters {
+        add(self.past, self.session.counters())
+    }
+
+    /// Returns how many times the switch has readmitted the worker.
+    pub(super) fn rejoins(&self) -> u64 {
+        self.past_rejoins + self.session.rejoins()
     }
 
     /// Begins the round, or continues it after an error, unless this part has finished it.
@@ -72,13 +99,14 @@ impl Part {
         }
     }
 
-    /// Sends what the session has to send, from the whole `contribution`.
-    pub(super) fn flush(&mut self, now: Instant, contribution: &[f32]) -> io::Result<()> {
+    /// Sends the next frame that the session has to send, from the whole `contribution`; returns whether there was one.
+    pub(super) fn send(&mut self, now: Instant, contribution: &[f32]) -> io::Result<bool> {
         let contribution = &contribution[self.range.clone()];
-        while let Some((class, stride)) = self.session.poll_frame(now, contribution, &mut self.frame) {
-            self.link.send_frame(class, &self.frame, self.session.source(contribution), stride)?;
-        }
-        Ok(())
+        let Some((class, stride)) = self.session.poll_frame(now, contribution, &mut self.frame) else {
+            return Ok(false);
+        };
+        self.link.send_frame(class, &self.frame, self.session.source(contribution), stride)?;
+        Ok(true)
     }
 
     /// Records the end of the round, if it has ended.
@@ -172,5 +200,16 @@ impl Part {
     /// Excludes a pause of this process from the silence of the switch.
     pub(super) fn excuse_silence(&mut self, paused: Duration) {
         self.link.last_heard = self.link.last_heard.plus(paused);
+    }
+}
+
+/// Adds the counters of two memberships.
+pub(super) fn add(one: WorkerCounters, other: WorkerCounters) -> WorkerCounters {
+    WorkerCounters {
+        rounds: one.rounds + other.rounds,
+        segments: one.segments + other.segments,
+        retransmitted: one.retransmitted + other.retransmitted,
+        helps: one.helps + other.helps,
+        ignored: one.ignored + other.ignored,
     }
 }

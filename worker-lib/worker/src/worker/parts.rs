@@ -15,8 +15,8 @@ use iswitch_socket::{PollSet, Spin};
 
 use super::join::JoinOptions;
 use super::outcome::round_error;
-use super::part::Part;
-use super::protocol::{Failure, Finished};
+use super::part::{self, Part};
+use super::protocol::{Failure, Finished, WorkerCounters};
 use crate::aggregate::AggregateError;
 
 /// Time that exceeds every wait within a round: if more time has passed since the last wait, the process was suspended.
@@ -30,6 +30,8 @@ pub(super) struct Parts {
     poll: PollSet,
     /// Time at which the round in progress last waited.
     looked: Instant,
+    /// Number of rounds that all parts have finished.
+    rounds: u64,
 }
 
 /// Agreement of the parts before a round.
@@ -43,7 +45,7 @@ pub(super) enum Agreement {
 
 impl Parts {
     pub(super) fn new(all: Vec<Part>, spin: Duration) -> Self {
-        Self { all, spin: Spin::new(spin), poll: PollSet::new(), looked: Instant::default() }
+        Self { all, spin: Spin::new(spin), poll: PollSet::new(), looked: Instant::default(), rounds: 0 }
     }
 
     pub(super) fn first(&self) -> &Part {
@@ -60,6 +62,12 @@ impl Parts {
 
     pub(super) fn count(&self) -> usize {
         self.all.len()
+    }
+
+    /// Returns the counters of all parts together. A round counts once all its parts are finished.
+    pub(super) fn counters(&self) -> WorkerCounters {
+        let all = self.all.iter().map(Part::counters);
+        WorkerCounters { rounds: self.rounds, ..all.fold(WorkerCounters::default(), part::add) }
     }
 
     /// Returns the number of the next round of the first part, which stands for the whole vector.
@@ -107,9 +115,24 @@ impl Parts {
         let mut failure = None;
         let outcome = self.drive(options, contribution, begin, &mut failure, keep_waiting);
         match (failure, outcome) {
-            (Some(failure), _) => Err(failure),
+            (Some(failure), _) => Err(self.in_numbers_of_first(failure)),
             (None, Ok(())) => Ok(self.take_finished()),
             (None, Err(error)) => Err(error),
+        }
+    }
+
+    /// Converts the round numbers of an error to those of the first part, which the caller knows. By now, all parts
+    /// have ended the round.
+    fn in_numbers_of_first(&self, error: AggregateError) -> AggregateError {
+        let next = self.round();
+        match error {
+            AggregateError::MissedRounds { .. } => AggregateError::MissedRounds { next: next.get() },
+            AggregateError::StaleRound { round, current } => {
+                let ahead = Round::new(current).distance_from(Round::new(round));
+                let round = Round::new(next.get().wrapping_sub(ahead)).get();
+                AggregateError::StaleRound { round, current: next.get() }
+            }
+            error => error,
         }
     }
 
@@ -126,8 +149,8 @@ impl Parts {
         let mut failed = 0u32;
         loop {
             let now = self.first().link.now();
+            self.flush(now, contribution)?;
             for (at, part) in self.all.iter_mut().enumerate() {
-                part.flush(now, contribution)?;
                 let Err(cause) = part.note_outcome() else { continue };
                 failed |= 1 << at;
                 let is_over = ends_round(cause);
@@ -153,6 +176,19 @@ impl Parts {
                     self.abandon();
                     return Err(AggregateError::Interrupted);
                 }
+            }
+        }
+    }
+
+    /// Sends what all parts have to send, frame by frame in turn, so that all switches have work from the beginning.
+    fn flush(&mut self, now: Instant, contribution: &[f32]) -> Result<(), AggregateError> {
+        loop {
+            let mut any = false;
+            for part in &mut self.all {
+                any |= part.send(now, contribution)?;
+            }
+            if !any {
+                return Ok(());
             }
         }
     }
@@ -230,6 +266,7 @@ impl Parts {
             fewest: one.fewest.min(other.fewest),
             most: one.most.max(other.most),
         });
+        self.rounds += 1;
         whole.expect("a worker has at least one part")
     }
 }

@@ -158,20 +158,12 @@ impl Worker {
 
     /// Returns the protocol's counters. A round counts once all its parts are finished.
     pub fn counters(&self) -> WorkerCounters {
-        let all = self.parts.iter().map(|part| part.session.counters());
-        all.reduce(|one, other| WorkerCounters {
-            rounds: one.rounds.min(other.rounds),
-            segments: one.segments + other.segments,
-            retransmitted: one.retransmitted + other.retransmitted,
-            helps: one.helps + other.helps,
-            ignored: one.ignored + other.ignored,
-        })
-        .unwrap_or_default()
+        self.parts.counters()
     }
 
     /// Returns how many times the switch has forgotten this worker and readmitted it.
     pub fn rejoins(&self) -> u64 {
-        self.parts.iter().map(|part| part.session.rejoins()).max().unwrap_or(0)
+        self.parts.iter().map(Part::rejoins).max().unwrap_or(0)
     }
 
     /// Pins the threshold H of the job from the next round on; zero lets H follow the number of members again.

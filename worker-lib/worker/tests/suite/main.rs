@@ -11,4 +11,5 @@ mod pipeline;
 mod rejoin;
 mod sharded;
 mod switches;
+mod turns;
 mod worker;

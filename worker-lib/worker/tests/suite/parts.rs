@@ -308,3 +308,52 @@ fn a_worker_that_missed_a_sum_of_one_part_continues_with_all_parts_together() {
     });
     drop((first, second));
 }
+
+#[test]
+fn requests_reach_all_parts() {
+    let switch = start(2);
+    let segments = 200;
+    let options = options(switch.address(), 2, segments * SEGMENT);
+    let [halted, reset, closed] = [(); 3].map(|()| Barrier::new(2));
+    let (options, halted, reset, closed) = (&options, &halted, &reset, &closed);
+    together(2, |rank| {
+        let mut worker = Worker::join(options.clone()).unwrap();
+        check_rounds(&mut worker, rank, 2, 1);
+        halted.wait();
+        if rank == 0 {
+            worker.halt().unwrap();
+            let error = worker.reduce(&vec![1.0; worker.gradient_len()]).unwrap_err();
+            assert!(matches!(error, AggregateError::Halted), "{error}");
+            worker.reset().unwrap();
+        }
+        reset.wait();
+        while let Err(error) = worker.reduce(&vec![1.0; worker.gradient_len()]) {
+            assert!(matches!(error, AggregateError::Halted), "{error}");
+        }
+        check_rounds(&mut worker, rank, 2, 1);
+        // The round closes with the contribution of one worker, in both parts.
+        let round = worker.all_reduce(&mut vec![1.0; worker.gradient_len()]).unwrap().number + 1;
+        if rank == 0 {
+            let timeout = worker.reduce_while(&vec![5.0; worker.gradient_len()], &mut || false).unwrap_err();
+            assert!(matches!(timeout, AggregateError::Interrupted), "{timeout}");
+            worker.force_broadcast(round, 0, segments).unwrap();
+            let mut vector = vec![5.0; worker.gradient_len()];
+            let done = worker.all_reduce(&mut vector).unwrap();
+            assert!(done.uniform && done.contributors == 1, "{done:?}");
+            assert!(vector.iter().all(|x| *x == 5.0));
+        }
+        closed.wait();
+        if rank == 1 {
+            // The round is over, and its result is kept.
+            let mut vector = vec![7.0; worker.gradient_len()];
+            worker.all_reduce(&mut vector).unwrap();
+            assert!(vector.iter().all(|x| *x == 5.0));
+            worker.set_threshold(1).unwrap();
+        }
+        halted.wait();
+        let done = worker.all_reduce(&mut vec![1.0; worker.gradient_len()]).unwrap();
+        assert_eq!(done.contributors, 1);
+    });
+    let snapshot = switch.snapshot().unwrap();
+    assert!(snapshot.jobs.is_empty());
+}
