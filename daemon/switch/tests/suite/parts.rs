@@ -22,14 +22,14 @@ fn part(workers: u16) -> JoinRepr {
 
 /// Returns the fields of the last Ack among some packets.
 fn ack(packets: &[Vec<u8>]) -> AckRepr<'static> {
-    let acks = packets.iter().filter_map(|bytes| {
+    let mut acks = packets.iter().filter_map(|bytes| {
         let repr = ControlRepr::parse(&ControlPacket::new_checked(&bytes[..]).ok()?).ok()?;
         match repr.body {
             ControlBody::Ack(ack) => Some(AckRepr { missing: None, ..ack }),
             _ => None,
         }
     });
-    acks.last().expect("the switch must answer")
+    acks.next_back().expect("the switch must answer")
 }
 
 /// Sends a Join, repeats it with the nonce of a challenge, and returns the last Ack.

@@ -69,7 +69,7 @@ fn run_rounds(load: &mut Load, rounds: usize, start: &Barrier) -> (Instant, Inst
         load.prepare();
         load.run();
     }
-    (begin, Instant::now(), processor_time() - before)
+    (begin, Instant::now(), processor_time().saturating_sub(before))
 }
 
 fn processor_time() -> Duration {
@@ -87,7 +87,7 @@ impl Table {
     pub(crate) fn measure(turns: u32) -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let counts: Vec<_> =
-            (0..).map(|power| 1 << power).take_while(|count| *count <= cores.min(MAX_PARTS)).collect();
+            (0..=MAX_PARTS.ilog2()).map(|power| 1 << power).filter(|count| *count <= cores).collect();
         eprintln!("{SEGMENTS} segments, {MEMBERS} members, {counts:?} threads");
         let mut teams: Vec<_> = counts.iter().map(|count| Team::new(*count)).collect();
         let contest = Contest::new(counts.clone(), turns as usize);
