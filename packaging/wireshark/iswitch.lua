@@ -65,6 +65,7 @@ field("bool", "join.resumes", "Resumes an earlier membership", 8, nil, 0x02)
 field("bool", "join.tagged", "Data packets end with a tag", 8, nil, 0x04)
 field("bool", "join.roams", "Can move to another parent", 8, nil, 0x08)
 field("bool", "join.updates", "Updates the weight only", 8, nil, 0x10)
+field("bool", "join.part", "The vector is one part of a longer one", 8, nil, 0x80)
 field("bool", "join.resume.fresh", "Fresh: history known, sums not held", 8, nil, 0x20)
 field("uint8", "join.height", "Levels of switches", base.DEC)
 field("uint32", "join.resume.round", "Next round of the member", base.DEC)
@@ -103,6 +104,7 @@ field("uint8", "ack.flags", "Ack flags", base.HEX)
 field("bool", "ack.formed", "The job is complete", 8, nil, 0x01)
 field("bool", "ack.orphaned", "The switch has lost its parent", 8, nil, 0x02)
 field("bool", "ack.pinned", "The threshold was set by SetH", 8, nil, 0x04)
+field("uint8", "ack.other_parts", "Parts, less one", base.DEC, nil, 0xf0)
 field("uint64", "ack.boot", "Epoch of the job, or boot id of the switch", base.HEX)
 field("uint32", "ack.lease_ms", "Lease (ms)", base.DEC)
 field("uint32", "ack.expected", "Expected", base.DEC)
@@ -262,7 +264,7 @@ function dissect.Join(tree, buffer, pinfo)
         { "join.kind", 1 }, { "join.weight", 2 }, { "join.instance", 4 }, { "join.rank", 2 },
     })
     local flags = add(tree, "join.flags", buffer, 30, 1)
-    for _, name in ipairs({ "query", "resumes", "tagged", "roams", "updates" }) do
+    for _, name in ipairs({ "query", "resumes", "tagged", "roams", "updates", "part" }) do
         add(flags, "join." .. name, buffer, 30, 1)
     end
     add(tree, "join.height", buffer, 31, 1)
@@ -330,7 +332,7 @@ function dissect.Ack(tree, buffer)
         { "ack.threshold", 2 }, { "ack.round", 4 }, { "ack.window", 2 }, { "ack.standing", 1 },
     })
     local flags = add(tree, "ack.flags", buffer, 27, 1)
-    for _, name in ipairs({ "formed", "orphaned", "pinned" }) do
+    for _, name in ipairs({ "formed", "orphaned", "pinned", "other_parts" }) do
         add(flags, "ack." .. name, buffer, 27, 1)
     end
     add_all(tree, buffer, 28, {

@@ -4,15 +4,64 @@
 //! forgotten its jobs. From the histories of the members that rejoin, it determines which of them are up to date,
 //! which lack only the last sum, and which cannot catch up (requirements M-8 to M-10).
 
+use crate::limits::TURN_BITS;
 use crate::segment::Round;
 
-/// Returns the initial history of a job whose incarnation has the epoch `boot` and begins at `round`. Never zero.
+/// Mask of the number of sums in the history of a part.
+const TURN_MASK: u64 = (1 << TURN_BITS) - 1;
+
+/// How the histories of a job are formed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chain {
+    /// Histories of a whole vector, which only identify sums.
+    Whole,
+    /// Histories of one part of a vector. Their low bits also count the sums of the job, so that a member can tell
+    /// whether its parts are at the same vector although each part numbers its rounds on its own (requirement T-6).
+    Part,
+}
+
+impl Chain {
+    /// Returns the kind of histories of a job whose Joins have the flag part, or do not.
+    #[inline]
+    pub const fn of(part: bool) -> Self {
+        if part { Self::Part } else { Self::Whole }
+    }
+
+    /// Returns the initial history of a job whose incarnation has the epoch `boot` and begins at `round`. Never zero.
+    #[inline]
+    pub fn begin(self, boot: u64, job: u32, round: Round) -> u64 {
+        self.counted(begin(boot, job, round), 0)
+    }
+
+    /// Returns the history after the sum of `round` was added to `history`. Never zero.
+    #[inline]
+    pub fn after(self, history: u64, boot: u64, round: Round) -> u64 {
+        self.counted(after(history, boot, round), u64::from(turn(history)) + 1)
+    }
+
+    fn counted(self, history: u64, turn: u64) -> u64 {
+        match self {
+            Self::Whole => history,
+            // The bit beside the count keeps the history from becoming zero.
+            Self::Part => history & !TURN_MASK | 1 << TURN_BITS | turn & TURN_MASK,
+        }
+    }
+}
+
+/// Returns the number of sums that the history of a part contains, modulo 2^24.
+#[inline]
+pub const fn turn(history: u64) -> u32 {
+    (history & TURN_MASK) as u32
+}
+
+/// Returns the initial history of a job of whole vectors whose incarnation has the epoch `boot` and begins at `round`.
+/// Never zero.
 #[inline]
 pub fn begin(boot: u64, job: u32, round: Round) -> u64 {
     non_zero(mix(mix(boot) ^ u64::from(job) << 32 ^ u64::from(round.get())))
 }
 
-/// Returns the history after the sum of `round` was added to `history`. Never zero.
+/// Returns the history after the sum of `round` was added to the `history` of a whole vector. Never zero.
 #[inline]
 pub fn after(history: u64, boot: u64, round: Round) -> u64 {
     non_zero(mix(mix(history ^ boot) ^ u64::from(round.get())))
@@ -59,5 +108,29 @@ mod tests {
         // Members and the switch may run different versions.
         assert_eq!(begin(0x0123_4567_89ab_cdef, 1, Round::new(0)), 8_874_051_391_050_643_150);
         assert_eq!(after(1, 0x0123_4567_89ab_cdef, Round::new(9)), 10_185_778_304_968_672_382);
+    }
+
+    #[test]
+    fn the_history_of_a_part_counts_its_sums() {
+        let mut history = Chain::Part.begin(5, 1, Round::new(0x00ff_fffe));
+        let mut round = Round::new(0x00ff_fffe);
+        for sums in 0..100 {
+            assert_eq!(turn(history), sums);
+            assert_ne!(history, 0);
+            let next = Chain::Part.after(history, 5, round);
+            assert_ne!(next & !TURN_MASK, history & !TURN_MASK);
+            (history, round) = (next, round.next());
+        }
+        let last = history | TURN_MASK;
+        assert_eq!(turn(Chain::Part.after(last, 5, round)), 0, "the count wraps");
+        assert_eq!(Chain::Whole.after(9, 5, round), after(9, 5, round));
+        assert_eq!(Chain::Whole.begin(5, 1, round), begin(5, 1, round));
+    }
+
+    #[test]
+    fn the_history_function_of_parts_is_fixed() {
+        let first = Chain::Part.begin(0x0123_4567_89ab_cdef, 1, Round::new(0));
+        assert_eq!(first, 8_874_051_391_065_161_728);
+        assert_eq!(Chain::Part.after(first, 0x0123_4567_89ab_cdef, Round::new(0)), 7_405_319_277_185_597_441);
     }
 }

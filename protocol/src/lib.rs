@@ -1,8 +1,9 @@
 //! The iSwitch wire format, shared by the daemon, the worker, the simulator, the RTL fixtures and the dissector.
 //!
 //! [`wire`] parses and emits packets; [`segment`] defines how a gradient vector is divided into segments and how
-//! rounds compare; [`element`] defines how floats are represented; [`limits`] holds every limit. `SPEC.md` beside
-//! this crate is the specification; the code cites its requirements (`W-1`, `D-3`, ...) where it enforces them.
+//! rounds compare; [`part`] defines how a vector is divided among the threads of a switch; [`element`] defines how
+//! floats are represented; [`limits`] holds every limit. `SPEC.md` beside this crate is the specification; the code
+//! cites its requirements (`W-1`, `D-3`, ...) where it enforces them.
 //!
 //! The crate does no I/O, allocates nothing and contains no unsafe code. The exception is `key_file`, which reads and
 //! writes files and requires the feature `key-file` or `key-creation`. The feature `frame` adds Ethernet, IPv4 and
@@ -20,6 +21,7 @@ pub mod history;
 #[cfg(feature = "key-file")]
 pub mod key_file;
 pub mod limits;
+pub mod part;
 pub mod segment;
 pub mod time;
 pub mod wire;

@@ -84,6 +84,13 @@ pub const MAX_RANGE_SEGMENTS: u32 = 1024;
 /// Maximum length of a segment bitmap, which has one bit for each segment of a range, in bytes.
 pub const MAX_BITMAP_LEN_BYTES: usize = MAX_RANGE_SEGMENTS as usize / 8;
 
+/// Maximum number of parts into which a vector is divided; the Ack of a Join states the number in four bits.
+pub const MAX_PARTS: usize = 16;
+/// Minimum number of segments in a part: a shorter vector is divided into fewer parts (requirement T-3).
+pub const MIN_PART_SEGMENTS: u32 = 64;
+/// Width of the number of sums in the history of a part, in bits (requirement T-6).
+pub const TURN_BITS: u32 = 24;
+
 /// Minimum number of aggregates of an asynchronous job that the switch has memory for.
 pub const MIN_ASYNC_GENERATIONS: usize = 8;
 /// Maximum number of aggregates of an asynchronous job that the switch has memory for. Small vectors are summed so
@@ -201,6 +208,8 @@ pub const fn async_generations(gradient_len: u32) -> usize {
 
 const _: () = {
     assert!(INDEX_BITS + ROUND_BITS + CONTRIBUTIONS_BITS == 64);
+    // Different numbers of parts give first parts of different lengths.
+    assert!(MIN_PART_SEGMENTS as usize > MAX_PARTS);
     assert!(DEFAULT_SEGMENT_FLOATS == 366);
     assert!(DATA_TAG_LEN_BYTES.is_multiple_of(FLOAT_LEN_BYTES));
     assert!(MAX_PAYLOAD_LEN_BYTES <= MAX_SUPERFRAME_LEN_BYTES);

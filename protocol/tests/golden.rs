@@ -153,6 +153,7 @@ fn control_meaning(bytes: &[u8]) -> Value {
             "padding_len": ack.padding_len,
         }),
     };
+    let value = with_parts(value, &repr.body);
     json!({
         "class": "control",
         "action": format!("{:?}", repr.action()),
@@ -160,6 +161,16 @@ fn control_meaning(bytes: &[u8]) -> Value {
         "request": repr.request,
         "value": value,
     })
+}
+
+/// Adds the fields about parts, which packets of whole vectors do not have.
+fn with_parts(mut value: Value, body: &ControlBody<'_>) -> Value {
+    match body {
+        ControlBody::Join(JoinRepr { part: true, .. }) => value["part"] = true.into(),
+        ControlBody::Ack(ack) if ack.parts > 1 => value["other_parts"] = (ack.parts - 1).into(),
+        _ => {}
+    }
+    value
 }
 
 fn control_packet(body: ControlBody<'_>) -> Vec<u8> {
@@ -242,6 +253,7 @@ fn join() -> JoinRepr {
         rank: 3,
         height: 0,
         query: false,
+        part: false,
         tagged: false,
         roams: false,
         updates: false,
@@ -288,6 +300,7 @@ fn ack() -> AckRepr<'static> {
         formed: true,
         orphaned: false,
         pinned: false,
+        parts: 1,
         boot: EPOCH,
         lease_ms: 10_000,
         expected: 0,
@@ -314,6 +327,8 @@ fn control_packets() {
         ("join_roams", ControlBody::Join(JoinRepr { kind: Kind::Switch, roams: true, ..join })),
         ("join_updates", ControlBody::Join(JoinRepr { kind: Kind::Switch, updates: true, ..join })),
         ("join_query", ControlBody::Join(JoinRepr { query: true, ..join })),
+        ("join_part", ControlBody::Join(JoinRepr { part: true, ..join })),
+        ("join_part_query", ControlBody::Join(JoinRepr { part: true, query: true, ..join })),
         ("join_resume", ControlBody::Join(JoinRepr { resume, ..join })),
         (
             "join_resume_switch",
@@ -345,6 +360,7 @@ fn control_packets() {
         ("halt", ControlBody::Halt),
         ("ack_join", ControlBody::Ack(ack)),
         ("ack_join_awaits", ControlBody::Ack(AckRepr { standing: Standing::Awaits, ..ack })),
+        ("ack_join_part", ControlBody::Ack(AckRepr { parts: 16, ..ack })),
         ("ack_help", ControlBody::Ack(AckRepr { action: Action::Help, missing: Some(segments), ..ack })),
         (
             "ack_gradient_len_mismatch",

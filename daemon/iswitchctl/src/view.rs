@@ -34,6 +34,9 @@ pub(crate) struct JobView {
     pub(crate) job: u32,
     /// Number of floats in the vector.
     pub(crate) gradient_len: u32,
+    /// Number of threads that each sum a part of the vector.
+    #[serde(default = "one")]
+    pub(crate) parts: u16,
     pub(crate) mode: String,
     /// Number of workers that the first Join declared; zero if the job does not wait for workers.
     pub(crate) workers: u16,
@@ -83,4 +86,9 @@ impl View {
 /// Returns the value of a counter; zero if the daemon does not have it.
 pub(crate) fn value(counters: &Counters, name: &str) -> u64 {
     counters.get(name).copied().unwrap_or(0)
+}
+
+/// Returns the number of parts of a job at a daemon that does not state it.
+fn one() -> u16 {
+    1
 }

@@ -6,13 +6,14 @@ use std::net::{SocketAddr, SocketAddrV4};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::thread;
 use std::time::Duration;
 
 use clap::{Args, Parser, ValueEnum};
 use iswitch_protocol::Key;
 use iswitch_protocol::key_file::{self, KeyFileError};
 use iswitch_protocol::limits::{
-    DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, MAX_JOBS, MAX_PARENTS, TOS_MASK,
+    DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, MAX_JOBS, MAX_PARENTS, MAX_PARTS, TOS_MASK,
 };
 use iswitch_protocol::wire::Classifier;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,12 @@ const RECV_BUFFER_BYTES: RangeInclusive<u64> = 4096..=1 << 30;
 const SPIN_US: RangeInclusive<u64> = 0..=1_000_000;
 const DEFAULT_SPIN_US: u32 = 50;
 const UDP_PORT: RangeInclusive<u64> = 1..=65_535;
+const THREADS: RangeInclusive<u64> = 1..=MAX_PARTS as u64;
+/// Number of cores for each thread, by default. Processes that share the machine need the others.
+const CORES_PER_THREAD: usize = 2;
+/// Number of cores that justify one more thread for UDP addresses, by default, because a UDP address does not tell how
+/// many network ports deliver its packets.
+const CORES_PER_UDP_THREAD: usize = 4;
 const UPLINK_JOBS: RangeInclusive<u64> = 1..=MAX_JOBS as u64;
 
 const EXAMPLES: &str = "\
@@ -106,8 +113,8 @@ struct Settings {
     parent: Vec<SocketAddrV4>,
     /// First local UDP port for packets to the parent
     ///
-    /// The switch uses one port per job, `--uplink-jobs` consecutive ports in all. They must be the same after a
-    /// restart. The default is 7721.
+    /// Each thread of the switch uses one port per job, `--uplink-jobs` consecutive ports in all. They must be the same
+    /// after a restart. The default is 7721.
     #[arg(long, value_name = "PORT")]
     uplink_port: Option<u16>,
     /// Maximum number of jobs of a switch that has a parent
@@ -115,9 +122,16 @@ struct Settings {
     /// The default is 8.
     #[arg(long, value_name = "JOBS")]
     uplink_jobs: Option<u8>,
+    /// Number of threads, each of which sums a part of long vectors
+    ///
+    /// Thread I serves the UDP ports that lie I above those of --udp and --udp-port. Workers divide long vectors among
+    /// the threads on their own. The limits on memory and --total-join-rate are divided among them. The default
+    /// depends on the number of cores and ports; it is 1 with a parent, with AF_XDP and on machines with few cores.
+    #[arg(long, value_name = "N")]
+    threads: Option<u8>,
     /// UDP destination port of iSwitch frames on raw ports
     ///
-    /// The default is 7711.
+    /// With several threads, the frames of the others have the following ports. The default is 7711.
     #[arg(long, value_name = "PORT")]
     udp_port: Option<u16>,
     /// ToS of control packets
@@ -323,9 +337,11 @@ pub struct Config {
     pub interfaces: Vec<PortSpec>,
     /// Parent candidates: switches above this one. One of them is the parent.
     pub parents: Vec<SocketAddrV4>,
-    /// UDP ports from which the parent is reached: the first port and the number of ports. Both are zero without
-    /// parents.
+    /// UDP ports from which the parent is reached: the first port and the number of ports of each thread. Both are zero
+    /// without parents.
     pub uplink_ports: (u16, u8),
+    /// Number of threads.
+    pub threads: Threads,
     /// Classifier that recognises iSwitch frames by their ToS values and, on raw ports, also by their UDP port.
     pub classifier: Classifier,
     /// Configuration of the aggregation core. The boot id is zero, because the daemon draws it.
@@ -354,6 +370,15 @@ pub struct Config {
     pub log_format: LogFormat,
     /// Log level: the least severe messages that are logged.
     pub log_level: LogLevel,
+}
+
+/// Number of threads of the daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threads {
+    /// Number of threads, at least 1.
+    pub count: usize,
+    /// Whether the operator has chosen the number. If not, a single thread runs if the UDP ports of others are in use.
+    pub is_chosen: bool,
 }
 
 /// Configuration error: names the option, the value and what was expected.
@@ -447,6 +472,7 @@ impl Settings {
             }
             _ => Ok(()),
         };
+        range("threads", self.threads.map(u64::from), THREADS)?;
         range("udp_port", self.udp_port.map(u64::from), UDP_PORT)?;
         range("uplink_port", self.uplink_port.map(u64::from), UDP_PORT)?;
         range("uplink_jobs", self.uplink_jobs.map(u64::from), UPLINK_JOBS)?;
@@ -498,6 +524,7 @@ impl Settings {
             parent: if self.parent.is_empty() { other.parent } else { self.parent },
             uplink_port: self.uplink_port.or(other.uplink_port),
             uplink_jobs: self.uplink_jobs.or(other.uplink_jobs),
+            threads: self.threads.or(other.threads),
             udp_port: self.udp_port.or(other.udp_port),
             control_tos: self.control_tos.or(other.control_tos),
             data_tos: self.data_tos.or(other.data_tos),
@@ -525,8 +552,9 @@ impl Settings {
         }
     }
 
-    /// Returns the UDP ports to the parent: the first port and the number of ports. Both are zero without parents.
-    fn uplink_ports(&self) -> Result<(u16, u8), ConfigError> {
+    /// Returns the UDP ports to the parent: the first port and the number of ports of each thread. Both are zero
+    /// without parents.
+    fn uplink_ports(&self, threads: usize) -> Result<(u16, u8), ConfigError> {
         if self.parent.is_empty() {
             return Ok((0, 0));
         }
@@ -535,20 +563,54 @@ impl Settings {
         }
         let first = self.uplink_port.unwrap_or(DEFAULT_UPLINK_PORT);
         let count = self.uplink_jobs.unwrap_or(DEFAULT_UPLINK_JOBS);
-        let last = u32::from(first) + u32::from(count) - 1;
-        if last > u32::from(u16::MAX) {
-            return Err(bad(
-                "uplink_port",
-                first,
-                format!("room for {count} ports (uplink_jobs) up to 65535"),
-            ));
+        let all = u32::from(count) * threads as u32;
+        if u32::from(first) + all - 1 > u32::from(u16::MAX) {
+            let of_threads = if threads > 1 { " for each of threads" } else { "" };
+            let expected = format!("room for {all} ports (uplink_jobs{of_threads}) up to 65535");
+            return Err(bad("uplink_port", first, expected));
         }
         Ok((first, count))
     }
 
+    /// Returns the number of threads for a machine with `cores` cores.
+    fn threads(&self, interfaces: &[PortSpec], cores: usize) -> Result<Threads, ConfigError> {
+        let has_xdp = interfaces.iter().any(|spec| spec.xdp.is_some());
+        if has_xdp && self.threads.is_some_and(|count| count > 1) {
+            // The sockets of AF_XDP are bound to the queues of a card, which do not follow UDP ports.
+            return Err(bad("threads", self.threads.unwrap_or(1), "1 with a port `xdp:`"));
+        }
+        let room = self.port_room();
+        let threads = match self.threads {
+            Some(count) => Threads { count: count.into(), is_chosen: true },
+            None if has_xdp || !self.parent.is_empty() => Threads { count: 1, is_chosen: false },
+            None => {
+                // Workers behind a loopback address share the cores, and daemons there often have consecutive ports.
+                let is_remote = self.udp.iter().any(|address| !address.ip().is_loopback());
+                let for_udp = if is_remote { cores / CORES_PER_UDP_THREAD } else { 0 };
+                let count = (interfaces.len() + for_udp).min(cores / CORES_PER_THREAD);
+                Threads { count: count.min(room).clamp(1, MAX_PARTS), is_chosen: false }
+            }
+        };
+        if threads.count > room {
+            let expected = format!("at most {room}, because each thread takes another UDP port up to 65535");
+            return Err(bad("threads", threads.count, expected));
+        }
+        Ok(threads)
+    }
+
+    /// Returns the number of UDP ports from the highest configured one up to 65535. Port 0 selects free ports.
+    fn port_room(&self) -> usize {
+        let udp = self.udp.iter().map(SocketAddrV4::port);
+        let raw = (!self.port.is_empty()).then(|| self.udp_port.unwrap_or(DEFAULT_PORT));
+        let highest = udp.chain(raw).max().unwrap_or(0);
+        usize::from(u16::MAX - highest) + 1
+    }
+
     /// Fills in the defaults and checks constraints between settings.
     fn resolve(self) -> Result<Config, ConfigError> {
-        let uplink_ports = self.uplink_ports()?;
+        let interfaces = self.ports(|text, expected| bad("port", text, expected))?;
+        let threads = self.threads(&interfaces, thread::available_parallelism().map_or(1, usize::from))?;
+        let uplink_ports = self.uplink_ports(threads.count)?;
         let ports = self.udp.len() + self.port.len();
         if ports == 0 {
             return Err(ConfigError::NoPorts);
@@ -566,7 +628,6 @@ impl Settings {
             let tos = format!("{:#04x}, the same as control_tos", classifier.data_tos);
             return Err(bad("data_tos", tos, "a different value"));
         }
-        let interfaces = self.ports(|text, expected| bad("port", text, expected))?;
         let job_keys = self.key_files.iter().map(|KeyFile { job, path }| match key_file::read(path) {
             Ok(key) => Ok((*job, key)),
             Err(source) => Err(ConfigError::KeyFile { path: path.clone(), source }),
@@ -577,6 +638,7 @@ impl Settings {
             udp: self.udp,
             parents: self.parent,
             uplink_ports,
+            threads,
             interfaces,
             classifier,
             buffer_bytes: self.recv_buffer_bytes.unwrap_or(DEFAULT_RECV_BUFFER_BYTES),

@@ -1,6 +1,6 @@
 //! Start-up, operation and shutdown of the daemon.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::Path;
 
@@ -10,19 +10,20 @@ use sd_notify::NotifyState;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
-use crate::config::Config;
+use crate::config::{Config, Threads};
 use crate::control_socket::ControlListener;
-use crate::flight_file::{FlightDumps, FlightFile};
+use crate::flight_file::{FlightDumps, FlightFile, FlightWriter};
 use crate::log;
 use crate::metrics::MetricsListener;
 use crate::monitor::Monitor;
-use crate::port::{PacketOptions, PacketPort, PortSpec, XdpOptions, XdpPort, remove_orphans};
+use crate::port::{PacketOptions, PacketPort, XdpModes, XdpOptions, XdpPort, remove_orphans};
 use crate::sandbox::{self, Account};
 use crate::service_manager;
 use iswitch_runtime::embedded::{random_boot, random_secret};
 use iswitch_runtime::port::{Port, UdpPort};
 use iswitch_runtime::runtime::{Handle, Runtime};
 use iswitch_runtime::snapshot::Snapshot;
+use iswitch_runtime::threads::{self, OtherThreads};
 use iswitch_switch::{PortId, StrangerLimits, Uplinks};
 
 /// Runs the daemon until SIGTERM or SIGINT arrives. On return, the ingress rules and the control socket have been
@@ -49,6 +50,13 @@ enum InterfacePort {
 }
 
 impl InterfacePort {
+    fn name(&self) -> &str {
+        match self {
+            Self::Raw(port) => port.name(),
+            Self::Xdp(port) => port.name(),
+        }
+    }
+
     fn boxed(self) -> Box<dyn Port> {
         match self {
             Self::Raw(port) => Box::new(port),
@@ -57,11 +65,17 @@ impl InterfacePort {
     }
 }
 
-/// All resources that need privileges to open.
-struct Opened {
+/// Ports of one thread.
+struct ThreadPorts {
     udp: Vec<UdpPort>,
     interfaces: Vec<InterfacePort>,
     uplinks: Vec<UdpPort>,
+}
+
+/// All resources that need privileges to open.
+struct Opened {
+    /// Ports of each thread.
+    threads: Vec<ThreadPorts>,
     control: Option<ControlListener>,
     metrics: Option<MetricsListener>,
     flight: FlightFile,
@@ -69,19 +83,17 @@ struct Opened {
 
 impl Opened {
     fn open(config: &Config) -> anyhow::Result<Self> {
-        let udp = open_udp(config)?;
-        let interfaces = open_interfaces(config, udp.len())?;
-        let uplinks = open_uplinks(config, udp.len() + interfaces.len())?;
+        let threads = open_threads(config)?;
         let control = config.control_socket.as_deref().map(ControlListener::bind).transpose()?;
         let metrics = config.metrics.map(open_metrics).transpose()?;
         let flight = open_flight_file(config.flight_recorder.as_deref())?;
-        Ok(Self { udp, interfaces, uplinks, control, metrics, flight })
+        Ok(Self { threads, control, metrics, flight })
     }
 
     /// Starts the monitor if there is anything to remove on shutdown or to restore when an interface is recreated.
     fn entrust(&mut self, config: &Config) -> anyhow::Result<Option<Monitor>> {
         let (mut rules, mut xdp) = (Vec::new(), Vec::new());
-        for port in &mut self.interfaces {
+        for port in self.threads.iter_mut().flat_map(|ports| &mut ports.interfaces) {
             match port {
                 InterfacePort::Raw(port) => rules.extend(port.rule_mut()),
                 InterfacePort::Xdp(port) => xdp.push(port),
@@ -105,21 +117,12 @@ impl Opened {
         Ok(Some(monitor))
     }
 
-    /// Gives up the privileges that are no longer needed and runs the packet loop until a signal stops it.
+    /// Gives up the privileges that are no longer needed and runs the packet loops until a signal stops them.
     fn serve(self, config: &Config, account: Option<&Account>, signals: Signals) -> anyhow::Result<Snapshot> {
-        let Self { udp, interfaces, uplinks, control, metrics, flight } = self;
-        let mut ports: Vec<Box<dyn Port>> = Vec::new();
-        ports.extend(udp.into_iter().map(|port| Box::new(port) as Box<dyn Port>));
-        ports.extend(interfaces.into_iter().map(InterfacePort::boxed));
-        let names: Vec<_> = ports.iter().map(|port| port.name().to_owned()).collect();
-        let first_uplink = PortId(ports.len() as u8);
-        ports.extend(uplinks.into_iter().map(|port| Box::new(port) as Box<dyn Port>));
-        let uplinks = Uplinks::new(&config.parents, first_uplink, config.uplink_ports.1);
-        let strangers = StrangerLimits { key: random_secret()?, ..config.switch.strangers };
-        let switch = iswitch_switch::Config { boot: random_boot(), uplinks, strangers, ..config.switch };
-        let keys = config.keys(random_secret()?);
-        let (mut runtime, handle) = Runtime::with_keys(switch, keys, ports, config.spin)?;
-        runtime.on_heartbeat(service_manager::watchdog());
+        let Self { threads, control, metrics, flight } = self;
+        let names = names_of(&threads);
+        let mut loops = Loops::create(config, threads)?;
+        let handle = loops.handle.clone();
         if config.sandbox {
             sandbox::give_up_privileges(account)?;
         }
@@ -127,21 +130,130 @@ impl Opened {
         let control = control.map(|control| control.serve(handle.clone())).transpose()?;
         let metrics = metrics.map(|metrics| metrics.serve(handle.clone())).transpose()?;
         let flight = flight.start()?;
-        let dumps = flight.dumps();
-        if dumps.has_file() {
-            runtime.on_stall(move |event, flight| dumps.push(event.name(), flight));
+        if flight.dumps().has_file() {
+            loops.dump_stalls(&flight);
         }
         obey_signals(signals, handle, flight.dumps())?;
+        // The filter below applies to all threads that are running.
+        let (first, others) = loops.start()?;
         if config.sandbox {
             sandbox::filter_system_calls();
         }
         service_manager::tell(&[NotifyState::Ready]);
         announce(config, &names);
-        let last = runtime.run()?;
+        let last = first.run().and_then(|last| others.join(last))?;
         service_manager::tell(&[NotifyState::Stopping]);
         drop((control, metrics));
         Ok(last)
     }
+}
+
+/// The packet loops of all threads, not yet running.
+struct Loops {
+    runtimes: Vec<Runtime>,
+    handle: Handle,
+}
+
+impl Loops {
+    fn create(config: &Config, threads: Vec<ThreadPorts>) -> anyhow::Result<Self> {
+        let strangers = StrangerLimits { key: random_secret()?, ..config.switch.strangers };
+        let whole = iswitch_switch::Config { strangers, ..config.switch };
+        let divided = threads::divided(whole, threads.len());
+        let beats = service_manager::watchdogs(threads.len());
+        let (mut runtimes, mut handles) = (Vec::new(), Vec::new());
+        for ((at, ports), beat) in threads.into_iter().enumerate().zip(beats) {
+            let switch = iswitch_switch::Config { boot: random_boot(), ..threads::of_thread(divided, at) };
+            let (mut runtime, handle) = create_loop(config, switch, at, ports)?;
+            runtime.on_heartbeat(beat);
+            runtimes.push(runtime);
+            handles.push(handle);
+        }
+        Ok(Self { runtimes, handle: Handle::of_all(handles) })
+    }
+
+    /// Lets stalls dump the flight recorder into the file.
+    fn dump_stalls(&mut self, flight: &FlightWriter) {
+        for runtime in &mut self.runtimes {
+            let dumps = flight.dumps();
+            runtime.on_stall(move |event, flight| dumps.push(event.name(), flight));
+        }
+    }
+
+    /// Starts the threads of all loops but the first, which the caller runs.
+    fn start(self) -> anyhow::Result<(Runtime, OtherThreads)> {
+        let mut runtimes = self.runtimes.into_iter();
+        let first = runtimes.next().context("no packet loop")?;
+        let others = OtherThreads::start(runtimes, &self.handle).context("cannot start a packet thread")?;
+        Ok((first, others))
+    }
+}
+
+/// Creates the loop of thread `at`. The parent of each thread is the thread of the same number of the parent switch.
+fn create_loop(
+    config: &Config,
+    switch: iswitch_switch::Config,
+    at: usize,
+    ports: ThreadPorts,
+) -> anyhow::Result<(Runtime, Handle)> {
+    let ThreadPorts { udp, interfaces, uplinks } = ports;
+    let mut ports: Vec<Box<dyn Port>> = Vec::new();
+    ports.extend(udp.into_iter().map(|port| Box::new(port) as Box<dyn Port>));
+    ports.extend(interfaces.into_iter().map(InterfacePort::boxed));
+    let first_uplink = PortId(ports.len() as u8);
+    ports.extend(uplinks.into_iter().map(|port| Box::new(port) as Box<dyn Port>));
+    let of_thread = |parent: &SocketAddrV4| {
+        threads::address_of(*parent, at).with_context(|| {
+            format!("parent is {parent}, expected room for a UDP port for each of the threads up to 65535")
+        })
+    };
+    let parents = config.parents.iter().map(of_thread).collect::<anyhow::Result<Vec<_>>>()?;
+    let uplinks = Uplinks::new(&parents, first_uplink, config.uplink_ports.1);
+    let switch = iswitch_switch::Config { uplinks, ..switch };
+    Ok(Runtime::with_keys(switch, config.keys(random_secret()?), ports, config.spin)?)
+}
+
+/// Returns the names of the ports of all threads that workers can use: UDP addresses and interfaces.
+fn names_of(threads: &[ThreadPorts]) -> PortNames {
+    let first = threads.first();
+    let udp = first.map_or(&[][..], |ports| &ports.udp).iter().map(|port| port.name().to_owned());
+    let raw = first.map_or(&[][..], |ports| &ports.interfaces).iter().map(|port| port.name().to_owned());
+    PortNames { udp: udp.collect(), raw: raw.collect(), threads: threads.len() }
+}
+
+/// Names of the ports of the first thread, and the number of threads.
+struct PortNames {
+    udp: Vec<String>,
+    raw: Vec<String>,
+    threads: usize,
+}
+
+/// Opens the ports of all threads. If the operator has not chosen the number of threads and the UDP ports of others are
+/// in use, opens those of a single one.
+fn open_threads(config: &Config) -> anyhow::Result<Vec<ThreadPorts>> {
+    let Threads { count, is_chosen } = config.threads;
+    let udp = match open_udp(config, count) {
+        Err(error) if !is_chosen && count > 1 && is_in_use(&error) => {
+            tracing::warn!(
+                threads = count,
+                error = format!("{error:#}"),
+                "running a single thread instead, because UDP ports of the others are in use; set --threads"
+            );
+            open_udp(config, 1)?
+        }
+        outcome => outcome?,
+    };
+    let count = udp.len();
+    let interfaces = open_interfaces(config, config.udp.len(), count)?;
+    let open = |(at, (udp, interfaces)): (usize, (Vec<UdpPort>, Vec<InterfacePort>))| {
+        let uplinks = open_uplinks(config, udp.len() + interfaces.len(), at)?;
+        Ok(ThreadPorts { udp, interfaces, uplinks })
+    };
+    udp.into_iter().zip(interfaces).enumerate().map(open).collect()
+}
+
+fn is_in_use(error: &anyhow::Error) -> bool {
+    let cause = error.downcast_ref::<io::Error>();
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::AddrInUse)
 }
 
 fn socket_options(config: &Config) -> Options {
@@ -152,10 +264,11 @@ fn socket_options(config: &Config) -> Options {
     }
 }
 
-/// Opens the ports to the parent. Their UDP port numbers are fixed, so that the parent recognizes this switch after a
-/// restart.
-fn open_uplinks(config: &Config, ports_before: usize) -> anyhow::Result<Vec<UdpPort>> {
+/// Opens the ports of a thread to the parent. Their UDP port numbers are fixed, so that the parent recognizes this
+/// switch after a restart.
+fn open_uplinks(config: &Config, ports_before: usize, thread: usize) -> anyhow::Result<Vec<UdpPort>> {
     let (first, count) = config.uplink_ports;
+    let first = first + u16::from(count) * thread as u16;
     let open = |at: u8| {
         let number = first + u16::from(at);
         let address = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, number);
@@ -179,18 +292,33 @@ fn open_flight_file(path: Option<&Path>) -> anyhow::Result<FlightFile> {
     FlightFile::open(path).with_context(|| format!("cannot open the flight recorder file {name}"))
 }
 
-fn open_udp(config: &Config) -> anyhow::Result<Vec<UdpPort>> {
+/// Opens the UDP ports of each thread: for each address, a port for each thread, with consecutive numbers.
+fn open_udp(config: &Config, threads: usize) -> anyhow::Result<Vec<Vec<UdpPort>>> {
     let socket = socket_options(config);
-    let open = |(at, address): (usize, &SocketAddrV4)| {
-        let port = UdpPort::bind(PortId(at as u8), *address, config.classifier, &socket)
-            .with_context(|| format!("cannot serve UDP address {address}"))?;
-        check_buffer(&port, config);
-        Ok(port)
-    };
-    config.udp.iter().enumerate().map(open).collect()
+    let mut opened: Vec<_> = (0..threads).map(|_| Vec::new()).collect();
+    for (at, address) in config.udp.iter().enumerate() {
+        let id = PortId(at as u8);
+        let ports = threads::bind_consecutive(id, *address, threads, config.classifier, &socket);
+        let ports = ports.with_context(|| match threads {
+            1 => format!("cannot serve UDP address {address}"),
+            _ => {
+                format!("cannot serve UDP address {address} and the next ports, {threads} in all (--threads)")
+            }
+        })?;
+        for (thread, port) in opened.iter_mut().zip(ports) {
+            check_buffer(&port, config);
+            thread.push(port);
+        }
+    }
+    Ok(opened)
 }
 
-fn open_interfaces(config: &Config, ports_before: usize) -> anyhow::Result<Vec<InterfacePort>> {
+/// Opens the ports of each thread on the interfaces.
+fn open_interfaces(
+    config: &Config,
+    ports_before: usize,
+    threads: usize,
+) -> anyhow::Result<Vec<Vec<InterfacePort>>> {
     if config.interfaces.iter().any(|spec| spec.xdp.is_none()) {
         clean_up(config.ingress_rule)?;
     }
@@ -199,22 +327,31 @@ fn open_interfaces(config: &Config, ports_before: usize) -> anyhow::Result<Vec<I
         send_buffer_bytes: config.buffer_bytes,
         offload: config.offload,
         ingress_rule: config.ingress_rule,
+        threads: threads as u16,
     };
-    let open = |(at, spec): (usize, &PortSpec)| {
+    let mut opened: Vec<_> = (0..threads).map(|_| Vec::new()).collect();
+    for (at, spec) in config.interfaces.iter().enumerate() {
         let (id, name) = (PortId((ports_before + at) as u8), &spec.interface);
         if let Some(modes) = spec.xdp {
-            let buffer_bytes = config.buffer_bytes;
-            let options =
-                XdpOptions { modes, recv_buffer_bytes: buffer_bytes, send_buffer_bytes: buffer_bytes };
-            let port = XdpPort::open(id, name, config.classifier, &options)?;
-            log_open(&port);
-            return Ok(InterfacePort::Xdp(port));
+            // The configuration permits AF_XDP only with a single thread.
+            opened[0].push(InterfacePort::Xdp(open_xdp(config, id, name, modes)?));
+            continue;
         }
-        let port = PacketPort::open(id, name, config.classifier, &packet)?;
-        check_buffer(&port, config);
-        Ok(InterfacePort::Raw(port))
-    };
-    config.interfaces.iter().enumerate().map(open).collect()
+        let ports = PacketPort::open_all(id, name, config.classifier, &packet)?;
+        for (thread, port) in opened.iter_mut().zip(ports) {
+            check_buffer(&port, config);
+            thread.push(InterfacePort::Raw(port));
+        }
+    }
+    Ok(opened)
+}
+
+fn open_xdp(config: &Config, id: PortId, name: &str, modes: XdpModes) -> anyhow::Result<XdpPort> {
+    let buffer_bytes = config.buffer_bytes;
+    let options = XdpOptions { modes, recv_buffer_bytes: buffer_bytes, send_buffer_bytes: buffer_bytes };
+    let port = XdpPort::open(id, name, config.classifier, &options)?;
+    log_open(&port);
+    Ok(port)
 }
 
 fn log_open(port: &dyn Port) {
@@ -281,14 +418,16 @@ fn dump_flights(handle: &Handle, dumps: &FlightDumps) {
 }
 
 /// Announces on standard output, in one line, that the daemon is ready and which addresses it serves.
-fn announce(config: &Config, names: &[String]) {
-    let (udp, raw) = names.split_at(config.udp.len());
-    let udp = udp.iter().map(|address| format!("udp {address}"));
-    let raw = raw.iter().map(|name| format!("port {name} (udp port {})", config.classifier.udp_port));
+fn announce(config: &Config, names: &PortNames) {
+    let udp = names.udp.iter().map(|address| format!("udp {address}"));
+    let port = config.classifier.udp_port;
+    let raw = names.raw.iter().map(|name| format!("port {name} (udp port {port})"));
     let parents = config.parents.iter().map(|parent| format!("parent {parent}"));
-    let all: Vec<_> = udp.chain(raw).chain(parents).collect();
+    let threads =
+        (names.threads > 1).then(|| format!("{} threads with consecutive udp ports", names.threads));
+    let all: Vec<_> = udp.chain(raw).chain(parents).chain(threads).collect();
     // The daemon keeps running if standard output is closed.
-    let _ = writeln!(std::io::stdout(), "iswitchd {} ready: {}", env!("CARGO_PKG_VERSION"), all.join(", "));
+    let _ = writeln!(io::stdout(), "iswitchd {} ready: {}", env!("CARGO_PKG_VERSION"), all.join(", "));
 }
 
 fn log_summary(last: &Snapshot) {

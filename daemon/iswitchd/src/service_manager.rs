@@ -1,5 +1,7 @@
 //! Notifications to systemd that the daemon is ready and that its packet loop is alive.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sd_notify::NotifyState;
@@ -16,8 +18,28 @@ pub fn tell(state: &[NotifyState<'_>]) {
     }
 }
 
-/// Returns the function that the packet loop calls to report to systemd that it is alive.
-pub fn watchdog() -> impl FnMut() + Send {
+/// Returns, for each of `count` packet loops, the function that it calls to report that it is alive. The first one
+/// reports to systemd that the daemon is alive if all loops have called since the last time.
+pub fn watchdogs(count: usize) -> Vec<Box<dyn FnMut() + Send>> {
+    let others: Arc<[AtomicBool]> = (1..count).map(|_| AtomicBool::new(true)).collect();
+    let mut notify = watchdog();
+    let of_others = Arc::clone(&others);
+    let first_of_all = move || {
+        if of_others.iter().all(|beat| beat.load(Ordering::Relaxed)) {
+            of_others.iter().for_each(|beat| beat.store(false, Ordering::Relaxed));
+            notify();
+        }
+    };
+    let other = |at: usize| -> Box<dyn FnMut() + Send> {
+        let others = Arc::clone(&others);
+        Box::new(move || others[at].store(true, Ordering::Relaxed))
+    };
+    let first: Box<dyn FnMut() + Send> = Box::new(first_of_all);
+    std::iter::once(first).chain((0..count - 1).map(other)).collect()
+}
+
+/// Returns the function that reports to systemd that the daemon is alive.
+fn watchdog() -> impl FnMut() + Send {
     let timeout = sd_notify::watchdog_enabled();
     if let Some(timeout) = timeout.filter(|timeout| too_short(*timeout)) {
         tracing::warn!(?timeout, "WatchdogSec is too short, expected at least 2 s");

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
+use iswitch_protocol::limits::MAX_PARTS;
 use iswitch_protocol::wire::Classifier;
 use iswitch_socket::Options;
 
 use crate::port::{Port, UdpPort};
 use crate::runtime::{Handle, Runtime};
 use crate::snapshot::Snapshot;
+use crate::threads::{OtherThreads, bind_consecutive, divided, of_thread};
 use iswitch_switch::{Config, Keys, PortId, SECRET_LEN_BYTES};
 
 /// Options of an embedded switch.
@@ -28,9 +30,12 @@ pub struct EmbeddedOptions {
     pub classifier: Classifier,
     /// Maximum time to poll for packets before blocking. Polling shortens a round trip and costs a core.
     pub spin: Duration,
+    /// Number of threads, each of which sums one part of long vectors; zero counts as one. They serve consecutive UDP
+    /// ports from that of the address on.
+    pub threads: usize,
 }
 
-/// Switch that runs in a thread of this process until it is dropped.
+/// Switch that runs in threads of this process until it is dropped.
 #[derive(Debug)]
 pub struct EmbeddedSwitch {
     address: SocketAddrV4,
@@ -52,19 +57,35 @@ impl EmbeddedSwitch {
     /// # Errors
     /// The errors of [`Self::start`].
     pub fn start_with_keys(address: SocketAddrV4, options: &EmbeddedOptions, keys: Keys) -> io::Result<Self> {
-        let port = UdpPort::bind(PortId(0), address, options.classifier, &options.socket)?;
-        let address = port.address();
-        let mut config = options.config;
-        if config.boot == 0 {
-            config.boot = random_boot();
-        }
+        let threads = options.threads.clamp(1, MAX_PARTS);
+        let ports = bind_consecutive(PortId(0), address, threads, options.classifier, &options.socket)?;
+        let address = ports[0].address();
+        let mut config = divided(options.config, threads);
         if config.strangers.key == [0; SECRET_LEN_BYTES] {
             config.strangers.key = random_secret()?;
         }
-        let ports: Vec<Box<dyn Port>> = vec![Box::new(port)];
-        let (runtime, handle) = Runtime::with_keys(config, keys, ports, options.spin)?;
+        let (other_keys, mut keys) = (keys.clone(), Some(keys));
+        let start = |(at, port): (usize, UdpPort)| {
+            let mut config = of_thread(config, at);
+            if config.boot == 0 {
+                config.boot = random_boot();
+            }
+            // The first thread uses the secret of the caller.
+            let keys = match keys.take() {
+                Some(first) => first,
+                None => other_keys.clone().with_secret(random_secret()?),
+            };
+            let ports: Vec<Box<dyn Port>> = vec![Box::new(port)];
+            Runtime::with_keys(config, keys, ports, options.spin)
+        };
+        let started = ports.into_iter().enumerate().map(start).collect::<io::Result<Vec<_>>>()?;
+        let (runtimes, handles): (Vec<_>, Vec<_>) = started.into_iter().unzip();
+        let handle = Handle::of_all(handles);
+        let mut runtimes = runtimes.into_iter();
+        let first = runtimes.next().expect("there is at least one thread");
+        let others = OtherThreads::start(runtimes, &handle)?;
         let thread = std::thread::Builder::new().name("iswitch".to_owned()).spawn(move || {
-            if let Err(error) = runtime.run() {
+            if let Err(error) = first.run().and_then(|last| others.join(last)) {
                 tracing::error!(%error, "the embedded switch has failed");
             }
         })?;

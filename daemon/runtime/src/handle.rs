@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::time::Duration;
 
 use iswitch_protocol::Instant;
@@ -31,9 +31,16 @@ const QUESTIONS_PENDING: usize = 64;
 const _: () = assert!(ANSWER_INTERVAL.as_nanos() <= REST_MAX.as_nanos());
 const _: () = assert!(REST_MAX.as_nanos() < ANSWER_TIMEOUT.as_nanos());
 
-/// Handle to a running loop, for use from any thread.
+/// Handle to a running switch, for use from any thread. The switch consists of one loop or, if it runs several threads,
+/// of one for each part; answers of several loops are merged.
 #[derive(Clone, Debug)]
 pub struct Handle {
+    loops: Vec<LoopHandle>,
+}
+
+/// Handle to a single loop.
+#[derive(Clone, Debug)]
+struct LoopHandle {
     questions: SyncSender<Question>,
     stop: Arc<AtomicBool>,
     wake: Arc<UnixStream>,
@@ -46,38 +53,82 @@ enum Question {
 }
 
 impl Handle {
-    /// Asks the loop to end after its current turn.
+    /// Returns a handle to all loops of a switch, the first part first.
+    #[must_use]
+    pub fn of_all(handles: impl IntoIterator<Item = Self>) -> Self {
+        Self { loops: handles.into_iter().flat_map(|handle| handle.loops).collect() }
+    }
+
+    /// Asks all loops to end after their current turn.
     pub fn stop(&self) {
-        self.stop.store(true, Ordering::SeqCst);
-        let _ = self.wake();
+        for one in &self.loops {
+            one.stop.store(true, Ordering::SeqCst);
+            let _ = one.wake();
+        }
     }
 
     /// Returns the state of the switch and its ports. Waits up to one second for the pause after the loop's last
     /// answer.
     ///
     /// # Errors
-    /// `BrokenPipe` if the loop has ended, `TimedOut` if it does not answer within two seconds, `WouldBlock` if 64
+    /// `BrokenPipe` if a loop has ended, `TimedOut` if it does not answer within two seconds, `WouldBlock` if 64
     /// questions are already queued.
     pub fn snapshot(&self) -> io::Result<Arc<Snapshot>> {
-        answer(&self.ask_snapshot()?)
+        let answers = self.ask_each(Question::Snapshot)?;
+        let snapshots = answers.iter().map(answer).collect::<io::Result<_>>()?;
+        Ok(Snapshot::merged(snapshots))
     }
 
-    /// Returns the flight records of each job.
+    /// Returns the flight records of each job, or of each of its parts.
     ///
     /// # Errors
     /// The errors of [`Self::snapshot`].
     pub fn flights(&self) -> io::Result<Arc<Vec<JobFlight>>> {
-        answer(&self.ask(Question::Flights)?)
+        let answers = self.ask_each(Question::Flights)?;
+        let mut flights = answers.iter().map(answer).collect::<io::Result<Vec<_>>>()?;
+        if flights.len() == 1 {
+            return Ok(flights.remove(0));
+        }
+        Ok(Arc::new(flights.iter().flat_map(|flights| flights.iter().cloned()).collect()))
     }
 
     /// Requests the state of the switch and its ports without waiting for the answer.
     ///
     /// # Errors
-    /// `BrokenPipe` if the loop has ended, `WouldBlock` if 64 questions are already queued.
-    pub fn ask_snapshot(&self) -> io::Result<Receiver<Arc<Snapshot>>> {
-        self.ask(Question::Snapshot)
+    /// `BrokenPipe` if a loop has ended, `WouldBlock` if 64 questions are already queued.
+    pub fn ask_snapshot(&self) -> io::Result<PendingSnapshot> {
+        Ok(PendingSnapshot { awaited: self.ask_each(Question::Snapshot)?, arrived: Vec::new() })
     }
 
+    fn ask_each<T>(&self, question: impl Fn(SyncSender<T>) -> Question) -> io::Result<Vec<Receiver<T>>> {
+        self.loops.iter().map(|one| one.ask(&question)).collect()
+    }
+}
+
+/// Answer to [`Handle::ask_snapshot`] that may not have arrived yet.
+#[derive(Debug)]
+pub struct PendingSnapshot {
+    awaited: Vec<Receiver<Arc<Snapshot>>>,
+    /// Answers of the first loops, in order.
+    arrived: Vec<Arc<Snapshot>>,
+}
+
+impl PendingSnapshot {
+    /// Returns the snapshot once all loops have answered.
+    ///
+    /// # Errors
+    /// `Empty` if a loop has not answered yet, `Disconnected` if one has ended.
+    pub fn try_recv(&mut self) -> Result<Arc<Snapshot>, TryRecvError> {
+        while let Some(next) = self.awaited.get(self.arrived.len()) {
+            self.arrived.push(next.try_recv()?);
+        }
+        self.awaited.clear();
+        let arrived = std::mem::take(&mut self.arrived);
+        if arrived.is_empty() { Err(TryRecvError::Disconnected) } else { Ok(Snapshot::merged(arrived)) }
+    }
+}
+
+impl LoopHandle {
     fn ask<T>(&self, question: impl FnOnce(SyncSender<T>) -> Question) -> io::Result<Receiver<T>> {
         let (sender, receiver) = sync_channel(1);
         self.questions.try_send(question(sender)).map_err(|error| match error {
@@ -127,7 +178,8 @@ impl Inquiries {
         waker.set_nonblocking(true)?;
         let (sender, questions) = sync_channel(QUESTIONS_PENDING);
         let stop = Arc::new(AtomicBool::new(false));
-        let handle = Handle { questions: sender, stop: stop.clone(), wake: Arc::new(waker) };
+        let one = LoopHandle { questions: sender, stop: stop.clone(), wake: Arc::new(waker) };
+        let handle = Handle { loops: vec![one] };
         let waiting = Vec::with_capacity(QUESTIONS_PENDING);
         Ok((Self { questions, stop, wake, waiting, next_answer: Instant::default() }, handle))
     }
@@ -221,14 +273,14 @@ mod tests {
             inquiries.answer(|| at(now), snapshot, || unreachable!("expected only requests for snapshots"));
         };
         assert_eq!(inquiries.due(), None);
-        let first: Vec<_> = (0..QUESTIONS_PENDING).map(|_| handle.ask_snapshot().unwrap()).collect();
+        let mut first: Vec<_> = (0..QUESTIONS_PENDING).map(|_| handle.ask_snapshot().unwrap()).collect();
         assert_eq!(handle.ask_snapshot().unwrap_err().kind(), io::ErrorKind::WouldBlock);
         assert!(!inquiries.take());
         // The loop has collected the first questions, so the channel has room again.
-        let second = handle.ask_snapshot().unwrap();
+        let mut second = handle.ask_snapshot().unwrap();
         assert!(inquiries.due().is_some_and(|due| due <= at(5)));
         answer(&mut inquiries, 5);
-        assert!(first.iter().all(|asked| asked.try_recv().is_ok()));
+        assert!(first.iter_mut().all(|asked| asked.try_recv().is_ok()));
         assert!(second.try_recv().is_err(), "one snapshot should answer only the 64 collected requests");
 
         assert_eq!(inquiries.due(), Some(at(5 + 20)), "the loop should pause before the next snapshot");

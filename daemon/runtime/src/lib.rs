@@ -11,3 +11,4 @@ pub mod port;
 pub mod runtime;
 pub mod snapshot;
 mod stalls;
+pub mod threads;

@@ -1,5 +1,6 @@
 //! The state of a running switch at one moment, as operators and tests see it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
@@ -8,7 +9,7 @@ use crate::port::Port;
 use iswitch_switch::{JobStatus, Switch};
 
 /// State of the switch and its ports.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Snapshot {
     /// Boot id: a random number for each run of the switch.
     pub boot: u64,
@@ -58,6 +59,18 @@ impl CounterList {
     }
 }
 
+impl CounterList {
+    /// Adds the values of another list to those of the same names.
+    fn add(&mut self, other: &Self) {
+        for (name, value) in other.iter() {
+            match self.0.iter_mut().find(|(own, _)| *own == name) {
+                Some((_, own)) => *own += value,
+                None => self.0.push((name, value)),
+            }
+        }
+    }
+}
+
 impl FromIterator<(&'static str, u64)> for CounterList {
     fn from_iter<I: IntoIterator<Item = (&'static str, u64)>>(counters: I) -> Self {
         Self(counters.into_iter().collect())
@@ -82,6 +95,44 @@ impl PortSnapshot {
 }
 
 impl Snapshot {
+    /// Merges the snapshots of the loops of one switch, the first part first. Ports of the same name and parts of the
+    /// same job become one; counters are added.
+    pub(crate) fn merged(mut all: Vec<Arc<Self>>) -> Arc<Self> {
+        if all.len() == 1 {
+            return all.remove(0);
+        }
+        let mut whole = Self::default();
+        for (at, one) in all.iter().enumerate() {
+            if at == 0 {
+                whole.boot = one.boot;
+            }
+            whole.uptime_ms = whole.uptime_ms.max(one.uptime_ms);
+            whole.traffic.add(&one.traffic);
+            whole.drops.add(&one.drops);
+            one.ports.iter().for_each(|port| whole.add_port(port));
+            one.jobs.iter().for_each(|job| whole.add_job(job));
+        }
+        Arc::new(whole)
+    }
+
+    fn add_port(&mut self, port: &PortSnapshot) {
+        match self.ports.iter_mut().find(|own| own.name == port.name) {
+            Some(own) => {
+                own.recv_buffer_bytes = own.recv_buffer_bytes.min(port.recv_buffer_bytes);
+                own.counters.add(&port.counters);
+            }
+            None => self.ports.push(port.clone()),
+        }
+    }
+
+    fn add_job(&mut self, job: &JobStatus) {
+        let is_same = |own: &&mut JobStatus| own.job == job.job && own.part && job.part;
+        match self.jobs.iter_mut().find(is_same) {
+            Some(own) => own.add_part(job),
+            None => self.jobs.push(job.clone()),
+        }
+    }
+
     pub(crate) fn of(switch: &Switch, boot: u64, uptime: Duration, ports: Vec<PortSnapshot>) -> Self {
         let counters = switch.counters();
         let drops = counters.dropped_by_reason();

@@ -36,6 +36,10 @@ pub struct Config {
     pub recv_buffer_bytes: usize,
     /// Treatment of contributions that contain NaN or infinities.
     pub non_finite: NonFinite,
+    /// Number of parts into which members divide long vectors, from 1 to
+    /// [`MAX_PARTS`](iswitch_protocol::limits::MAX_PARTS). This switch sums the first of them; members find the others
+    /// at the following UDP ports.
+    pub parts: u8,
     /// Parents of this switch and the ports that lead to them, if it has any.
     pub uplinks: Option<Uplinks>,
     /// Whether to add contributions in the order of the members' ranks. The same contributions then always give the
@@ -55,6 +59,7 @@ impl Default for Config {
             strangers: StrangerLimits::default(),
             recv_buffer_bytes: 212_992,
             non_finite: NonFinite::default(),
+            parts: 1,
             uplinks: None,
             ordered: false,
         }

@@ -33,6 +33,13 @@ impl Keys {
         Self { secret, ..Self::default() }
     }
 
+    /// Replaces the secret. Each thread of a switch needs its own: a nonce that one of them has given to an address
+    /// must not admit that address at another.
+    #[must_use]
+    pub fn with_secret(self, secret: [u8; SECRET_LEN_BYTES]) -> Self {
+        Self { secret, ..self }
+    }
+
     /// Sets the key of a job or, without a job, of all jobs that have no key of their own. Returns false if that key
     /// was already set.
     pub fn insert(&mut self, job: Option<u32>, key: Key) -> bool {

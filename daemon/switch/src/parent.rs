@@ -66,6 +66,7 @@ pub(crate) fn join(state: &mut State, at: JobIndex) {
         rank: 0,
         height: job.height(),
         query: false,
+        part: job.is_part(),
         tagged: job.is_tagged(),
         roams: job.members().roam() || state.config.uplinks.is_some_and(|uplinks| uplinks.has_choice()),
         nonce: uplink.session(),

@@ -13,6 +13,7 @@ use crate::ids::{JobIndex, MemberAt, MemberId};
 use crate::job::{Job, Start};
 use crate::keys::Seal;
 use crate::state::State;
+use crate::uplink::Uplink;
 
 /// Refusal of a request: the reason, and the expected value.
 pub(crate) struct Refusal {
@@ -96,7 +97,8 @@ pub(crate) fn acknowledge(
 
 /// Challenges the sender of a Join to repeat it with a nonce, which no recorded Join can contain.
 pub(crate) fn challenge(state: &mut State, to: &Endpoint, request: Request, nonce: u64, join: &JoinRepr) {
-    let ack = AckRepr { history: nonce, ..bare_ack(state, Action::Join, Status::Challenge) };
+    let parts = parts_for(state, join.part);
+    let ack = AckRepr { history: nonce, parts, ..bare_ack(state, Action::Join, Status::Challenge) };
     send_ack(state, to, request, ack, join_ack_padding(join));
 }
 
@@ -118,7 +120,10 @@ pub(crate) fn grant_join(
         let Some(job) = state.jobs.get(at) else { return };
         let (round, peer) = (job.start_round(), job.members().peer_of(None));
         let nobody = MemberAt { job: at, member: MemberId::new(0) };
-        AckRepr { round, peer, ..job_ack(state, nobody, job, Action::Join) }
+        // From the history, the sender of a query learns at which vector a part is.
+        let history = if join.part { job.history_before(round) } else { 0 };
+        let parts = parts_for(state, join.part);
+        AckRepr { round, peer, history, parts, ..job_ack(state, nobody, job, Action::Join) }
     };
     send_ack(state, to, request, ack, join_ack_padding(join));
 }
@@ -159,7 +164,7 @@ fn for_each_member(
 
 /// Refuses a request.
 pub(crate) fn refuse(state: &mut State, to: &Endpoint, request: Request, refusal: &Refusal) {
-    refuse_padded(state, to, request, refusal, 0);
+    refuse_with(state, to, request, refusal, 0, 1);
 }
 
 /// Refuses a Join. The Ack is as long as the Join.
@@ -170,7 +175,8 @@ pub(crate) fn refuse_join(
     refusal: &Refusal,
     join: &JoinRepr,
 ) {
-    refuse_padded(state, to, request, refusal, join_ack_padding(join));
+    let (padding_len, parts) = (join_ack_padding(join), parts_for(state, join.part));
+    refuse_with(state, to, request, refusal, padding_len, parts);
 }
 
 /// Refuses a packet of which only the header was read. `refusal` is a status and the expected value. The answer to a
@@ -203,7 +209,14 @@ pub(crate) fn refuse_stranger(state: &mut State, to: &Endpoint, len_bytes: usize
     refuse(state, to, request, &Status::UnknownMember.into());
 }
 
-fn refuse_padded(state: &mut State, to: &Endpoint, request: Request, refusal: &Refusal, padding_len: u16) {
+fn refuse_with(
+    state: &mut State,
+    to: &Endpoint,
+    request: Request,
+    refusal: &Refusal,
+    padding_len: u16,
+    parts: u8,
+) {
     let Refusal { status, expected, round } = *refusal;
     let job = state.jobs.find(request.job).and_then(|at| state.jobs.get(at));
     // A member that learns where to continue also needs the history up to there. This does not apply to a Confirm,
@@ -213,7 +226,8 @@ fn refuse_padded(state: &mut State, to: &Endpoint, request: Request, refusal: &R
     let boot = job.map_or(state.config.boot, Job::epoch);
     // The rounds of a job are not final before it is complete.
     let formed = job.is_some_and(Job::is_formed);
-    let ack = AckRepr { expected, round, history, boot, formed, ..bare_ack(state, request.action, status) };
+    let ack =
+        AckRepr { expected, round, history, boot, formed, parts, ..bare_ack(state, request.action, status) };
     send_ack(state, to, request, ack, padding_len);
 }
 
@@ -241,7 +255,8 @@ pub(crate) fn job_ack(state: &State, at: MemberAt, job: &Job, action: Action) ->
 fn join_ack(state: &State, at: MemberAt, job: &Job, resume: Option<&ResumeRepr>) -> AckRepr<'static> {
     let Start { standing, round, history } = job.standing_of_member(at.member, resume);
     let peer = job.members().peer_of(Some(at.member));
-    AckRepr { standing, round, history, peer, ..job_ack(state, at, job, Action::Join) }
+    let parts = parts_for(state, job.is_part());
+    AckRepr { standing, round, history, peer, parts, ..job_ack(state, at, job, Action::Join) }
 }
 
 fn bare_ack(state: &State, action: Action, status: Status) -> AckRepr<'static> {
@@ -278,6 +293,16 @@ fn window(state: &State, at: JobIndex, job: &Job) -> u16 {
     // Segments in flight from members are also in flight to the parent.
     let uplink = state.uplink(at).filter(|_| job.is_formed());
     uplink.map_or(own, |uplink| own.min(uplink.window().max(1)))
+}
+
+/// Returns the number of parts that the Ack of a Join announces. Only a sender that knows of parts learns it, because
+/// others refuse an Ack with flags that they do not know (T-2). With a parent, the parent must have the parts as well.
+fn parts_for(state: &State, is_part: bool) -> u8 {
+    if !is_part {
+        return 1;
+    }
+    let above = state.uplinks.iter().filter_map(Uplink::parts);
+    above.fold(state.config.parts, u8::min)
 }
 
 /// Returns the padding that makes the Ack of a Join as long as the Join.

@@ -19,8 +19,12 @@ use crate::waiting::Waiting;
 pub struct JobStatus {
     /// Number of the job.
     pub job: u32,
-    /// Number of floats in its vector.
+    /// Number of floats in its vector: in the whole vector, if the parts of several threads are merged.
     pub gradient_len: u32,
+    /// Whether the vector is one part of a longer vector, or merged from such parts.
+    pub part: bool,
+    /// Number of parts that this status describes.
+    pub parts: u16,
     /// Number of floats in each segment but the last.
     pub segment_floats: u16,
     /// Element type of the workers' contributions.
@@ -95,6 +99,8 @@ pub struct AwaitedStatus {
 pub struct MemberStatus {
     /// Id of the member.
     pub id: u16,
+    /// Number that the process drew when it joined, the same in all parts of a job.
+    pub instance: u32,
     /// Address of the member.
     pub address: SocketAddrV4,
     /// Kind of the member: `worker` or `switch`.
@@ -119,6 +125,8 @@ impl JobStatus {
         Self {
             job: job.id(),
             gradient_len: job.layout().gradient_len(),
+            part: job.is_part(),
+            parts: 1,
             segment_floats: job.layout().segment_floats(),
             contributions: job.layout().elements().contributions().name(),
             results: job.layout().elements().results().name(),
@@ -150,11 +158,42 @@ impl JobStatus {
     }
 }
 
+impl JobStatus {
+    /// Adds the status of another part of the job. The membership is that of the first part; what keeps any part from
+    /// finishing counts for the whole job.
+    pub fn add_part(&mut self, part: &Self) {
+        self.gradient_len = self.gradient_len.saturating_add(part.gradient_len);
+        self.parts += part.parts;
+        self.formed &= part.formed;
+        self.halted |= part.halted;
+        self.threshold_pinned |= part.threshold_pinned;
+        self.parent_lost |= part.parent_lost;
+        self.parent_silent_ms = self.parent_silent_ms.max(part.parent_silent_ms);
+        self.diverged += part.diverged;
+        if self.parent_refusal.is_none() {
+            self.parent_refusal.clone_from(&part.parent_refusal);
+        }
+        let waited = |waiting: &Option<WaitingStatus>| waiting.as_ref().map(|waiting| waiting.waited_ms);
+        if waited(&self.waiting) < waited(&part.waiting) {
+            self.waiting.clone_from(&part.waiting);
+        }
+        for other in &part.members {
+            let is_same = |own: &&mut MemberStatus| own.instance == other.instance;
+            if let Some(own) = self.members.iter_mut().find(is_same) {
+                own.silent_ms = own.silent_ms.min(other.silent_ms);
+                own.contributions += other.contributions;
+                own.idle_ms = own.idle_ms.min(other.idle_ms);
+            }
+        }
+    }
+}
+
 impl MemberStatus {
     fn of(id: u16, member: &Member, now: Instant) -> Self {
         let progress = &member.progress;
         Self {
             id,
+            instance: member.instance,
             address: member.endpoint.peer,
             kind: match member.kind {
                 Kind::Worker => "worker",

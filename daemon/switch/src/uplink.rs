@@ -20,6 +20,8 @@ use crate::questions::Questions;
 
 const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
 const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
+/// Time for which a refusal of the length of a vector is passed on to members. They repeat their Joins more often.
+const REFUSAL_MEMORY: Duration = Duration::from_secs(1);
 /// Heartbeats per lease. The parent is lost if [`MISSED_HEARTBEATS`] of them in a row are not answered.
 const HEARTBEATS_PER_LEASE: u32 = 8;
 const MISSED_HEARTBEATS: u32 = 3;
@@ -132,6 +134,8 @@ pub(crate) struct Uplink {
     weight: u16,
     /// Number of members of the job at the parent; zero if it is not known.
     members: u16,
+    /// Number of parts that the parent has announced, if it has.
+    parts: Option<u8>,
     lease: Duration,
     /// Instant at which the next Join or heartbeat is due.
     due: Instant,
@@ -144,6 +148,8 @@ pub(crate) struct Uplink {
     is_lost: bool,
     /// Reason why the parent refuses this switch and the value that it expected, if it does.
     refusal: Option<(Status, u32)>,
+    /// Last refusal of the length of a vector: the job, the length that the parent expected, and the instant.
+    refused_len: Option<(u32, u32, Instant)>,
     /// Authenticated session with the parent, in which this switch and the parent prove that they have the job's key.
     conversation: Conversation,
     /// Key for the tags of the partial sums, if data is tagged.
@@ -171,6 +177,7 @@ impl Uplink {
             window: 0,
             weight: 0,
             members: 0,
+            parts: None,
             lease,
             due: Instant::default(),
             since: Instant::default(),
@@ -179,6 +186,7 @@ impl Uplink {
             refused_past: None,
             is_lost: false,
             refusal: None,
+            refused_len: None,
             // The boot id is random for each run; halving it leaves room for the counter to rise.
             conversation: Conversation::new(boot >> 1),
             tag_key: None,
@@ -219,6 +227,13 @@ impl Uplink {
         self.refusal
     }
 
+    /// Returns the length of the vector that the parent has recently expected for the job `id` when it refused another
+    /// length. After a while, the parent is asked again.
+    pub(crate) fn expected_len(&self, id: u32, now: Instant) -> Option<u32> {
+        let recent = self.refused_len.filter(|(_, _, at)| now.since(*at) < REFUSAL_MEMORY);
+        recent.filter(|(job, ..)| *job == id).map(|(_, expected, _)| expected)
+    }
+
     /// Returns the number of segments that this switch may have in flight to the parent.
     pub(crate) fn window(&self) -> u16 {
         self.window
@@ -232,6 +247,11 @@ impl Uplink {
     /// Returns the number of members of the job at the parent; zero if it is not known.
     pub(crate) fn members(&self) -> u16 {
         self.members
+    }
+
+    /// Returns the number of parts that the parent has announced in its answers to Joins of a part, if it has.
+    pub(crate) fn parts(&self) -> Option<u8> {
+        self.parts
     }
 
     pub(crate) fn instance(&self) -> u32 {
@@ -317,7 +337,7 @@ impl Uplink {
         if let Some(peer) = uplinks.parent(choice)
             && peer != self.parent.peer
         {
-            (self.parent.peer, self.members) = (peer, 0);
+            (self.parent.peer, self.members, self.parts) = (peer, 0, None);
         }
         (self.since, self.last_heard) = (now, now);
         (self.is_lost, self.refusal) = (false, None);
@@ -401,10 +421,14 @@ impl Uplink {
         now: Instant,
         request: u32,
         ack: &AckRepr<'_>,
+        is_part: bool,
         tag_key: Option<TagKey>,
     ) -> JoinAnswer {
         if request != self.join_request {
             return JoinAnswer::Nothing;
+        }
+        if is_part {
+            self.parts = Some(ack.parts);
         }
         if ack.status == Status::Challenge && self.phase != Phase::Member {
             self.conversation.open_session(ack.history);
@@ -439,6 +463,9 @@ impl Uplink {
         let Phase::Joining { .. } = self.phase else { return JoinAnswer::Nothing };
         self.due = now.plus(LAST_JOIN_RETRY);
         self.refusal = Some((ack.status, ack.expected));
+        if ack.status == Status::GradientLenMismatch {
+            self.refused_len = self.job.map(|job| (job, ack.expected, now));
+        }
         JoinAnswer::Refused(ack.status, ack.expected)
     }
 

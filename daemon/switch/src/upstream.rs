@@ -17,6 +17,7 @@ use crate::backlog::Work;
 use crate::endpoint::Endpoint;
 use crate::event::Event;
 use crate::ids::JobIndex;
+use crate::job::Job;
 use crate::reason::DropReason;
 use crate::state::State;
 use crate::uplink::{JoinAnswer, ParentState, Uplink};
@@ -144,8 +145,9 @@ fn report_unproven_refusal(state: &mut State, at: JobIndex, repr: &ControlRepr<'
 fn handle_join_answer(state: &mut State, at: JobIndex, request: u32, ack: &AckRepr<'_>) {
     let now = state.now;
     let tag_key = partials_key(state, at);
+    let is_part = state.jobs.get(at).is_some_and(Job::is_part);
     let Some(uplink) = state.uplink_mut(at) else { return };
-    match uplink.answer_join(now, request, ack, tag_key) {
+    match uplink.answer_join(now, request, ack, is_part, tag_key) {
         JoinAnswer::Nothing => {}
         JoinAnswer::Challenged => parent::join(state, at),
         JoinAnswer::Forgotten => lifecycle::forget_members(state, at),

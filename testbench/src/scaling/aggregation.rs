@@ -156,7 +156,7 @@ pub(super) fn run(scenario: &Scenario, algorithm: Algorithm, folded: bool) -> Pi
         counts: counts.collect(),
         nodes,
         processes: Processes::new(
-            count * scenario.switch_daemons,
+            count * scenario.threads(),
             scenario.shared_cores,
             to_picos(scenario.costs.wake_ns),
         ),
@@ -279,11 +279,11 @@ impl Simulation<'_> {
         }
     }
 
-    /// Returns the process that handles a part: the daemons of a switch share the parts of a vector; a worker is one
-    /// process.
+    /// Returns the process that handles a part: the threads of a switch share the parts of a vector, and workers send
+    /// to them in turn; a worker is one process.
     fn process(&self, node: usize, part: usize) -> usize {
-        let daemons = self.scenario.switch_daemons;
-        node * daemons + part % daemons
+        let threads = self.scenario.threads();
+        node * threads + part % threads
     }
 
     /// Passes a sum on at a switch below the root.

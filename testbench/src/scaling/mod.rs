@@ -20,7 +20,8 @@ pub mod topology;
 pub mod wire;
 
 use clap::ValueEnum;
-use iswitch_protocol::limits::{FLOAT_LEN_BYTES, datagram_truesize};
+use iswitch_protocol::limits::{DEFAULT_SEGMENT_FLOATS, FLOAT_LEN_BYTES, datagram_truesize};
+use iswitch_protocol::part;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -108,8 +109,8 @@ pub struct Scenario {
     pub delay_us: f64,
     /// Segments in a super-frame of a worker or of iswitchd.
     pub superframe_segments: usize,
-    /// Number of daemons at each switch. Each has its own core and aggregates its share of the vector.
-    pub switch_daemons: usize,
+    /// Number of threads of the daemon at each switch. Each has its own core and aggregates its share of the vector.
+    pub switch_threads: usize,
     /// Receive buffer of each daemon, in bytes, from which the windows of the workers are calculated.
     pub switch_buffer_bytes: usize,
     /// Maximum random delay of a worker's start, in microseconds, drawn for each worker.
@@ -133,7 +134,7 @@ impl Scenario {
             bits_per_s: 10e9,
             delay_us: 1.0,
             superframe_segments: 44,
-            switch_daemons: 1,
+            switch_threads: 1,
             switch_buffer_bytes: 16 << 20,
             jitter_us: 0.0,
             seed: 0,
@@ -174,10 +175,15 @@ impl Scenario {
         }
     }
 
+    /// Returns the number of threads of each daemon that share the vector (requirement T-3).
+    fn threads(&self) -> usize {
+        part::count(self.switch_threads, self.floats, DEFAULT_SEGMENT_FLOATS)
+    }
+
     /// Returns the number of segments that a worker may have in flight, as each iswitchd grants them.
     fn window_segments(&self) -> usize {
         let datagram = datagram_truesize(Framing::segments(1).payload_bytes);
-        self.switch_daemons * (self.switch_buffer_bytes / (datagram * self.tree().fan_in())).max(1)
+        self.threads() * (self.switch_buffer_bytes / (datagram * self.tree().fan_in())).max(1)
     }
 
     /// Returns the time at which each worker begins.

@@ -100,7 +100,7 @@ impl Table {
             rack,
             radix,
             superframe_segments,
-            switch_daemons,
+            switch_threads,
             jitter_us,
             seed,
             ..
@@ -117,7 +117,7 @@ impl Table {
         json!({
             "floats": floats, "bits_per_s": finite(bits_per_s), "delay_us": delay_us, "rack": rack, "radix": radix,
             "superframe_segments": superframe_segments,
-            "switch_daemons": switch_daemons, "jitter_us": jitter_us, "seed": seed,
+            "switch_threads": switch_threads, "jitter_us": jitter_us, "seed": seed,
             "rows": rows.collect::<Vec<_>>(),
         })
     }

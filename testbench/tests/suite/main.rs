@@ -43,6 +43,7 @@ mod slow_readers;
 mod stall;
 mod studies;
 mod study;
+mod threads;
 mod throughput;
 mod training;
 mod udp;

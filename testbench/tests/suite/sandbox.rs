@@ -45,9 +45,9 @@ fn no_thread_keeps_a_privilege() {
     let (user, ids): (&[&str], &[_]) =
         if is_root() { (&["--user", "nobody"], &[("Uid", "65534"), ("Gid", "65534")]) } else { (&[], &[]) };
     let own_ids = of_threads(std::process::id(), "Uid");
-    let daemon = Daemon::on_ports(&star, user);
+    let daemon = Daemon::on_ports(&star, &[user, &["--threads", "2"]].concat());
     let id = daemon.process.id();
-    assert_eq!(of_threads(id, "Name").len(), 5, "packets, log, control socket, signals, flight recorder");
+    assert_eq!(of_threads(id, "Name").len(), 6, "packets (2), log, control socket, signals, flight recorder");
     let privileges = [
         ("CapInh", "0000000000000000"),
         ("CapPrm", "0000000000000000"),

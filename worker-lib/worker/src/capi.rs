@@ -121,10 +121,15 @@ fn join_status(error: &JoinError) -> IswitchStatus {
         JoinError::Layout(_)
         | JoinError::PathMtu { .. }
         | JoinError::NoSwitch
+        | JoinError::TooManySwitches { .. }
         | JoinError::TagsWithoutKey => IswitchStatus::InvalidArgument,
         JoinError::NoAnswer { .. } => IswitchStatus::SwitchLost,
-        JoinError::Refused { .. } | JoinError::KeyRefused { .. } => IswitchStatus::Refused,
-        JoinError::WorkersMissing { .. } | JoinError::State(_) => IswitchStatus::Stalled,
+        JoinError::Refused { .. } | JoinError::KeyRefused { .. } | JoinError::FewerParts { .. } => {
+            IswitchStatus::Refused
+        }
+        JoinError::WorkersMissing { .. } | JoinError::State(_) | JoinError::PartsApart { .. } => {
+            IswitchStatus::Stalled
+        }
         JoinError::Io(_) => IswitchStatus::Io,
         JoinError::Interrupted => IswitchStatus::Internal,
     }

@@ -23,7 +23,7 @@ const LOSS_PROBES: u32 = 50;
 const LOSS_MIN: u32 = 2;
 
 /// Check of a switch: its address and the parameters of the requests.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct SwitchCheck<'a> {
     pub(super) address: SocketAddrV4,
     pub(super) job: u32,
@@ -52,6 +52,7 @@ impl SwitchCheck<'_> {
         }
         self.check_key(report, &answer);
         check_tos_back(report, "tos-control-back", answer.tos, self.classifier.control_tos);
+        self.check_threads(report, &mut probe);
         self.check_data_tos(report);
         self.check_path_mtu(report, &mut probe);
         self.check_loss(report);
@@ -61,10 +62,12 @@ impl SwitchCheck<'_> {
         self.key.map_or(0, |_| TRAILER_LEN_BYTES)
     }
 
-    /// Returns a Join of `len` bytes that only queries and admits no member.
-    fn question(&self, len: usize) -> Vec<u8> {
+    /// Returns a Join of `len` bytes that only queries and admits no member. With `part`, it asks for the number of
+    /// threads of the switch.
+    fn question(&self, len: usize, part: bool) -> Vec<u8> {
         let padding_len = (len - JOIN_LEN_BYTES - self.trailer_len()) as u16;
-        let join = JoinRepr { query: true, padding_len, ..JoinRepr::worker(1, DEFAULT_SEGMENT_FLOATS, 1) };
+        let join =
+            JoinRepr { query: true, part, padding_len, ..JoinRepr::worker(1, DEFAULT_SEGMENT_FLOATS, 1) };
         // Zero would ask for no Ack; any other id works.
         let request = nanos_since_1970() as u32 | 1;
         let repr = ControlRepr { job: self.job, request, body: ControlBody::Join(join) };
@@ -77,14 +80,17 @@ impl SwitchCheck<'_> {
     }
 
     fn ask(&self, probe: &mut Probe, len: usize) -> Result<Answer, Silence> {
-        let question = self.question(len);
+        self.ask_with(probe, &self.question(len, false))
+    }
+
+    fn ask_with(&self, probe: &mut Probe, question: &[u8]) -> Result<Answer, Silence> {
         let is_answer = |bytes: &[u8]| {
             let packet = ControlPacket::new_checked(bytes).ok();
             packet.is_some_and(|packet| {
-                packet.action_code() == Action::Ack as u8 && packet.request() == request_of(&question)
+                packet.action_code() == Action::Ack as u8 && packet.request() == request_of(question)
             })
         };
-        probe.ask(self.classifier.control_tos, &question, is_answer)
+        probe.ask(self.classifier.control_tos, question, is_answer)
     }
 
     fn report_silence(&self, report: &mut Report, silence: &Silence) {
@@ -153,6 +159,33 @@ impl SwitchCheck<'_> {
                     ),
                 }
             }
+        }
+    }
+
+    /// Checks that all threads of the switch are reachable, each at a UDP port of its own.
+    fn check_threads(&self, report: &mut Report, probe: &mut Probe) {
+        const CHECK: &str = "threads";
+        let question = self.question(JOIN_LEN_BYTES + self.trailer_len(), true);
+        let Ok(answer) = self.ask_with(probe, &question) else { return };
+        let count = ack_of(&answer.payload).map_or(1, |ack| u16::from(ack.parts));
+        let (first, address) = (self.address.port(), *self.address.ip());
+        let ports = || (1..count).filter_map(|at| first.checked_add(at));
+        let is_silent = |port: &u16| {
+            let other = SwitchCheck { address: SocketAddrV4::new(address, *port), ..*self };
+            let asked = Probe::connect(other.address, self.patience)
+                .and_then(|mut probe| other.ask(&mut probe, JOIN_LEN_BYTES + self.trailer_len()));
+            asked.is_err()
+        };
+        let silent: Vec<_> = ports().filter(is_silent).map(|port| port.to_string()).collect();
+        let last = ports().next_back().unwrap_or(first);
+        match silent.is_empty() {
+            _ if count == 1 => {}
+            true => report.ok(CHECK, format!("{count} threads answer at UDP ports {first} to {last}")),
+            false => report.failed(
+                CHECK,
+                format!("the threads at UDP ports {} do not answer", silent.join(", ")),
+                format!("allow UDP ports {first} to {last} in the firewalls on the path, in both directions"),
+            ),
         }
     }
 

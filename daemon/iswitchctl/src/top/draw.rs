@@ -123,7 +123,11 @@ fn state(job: &JobView) -> String {
         _ if !job.formed => Some("forming"),
         _ => None,
     };
-    fixed.map(str::to_owned).or_else(refused).or_else(waiting).unwrap_or_else(|| "running".to_owned())
+    let running = || match job.parts {
+        1 => "running".to_owned(),
+        parts => format!("running in {parts} parts"),
+    };
+    fixed.map(str::to_owned).or_else(refused).or_else(waiting).unwrap_or_else(running)
 }
 
 fn draw_members(frame: &mut Frame<'_>, app: &App, area: Rect) {

@@ -213,3 +213,45 @@ fn command_line_is_consistent() {
     use clap::CommandFactory;
     Cli::command().debug_assert();
 }
+
+#[test]
+fn the_default_number_of_threads_depends_on_cores_and_ports() {
+    let threads = |arguments: &[&str], cores| {
+        let arguments = std::iter::once("iswitchd").chain(arguments.iter().copied());
+        let settings = Cli::try_parse_from(arguments).unwrap().settings;
+        let interfaces = settings.ports(|value, expected| bad("port", value, expected)).unwrap();
+        settings.threads(&interfaces, cores).map(|threads| (threads.count, threads.is_chosen))
+    };
+    let udp = ["--udp", "10.9.0.254:7711"];
+    let two_ports = ["--port", "eth1", "--port", "eth2"];
+    // Workers on the same machine need the cores.
+    for arguments in [&udp[..], &two_ports] {
+        assert_eq!(threads(arguments, 2).unwrap(), (1, false));
+    }
+    assert_eq!(threads(&udp, 16).unwrap(), (4, false));
+    assert_eq!(threads(&["--udp", "127.0.0.1:7711"], 64).unwrap(), (1, false));
+    assert_eq!(threads(&two_ports, 16).unwrap(), (2, false));
+    assert_eq!(threads(&udp, 256).unwrap(), (16, false));
+    assert_eq!(threads(&["--udp", "10.9.0.254:65535"], 64).unwrap(), (1, false));
+    assert_eq!(threads(&["--port", "xdp:eth1", "--udp", "10.9.0.254:7711"], 64).unwrap(), (1, false));
+    assert_eq!(threads(&["--udp", "10.9.0.254:7711", "--parent", "10.9.1.1:7711"], 64).unwrap(), (1, false));
+    assert_eq!(threads(&["--udp", "10.9.0.254:7711", "--threads", "3"], 1).unwrap(), (3, true));
+}
+
+#[test]
+fn errors_of_threads_name_the_value_and_the_limit() {
+    let error = |arguments: &[&str]| resolve(arguments, "").unwrap_err();
+    assert_eq!(error(&["--udp", "127.0.0.1:1", "--threads", "17"]), "--threads is 17, expected 1 to 16");
+    assert_eq!(
+        error(&["--port", "xdp:eth1", "--threads", "2"]),
+        "threads is 2, expected 1 with a port `xdp:`"
+    );
+    assert_eq!(
+        error(&["--udp", "127.0.0.1:65534", "--threads", "4"]),
+        "threads is 4, expected at most 2, because each thread takes another UDP port up to 65535"
+    );
+    assert_eq!(
+        resolve(&["--config", "FILE"], "udp = ['127.0.0.1:1']\nthreads = 2").unwrap().threads.count,
+        2
+    );
+}

@@ -132,10 +132,11 @@ fn jobs(page: &mut Page, jobs: &[JobStatus]) {
     for job in jobs {
         page.sample("job_info", &[("job", &job.job.to_string()), ("mode", job.mode)], 1);
     }
-    let families: [(&str, &str, OfJob); 13] = [
+    let families: [(&str, &str, OfJob); 14] = [
         ("job_vector_floats", "Number of floats in the gradient vector.", |job| {
             Some(job.gradient_len.into())
         }),
+        ("job_parts", "Number of threads that each sum a part of the vector.", |job| Some(job.parts.into())),
         ("job_members", "Number of current members of the job.", |job| Some(job.members.len() as f64)),
         (
             "job_declared_workers",
@@ -218,6 +219,8 @@ mod tests {
         JobStatus {
             job: 7,
             gradient_len: 10_119,
+            part: false,
+            parts: 1,
             segment_floats: 366,
             contributions: "f32",
             results: "f32",
@@ -238,6 +241,7 @@ mod tests {
             diverged: 0,
             members: vec![MemberStatus {
                 id: 3,
+                instance: 1,
                 address,
                 kind: "worker",
                 start_round: 0,

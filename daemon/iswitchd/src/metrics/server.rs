@@ -10,7 +10,7 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 
 use iswitch_socket::PollSet;
@@ -18,8 +18,7 @@ use iswitch_socket::PollSet;
 use super::render;
 use crate::log;
 use crate::side_thread::SideThread;
-use iswitch_runtime::handle::{ANSWER_TIMEOUT, Handle};
-use iswitch_runtime::snapshot::Snapshot;
+use iswitch_runtime::handle::{ANSWER_TIMEOUT, Handle, PendingSnapshot};
 
 /// Time limit of a connection.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -120,7 +119,7 @@ impl Answer {
 
 /// Pending request to the packet loop.
 struct PendingRequest {
-    answer: Receiver<Arc<Snapshot>>,
+    answer: PendingSnapshot,
     deadline: Instant,
 }
 
@@ -191,7 +190,7 @@ impl Clients {
                 Err(error) => return self.refuse(&error.to_string()),
             }
         }
-        let Some(PendingRequest { answer, deadline }) = &self.asked else { return };
+        let Some(PendingRequest { answer, deadline }) = &mut self.asked else { return };
         match answer.try_recv() {
             Ok(snapshot) => {
                 let page: Arc<str> = render(&snapshot, log::dropped_lines()).into();

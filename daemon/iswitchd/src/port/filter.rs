@@ -52,9 +52,10 @@ pub(super) struct Instruction {
 /// Returns the program. It accepts untagged IPv4/UDP frames with one of the two ToS values that are fragments or
 /// addressed to the UDP port of the switch.
 ///
-/// These are exactly the frames that [`super::IngressRule`] drops, because only the switch may handle a frame that the
-/// program accepts.
-pub(super) fn program(classifier: &Classifier) -> [Instruction; FILTER_LEN] {
+/// With several threads, each has a program with a UDP port of its own, and only one takes the fragments. All of them
+/// together accept exactly the frames that [`super::IngressRule`] drops, because only the switch may handle a frame
+/// that a program accepts.
+pub(super) fn program(classifier: &Classifier, takes_fragments: bool) -> [Instruction; FILTER_LEN] {
     let load = |code, operand| Instruction { code, skip_true: 0, skip_false: 0, operand };
     // Jump offsets count from the next instruction.
     let jump = |at: usize, code, operand, yes: usize, no: usize| Instruction {
@@ -75,7 +76,7 @@ pub(super) fn program(classifier: &Classifier) -> [Instruction; FILTER_LEN] {
         jump(8, JUMP_EQUAL, classifier.control_tos.into(), 10, 9),
         jump(9, JUMP_EQUAL, classifier.data_tos.into(), 10, DROP),
         load(LOAD_HALF, FRAGMENT_AT),
-        jump(11, JUMP_ANY_BIT, FRAGMENT_BITS, TAKE, 12),
+        jump(11, JUMP_ANY_BIT, FRAGMENT_BITS, if takes_fragments { TAKE } else { DROP }, 12),
         load(LOAD_HEADER_LEN_TO_X, IP_AT),
         load(LOAD_HALF_AT_X, DESTINATION_PORT_AT),
         jump(14, JUMP_EQUAL, classifier.udp_port.into(), TAKE, DROP),
@@ -96,7 +97,16 @@ pub(super) mod tests {
 
     /// Returns whether the kernel would accept the frame: an interpreter for the instructions used.
     pub(in crate::port) fn accepts(frame: &[u8], vlan_tag_present: bool) -> bool {
-        let program = program(&Classifier::default());
+        accepts_as(frame, vlan_tag_present, &Classifier::default(), true)
+    }
+
+    fn accepts_as(
+        frame: &[u8],
+        vlan_tag_present: bool,
+        classifier: &Classifier,
+        takes_fragments: bool,
+    ) -> bool {
+        let program = program(classifier, takes_fragments);
         let byte = |at: u32| frame.get(at as usize).map(|byte| u32::from(*byte));
         let half = |at: u32| Some(byte(at)? << 8 | byte(at + 1)?);
         let (mut a, mut x, mut pc) = (0, 0, 0);
@@ -159,6 +169,19 @@ pub(super) mod tests {
         options[14] = 0x46;
         options.splice(34..34, [1; 4]);
         assert!(accepts(&options, false), "IPv4 options");
+    }
+
+    #[test]
+    fn each_thread_accepts_its_own_udp_port_and_one_of_them_the_fragments() {
+        let next = Classifier { udp_port: Classifier::default().udp_port + 1, ..Classifier::default() };
+        let own = frame(Class::Data);
+        assert!(!accepts_as(&own, false, &next, false));
+        let [high, low] = next.udp_port.to_be_bytes();
+        let mut of_next = changed(36, high);
+        of_next[37] = low;
+        assert!(accepts_as(&of_next, false, &next, false) && !accepts(&of_next, false));
+        let fragment = changed(20, 0x20);
+        assert!(accepts(&fragment, false) && !accepts_as(&fragment, false, &next, false));
     }
 
     #[test]

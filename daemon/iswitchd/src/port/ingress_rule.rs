@@ -85,9 +85,11 @@ pub struct IngressRule {
 impl IngressRule {
     /// Installs the rule in one transaction and replaces one that a crashed daemon left behind.
     ///
-    /// The caller must hold the claim to the interface.
-    pub fn install(interface: &str, classifier: &Classifier) -> Result<Self, RuleError> {
-        let script = RuleScript { interface: interface.to_owned(), text: rule_text(interface, classifier) };
+    /// The rule covers `ports` UDP ports from that of the classifier on. The caller must hold the claim to the
+    /// interface.
+    pub fn install(interface: &str, classifier: &Classifier, ports: u16) -> Result<Self, RuleError> {
+        let text = rule_text(interface, classifier, ports);
+        let script = RuleScript { interface: interface.to_owned(), text };
         script.install()?;
         Ok(Self { script, keeper: None })
     }
@@ -148,10 +150,14 @@ fn our_tables(listing: &str) -> impl Iterator<Item = &str> {
 /// The rule addresses fields by position for two reasons: the named fields of nft match only packets that nft
 /// considers well-formed, and only the EtherType in the frame shows whether there is a VLAN tag. The sequence `add,
 /// delete, add` replaces the table whether or not it exists.
-fn rule_text(interface: &str, classifier: &Classifier) -> String {
+fn rule_text(interface: &str, classifier: &Classifier, ports: u16) -> String {
     let table = table_name(interface);
     let (control, data) = (classifier.control_tos >> 2, classifier.data_tos >> 2);
-    let port = classifier.udp_port;
+    let first = classifier.udp_port;
+    let port = match ports {
+        0 | 1 => first.to_string(),
+        _ => format!("{first}-{}", first.saturating_add(ports - 1)),
+    };
     format!(
         r#"table netdev {table}
 delete table netdev {table}
@@ -159,7 +165,7 @@ table netdev {table} {{
     chain tagged {{
         # fragments
         @nh,50,14 != 0 counter drop
-        # the UDP port, behind a header without and with options
+        # the UDP ports, behind a header without and with options
         @nh,4,4 5 @nh,176,16 {port} counter drop
         @nh,4,4 != 5 udp dport {port} counter drop
     }}
@@ -218,7 +224,7 @@ table netdev iswitchd_veth_2d1 {
     chain tagged {
         # fragments
         @nh,50,14 != 0 counter drop
-        # the UDP port, behind a header without and with options
+        # the UDP ports, behind a header without and with options
         @nh,4,4 5 @nh,176,16 7711 counter drop
         @nh,4,4 != 5 udp dport 7711 counter drop
     }
@@ -229,7 +235,9 @@ table netdev iswitchd_veth_2d1 {
     }
 }
 "#;
-        assert_eq!(rule_text("veth-1", &Classifier::default()), expected);
+        assert_eq!(rule_text("veth-1", &Classifier::default(), 1), expected);
+        let of_two = rule_text("veth-1", &Classifier::default(), 2);
+        assert_eq!(of_two, expected.replace("7711", "7711-7712"));
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub struct PacketOptions {
     pub offload: bool,
     /// Whether to install the [`IngressRule`].
     pub ingress_rule: bool,
+    /// Number of threads that serve the interface, each with a port of its own.
+    pub threads: u16,
 }
 
 /// A port on a network interface. Dropping it removes its ingress rule, unless the rule is entrusted to the monitor.
@@ -68,7 +70,7 @@ pub struct PacketPort {
     // switch both receive a frame only for a moment. The claim outlives the rule that it protects.
     rule: Option<IngressRule>,
     socket: OwnedFd,
-    _claim: InterfaceClaim,
+    claim: Option<InterfaceClaim>,
     /// Whether super-frames and unfinished checksums are sent.
     offload: bool,
     recv_buffer_bytes: usize,
@@ -89,29 +91,48 @@ struct Parsed {
 }
 
 impl PacketPort {
-    /// Opens a port on an interface. Needs `CAP_NET_RAW`, and `CAP_NET_ADMIN` for the ingress rule.
-    pub fn open(
+    /// Opens a port on an interface for each of the threads, which serve the UDP port of the classifier and those that
+    /// follow. The first one claims the interface and holds the rule. Needs `CAP_NET_RAW`, and `CAP_NET_ADMIN` for the
+    /// ingress rule.
+    pub fn open_all(
         id: PortId,
         name: &str,
         classifier: Classifier,
         options: &PacketOptions,
-    ) -> Result<Self, PortError> {
+    ) -> Result<Vec<Self>, PortError> {
         let claim = claim_interface(name)?;
-        let socket = open_socket(&classifier, options)
+        let of_thread = |at| Classifier { udp_port: classifier.udp_port.saturating_add(at), ..classifier };
+        let open = |at| Self::open(id, name, of_thread(at), at == 0, options);
+        let mut ports = (0..options.threads).map(open).collect::<Result<Vec<_>, _>>()?;
+        let rule = options.ingress_rule.then(|| IngressRule::install(name, &classifier, options.threads));
+        let rule = rule.transpose().map_err(|source| PortError::Rule { name: name.to_owned(), source })?;
+        if let Some(first) = ports.first_mut() {
+            (first.claim, first.rule) = (Some(claim), rule);
+        }
+        Ok(ports)
+    }
+
+    /// Opens the port of one thread. Only one of the ports of an interface takes fragments, which have no UDP port.
+    fn open(
+        id: PortId,
+        name: &str,
+        classifier: Classifier,
+        takes_fragments: bool,
+        options: &PacketOptions,
+    ) -> Result<Self, PortError> {
+        let socket = open_socket(&classifier, takes_fragments, options)
             .map_err(system(name, "open a packet socket (this needs CAP_NET_RAW)"))?;
         let interface = Interface::find(name, socket.as_fd())?;
         bind(&socket, interface.index).map_err(system(name, "bind a socket to it"))?;
         let recv_buffer_bytes =
             option::recv_buffer_bytes(socket.as_fd()).map_err(system(name, "read SO_RCVBUF"))?;
-        let rule = options.ingress_rule.then(|| IngressRule::install(name, &classifier)).transpose();
-        let rule = rule.map_err(|source| PortError::Rule { name: name.to_owned(), source })?;
         Ok(Self {
             id,
             interface,
             classifier,
-            rule,
+            rule: None,
             socket,
-            _claim: claim,
+            claim: None,
             offload: options.offload,
             recv_buffer_bytes,
             buffer: vec![0; BUFFER_LEN_BYTES].into(),
@@ -378,7 +399,11 @@ impl Port for PacketPort {
 }
 
 /// Opens a packet socket that receives nothing until it is bound.
-fn open_socket(classifier: &Classifier, options: &PacketOptions) -> io::Result<OwnedFd> {
+fn open_socket(
+    classifier: &Classifier,
+    takes_fragments: bool,
+    options: &PacketOptions,
+) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: the call takes no pointers.
     let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
@@ -387,7 +412,7 @@ fn open_socket(classifier: &Classifier, options: &PacketOptions) -> io::Result<O
     }
     // SAFETY: the descriptor has just been opened, and nothing else owns it.
     let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-    attach_filter(&socket, classifier)?;
+    attach_filter(&socket, classifier, takes_fragments)?;
     option::set(socket.as_fd(), libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
     option::set(socket.as_fd(), libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
     option::set_recv_buffer(socket.as_fd(), options.recv_buffer_bytes)?;
@@ -395,8 +420,8 @@ fn open_socket(classifier: &Classifier, options: &PacketOptions) -> io::Result<O
     Ok(socket)
 }
 
-fn attach_filter(socket: &OwnedFd, classifier: &Classifier) -> io::Result<()> {
-    let mut filter = program(classifier).map(|instruction| libc::sock_filter {
+fn attach_filter(socket: &OwnedFd, classifier: &Classifier, takes_fragments: bool) -> io::Result<()> {
+    let mut filter = program(classifier, takes_fragments).map(|instruction| libc::sock_filter {
         code: instruction.code,
         jt: instruction.skip_true,
         jf: instruction.skip_false,

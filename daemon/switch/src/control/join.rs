@@ -8,7 +8,7 @@ use crate::budget::RepeatBudget;
 use crate::endpoint::Endpoint;
 use crate::event::{Departure, Event};
 use crate::ids::{JobIndex, MemberAt};
-use crate::job::{Dismissed, Member, Progress, Session};
+use crate::job::{Dismissed, Job, Member, Progress, Session};
 use crate::lifecycle;
 use crate::limiter::StrangerPacket;
 use crate::quota::create_job;
@@ -80,6 +80,12 @@ fn try_join(
 ) -> Result<Option<MemberAt>, Refusal> {
     let id = request.job;
     check_fields(join, !state.uplinks.is_empty())?;
+    if let Some(refusal) = refused_above(state, id, join) {
+        if let Some(at) = state.jobs.find_member(from) {
+            lifecycle::remove_member(state, at, Departure::Leave);
+        }
+        return Err(refusal);
+    }
     if let Some(at) = state.jobs.find_member(from) {
         let job = state.jobs.get(at.job).ok_or(Status::UnknownMember)?;
         if job.id() != id {
@@ -112,6 +118,15 @@ fn try_join(
         job.dismiss(&dismissed);
     }
     admit(state, at, from, request.id, join).map(Some)
+}
+
+/// Returns the refusal of a Join because the parent has refused the same length of the vector. Members that divide the
+/// vector differently learn from it how the job of the parent divides it (T-8).
+fn refused_above(state: &State, id: u32, join: &JoinRepr) -> Option<Refusal> {
+    let is_formed = state.jobs.find(id).and_then(|at| state.jobs.get(at)).is_some_and(Job::is_formed);
+    let mut expected = state.uplinks.iter().filter_map(|uplink| uplink.expected_len(id, state.now));
+    let expected = expected.find(|len| *len != join.gradient_len && !is_formed)?;
+    Some((Status::GradientLenMismatch, expected).into())
 }
 
 /// Ends a job that began without the holders of its sums, one of which is now returning. Returns the addresses of its
@@ -193,7 +208,7 @@ fn admit(
 
 /// Refuses a Join with a field value that is invalid in any job.
 fn check_fields(join: &JoinRepr, has_parent: bool) -> Result<(), Refusal> {
-    if join.mode != Mode::Synchronous && has_parent {
+    if join.mode != Mode::Synchronous && (has_parent || join.part) {
         return Err((Status::ModeMismatch, Mode::Synchronous as u32).into());
     }
     if join.height >= MAX_HEIGHT {

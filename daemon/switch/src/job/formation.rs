@@ -7,8 +7,9 @@
 use core::net::SocketAddrV4;
 use core::time::Duration;
 
+use iswitch_protocol::history::Chain;
 use iswitch_protocol::wire::{JoinRepr, Kind, ResumeRepr, Standing};
-use iswitch_protocol::{Instant, Round, history};
+use iswitch_protocol::{Instant, Round};
 
 use super::Job;
 use super::history::{STARTS, starts_from};
@@ -133,8 +134,8 @@ impl Plan {
 
     /// Creates a plan in which all members begin at `next`, except those that are known to have reached one of the
     /// following rounds.
-    fn under_way(next: Round, latest: u64, epoch: u64) -> Self {
-        Self { starts: starts_from(next, latest, epoch), ..Self::new(next, latest, None) }
+    fn under_way(next: Round, latest: u64, chain: Chain, epoch: u64) -> Self {
+        Self { starts: starts_from(next, latest, chain, epoch), ..Self::new(next, latest, None) }
     }
 
     /// Returns the start of a member that is neither up to date nor lacks just the last sum.
@@ -278,7 +279,7 @@ impl Job {
 
     fn plan_as_granted(&self, granted: Granted, common: Option<CommonHistory>) -> Plan {
         let Granted { epoch, start: Start { standing, round, history }, keeps_last } = granted;
-        let following = round.next();
+        let (following, chain) = (round.next(), self.history.chain());
         match (standing, common) {
             (Standing::Resumed, Some(common)) => {
                 let awaiting = self.plan(common, round).awaiting;
@@ -286,8 +287,8 @@ impl Job {
                 let (next, latest) = first.unwrap_or((round, common.latest));
                 // Fresh members start one round later: the round may be under way and already contain a contribution
                 // that such a member made in an earlier membership.
-                let fresh = (following, history::after(common.latest, epoch, round));
-                Plan { fresh, awaiting, ..Plan::under_way(next, latest, epoch) }
+                let fresh = (following, chain.after(common.latest, epoch, round));
+                Plan { fresh, awaiting, ..Plan::under_way(next, latest, chain, epoch) }
             }
             (Standing::Supplies, Some(CommonHistory { latest, behind: Some(behind) })) => {
                 Plan::new(following, latest, Some((behind, Replay::Here)))
@@ -298,7 +299,7 @@ impl Job {
                 Plan::new(following, history, own.map(|own| (own, Replay::Above)))
             }
             (Standing::Supplies | Standing::Awaits, _) => Plan::new(following, history, None),
-            (Standing::Fresh | Standing::Resumed, _) => Plan::under_way(round, history, epoch),
+            (Standing::Fresh | Standing::Resumed, _) => Plan::under_way(round, history, chain, epoch),
         }
     }
 
@@ -307,7 +308,8 @@ impl Job {
     /// sum.
     fn last_round_lacked(&self, epoch: u64, granted: Round, common: CommonHistory) -> Option<(Round, u64)> {
         let last = granted.previous();
-        let lacks_last = |own: &u64| history::after(*own, epoch, last) == common.latest;
+        let chain = self.history.chain();
+        let lacks_last = |own: &u64| chain.after(*own, epoch, last) == common.latest;
         let mut all = self.members.returning().flat_map(|resume| [resume.history, resume.behind]);
         all.find(lacks_last).map(|own| (last, own))
     }

@@ -1,6 +1,7 @@
 //! Histories of a job, each of which identifies the sums that a member has before a given round (requirement M-8).
 
-use iswitch_protocol::{Round, history};
+use iswitch_protocol::Round;
+use iswitch_protocol::history::Chain;
 
 /// Number of rounds at which members below one parent may be: two rounds are alive at once, one may be finished for
 /// some of the members only, and a Fresh member starts one round after these.
@@ -9,6 +10,8 @@ pub(super) const STARTS: usize = 4;
 /// Histories of a job around its latest round.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct History {
+    /// How the histories are formed.
+    chain: Chain,
     /// Epoch of the topmost switch's incarnation of the job.
     epoch: u64,
     /// Latest round that was opened, or the first round.
@@ -23,8 +26,13 @@ pub(crate) struct History {
 
 impl History {
     /// Creates the history of a job that begins at the round `base`.
-    pub(crate) fn begin(epoch: u64, job: u32, base: Round) -> Self {
-        Self { epoch, at: base, before: history::begin(epoch, job, base), earlier: None, replayed: None }
+    pub(crate) fn begin(chain: Chain, epoch: u64, job: u32, base: Round) -> Self {
+        let before = chain.begin(epoch, job, base);
+        Self { chain, epoch, at: base, before, earlier: None, replayed: None }
+    }
+
+    pub(super) fn chain(&self) -> Chain {
+        self.chain
     }
 
     pub(super) fn epoch(&self) -> u64 {
@@ -50,7 +58,7 @@ impl History {
     }
 
     fn after(&self) -> u64 {
-        self.replayed.unwrap_or_else(|| history::after(self.before, self.epoch, self.at))
+        self.replayed.unwrap_or_else(|| self.chain.after(self.before, self.epoch, self.at))
     }
 
     /// Returns the history of the members whose next round is `round`, or zero if it is no longer known.
@@ -76,11 +84,11 @@ impl History {
 }
 
 /// Returns a round and the rounds after it, each with the history before it.
-pub(super) fn starts_from(round: Round, before: u64, epoch: u64) -> [(Round, u64); STARTS] {
+pub(super) fn starts_from(round: Round, before: u64, chain: Chain, epoch: u64) -> [(Round, u64); STARTS] {
     let mut starts = [(round, before); STARTS];
     for at in 1..STARTS {
         let (round, before) = starts[at - 1];
-        starts[at] = (round.next(), history::after(before, epoch, round));
+        starts[at] = (round.next(), chain.after(before, epoch, round));
     }
     starts
 }

@@ -21,6 +21,7 @@ use core::ops::Range;
 use core::time::Duration;
 
 use iswitch_protocol::auth::TagKey;
+use iswitch_protocol::history::Chain;
 use iswitch_protocol::limits::{MAX_MEMBERS, async_generations};
 use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Standing, Status};
 use iswitch_protocol::{ElementType, Instant, Round, Seg, VectorLayout};
@@ -143,7 +144,7 @@ impl Job {
             has_parent: beginning.has_parent,
             members: Members::new(),
             rounds,
-            history: History::begin(epoch, id, position.round()),
+            history: History::begin(Chain::of(join.part), epoch, id, position.round()),
             formed: false,
             began_with_newcomers: false,
             dismissed: Dismissed::default(),
@@ -203,6 +204,11 @@ impl Job {
 
     pub(crate) fn has_key(&self) -> bool {
         self.has_key
+    }
+
+    /// Returns whether the vector is one part of a longer vector, whose other parts other switches sum.
+    pub(crate) fn is_part(&self) -> bool {
+        self.history.chain() == Chain::Part
     }
 
     /// Returns whether data packets end with a tag.
@@ -276,7 +282,8 @@ impl Job {
     /// Returns the status that names the first field of a Join that differs from the job, and the job's value.
     pub(crate) fn mismatch(&self, join: &JoinRepr) -> Option<(Status, u32)> {
         let (layout, mode) = (&self.layout, self.rounds.mode());
-        if join.gradient_len != layout.gradient_len() {
+        // The vector of a job in parts is longer than that of each part.
+        if join.gradient_len != layout.gradient_len() || join.part != self.is_part() {
             Some((Status::GradientLenMismatch, layout.gradient_len()))
         } else if join.segment_floats != layout.segment_floats() {
             Some((Status::SegmentSizeMismatch, u32::from(layout.segment_floats())))
@@ -369,7 +376,7 @@ impl Job {
     /// Moves the start of all members to the first round, with an initial history.
     fn begin_anew(&mut self) {
         let base = self.rounds.numbers().base();
-        self.history = History::begin(self.epoch(), self.id, base);
+        self.history = History::begin(self.history.chain(), self.epoch(), self.id, base);
         let history = self.history.before(base);
         for (_, member) in self.members.iter_mut() {
             (member.start.round, member.start.history) = (base, history);

@@ -24,7 +24,7 @@ impl Job {
         if let Some(start) = resume.and_then(|resume| self.start_in_replay(resume)) {
             return start;
         }
-        let starts = starts_from(start, self.history.before(start), self.epoch());
+        let starts = starts_from(start, self.history.before(start), self.history.chain(), self.epoch());
         // Below a parent, members from an earlier run of this switch may have advanced further than the present
         // members.
         let reached = if self.has_parent { &starts[..] } else { &starts[..1] };

@@ -11,6 +11,7 @@ mod fairness;
 mod hierarchy;
 mod layers;
 mod ordered;
+mod parts;
 mod progress;
 mod resume;
 mod specification;

@@ -93,13 +93,14 @@ fn challenged(harness: &mut Harness, from: &Endpoint, join: JoinRepr) -> Vec<u8>
 
 /// Position of the flags in a Join, in bytes.
 const JOIN_FLAGS: usize = 30;
+const JOIN_MODE: usize = 20;
 
 #[test]
 fn a_challenge_admits_only_one_packet() {
     type Change = fn(&mut Vec<u8>);
     let changes: [(&str, Change); 5] = [
         ("refused for a field", |join| join[18..20].fill(0xff)),
-        ("malformed", |join| join[JOIN_FLAGS] = 0x80),
+        ("malformed", |join| join[JOIN_MODE] = 2),
         ("of another version", |join| join[1] = 9),
         ("not authentic", |join| {
             join[2] = 1;

@@ -5,6 +5,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use super::bytes::{all_set, at_least, padding, put_u16, put_u32, put_u64, round_at, u16_at, u32_at, u64_at};
 use super::segments::{SegmentSetRepr, emit_set, parse_set};
 use super::{Action, Status};
+use crate::limits::MAX_PARTS;
 use crate::segment::Round;
 use crate::wire::WireError;
 
@@ -35,6 +36,10 @@ pub(super) mod field {
 const FORMED: u8 = 1;
 const ORPHANED: u8 = 2;
 const PINNED: u8 = 4;
+/// Position of the number of parts, minus one, in the flags.
+const PARTS_SHIFT: u32 = 4;
+
+const _: () = assert!(MAX_PARTS - 1 == (u8::MAX >> PARTS_SHIFT) as usize);
 
 /// Standing of a member when it is admitted (requirement M-8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,6 +97,9 @@ pub struct AckRepr<'a> {
     pub orphaned: bool,
     /// Whether a member set the threshold H, so that H does not follow the number of members.
     pub pinned: bool,
+    /// Answer to a Join with the flag part: number of parts into which the switch divides long vectors, from 1 to
+    /// [`MAX_PARTS`]. Otherwise 1.
+    pub parts: u8,
     /// Epoch of the job's incarnation, or the boot id of the switch if it does not know the job (requirement M-7).
     pub boot: u64,
     /// Lease: the silence after which the switch expels a member, in milliseconds.
@@ -113,7 +121,8 @@ pub struct AckRepr<'a> {
 }
 
 impl AckRepr<'_> {
-    /// Returns an Ack with only an action and a status; all other fields are zero, unset or [`Standing::Fresh`].
+    /// Returns an Ack with only an action and a status; all other fields are zero, unset or [`Standing::Fresh`], and
+    /// the number of parts is 1.
     pub const fn bare(action: Action, status: Status) -> AckRepr<'static> {
         AckRepr {
             action,
@@ -127,6 +136,7 @@ impl AckRepr<'_> {
             formed: false,
             orphaned: false,
             pinned: false,
+            parts: 1,
             boot: 0,
             lease_ms: 0,
             expected: 0,
@@ -146,7 +156,8 @@ pub(super) fn parse_ack(buffer: &[u8]) -> Result<AckRepr<'_>, WireError> {
     let status = Status::from_code(buffer[at::STATUS]).ok_or(WireError::BadValue)?;
     let standing = Standing::from_code(buffer[at::STANDING]).ok_or(WireError::BadValue)?;
     let flags = buffer[at::FLAGS];
-    if flags & !(FORMED | ORPHANED | PINNED) != 0 {
+    let parts = (flags >> PARTS_SHIFT) + 1;
+    if flags & !(FORMED | ORPHANED | PINNED | u8::MAX << PARTS_SHIFT) != 0 {
         return Err(WireError::BadValue);
     }
     let carries_missing = matches!(action, Action::Help | Action::Confirm) && status == Status::Success;
@@ -164,6 +175,7 @@ pub(super) fn parse_ack(buffer: &[u8]) -> Result<AckRepr<'_>, WireError> {
         formed: flags & FORMED != 0,
         orphaned: flags & ORPHANED != 0,
         pinned: flags & PINNED != 0,
+        parts,
         boot: u64_at(buffer, at::BOOT),
         lease_ms: u32_at(buffer, at::LEASE_MS),
         expected: u32_at(buffer, at::EXPECTED),
@@ -196,7 +208,7 @@ pub(super) fn emit_ack(buffer: &mut [u8], ack: &AckRepr<'_>) {
     put_u16(buffer, at::WINDOW, ack.window);
     buffer[at::STANDING] = ack.standing as u8;
     let flags = [(ack.formed, FORMED), (ack.orphaned, ORPHANED), (ack.pinned, PINNED)];
-    buffer[at::FLAGS] = all_set(&flags);
+    buffer[at::FLAGS] = all_set(&flags) | ack.parts.saturating_sub(1) << PARTS_SHIFT;
     put_u64(buffer, at::BOOT, ack.boot);
     put_u32(buffer, at::LEASE_MS, ack.lease_ms);
     put_u32(buffer, at::EXPECTED, ack.expected);

@@ -41,7 +41,8 @@ const TAGGED: u8 = 4;
 const ROAMS: u8 = 8;
 const UPDATES: u8 = 16;
 pub(super) const FRESH: u8 = 32;
-const ALL_FLAGS: u8 = QUERY | RESUME | TAGGED | ROAMS | UPDATES | FRESH;
+const PART: u8 = 128;
+const ALL_FLAGS: u8 = QUERY | RESUME | TAGGED | ROAMS | UPDATES | FRESH | PART;
 
 /// Mode of a job: how contributions are admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +112,8 @@ pub struct JoinRepr {
     pub height: u8,
     /// Whether the Join only queries the job and admits no member.
     pub query: bool,
+    /// Whether the vector is one part of a longer vector whose other parts are summed at other ports (requirement T-1).
+    pub part: bool,
     /// Whether data packets end with a tag (requirement A-9).
     pub tagged: bool,
     /// Whether the member is a switch that can move to another parent, or has such a switch below it (requirement M-9).
@@ -141,6 +144,7 @@ impl JoinRepr {
             rank: 0,
             height: 0,
             query: false,
+            part: false,
             tagged: false,
             roams: false,
             updates: false,
@@ -210,6 +214,7 @@ pub(super) fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
         rank: u16_at(buffer, at::RANK),
         height,
         query: flags & QUERY != 0,
+        part: flags & PART != 0,
         tagged: flags & TAGGED != 0,
         roams: flags & ROAMS != 0,
         updates: flags & UPDATES != 0,
@@ -256,7 +261,13 @@ pub(super) fn emit_join(buffer: &mut [u8], join: &JoinRepr) {
     put_u32(buffer, at::INSTANCE, join.instance);
     put_u16(buffer, at::RANK, join.rank);
     buffer[at::HEIGHT] = join.height;
-    let flags = [(join.query, QUERY), (join.tagged, TAGGED), (join.roams, ROAMS), (join.updates, UPDATES)];
+    let flags = [
+        (join.query, QUERY),
+        (join.part, PART),
+        (join.tagged, TAGGED),
+        (join.roams, ROAMS),
+        (join.updates, UPDATES),
+    ];
     buffer[at::FLAGS] = all_set(&flags);
     put_u64(buffer, at::NONCE, join.nonce);
     if let Some(resume) = &join.resume {

@@ -49,12 +49,12 @@ fn join() -> impl Strategy<Value = JoinRepr> {
         });
     let declared = (any::<u32>(), any::<u16>(), any::<u16>(), elements, mode, kind);
     let own = (any::<u16>(), any::<u32>(), any::<u16>(), any::<u8>());
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<u64>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<u64>());
     (declared, own, flags, proptest::option::of(resume()), 0u16..2000).prop_map(
         |(declared, own, flags, resume, padding_len)| {
             let (gradient_len, segment_floats, workers, elements, mode, kind) = declared;
             let (weight, instance, rank, height) = own;
-            let (query, tagged, roams, updates, nonce) = flags;
+            let (query, part, tagged, roams, updates, nonce) = flags;
             // A worker has no members.
             let is_switch = kind == Kind::Switch;
             let (height, roams, updates) =
@@ -73,6 +73,7 @@ fn join() -> impl Strategy<Value = JoinRepr> {
                 rank,
                 height,
                 query,
+                part,
                 tagged,
                 roams,
                 updates,
@@ -122,7 +123,7 @@ proptest! {
     #[test]
     fn acks_round_trip(
         round in round(), range in range(), bits in any::<[u8; 128]>(),
-        status in 0..Status::ALL.len() as u8, boot: u64, expected: u32, help: bool,
+        status in 0..Status::ALL.len() as u8, boot: u64, expected: u32, help: bool, parts in 1u8..=16,
     ) {
         let status = if help { Status::Success } else { Status::from_code(status).unwrap() };
         let bitmap = &bits[..range.count.div_ceil(8) as usize];
@@ -131,7 +132,7 @@ proptest! {
             status, member: 3, members: 4, threshold: 4, round, window: 64, boot, lease_ms: 10_000,
             expected,
             standing: Standing::Awaits, formed: help, orphaned: !help,
-            pinned: help, history: boot,
+            pinned: help, parts, history: boot,
             peer: help.then_some(SocketAddrV4::new(Ipv4Addr::new(10, 9, 0, 1), 5000)), weight: 9,
             missing: help.then_some(SegmentSetRepr { range, bitmap }),
             padding_len: 0,

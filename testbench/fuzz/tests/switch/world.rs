@@ -111,6 +111,7 @@ fn config(setup: &Setup) -> Config {
         non_finite: if setup.sums_non_finite { NonFinite::Sum } else { NonFinite::Refuse },
         uplinks: Uplinks::new(&parents[..usize::from(setup.parents)], PortId(FIRST_UPLINK), UPLINKS),
         ordered: setup.ordered,
+        parts: 1,
     }
 }
 

@@ -8,6 +8,8 @@ use iswitch_testbench::contest::{Contest, Markdown, Progress, Spread, Standings}
 use serde_json::{Value, json};
 use strum::IntoEnumIterator as _;
 
+use crate::core_threads;
+
 /// Number of segments that fit into the second-level cache together with their packets: the sums of two rounds, one
 /// incoming and one outgoing super-frame.
 const CACHED_SEGMENTS: usize = 44;
@@ -23,6 +25,9 @@ pub(crate) struct Options {
     /// Number of turns of the core and of each plain addition
     #[arg(long, default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..))]
     turns: u32,
+    /// Measure only the threads that share a vector
+    #[arg(long)]
+    only_threads: bool,
     /// Number of segments of the longest vector
     ///
     /// A vector of 1000000 segments takes 8 GB of memory.
@@ -63,7 +68,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         ),
     ];
     let mut result = Vec::new();
-    for (name, shapes) in tables {
+    for (name, shapes) in tables.into_iter().filter(|_| !options.only_threads) {
         let rows = shapes.into_iter().filter(|shape| shape.segments <= options.max_segments);
         let rows: Vec<_> = rows.map(|shape| measure(shape, options.turns)).collect();
         if !options.json {
@@ -71,6 +76,11 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         }
         result.push((name.to_owned(), rows.iter().map(Row::json).collect()));
     }
+    let threads = core_threads::Table::measure(options.turns);
+    if !options.json {
+        threads.print();
+    }
+    result.push(("threads".to_owned(), threads.json()));
     if options.json {
         println!("{}", Value::Object(result.into_iter().collect()));
     }

@@ -5,6 +5,7 @@ mod actors;
 mod attack;
 mod compare;
 mod core;
+mod core_threads;
 mod instructions;
 mod lockstep;
 mod models;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use iswitch_protocol::limits::{MAX_HEIGHT, MAX_MEMBERS, MAX_SUPERFRAME_DATAGRAMS};
+use iswitch_protocol::limits::{MAX_HEIGHT, MAX_MEMBERS, MAX_PARTS, MAX_SUPERFRAME_DATAGRAMS};
 use iswitch_testbench::contest::Progress;
 use iswitch_testbench::peers::Rate;
 use iswitch_testbench::scaling::costs::Costs;
@@ -63,11 +63,14 @@ pub(crate) struct Options {
         value_parser = clap::value_parser!(u8).range(1..=MAX_SUPERFRAME_DATAGRAMS as i64)
     )]
     superframe_segments: u8,
-    /// Number of daemons at each switch
+    /// Number of threads of the daemon at each switch
     ///
-    /// Each daemon has its own core and aggregates its share of the vector.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
-    switch_daemons: u8,
+    /// Each thread has its own core and aggregates its share of the vector.
+    #[arg(
+        long, alias = "switch-daemons", default_value_t = 1,
+        value_parser = clap::value_parser!(u8).range(1..=MAX_PARTS as i64)
+    )]
+    switch_threads: u8,
     /// Receive buffer of each switch, in MiB
     ///
     /// The workers' windows are calculated from it.
@@ -176,7 +179,7 @@ fn study(options: &Options, floats: u32, costs: Costs, progress: &Progress) -> T
         bits_per_s: options.rate.bits_per_s,
         delay_us: options.delay_us,
         superframe_segments: usize::from(options.superframe_segments),
-        switch_daemons: usize::from(options.switch_daemons),
+        switch_threads: usize::from(options.switch_threads),
         switch_buffer_bytes: usize::from(options.switch_buffer_mib) << 20,
         jitter_us: options.jitter_us,
         seed: options.seed,

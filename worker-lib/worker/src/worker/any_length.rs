@@ -294,18 +294,20 @@ impl AnyLengthWorker {
                 &*buffer
             }
         };
-        let (round, sum) = member.reduce_checked(contribution, keep_waiting)?;
-        let sum = &sum[..piece.len()];
+        let round = member.reduce_checked(contribution, keep_waiting)?;
         match &mut piece {
-            piece if !is_mean => piece.round_from(sum),
             Values::F32(floats) => {
-                floats.copy_from_slice(sum);
-                member.scale_segments(floats);
+                member.copy_sum(floats);
+                if is_mean {
+                    member.scale_segments(floats);
+                }
             }
             piece => {
-                buffer.clear();
-                buffer.extend_from_slice(sum);
-                member.scale_segments(buffer);
+                buffer.resize(piece.len(), 0.0);
+                member.copy_sum(buffer);
+                if is_mean {
+                    member.scale_segments(buffer);
+                }
                 piece.round_from(buffer);
             }
         }

@@ -34,6 +34,8 @@ pub(crate) struct Attempt {
     due: bool,
     /// Number of members that have joined, once the switch has answered.
     present: Option<u16>,
+    /// Number of parts that the switch has announced; zero before its first answer.
+    parts: u8,
     /// Nonce of the last challenge in a job without a key; repeating it proves the return path.
     nonce: u64,
 }
@@ -57,6 +59,7 @@ impl Attempt {
             deadline: now.plus(FIRST_RETRY),
             due: true,
             present: None,
+            parts: 0,
             nonce: 0,
         }
     }
@@ -69,6 +72,11 @@ impl Attempt {
     /// Returns the progress of the attempt.
     pub(crate) fn progress(&self) -> JoinProgress {
         self.present.map_or(JoinProgress::Unanswered, JoinProgress::Waiting)
+    }
+
+    /// Returns the number of parts that the switch has announced; zero before its first answer.
+    pub(crate) fn parts(&self) -> u8 {
+        self.parts
     }
 
     pub(crate) fn deadline(&self) -> Instant {
@@ -106,6 +114,7 @@ impl Attempt {
         if repr.request != self.request || ack.action != Action::Join {
             return None;
         }
+        self.parts = ack.parts;
         if ack.status == Status::Challenge {
             match authenticator {
                 Some(authenticator) => authenticator.open_session(ack.history),

@@ -67,6 +67,8 @@ pub(super) struct Enrolment {
     config: SessionConfig,
     phase: Phase,
     attempts: u32,
+    /// Number of parts that the switch has announced; zero before its first answer.
+    parts: u8,
     /// Number of times that the switch has admitted the member.
     admissions: u64,
     requests: Requests,
@@ -83,6 +85,7 @@ impl Enrolment {
             config,
             phase: Phase::Member,
             attempts: 0,
+            parts: 0,
             admissions: 0,
             requests: Requests::new(config.job),
             key_refused: None,
@@ -132,6 +135,11 @@ impl Enrolment {
 
     pub(super) fn is_refused(&self) -> bool {
         matches!(self.phase, Phase::Refused(..))
+    }
+
+    /// Returns the number of parts that the switch has announced; zero before its first answer.
+    pub(super) fn announced_parts(&self) -> u8 {
+        self.parts
     }
 
     /// Returns how many times the switch has forgotten the member and readmitted it.
@@ -222,7 +230,9 @@ impl Enrolment {
     /// Handles the answer to a Join; returns `None` if the packet neither admits nor refuses the member.
     pub(super) fn handle_answer(&mut self, now: Instant, repr: &ControlRepr<'_>) -> Option<Answer> {
         let Phase::Joining(attempt) = &mut self.phase else { return None };
-        let answer = attempt.handle_answer(now, repr, self.requests.authenticator())?;
+        let answer = attempt.handle_answer(now, repr, self.requests.authenticator());
+        self.parts = attempt.parts();
+        let answer = answer?;
         match &answer {
             Answer::Refused(status, expected) => self.phase = Phase::Refused(*status, *expected),
             Answer::Admitted(membership) => {

@@ -2,48 +2,86 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use iswitch_protocol::wire::ControlBody;
+use iswitch_socket::UdpSocket;
 
 use super::attempt::heartbeat_interval;
 use super::link::Link;
+use super::requests::Requests;
 
-/// A thread that keeps the lease alive while the worker computes: it sends empty Helps that ask for no answer.
+/// A thread that keeps the leases alive while the worker computes: it sends empty Helps that ask for no answer.
 #[derive(Debug)]
 pub(super) struct Heartbeat {
-    stop: Option<Sender<()>>,
+    beats: Option<Sender<Beat>>,
     thread: Option<JoinHandle<()>>,
 }
 
+/// Heartbeats of the membership at one switch.
+struct Beat {
+    requests: Requests,
+    socket: Arc<UdpSocket>,
+    tos: u8,
+    interval: Duration,
+}
+
 impl Heartbeat {
-    pub(super) fn start(link: &Link, job: u32, lease: Duration) -> io::Result<Self> {
-        let (requests, mut packet) = (link.requests(job), Vec::new());
-        let (socket, tos) = (Arc::clone(&link.socket), link.control_tos());
-        let interval = heartbeat_interval(lease);
-        let (stop, stopped) = channel::<()>();
-        let mut beat = move || {
-            let (_, len) = requests.emit(0, ControlBody::HEARTBEAT, &mut packet);
-            // If the switch is unreachable, the next call to all_reduce reports it.
-            let _ = socket.send(tos, None, None, &packet, len);
+    /// Starts the thread, without any membership.
+    pub(super) fn start() -> io::Result<Self> {
+        let (beats, added) = channel();
+        let beat = move || run(&added);
+        let thread = std::thread::Builder::new().name("iswitch-heartbeat".into()).spawn(beat)?;
+        Ok(Self { beats: Some(beats), thread: Some(thread) })
+    }
+
+    /// Keeps another membership alive. The first heartbeat is sent at once: the switch may free the place of a member
+    /// from which it hears only a single Join (M-12).
+    pub(super) fn add(&self, link: &Link, job: u32, lease: Duration) {
+        let beat = Beat {
+            requests: link.requests(job),
+            socket: Arc::clone(&link.socket),
+            tos: link.control_tos(),
+            interval: heartbeat_interval(lease),
         };
-        // The first heartbeat is sent at once: the switch may free the place of a member from which it hears only a
-        // single Join (M-12).
-        beat();
-        let thread = std::thread::Builder::new().name("iswitch-heartbeat".into()).spawn(move || {
-            while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-                beat();
+        beat.send(&mut Vec::new());
+        if let Some(beats) = &self.beats {
+            // The thread ends only when this value is dropped.
+            let _ = beats.send(beat);
+        }
+    }
+}
+
+impl Beat {
+    fn send(&self, packet: &mut Vec<u8>) {
+        let (_, len) = self.requests.emit(0, ControlBody::HEARTBEAT, packet);
+        // If the switch is unreachable, the next call to all_reduce reports it.
+        let _ = self.socket.send(self.tos, None, None, packet, len);
+    }
+}
+
+fn run(added: &Receiver<Beat>) {
+    let (mut beats, mut packet) = (Vec::new(), Vec::new());
+    let Ok(first) = added.recv() else { return };
+    let mut interval = first.interval;
+    beats.push(first);
+    loop {
+        match added.recv_timeout(interval) {
+            Ok(beat) => {
+                interval = interval.min(beat.interval);
+                beats.push(beat);
             }
-        })?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
+            Err(RecvTimeoutError::Timeout) => beats.iter().for_each(|beat| beat.send(&mut packet)),
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
     }
 }
 
 impl Drop for Heartbeat {
     fn drop(&mut self) {
-        drop(self.stop.take());
+        drop(self.beats.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

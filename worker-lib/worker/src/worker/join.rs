@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
 use iswitch_protocol::limits::{
-    DATA_TAG_LEN_BYTES, DEFAULT_MTU_BYTES, DEFAULT_SEGMENT_FLOATS, MAX_MEMBERS, PROTOCOL_VERSION,
+    DATA_TAG_LEN_BYTES, DEFAULT_MTU_BYTES, DEFAULT_SEGMENT_FLOATS, MAX_MEMBERS, MAX_PARTS, PROTOCOL_VERSION,
     SEG_LEN_BYTES, async_generations,
 };
 use iswitch_protocol::segment::LayoutError;
@@ -212,6 +212,11 @@ pub enum JoinError {
     Layout(LayoutError),
     /// The list of switches is empty.
     NoSwitch,
+    /// The list of switches is too long.
+    TooManySwitches {
+        /// Number of switches.
+        count: usize,
+    },
     /// The switch did not answer.
     NoAnswer {
         /// Address of the switch.
@@ -253,6 +258,20 @@ pub enum JoinError {
         /// Number of floats in a segment.
         segment_floats: u16,
     },
+    /// The switch, or a switch above it, sums the vector in fewer parts than the running job.
+    FewerParts {
+        /// Address of the switch.
+        switch: SocketAddrV4,
+        /// Number of parts that the switch announces.
+        announced: u8,
+        /// Number of parts of the job.
+        parts: usize,
+    },
+    /// The switches did not admit this worker to all parts of a running job at the same vector within the timeout.
+    PartsApart {
+        /// Time waited.
+        waited: Duration,
+    },
     /// The other workers did not join within the timeout.
     WorkersMissing {
         /// Number of workers that have joined.
@@ -275,6 +294,9 @@ impl fmt::Display for JoinError {
         match self {
             Self::Layout(error) => error.fmt(f),
             Self::NoSwitch => f.write_str("no switch address was given, expected at least one"),
+            Self::TooManySwitches { count } => {
+                write!(f, "the number of switches is {count}, expected at most {MAX_PARTS}")
+            }
             Self::NoAnswer { switch, waited, detail } => write!(
                 f,
                 "no answer from the switch {switch} within {waited:?} (is iswitchd running there?){detail}"
@@ -297,6 +319,14 @@ impl fmt::Display for JoinError {
                 "a packet of {len} bytes does not fit the path to {switch}: segment_floats is \
                  {segment_floats}, choose fewer (or raise the MTU)"
             ),
+            Self::FewerParts { switch, announced, parts } => write!(
+                f,
+                "the switch {switch} sums vectors in {announced} parts, the job has {parts} (start all switches of \
+                 a tree with the same --threads)"
+            ),
+            Self::PartsApart { waited } => {
+                write!(f, "the parts of the job were at different vectors for {waited:?}")
+            }
             Self::WorkersMissing { present, workers, waited } => {
                 write!(f, "{present} of {workers} workers joined within {waited:?}")
             }

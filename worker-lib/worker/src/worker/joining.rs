@@ -12,20 +12,41 @@ use super::enrolment::{Enrolment, JoinProgress, Joins, SessionConfig};
 use super::join::{JoinError, JoinOptions};
 use super::link::{Link, is_transient};
 use super::query::{PROBE_REQUEST, parse_ack};
+use super::session::Session;
 
 /// Errno of Linux for a packet that exceeds the path MTU.
 const EMSGSIZE: i32 = 90;
+
+/// How a worker takes part in a job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Role {
+    pub(super) mode: Mode,
+    /// Number that this process has drawn, see [`instance`].
+    pub(super) instance: u32,
+    /// Number of parts of the whole vector, of which this membership is one.
+    pub(super) parts: usize,
+    /// Whether the switch must have at least that many parts itself, because the other parts are at its other ports.
+    pub(super) has_other_ports: bool,
+    /// Whether the protocol sends heartbeats by itself.
+    pub(super) heartbeats: bool,
+}
+
+impl Role {
+    /// Returns the role of a worker whose vector one switch sums.
+    pub(super) fn of_one(mode: Mode, heartbeats: bool) -> Self {
+        Self { mode, instance: instance(), parts: 1, has_other_ports: false, heartbeats }
+    }
+}
 
 /// Joins a job and waits until all its workers have joined, as long as `keep_waiting` returns true. Also returns the
 /// buffer into which packets were written.
 pub(super) fn join<P: Joins>(
     link: &mut Link,
     options: &JoinOptions,
-    mode: Mode,
-    heartbeats: bool,
+    role: Role,
     keep_waiting: &mut dyn FnMut() -> bool,
 ) -> Result<(P, Vec<u8>), JoinError> {
-    let outcome = join_once(link, options, mode, heartbeats, keep_waiting);
+    let outcome = join_once(link, options, role, keep_waiting);
     if let Err(error) = &outcome
         && let Some(options) = options.with_partial_segments(error)
     {
@@ -33,31 +54,32 @@ pub(super) fn join<P: Joins>(
             segment_floats = options.segment_floats,
             "joining with segments that fit above a rack"
         );
-        return join_once(link, &options, mode, heartbeats, keep_waiting);
+        return join_once(link, &options, role, keep_waiting);
     }
     outcome
 }
 
-fn join_once<P: Joins>(
+/// Works like [`join`], but does not adapt the size of segments to a switch with a parent.
+pub(super) fn join_once<P: Joins>(
     link: &mut Link,
     options: &JoinOptions,
-    mode: Mode,
-    heartbeats: bool,
+    role: Role,
     keep_waiting: &mut dyn FnMut() -> bool,
 ) -> Result<(P, Vec<u8>), JoinError> {
     let config = SessionConfig {
         job: options.job,
         layout: VectorLayout::with_elements(options.gradient_len, options.segment_floats, options.elements)?,
-        join: JoinRepr { mode, ..options.repr(instance()) },
+        join: JoinRepr { mode: role.mode, part: role.parts > 1, ..options.repr(role.instance) },
         recv_buffer_bytes: link.socket.recv_buffer_bytes()?,
-        heartbeats,
+        heartbeats: role.heartbeats,
     };
     let mut protocol = P::begin(config, link.now());
     if let Some(authenticator) = link.authenticator.clone() {
         protocol.enrolment().set_key(authenticator);
     }
     let mut buffer = Vec::with_capacity(MAX_SUPERFRAME_LEN_BYTES);
-    let joined = Joining { link: &mut *link, options, buffer: &mut buffer, keep_waiting }.run(&mut protocol);
+    let joined =
+        Joining { link: &mut *link, options, role, buffer: &mut buffer, keep_waiting }.run(&mut protocol);
     if let Err(error) = joined {
         // Best effort: the Leave ends the membership at once; without it, the lease would end the membership.
         let (class, stride) = protocol.enrolment().emit(0, ControlBody::Leave, &mut buffer);
@@ -67,10 +89,21 @@ fn join_once<P: Joins>(
     Ok((protocol, buffer))
 }
 
+/// Returns the error for a switch that has not answered a query for `waited`: sends a Join, which shows why.
+pub(super) fn explain_silence(link: &mut Link, options: &JoinOptions, waited: Duration) -> JoinError {
+    let once = JoinOptions { connect_timeout: Duration::ZERO, ..options.clone() };
+    match join_once::<Session>(link, &once, Role::of_one(Mode::Synchronous, false), &mut || true) {
+        Err(JoinError::NoAnswer { switch, detail, .. }) => JoinError::NoAnswer { switch, waited, detail },
+        Err(error) => error,
+        Ok(_) => JoinError::NoAnswer { switch: options.switch, waited, detail: String::new() },
+    }
+}
+
 /// State of a worker until the switch has answered and all workers have joined.
 struct Joining<'a> {
     link: &'a mut Link,
     options: &'a JoinOptions,
+    role: Role,
     buffer: &'a mut Vec<u8>,
     keep_waiting: &'a mut dyn FnMut() -> bool,
 }
@@ -85,6 +118,7 @@ impl Joining<'_> {
                 last_error = self.send(len)?;
             }
             let waited = now.since(begin);
+            self.check_parts(session.enrolment().announced_parts())?;
             match session.enrolment().progress() {
                 JoinProgress::Joined => return Ok(()),
                 JoinProgress::Refused(status, expected) => {
@@ -173,6 +207,16 @@ impl Joining<'_> {
             }
         }
         Ok(false)
+    }
+
+    /// Checks that the switch has the parts into which the vector is divided. A switch learns only from its parent that
+    /// the parent has fewer.
+    fn check_parts(&self, announced: u8) -> Result<(), JoinError> {
+        let Role { parts, has_other_ports, .. } = self.role;
+        if has_other_ports && announced > 0 && usize::from(announced) < parts {
+            return Err(JoinError::FewerParts { switch: self.options.switch, announced, parts });
+        }
+        Ok(())
     }
 
     fn check_patience(&self, waited: Duration, present: u16) -> Result<(), JoinError> {

@@ -31,6 +31,15 @@ pub(super) struct Link {
 impl Link {
     /// Opens a socket to the switch.
     pub(super) fn open(options: &JoinOptions) -> Result<Self, JoinError> {
+        Self::open_at(options, std::time::Instant::now())
+    }
+
+    /// Opens a socket to another switch, with the same clock.
+    pub(super) fn open_beside(&self, options: &JoinOptions) -> Result<Self, JoinError> {
+        Self::open_at(options, self.epoch)
+    }
+
+    fn open_at(options: &JoinOptions, epoch: std::time::Instant) -> Result<Self, JoinError> {
         if options.tag_data && options.key.is_none() {
             return Err(JoinError::TagsWithoutKey);
         }
@@ -46,7 +55,7 @@ impl Link {
         Ok(Self {
             socket: Arc::new(socket),
             classifier,
-            epoch: std::time::Instant::now(),
+            epoch,
             recv_buffer: vec![0; MAX_SUPERFRAME_LEN_BYTES],
             last_heard: Instant::default(),
             authenticator: options.key.clone().map(|key| Authenticator::new(key, wall_clock_nanos())),

@@ -10,6 +10,7 @@
 
 use core::ops::Range;
 
+use iswitch_protocol::history::{self, Chain};
 use iswitch_protocol::limits::{
     DATA_TAG_LEN_BYTES, MAX_RANGE_SEGMENTS, MAX_SUPERFRAME_DATAGRAMS, SEG_LEN_BYTES, superframe_datagrams,
 };
@@ -17,7 +18,7 @@ use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, ControlBody, ControlRepr, DataPacket, ResumeRepr, Standing, Status,
 };
-use iswitch_protocol::{ElementType, Instant, Round, Seg, SegmentIndex, VectorLayout, history};
+use iswitch_protocol::{ElementType, Instant, Round, Seg, SegmentIndex, VectorLayout};
 
 use super::auth::DataKeys;
 use super::bitmap::Bitmap;
@@ -92,6 +93,8 @@ pub struct WorkerCounters {
 #[derive(Debug)]
 pub(super) struct WorkerProtocol {
     job: u32,
+    /// How the histories of the job are formed.
+    chain: Chain,
     layout: VectorLayout,
     membership: MembershipState,
     next_round: Round,
@@ -149,6 +152,7 @@ impl WorkerProtocol {
     /// worker's receive buffer: results that do not fit in it would be lost.
     pub(super) fn new(
         job: u32,
+        chain: Chain,
         layout: VectorLayout,
         membership: Membership,
         recv_buffer_bytes: usize,
@@ -157,6 +161,7 @@ impl WorkerProtocol {
         let segments = layout.segment_count() as usize;
         let mut protocol = Self {
             job,
+            chain,
             layout,
             membership: MembershipState::new(membership),
             next_round: membership.start,
@@ -226,7 +231,7 @@ impl WorkerProtocol {
 
     /// Continues at the next round without the sums before it.
     fn adopt(&mut self, history: u64) {
-        let beginning = history::begin(self.membership.get().boot, self.job, self.next_round);
+        let beginning = self.chain.begin(self.membership.get().boot, self.job, self.next_round);
         self.history = history;
         self.has_history = history == beginning;
         self.previous = 0;
@@ -246,6 +251,12 @@ impl WorkerProtocol {
     /// Returns the next round, or the round in progress.
     pub(super) fn next_round(&self) -> Round {
         self.next_round
+    }
+
+    /// Returns the number of sums that the job had before the next round, modulo 2^24, if the vector is a part of a
+    /// longer one; `None` if it is not known.
+    pub(super) fn turn(&self) -> Option<u32> {
+        (self.chain == Chain::Part && self.history != 0).then(|| history::turn(self.history))
     }
 
     /// Returns whether the switch has lost its parent, according to its last Ack.
@@ -525,7 +536,7 @@ impl WorkerProtocol {
             Part::Awaits => (self.history, self.previous) = (self.membership.get().history, before),
             Part::Contributes => {
                 // A member that does not know the history before the round cannot know the history after it.
-                let after = history::after(before, self.membership.get().boot, progress.round);
+                let after = self.chain.after(before, self.membership.get().boot, progress.round);
                 (self.history, self.previous) = if before == 0 { (0, 0) } else { (after, before) };
             }
         }

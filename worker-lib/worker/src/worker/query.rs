@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::time::Duration;
 
+use iswitch_protocol::history::turn;
 use iswitch_protocol::wire::{
     AckRepr, Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, Mode, Status,
 };
@@ -29,6 +30,8 @@ pub(super) struct Query<'a> {
 struct JobAnswer {
     status: Status,
     expected: u32,
+    parts: u8,
+    history: u64,
     /// Address of a worker of the job, if the job has begun.
     peer: Option<SocketAddrV4>,
 }
@@ -38,9 +41,45 @@ impl<'a> Query<'a> {
         Self { link, options, key_refused: None }
     }
 
-    /// Queries the switch and returns the address of a worker of the job, if the job has begun.
-    pub(super) fn run(&mut self) -> Result<Option<SocketAddrV4>, JoinError> {
-        let query = JoinRepr { query: true, padding_len: 0, ..self.options.repr(instance()) };
+    /// Queries the switch and returns the address of a worker of the job, if the job has begun. `part` states whether
+    /// the vector is one part of a longer vector.
+    pub(super) fn peer(
+        &mut self,
+        part: bool,
+        keep_waiting: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<SocketAddrV4>, JoinError> {
+        let answer = self.ask(part, keep_waiting)?;
+        Ok(self.accept(answer)?.and_then(|answer| answer.peer))
+    }
+
+    /// Returns the number of parts into which the switch divides long vectors. A switch that does not know of parts
+    /// refuses the query as Malformed: it has one.
+    pub(super) fn parts(&mut self, keep_waiting: &mut dyn FnMut() -> bool) -> Result<usize, JoinError> {
+        Ok(self.ask(true, keep_waiting)?.parts.into())
+    }
+
+    /// Returns the number of sums that the job of a part had before the round at which a newcomer would begin, modulo
+    /// 2^24; `None` if there is no such job.
+    pub(super) fn turn(&mut self, keep_waiting: &mut dyn FnMut() -> bool) -> Result<Option<u32>, JoinError> {
+        let answer = self.ask(true, keep_waiting)?;
+        Ok(self.accept(answer)?.filter(|answer| answer.history != 0).map(|answer| turn(answer.history)))
+    }
+
+    /// Returns the answer of a switch that knows the job, or `None` if the switch does not.
+    fn accept(&self, answer: JobAnswer) -> Result<Option<JobAnswer>, JoinError> {
+        let JobAnswer { status, expected, .. } = answer;
+        match status {
+            Status::Success => Ok(Some(answer)),
+            Status::UnknownJob => Ok(None),
+            _ => {
+                let reason = self.options.refusal(Mode::Synchronous, status, expected);
+                Err(JoinError::Refused { status, expected, reason })
+            }
+        }
+    }
+
+    fn ask(&mut self, part: bool, keep_waiting: &mut dyn FnMut() -> bool) -> Result<JobAnswer, JoinError> {
+        let query = JoinRepr { query: true, part, padding_len: 0, ..self.options.repr(instance()) };
         let requests = self.link.requests(self.options.job);
         let (begin, mut packet) = (self.link.now(), Vec::new());
         let mut retry = FIRST_RETRY;
@@ -48,12 +87,8 @@ impl<'a> Query<'a> {
             let (class, len) = requests.emit(PROBE_REQUEST, ControlBody::Join(query), &mut packet);
             self.link.send(class, &packet, len)?;
             match self.await_answer(retry)? {
-                Some(JobAnswer { status: Status::Success, peer, .. }) => return Ok(peer),
-                Some(JobAnswer { status: Status::UnknownJob, .. }) => return Ok(None),
-                Some(JobAnswer { status, expected, .. }) => {
-                    let reason = self.options.refusal(Mode::Synchronous, status, expected);
-                    return Err(JoinError::Refused { status, expected, reason });
-                }
+                Some(answer) => return Ok(answer),
+                None if !keep_waiting() => return Err(JoinError::Interrupted),
                 None => retry = (retry * 2).min(LAST_RETRY),
             }
         }
@@ -72,7 +107,8 @@ impl<'a> Query<'a> {
                 let Some((PROBE_REQUEST, ack)) = parse_ack(class, bytes) else { continue };
                 if self.link.is_authentic(bytes) {
                     let peer = ack.peer.filter(|_| ack.formed);
-                    return Ok(Some(JobAnswer { status: ack.status, expected: ack.expected, peer }));
+                    let AckRepr { status, expected, parts, history, .. } = ack;
+                    return Ok(Some(JobAnswer { status, expected, parts, history, peer }));
                 }
                 if ack.status == Status::NotAuthentic {
                     self.key_refused = Some(ack.expected != 0);

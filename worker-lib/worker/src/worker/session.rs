@@ -8,6 +8,7 @@
 
 use core::ops::Range;
 
+use iswitch_protocol::history::Chain;
 use iswitch_protocol::wire::{Action, Class, ControlBody, ControlRepr, Standing, Status};
 use iswitch_protocol::{ElementType, Instant, Round, VectorLayout};
 
@@ -113,6 +114,18 @@ impl Session {
     /// switch is restarted.
     pub fn round(&self) -> Round {
         self.protocol.as_ref().map_or_else(Round::default, WorkerProtocol::next_round)
+    }
+
+    /// Returns the number of sums that the job had before the next round, modulo 2^24, if the vector is a part of a
+    /// longer one (requirement T-6); `None` if it is not known. Parts with the same number are at the same vector.
+    pub fn turn(&self) -> Option<u32> {
+        self.protocol.as_ref().and_then(WorkerProtocol::turn)
+    }
+
+    /// Returns the round at which the worker continues if it has missed rounds and no call has reported that; the next
+    /// round then begins without such a report.
+    pub fn take_missed(&mut self) -> Option<Round> {
+        self.missed.take()
     }
 
     /// Returns whether the switch has lost its parent. Without its parent, it delivers no sums.
@@ -359,14 +372,15 @@ impl Session {
 
     fn admitted(&mut self, now: Instant, membership: Membership) {
         let is_news = self.protocol.as_ref().is_none_or(|protocol| !protocol.stands_at(&membership));
-        let SessionConfig { job, layout, recv_buffer_bytes, .. } = *self.config();
+        let SessionConfig { job, layout, recv_buffer_bytes, join, .. } = *self.config();
+        let chain = Chain::of(join.part);
         let keys = self.enrolment.data_keys(membership.boot);
         let protocol = match &mut self.protocol {
             Some(protocol) => {
                 protocol.readmit(membership);
                 protocol
             }
-            none => none.insert(WorkerProtocol::new(job, layout, membership, recv_buffer_bytes)),
+            none => none.insert(WorkerProtocol::new(job, chain, layout, membership, recv_buffer_bytes)),
         };
         protocol.set_data_keys(keys);
         match membership.standing {

@@ -1,34 +1,32 @@
 //! The blocking worker, which drives the protocol over a UDP socket.
 
-use std::io;
-use std::net::SocketAddr;
-use std::time::Duration;
+use std::net::SocketAddrV4;
 
+use iswitch_protocol::{ElementTypes, Round as WireRound};
+use iswitch_protocol::wire::ControlBody;
 use iswitch_protocol::wire::control::RangeRepr;
-use iswitch_protocol::wire::{ControlBody, Mode};
-use iswitch_protocol::{ElementTypes, Instant, Round as WireRound};
-use iswitch_socket::Spin;
 
-use super::attempt::{FIRST_RETRY, LAST_RETRY};
 use super::heartbeat::Heartbeat;
 use super::join::{JoinError, JoinOptions};
-use super::joining::join;
 use super::link::Link;
-use super::outcome::{accept, forgotten_is_done, round_error};
+use super::outcome::forgotten_is_done;
+use super::part::Part;
+use super::parting::{self, Division};
+use super::parts::{Agreement, Parts};
 use super::protocol::{Finished, Membership, WorkerCounters};
 use super::query::Query;
-use super::session::Session;
 use super::state::{ReadyPeer, StateServer};
-use super::superframe::{Frame, warm};
 use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Round, check_finite, check_len};
 
-const CONTROL_RETRIES: u32 = 10;
-/// Time that exceeds every wait within a round: if more time has passed since the last wait, the process was suspended.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// Number of times that a query for the state of a job is repeated for another division of the vector.
+const QUERIES_ADAPTED: u32 = 3;
 
 /// A worker that has joined a job.
 ///
 /// A separate thread keeps the lease alive while the worker computes. Dropping the worker leaves the job.
+///
+/// If the switch runs several threads (`iswitchd --threads`), each of them sums a part of a long vector. The worker
+/// learns this when it joins, and drives all parts from the calling thread.
 ///
 /// ```no_run
 /// use iswitch::{GradientAggregator, JoinOptions, Worker};
@@ -41,16 +39,10 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// ```
 #[derive(Debug)]
 pub struct Worker {
-    link: Link,
-    session: Session,
-    options: JoinOptions,
-    send_buffer: Vec<u8>,
-    frame: Frame,
-    spin: Spin,
-    /// Time at which the round in progress last waited.
-    looked: Instant,
-    /// Number of segments without a result when the destinations of the next results were last brought into the cache.
-    warmed: usize,
+    parts: Parts,
+    division: Division,
+    /// The whole sum, if there are several parts: `[gradient_len]`.
+    sum: Vec<f32>,
     /// Server from which newcomers fetch the learner's state, if this worker shares it.
     state: Option<StateServer>,
     leaves_on_drop: bool,
@@ -72,8 +64,18 @@ impl Worker {
         options: JoinOptions,
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<Self, JoinError> {
-        let link = Link::open(&options)?;
-        Self::join_by(options, link, keep_waiting)
+        let mut link = Link::open(&options)?;
+        let division = parting::discover(&mut link, options, keep_waiting)?;
+        Self::join_by(division, link, keep_waiting)
+    }
+
+    /// Joins the job at each of several switches, each of which sums a part of the vector.
+    pub(super) fn join_at(options: &JoinOptions, switches: &[SocketAddrV4]) -> Result<Self, JoinError> {
+        let division = Division::among_switches(options, switches);
+        let link = Link::open(&division.options_of(0))?;
+        let heartbeat = Heartbeat::start()?;
+        let joined = division.join_all(link, &heartbeat, &mut || true)?;
+        Ok(Self::new(joined, None, heartbeat))
     }
 
     /// Works like [`Self::join`]. If the job has already begun, also fetches the learner state of another worker: the
@@ -83,51 +85,47 @@ impl Worker {
     pub fn join_with_state(mut options: JoinOptions) -> Result<(Self, Option<Vec<u8>>), JoinError> {
         options.shares_state = true;
         let mut link = Link::open(&options)?;
-        let mut query = Query::new(&mut link, &options).run();
-        if let Err(error) = &query
-            && let Some(adapted) = options.with_partial_segments(error)
-        {
-            options = adapted;
-            query = Query::new(&mut link, &options).run();
+        let mut division = parting::discover(&mut link, options, &mut || true)?;
+        let mut query = query_peer(&mut link, &division);
+        for _ in 0..QUERIES_ADAPTED {
+            if let Err(error) = &query
+                && let Some(adapted) = parting::adapt(&division, &mut link, error, &mut || true)?
+            {
+                division = adapted;
+                query = query_peer(&mut link, &division);
+            }
         }
-        let query = query?;
-        let Some(peer) = options.peer.or(query) else {
-            return Ok((Self::join_by(options, link, &mut || true)?, None));
+        let Some(peer) = division.options().peer.or(query?) else {
+            return Ok((Self::join_by(division, link, &mut || true)?, None));
         };
-        let ready = ReadyPeer::prepare(peer, options.job)?;
-        let worker = Self::join_by(options, link, &mut || true)?;
-        let state = ready.fetch(worker.session.round().get())?;
+        let ready = ReadyPeer::prepare(peer, division.options().job)?;
+        let worker = Self::join_by(division, link, &mut || true)?;
+        let state = ready.fetch(worker.parts.round().get())?;
         Ok((worker, Some(state)))
     }
 
     fn join_by(
-        options: JoinOptions,
-        mut link: Link,
+        division: Division,
+        link: Link,
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<Self, JoinError> {
+        let options = division.options();
         // Other workers may request the state as soon as the switch names this worker.
         let state =
             options.shares_state.then(|| StateServer::start(link.address()?, options.job)).transpose()?;
         // A separate thread sends the heartbeats, because the caller may compute for a long time between rounds.
-        let (session, send_buffer) =
-            join::<Session>(&mut link, &options, Mode::Synchronous, false, keep_waiting)?;
-        let membership = session.membership().copied().expect("a worker that has joined is a member");
-        tracing::debug!(member = membership.member, window = membership.window, "joined");
-        let heartbeat = Heartbeat::start(&link, options.job, membership.lease)?;
-        let spin = Spin::new(options.spin);
-        Ok(Self {
-            link,
-            session,
-            options,
-            send_buffer,
-            frame: Frame::default(),
-            spin,
-            looked: Instant::default(),
-            warmed: 0,
-            state,
-            leaves_on_drop: true,
-            _heartbeat: heartbeat,
-        })
+        let heartbeat = Heartbeat::start()?;
+        let joined = parting::join(division, link, &heartbeat, keep_waiting)?;
+        Ok(Self::new(joined, state, heartbeat))
+    }
+
+    fn new((division, parts): (Division, Parts), state: Option<StateServer>, heartbeat: Heartbeat) -> Self {
+        let sum = if division.is_divided() {
+            vec![0.0; division.options().gradient_len as usize]
+        } else {
+            Vec::new()
+        };
+        Self { parts, division, sum, state, leaves_on_drop: true, _heartbeat: heartbeat }
     }
 
     /// Publishes the learner's state before a round. A worker that shares its state must call this function before each
@@ -137,34 +135,40 @@ impl Worker {
     /// The call costs nothing unless a worker is about to join.
     pub fn publish_state(&self, state: impl FnOnce() -> Vec<u8>) {
         if let Some(server) = &self.state {
-            server.publish(self.session.round().get(), state);
+            server.publish(self.parts.round().get(), state);
         }
     }
 
-    /// Returns the membership that the switch granted when it last admitted the worker.
+    /// Returns the membership that the switch granted when it last admitted the worker, to the first part of the vector
+    /// if it is divided.
     pub fn membership(&self) -> &Membership {
-        self.session.membership().expect("a worker is created only after it has joined")
+        self.parts.first().session.membership().expect("a worker is created only after it has joined")
     }
 
     /// Returns the number of floats in each packet. Below a switch with a parent, it may be smaller than the default of
     /// 16-bit elements.
     pub fn segment_floats(&self) -> u16 {
-        self.session.layout().segment_floats()
+        self.parts.first().session.layout().segment_floats()
     }
 
-    /// Returns the protocol's counters.
+    /// Returns the number of parts into which the vector is divided, each of which another thread of the switch sums.
+    pub fn parts(&self) -> usize {
+        self.parts.count()
+    }
+
+    /// Returns the protocol's counters. A round counts once all its parts are finished.
     pub fn counters(&self) -> WorkerCounters {
-        self.session.counters()
+        self.parts.counters()
     }
 
     /// Returns how many times the switch has forgotten this worker and readmitted it.
     pub fn rejoins(&self) -> u64 {
-        self.session.rejoins()
+        self.parts.iter().map(Part::rejoins).max().unwrap_or(0)
     }
 
     /// Pins the threshold H of the job from the next round on; zero lets H follow the number of members again.
     pub fn set_threshold(&mut self, threshold: u16) -> Result<(), AggregateError> {
-        self.request(ControlBody::SetH { threshold })
+        self.request(|_| ControlBody::SetH { threshold })
     }
 
     /// Clears the job at the switch and ends a halt. Each worker rejoins with its next call: rounds in progress are
@@ -173,23 +177,39 @@ impl Worker {
     /// # Errors
     /// [`AggregateError::SwitchLost`] if the switch does not answer.
     pub fn reset(&mut self) -> Result<(), AggregateError> {
-        let reset = ControlBody::Reset { boot: self.membership().boot };
-        forgotten_is_done(self.request(reset))
+        let boot = |part: &Part| part.session.membership().map_or(0, |membership| membership.boot);
+        let reset =
+            |part: &mut Part| forgotten_is_done(part.request(ControlBody::Reset { boot: boot(part) }));
+        self.each(reset)
     }
 
     /// Suspends the job: the switch refuses contributions until a [`Self::reset`].
     pub fn halt(&mut self) -> Result<(), AggregateError> {
-        self.request(ControlBody::Halt)
+        self.request(|_| ControlBody::Halt)
     }
 
     /// Closes `count` segments of an open round, beginning with segment `first`, with the contributions that they have.
+    /// Each part numbers its rounds on its own; `round` is a number of the first part.
     pub fn force_broadcast(&mut self, round: u32, first: u32, count: u32) -> Result<(), AggregateError> {
-        self.request(ControlBody::FBcast(RangeRepr { round: WireRound::new(round), first, count }))
+        let own = self.parts.round();
+        let size = usize::from(self.segment_floats());
+        let ahead = WireRound::new(round).distance_from(own);
+        self.each(|part| {
+            let (segments, begin) = (part.session.layout().segment_count(), part.range().start / size);
+            let begin = begin as u32;
+            let (from, to) = (first.max(begin), first.saturating_add(count).min(begin + segments));
+            if from >= to {
+                return Ok(());
+            }
+            let round = part.session.round().plus(ahead);
+            let range = RangeRepr { round, first: from - begin, count: to - from };
+            part.request(ControlBody::FBcast(range))
+        })
     }
 
     /// Leaves the job and waits for the switch to confirm.
     pub fn leave(mut self) -> Result<(), AggregateError> {
-        forgotten_is_done(self.request(ControlBody::Leave))
+        self.each(|part| forgotten_is_done(part.request(ControlBody::Leave)))
     }
 
     /// Ends the worker without notice, as if its process were killed: the switch expels it when its lease expires.
@@ -197,31 +217,20 @@ impl Worker {
         self.leaves_on_drop = false;
     }
 
-    /// Sends a request and retransmits it until it is acknowledged.
-    fn request(&mut self, body: ControlBody<'_>) -> Result<(), AggregateError> {
-        let id = self.session.begin_request();
-        let mut retry = FIRST_RETRY;
-        for _ in 0..CONTROL_RETRIES {
-            let (class, stride) = self.session.emit(id, body, &mut self.send_buffer);
-            self.link.send(class, &self.send_buffer, stride)?;
-            let deadline = self.link.now().plus(retry);
-            while self.link.wait(deadline)? {
-                while let Some((class, len, stride)) = self.link.receive()? {
-                    let now = self.link.now();
-                    self.session.handle_datagrams(now, class, &self.link.recv_buffer[..len], stride);
-                    if let Some(status) = self.session.take_acknowledgement() {
-                        return accept(status);
-                    }
-                }
-            }
-            retry = (retry * 2).min(LAST_RETRY);
-        }
-        Err(self.silence())
+    /// Sends a request to the switch of each part.
+    fn request<'a>(&mut self, body: impl Fn(&Part) -> ControlBody<'a>) -> Result<(), AggregateError> {
+        self.each(|part| {
+            let body = body(part);
+            part.request(body)
+        })
     }
 
-    fn silence(&self) -> AggregateError {
-        let silent = self.link.now().since(self.link.last_heard);
-        AggregateError::SwitchLost { switch: SocketAddr::V4(self.options.switch), silent }
+    /// Performs an action for all parts, also if one of them fails; returns the first error.
+    fn each(
+        &mut self,
+        action: impl FnMut(&mut Part) -> Result<(), AggregateError>,
+    ) -> Result<(), AggregateError> {
+        self.parts.iter_mut().map(action).fold(Ok(()), Result::and)
     }
 
     /// Works like [`GradientAggregator::reduce`], but only as long as `keep_waiting` returns true. `keep_waiting` is
@@ -234,118 +243,91 @@ impl Worker {
         contribution: &[f32],
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<(Round, &[f32]), AggregateError> {
-        check_len(contribution, self.gradient_len())?;
-        if !self.options.sends_non_finite {
-            check_finite(contribution, self.session.layout().elements().contributions())?;
-        }
-        self.reduce_checked(contribution, keep_waiting)
+        self.check(contribution)?;
+        let round = self.reduce_checked(contribution, keep_waiting)?;
+        Ok((round, self.sum()))
     }
 
-    /// Works like [`Self::reduce_while`] for a vector that the caller has already checked: it has the right length, and
-    /// contains no NaN or infinity unless those are allowed.
+    fn check(&self, contribution: &[f32]) -> Result<(), AggregateError> {
+        check_len(contribution, self.gradient_len())?;
+        if !self.division.options().sends_non_finite {
+            let elements = self.parts.first().session.layout().elements();
+            check_finite(contribution, elements.contributions())?;
+        }
+        Ok(())
+    }
+
+    /// Sums a vector that the caller has already checked: it has the right length, and contains no NaN or infinity
+    /// unless those are allowed. [`Self::copy_sum`] returns the sum.
     pub(super) fn reduce_checked(
         &mut self,
         contribution: &[f32],
         keep_waiting: &mut dyn FnMut() -> bool,
-    ) -> Result<(Round, &[f32]), AggregateError> {
-        let Finished { round, fewest, most } = self.run_round(contribution, keep_waiting)?;
-        let round = Round { number: round.get(), contributors: fewest, uniform: fewest == most };
-        Ok((round, self.session.sum()))
+    ) -> Result<Round, AggregateError> {
+        self.bring_together(keep_waiting)?;
+        let options = self.division.options();
+        let Finished { round, fewest, most } = self.parts.run_round(options, contribution, keep_waiting)?;
+        Ok(Round { number: round.get(), contributors: fewest, uniform: fewest == most })
     }
 
-    fn run_round(
-        &mut self,
-        contribution: &[f32],
-        keep_waiting: &mut dyn FnMut() -> bool,
-    ) -> Result<Finished, AggregateError> {
-        let begin = self.link.now();
-        (self.link.last_heard, self.looked) = (begin, begin);
-        self.session.begin_round(begin);
-        let mut idle_since = begin;
-        loop {
-            self.flush(contribution)?;
-            if let Some(outcome) = self.session.take_outcome() {
-                return outcome.map_err(|failure| round_error(self.session.round(), failure));
-            }
-            if self.receive()? {
-                self.spin.note(self.link.last_heard.since(idle_since));
-                idle_since = self.link.now();
-            } else if self.spin.goes_on(self.link.now().since(idle_since)) {
-                // The workers whose contributions are awaited may need this core.
-                std::thread::yield_now();
-            } else {
-                self.wait(begin)?;
-                if !keep_waiting() {
-                    self.session.abandon_round();
-                    return Err(AggregateError::Interrupted);
-                }
-            }
+    /// Brings all parts to the same vector, if the switches have admitted this worker again at different ones.
+    ///
+    /// # Errors
+    /// [`AggregateError::MissedRounds`] if the worker lacks sums, with the round at which all parts continue.
+    fn bring_together(&mut self, keep_waiting: &mut dyn FnMut() -> bool) -> Result<(), AggregateError> {
+        if !self.division.is_divided() {
+            // The round itself reports that the worker has missed others.
+            return Ok(());
         }
-    }
-
-    fn flush(&mut self, contribution: &[f32]) -> Result<(), AggregateError> {
-        let now = self.link.now();
-        while let Some((class, stride)) = self.session.poll_frame(now, contribution, &mut self.frame) {
-            self.link.send_frame(class, &self.frame, self.session.source(contribution), stride)?;
+        let has_missed = self.parts.take_missed();
+        let agreement = self.parts.agree();
+        if agreement == Agreement::Apart {
+            self.division.align(&mut self.parts, keep_waiting).or_else(give_up_alignment)?;
+        }
+        if has_missed || agreement == Agreement::Apart {
+            return Err(AggregateError::MissedRounds { next: self.parts.round().get() });
         }
         Ok(())
     }
 
-    /// Handles what has arrived; returns whether anything has.
-    fn receive(&mut self) -> io::Result<bool> {
-        let segment_floats = usize::from(self.session.layout().segment_floats());
-        let remaining = self.session.remaining();
-        let Some(places) = self.session.receive_buffer() else {
-            let Some((class, len, stride)) = self.link.receive()? else { return Ok(false) };
-            let payload = &self.link.recv_buffer[..len];
-            self.session.handle_datagrams(self.link.last_heard, class, payload, stride);
-            return Ok(true);
-        };
-        if self.warmed != remaining {
-            self.warmed = remaining;
-            warm(places);
+    /// Returns the last sum.
+    fn sum(&mut self) -> &[f32] {
+        if !self.division.is_divided() {
+            return self.parts.first().session.sum();
         }
-        let Some((class, scattered)) = self.link.receive_into(places, segment_floats)? else {
-            return Ok(false);
-        };
-        self.session.handle_received(self.link.last_heard, class, &scattered, &self.link.recv_buffer);
-        Ok(true)
+        self.parts.iter().for_each(|part| part.copy_sum(&mut self.sum));
+        &self.sum
     }
 
-    /// Sleeps until a datagram arrives or the protocol's deadline, within the caller's timeouts.
-    fn wait(&mut self, begin: Instant) -> Result<(), AggregateError> {
-        let now = self.link.now();
-        let paused = now.since(self.looked.max(self.link.last_heard)).saturating_sub(LONGEST_WAIT);
-        // A process that was suspended could not have heard the switch.
-        self.link.last_heard = self.link.last_heard.plus(paused);
-        if now.since(self.link.last_heard) > self.options.switch_timeout {
-            self.session.abandon_round();
-            return Err(self.silence());
-        }
-        let waited = now.since(begin);
-        if self.options.round_timeout.is_some_and(|timeout| waited > timeout) {
-            let (round, missing) = (self.session.round().get(), self.session.remaining());
-            let parent_lost = self.session.is_orphaned();
-            self.session.abandon_round();
-            return Err(AggregateError::Stalled { round, waited, missing, parent_lost });
-        }
-        let deadline = self.session.poll_timeout().unwrap_or(now);
-        let is_readable = self.link.wait(deadline)?;
-        self.looked = self.link.now();
-        if !is_readable {
-            self.session.handle_timeout(self.looked);
-        }
-        Ok(())
+    /// Copies the last sum, or a prefix of it.
+    pub(super) fn copy_sum(&self, to: &mut [f32]) {
+        self.parts.iter().for_each(|part| part.copy_sum(to));
     }
 
     /// Divides each segment of the last sum, or of a prefix of it, by the number of gradients that the segment holds.
     pub fn scale_segments(&self, vector: &mut [f32]) {
-        let size = usize::from(self.session.layout().segment_floats());
-        for (segment, contributions) in vector.chunks_mut(size).zip(self.session.contributions()) {
-            let scale = 1.0 / f32::from((*contributions).max(1));
-            segment.iter_mut().for_each(|x| *x *= scale);
-        }
+        self.parts.iter().for_each(|part| part.scale_segments(vector));
     }
+}
+
+/// Returns the error of a round that did not begin because its parts are at different vectors. If they are still
+/// apart after the timeout, the next call tries again.
+fn give_up_alignment(error: JoinError) -> Result<(), AggregateError> {
+    Err(match error {
+        JoinError::PartsApart { .. } => return Ok(()),
+        JoinError::Interrupted => AggregateError::Interrupted,
+        JoinError::Refused { status, .. } => AggregateError::Expelled { reason: status.name() },
+        JoinError::NoAnswer { switch, waited, .. } => {
+            AggregateError::SwitchLost { switch: switch.into(), silent: waited }
+        }
+        JoinError::Io(error) => AggregateError::Io(error),
+        _ => AggregateError::Expelled { reason: "not admitted to all parts" },
+    })
+}
+
+fn query_peer(link: &mut Link, division: &Division) -> Result<Option<SocketAddrV4>, JoinError> {
+    let is_part = division.is_divided();
+    Query::new(link, &division.options_of(0)).peer(is_part, &mut || true)
 }
 
 impl GradientAggregator for Worker {
@@ -354,15 +336,22 @@ impl GradientAggregator for Worker {
     }
 
     fn gradient_len(&self) -> usize {
-        self.session.layout().gradient_len() as usize
+        self.division.options().gradient_len as usize
     }
 
     fn element_types(&self) -> ElementTypes {
-        self.session.layout().elements()
+        self.parts.first().session.layout().elements()
     }
 
     fn reduce(&mut self, contribution: &[f32]) -> Result<(Round, &[f32]), AggregateError> {
         self.reduce_while(contribution, &mut || true)
+    }
+
+    fn all_reduce(&mut self, vector: &mut [f32]) -> Result<Round, AggregateError> {
+        self.check(vector)?;
+        let round = self.reduce_checked(vector, &mut || true)?;
+        self.copy_sum(vector);
+        Ok(round)
     }
 
     fn all_reduce_mean(&mut self, vector: &mut [f32]) -> Result<Round, AggregateError> {
@@ -372,7 +361,7 @@ impl GradientAggregator for Worker {
     }
 
     fn stats(&self) -> AggregatorStats {
-        let counters = self.session.counters();
+        let counters = self.counters();
         AggregatorStats {
             rounds: counters.rounds,
             segments: counters.segments,
@@ -386,8 +375,6 @@ impl Drop for Worker {
         if !self.leaves_on_drop {
             return;
         }
-        // Best effort: if the Leave is lost, the lease ends the membership.
-        let (class, stride) = self.session.emit(0, ControlBody::Leave, &mut self.send_buffer);
-        let _ = self.link.send(class, &self.send_buffer, stride);
+        self.parts.iter_mut().for_each(Part::leave_silently);
     }
 }

@@ -16,7 +16,7 @@ use super::{AsyncCounters, AsyncProtocol, Submission, Sum};
 use crate::aggregate::{AggregateError, check_finite, check_len};
 use crate::worker::enrolment::JoinProgress;
 use crate::worker::join::{JoinError, JoinOptions};
-use crate::worker::joining::join;
+use crate::worker::joining::{Role, join};
 use crate::worker::link::Link;
 use crate::worker::outcome::{accept, forgotten_is_done, round_error};
 use crate::worker::protocol::Membership;
@@ -115,8 +115,9 @@ impl AsyncWorker {
     /// Joins a job in asynchronous mode and waits until all its workers have joined.
     pub fn join(options: JoinOptions) -> Result<Self, JoinError> {
         let mut link = Link::open(&options)?;
-        let (protocol, buffer) =
-            join::<AsyncProtocol>(&mut link, &options, Mode::Asynchronous, true, &mut || true)?;
+        // Asynchronous vectors are admitted whole, and therefore by one switch (requirement T-2).
+        let role = Role::of_one(Mode::Asynchronous, true);
+        let (protocol, buffer) = join::<AsyncProtocol>(&mut link, &options, role, &mut || true)?;
         let membership = *protocol.membership().expect("a worker that has joined is a member");
         tracing::debug!(member = membership.member, window = membership.window, "joined");
         let (woken, wake) = UnixStream::pair()?;

@@ -1,0 +1,140 @@
+//! The threads of a switch: each runs a loop with a core of its own, and sums one part of long vectors.
+//!
+//! The threads share nothing on the path of packets. Thread `i` serves the UDP ports that lie `i` above those of the
+//! first thread, so that the hardware queues of network cards, packet filters and sockets separate their packets.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::thread::JoinHandle;
+
+use iswitch_protocol::limits::MAX_PARTS;
+use iswitch_protocol::wire::Classifier;
+use iswitch_socket::Options;
+
+use crate::port::UdpPort;
+use crate::runtime::{Handle, Runtime};
+use crate::snapshot::Snapshot;
+use iswitch_switch::{Config, PortId, StrangerLimits};
+
+/// Number of attempts to find free consecutive ports.
+const BIND_ATTEMPTS: usize = 32;
+/// Difference between the boot ids of two cores that are derived from one: an odd number, so that they stay distinct.
+const BOOT_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Returns the configuration of each of `threads` cores. The limits on memory and on all non-members together are
+/// divided, so that those of the whole switch stay as configured; the other limits apply to each core.
+#[must_use]
+pub fn divided(config: Config, threads: usize) -> Config {
+    let threads = threads.clamp(1, MAX_PARTS);
+    let total_rate = config.strangers.total_rate.div_ceil(threads as u32);
+    Config {
+        parts: threads as u8,
+        memory_bytes: config.memory_bytes / threads,
+        job_memory_bytes: if config.job_memory_bytes == usize::MAX {
+            usize::MAX
+        } else {
+            config.job_memory_bytes / threads
+        },
+        strangers: StrangerLimits { total_rate, ..config.strangers },
+        ..config
+    }
+}
+
+/// Returns the configuration of one of the cores: only the first announces the parts, because workers that name the
+/// address of another one want that one alone. A boot id that is not zero is changed, because each core has its own.
+#[must_use]
+pub fn of_thread(divided: Config, at: usize) -> Config {
+    let parts = if at == 0 { divided.parts } else { 1 };
+    let boot = match divided.boot {
+        0 => 0,
+        boot => boot.wrapping_add(BOOT_STEP.wrapping_mul(at as u64)).max(1),
+    };
+    Config { parts, boot, ..divided }
+}
+
+/// Returns the address that thread `at` serves, or `None` if its port number would exceed 65,535.
+#[must_use]
+pub fn address_of(first: SocketAddrV4, at: usize) -> Option<SocketAddrV4> {
+    let port = u16::try_from(at).ok().and_then(|at| first.port().checked_add(at))?;
+    Some(SocketAddrV4::new(*first.ip(), port))
+}
+
+/// Binds the UDP port of each of `count` threads. If the port number of `address` is zero, the first port is free to
+/// choose, and several are tried until those behind it are free as well.
+///
+/// # Errors
+/// The errors of `bind(2)`.
+pub fn bind_consecutive(
+    id: PortId,
+    address: SocketAddrV4,
+    count: usize,
+    classifier: Classifier,
+    options: &Options,
+) -> io::Result<Vec<UdpPort>> {
+    let bind = |address| UdpPort::bind(id, address, classifier, options);
+    let bind_all = || -> io::Result<Vec<UdpPort>> {
+        let first = bind(address)?;
+        let next = |at| address_of(first.address(), at).ok_or(io::ErrorKind::AddrNotAvailable);
+        let others = (1..count).map(|at| bind(next(at)?)).collect::<io::Result<Vec<_>>>()?;
+        Ok(std::iter::once(first).chain(others).collect())
+    };
+    let attempts = if address.port() == 0 { BIND_ATTEMPTS } else { 1 };
+    let mut outcome = bind_all();
+    for _ in 1..attempts {
+        match &outcome {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => outcome = bind_all(),
+            _ => break,
+        }
+    }
+    outcome
+}
+
+/// The loops of all threads but the first, running.
+#[derive(Debug)]
+pub struct OtherThreads {
+    threads: Vec<JoinHandle<io::Result<Snapshot>>>,
+}
+
+impl OtherThreads {
+    /// Starts a thread for each of the loops. When one of them ends for any reason, `handle` stops all loops.
+    ///
+    /// # Errors
+    /// Fails if a thread cannot be started.
+    pub fn start(runtimes: impl IntoIterator<Item = Runtime>, handle: &Handle) -> io::Result<Self> {
+        let start = |(at, runtime): (usize, Runtime)| {
+            let stop = StopOnExit(handle.clone());
+            let run = move || {
+                let _stop = stop;
+                runtime.run()
+            };
+            std::thread::Builder::new().name(format!("iswitch-part-{}", at + 1)).spawn(run)
+        };
+        let threads = runtimes.into_iter().enumerate().map(start).collect::<io::Result<_>>()?;
+        Ok(Self { threads })
+    }
+
+    /// Waits for the loops to end after they were stopped. `first` is the final state of the first loop; returns the
+    /// final state of the whole switch.
+    ///
+    /// # Errors
+    /// Fails if a loop has failed.
+    pub fn join(self, first: Snapshot) -> io::Result<Snapshot> {
+        let mut all = vec![first.into()];
+        for thread in self.threads {
+            // The panic message has already been printed.
+            let outcome =
+                thread.join().unwrap_or_else(|_| Err(io::Error::other("a packet thread has panicked")));
+            all.push(outcome?.into());
+        }
+        Ok((*Snapshot::merged(all)).clone())
+    }
+}
+
+/// Stops all loops when one of them ends, because the other parts of a job are of no use without it.
+struct StopOnExit(Handle);
+
+impl Drop for StopOnExit {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}

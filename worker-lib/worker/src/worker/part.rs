@@ -1,0 +1,215 @@
+//! One part of a worker's vector: the connection to the switch that sums it, and the session on it.
+
+use std::io;
+use std::net::{SocketAddr, SocketAddrV4};
+use std::ops::Range;
+use std::time::Duration;
+
+use iswitch_protocol::Instant;
+use iswitch_protocol::wire::ControlBody;
+
+use super::attempt::{FIRST_RETRY, LAST_RETRY};
+use super::link::Link;
+use super::outcome::accept;
+use super::protocol::{Failure, Finished, WorkerCounters};
+use super::session::Session;
+use super::superframe::{Frame, warm};
+use crate::aggregate::AggregateError;
+
+const CONTROL_RETRIES: u32 = 10;
+
+/// A part of the vector, with the membership at the switch that sums it.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) link: Link,
+    pub(super) session: Session,
+    switch: SocketAddrV4,
+    /// Floats of the vector that form this part.
+    range: Range<usize>,
+    /// Result of the round in progress, if this part has finished it.
+    done: Option<Finished>,
+    /// Counters of the memberships before the present one.
+    past: WorkerCounters,
+    /// Number of admissions before the present session.
+    past_rejoins: u64,
+    send_buffer: Vec<u8>,
+    frame: Frame,
+    /// Number of segments without a result when the destinations of the next results were last brought into the cache.
+    warmed: usize,
+}
+
+impl Part {
+    /// Creates the part of a worker that has joined at `switch`.
+    pub(super) fn new(
+        link: Link,
+        (session, send_buffer): (Session, Vec<u8>),
+        switch: SocketAddrV4,
+        range: Range<usize>,
+    ) -> Self {
+        Self {
+            link,
+            session,
+            switch,
+            range,
+            done: None,
+            past: WorkerCounters::default(),
+            past_rejoins: 0,
+            send_buffer,
+            frame: Frame::default(),
+            warmed: 0,
+        }
+    }
+
+    pub(super) fn range(&self) -> Range<usize> {
+        self.range.clone()
+    }
+
+    /// Returns the result of the round in progress, if this part has finished it.
+    pub(super) fn done(&self) -> Option<Finished> {
+        self.done
+    }
+
+    /// Forgets that this part has finished a round whose other parts have not: the round was given up.
+    pub(super) fn give_up_round(&mut self) {
+        self.done = None;
+    }
+
+    /// Replaces the session by that of a new membership.
+    pub(super) fn replace(&mut self, (session, send_buffer): (Session, Vec<u8>)) {
+        self.past = self.counters();
+        self.past_rejoins = self.rejoins() + 1;
+        (self.session, self.send_buffer, self.done) = (session, send_buffer, None);
+    }
+
+    /// Returns the counters of all memberships.
+    pub(super) fn counters(&self) -> WorkerCounters {
+        add(self.past, self.session.counters())
+    }
+
+    /// Returns how many times the switch has readmitted the worker.
+    pub(super) fn rejoins(&self) -> u64 {
+        self.past_rejoins + self.session.rejoins()
+    }
+
+    /// Begins the round, or continues it after an error, unless this part has finished it.
+    pub(super) fn begin_round(&mut self, now: Instant) {
+        self.link.last_heard = now;
+        if self.done.is_none() {
+            self.session.begin_round(now);
+        }
+    }
+
+    /// Sends the next frame that the session has to send, from the whole `contribution`; returns whether there was one.
+    pub(super) fn send(&mut self, now: Instant, contribution: &[f32]) -> io::Result<bool> {
+        let contribution = &contribution[self.range.clone()];
+        let Some((class, stride)) = self.session.poll_frame(now, contribution, &mut self.frame) else {
+            return Ok(false);
+        };
+        self.link.send_frame(class, &self.frame, self.session.source(contribution), stride)?;
+        Ok(true)
+    }
+
+    /// Records the end of the round, if it has ended.
+    ///
+    /// # Errors
+    /// Fails if the round has failed.
+    pub(super) fn note_outcome(&mut self) -> Result<(), Failure> {
+        if self.done.is_none()
+            && let Some(outcome) = self.session.take_outcome()
+        {
+            self.done = Some(outcome?);
+        }
+        Ok(())
+    }
+
+    /// Handles what has arrived; returns whether anything has.
+    pub(super) fn receive(&mut self) -> io::Result<bool> {
+        let segment_floats = usize::from(self.session.layout().segment_floats());
+        let remaining = self.session.remaining();
+        let Some(places) = self.session.receive_buffer() else {
+            let Some((class, len, stride)) = self.link.receive()? else { return Ok(false) };
+            let payload = &self.link.recv_buffer[..len];
+            self.session.handle_datagrams(self.link.last_heard, class, payload, stride);
+            return Ok(true);
+        };
+        if self.warmed != remaining {
+            self.warmed = remaining;
+            warm(places);
+        }
+        let Some((class, scattered)) = self.link.receive_into(places, segment_floats)? else {
+            return Ok(false);
+        };
+        self.session.handle_received(self.link.last_heard, class, &scattered, &self.link.recv_buffer);
+        Ok(true)
+    }
+
+    /// Returns the error of a switch that has not answered within the timeout.
+    pub(super) fn silence(&self) -> AggregateError {
+        let silent = self.link.now().since(self.link.last_heard);
+        AggregateError::SwitchLost { switch: SocketAddr::V4(self.switch), silent }
+    }
+
+    /// Sends a request and retransmits it until it is acknowledged.
+    pub(super) fn request(&mut self, body: ControlBody<'_>) -> Result<(), AggregateError> {
+        let id = self.session.begin_request();
+        let mut retry = FIRST_RETRY;
+        for _ in 0..CONTROL_RETRIES {
+            let (class, stride) = self.session.emit(id, body, &mut self.send_buffer);
+            self.link.send(class, &self.send_buffer, stride)?;
+            let deadline = self.link.now().plus(retry);
+            while self.link.wait(deadline)? {
+                while let Some((class, len, stride)) = self.link.receive()? {
+                    let now = self.link.now();
+                    self.session.handle_datagrams(now, class, &self.link.recv_buffer[..len], stride);
+                    if let Some(status) = self.session.take_acknowledgement() {
+                        return accept(status);
+                    }
+                }
+            }
+            retry = (retry * 2).min(LAST_RETRY);
+        }
+        Err(self.silence())
+    }
+
+    /// Leaves the job without waiting for an answer. If the packet is lost, the lease ends the membership.
+    pub(super) fn leave_silently(&mut self) {
+        let (class, stride) = self.session.emit(0, ControlBody::Leave, &mut self.send_buffer);
+        let _ = self.link.send(class, &self.send_buffer, stride);
+    }
+
+    /// Copies this part of the last sum to its place in a vector, or in a prefix of one.
+    pub(super) fn copy_sum(&self, to: &mut [f32]) {
+        let end = self.range.end.min(to.len());
+        if let Some(to) = to.get_mut(self.range.start..end) {
+            to.copy_from_slice(&self.session.sum()[..to.len()]);
+        }
+    }
+
+    /// Divides each segment of this part of the last sum, in a vector or in a prefix of one, by the number of gradients
+    /// that the segment holds.
+    pub(super) fn scale_segments(&self, vector: &mut [f32]) {
+        let size = usize::from(self.session.layout().segment_floats());
+        let end = self.range.end.min(vector.len());
+        let Some(part) = vector.get_mut(self.range.start..end) else { return };
+        for (segment, contributions) in part.chunks_mut(size).zip(self.session.contributions()) {
+            let scale = 1.0 / f32::from((*contributions).max(1));
+            segment.iter_mut().for_each(|x| *x *= scale);
+        }
+    }
+
+    /// Excludes a pause of this process from the silence of the switch.
+    pub(super) fn excuse_silence(&mut self, paused: Duration) {
+        self.link.last_heard = self.link.last_heard.plus(paused);
+    }
+}
+
+/// Adds the counters of two memberships.
+pub(super) fn add(one: WorkerCounters, other: WorkerCounters) -> WorkerCounters {
+    WorkerCounters {
+        rounds: one.rounds + other.rounds,
+        segments: one.segments + other.segments,
+        retransmitted: one.retransmitted + other.retransmitted,
+        helps: one.helps + other.helps,
+        ignored: one.ignored + other.ignored,
+    }
+}
