@@ -52,6 +52,9 @@ pub(crate) struct MemberView {
     pub(crate) id: u16,
     pub(crate) address: String,
     pub(crate) kind: String,
+    /// Whether the member receives results through the group of the job.
+    #[serde(default)]
+    pub(crate) hears_group: bool,
     pub(crate) silent_ms: u64,
     /// Number of segments that the member has contributed since it joined.
     pub(crate) contributions: u64,

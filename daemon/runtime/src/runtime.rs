@@ -10,10 +10,10 @@ use crate::clock::MonotonicClock;
 use crate::flight::JobFlight;
 pub use crate::handle::Handle;
 use crate::handle::Inquiries;
-use crate::port::Port;
+use crate::port::{GroupReach, Port};
 use crate::snapshot::{PortSnapshot, Snapshot};
 use crate::stalls::Stalls;
-use iswitch_switch::{Config, Event, Keys, Switch};
+use iswitch_switch::{Config, Event, GroupPorts, Keys, PortId, Switch};
 
 /// Maximum number of receive calls on one port before the next port gets its turn.
 const RECEIVES_PER_TURN: usize = 64;
@@ -67,6 +67,7 @@ impl Runtime {
         if let Some(bytes) = ports.iter().map(|port| port.recv_buffer_bytes()).min() {
             config.recv_buffer_bytes = bytes;
         }
+        config.group_ports = group_ports(config.group_ports, &ports);
         let (inquiries, handle) = Inquiries::new()?;
         let runtime = Self {
             switch: Switch::with_keys(config, keys),
@@ -242,6 +243,25 @@ impl Runtime {
         self.stalls.refill();
         self.next_maintenance = now.plus(MAINTENANCE_INTERVAL);
     }
+}
+
+/// Returns the ports through which the switch sends to groups, as far as `configured` permits. A bridge clones a packet
+/// that one of its ports sends for the hosts behind all of them.
+fn group_ports(configured: GroupPorts, ports: &[Box<dyn Port>]) -> GroupPorts {
+    let reaches: Vec<_> = ports.iter().map(|port| port.group_reach()).collect();
+    let mut groups = configured;
+    for (at, reach) in reaches.iter().enumerate() {
+        let id = PortId(at as u8);
+        let through = match reach {
+            GroupReach::Nowhere => None,
+            GroupReach::Port => Some(id),
+            GroupReach::Bridge(_) => {
+                reaches.iter().position(|other| other == reach).map(|first| PortId(first as u8))
+            }
+        };
+        groups = groups.with(id, through.filter(|_| configured.of(id).is_some()));
+    }
+    groups
 }
 
 /// Returns the state of the switch and its ports.

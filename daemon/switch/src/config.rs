@@ -5,6 +5,7 @@ use core::time::Duration;
 use iswitch_protocol::limits::MAX_JOBS;
 
 use crate::accumulate::NonFinite;
+use crate::group_address::GroupPorts;
 use crate::job::Slot;
 use crate::limiter::StrangerLimits;
 use crate::uplink::Uplinks;
@@ -41,6 +42,8 @@ pub struct Config {
     /// Whether to add contributions in the order of the members' ranks. The same contributions then always give the
     /// same bits, whatever order they arrive in.
     pub ordered: bool,
+    /// Ports through which the switch may send one copy of a result to a group of members.
+    pub group_ports: GroupPorts,
 }
 
 impl Default for Config {
@@ -57,6 +60,7 @@ impl Default for Config {
             non_finite: NonFinite::default(),
             uplinks: None,
             ordered: false,
+            group_ports: GroupPorts::ALL,
         }
     }
 }

@@ -108,9 +108,10 @@ impl Switch {
             Lent::Results => {
                 let job = jobs.get(outbox.results.job())?;
                 outbox.results.batch.sign(job.result_key());
-                let recipients = u64::from(job.members().count());
-                counters.data_sent += outbox.results.batch.datagrams() * recipients;
-                Some(outbox.results(job.members()))
+                let datagrams = outbox.results.batch.datagrams();
+                counters.data_sent += datagrams * u64::from(job.result_copies());
+                counters.group_sent += datagrams * u64::from(job.group_copies());
+                Some(outbox.results(job))
             }
         }
     }

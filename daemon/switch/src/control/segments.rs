@@ -13,7 +13,7 @@ use crate::job::{Job, Receipt, Rounds};
 use crate::reason::DropReason;
 use crate::reply::{self, Refusal, Request, bitmap_of};
 use crate::state::State;
-use crate::{lifecycle, parent};
+use crate::{delivery, lifecycle, parent};
 
 /// Handles an FBcast: closes segments with the contributions that they have.
 pub(super) fn handle_fbcast(
@@ -74,6 +74,7 @@ pub(super) fn handle_help(
     if range.count > 0 {
         let helped = Incident::Helped { member: at.member.to_wire(), round: range.round };
         state.journal.log_mut(at.job).record(state.now, helped);
+        delivery::note_help(state, at, wanted);
         if may_repeat(state, at, wanted) {
             state.queue_work(Work::repeat(at, wanted));
         } else {

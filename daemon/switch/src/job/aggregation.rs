@@ -337,6 +337,14 @@ impl<'a> Aggregation<'a> {
         is_done
     }
 
+    /// Returns whether the switch has the result of a segment.
+    pub(crate) fn has_result(&self, round: Round, index: SegmentIndex) -> bool {
+        match self.job.rounds.asynchronous() {
+            Some(aggregates) => aggregates.contributions_of(round).is_some(),
+            None => self.slot(round, index).is_done(round),
+        }
+    }
+
     /// Puts the members' partial sum into the batch, if the parent's result has not arrived yet. Returns false
     /// otherwise.
     pub(crate) fn push_partial(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) -> bool {

@@ -41,7 +41,8 @@ const TAGGED: u8 = 4;
 const ROAMS: u8 = 8;
 const UPDATES: u8 = 16;
 pub(super) const FRESH: u8 = 32;
-const ALL_FLAGS: u8 = QUERY | RESUME | TAGGED | ROAMS | UPDATES | FRESH;
+const GROUPS: u8 = 64;
+const ALL_FLAGS: u8 = QUERY | RESUME | TAGGED | ROAMS | UPDATES | FRESH | GROUPS;
 
 /// Mode of a job: how contributions are admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +118,8 @@ pub struct JoinRepr {
     pub roams: bool,
     /// Whether the Join only updates the weight of an existing member; it is refused if the sender is not a member.
     pub updates: bool,
+    /// Whether the member is a worker that can receive results through a group (requirement B-1).
+    pub groups: bool,
     /// Nonce of the Challenge that the Join answers; zero if there was none (requirement A-6).
     pub nonce: u64,
     /// State that the member resumes from, if it was a member before.
@@ -144,6 +147,7 @@ impl JoinRepr {
             tagged: false,
             roams: false,
             updates: false,
+            groups: false,
             nonce: 0,
             resume: None,
             padding_len: 0,
@@ -195,7 +199,7 @@ pub(super) fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
     let (height, resume) = (buffer[at::HEIGHT], parse_resume(buffer, flags)?);
     let has_members =
         flags & (ROAMS | UPDATES) != 0 || height != 0 || resume.is_some_and(|resume| resume.behind != 0);
-    if kind == Kind::Worker && has_members {
+    if kind == Kind::Worker && has_members || kind == Kind::Switch && flags & GROUPS != 0 {
         return Err(WireError::BadValue);
     }
     Ok(JoinRepr {
@@ -213,6 +217,7 @@ pub(super) fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
         tagged: flags & TAGGED != 0,
         roams: flags & ROAMS != 0,
         updates: flags & UPDATES != 0,
+        groups: flags & GROUPS != 0,
         nonce: u64_at(buffer, at::NONCE),
         resume,
         padding_len: padding(buffer, JOIN_LEN_BYTES)?,
@@ -256,8 +261,13 @@ pub(super) fn emit_join(buffer: &mut [u8], join: &JoinRepr) {
     put_u32(buffer, at::INSTANCE, join.instance);
     put_u16(buffer, at::RANK, join.rank);
     buffer[at::HEIGHT] = join.height;
-    let flags = [(join.query, QUERY), (join.tagged, TAGGED), (join.roams, ROAMS), (join.updates, UPDATES)];
-    buffer[at::FLAGS] = all_set(&flags);
+    buffer[at::FLAGS] = all_set(&[
+        (join.query, QUERY),
+        (join.tagged, TAGGED),
+        (join.roams, ROAMS),
+        (join.updates, UPDATES),
+        (join.groups, GROUPS),
+    ]);
     put_u64(buffer, at::NONCE, join.nonce);
     if let Some(resume) = &join.resume {
         buffer[at::FLAGS] |= all_set(&[(true, RESUME), (resume.fresh, FRESH)]);

@@ -207,8 +207,9 @@ impl Worker {
             let deadline = self.link.now().plus(retry);
             while self.link.wait(deadline)? {
                 while let Some((class, len, stride)) = self.link.receive()? {
-                    let now = self.link.now();
-                    self.session.handle_datagrams(now, class, &self.link.recv_buffer[..len], stride);
+                    let (now, path) = (self.link.now(), self.link.path);
+                    let payload = &self.link.recv_buffer[..len];
+                    self.session.handle_arrival(now, path, class, payload, stride);
                     if let Some(status) = self.session.take_acknowledgement() {
                         return accept(status);
                     }
@@ -284,6 +285,9 @@ impl Worker {
     }
 
     fn flush(&mut self, contribution: &[f32]) -> Result<(), AggregateError> {
+        if let Some(group) = self.link.follow(self.session.group()) {
+            self.session.subscribed(group);
+        }
         let now = self.link.now();
         while let Some((class, stride)) = self.session.poll_frame(now, contribution, &mut self.frame) {
             self.link.send_frame(class, &self.frame, self.session.source(contribution), stride)?;
@@ -298,7 +302,7 @@ impl Worker {
         let Some(places) = self.session.receive_buffer() else {
             let Some((class, len, stride)) = self.link.receive()? else { return Ok(false) };
             let payload = &self.link.recv_buffer[..len];
-            self.session.handle_datagrams(self.link.last_heard, class, payload, stride);
+            self.session.handle_arrival(self.link.last_heard, self.link.path, class, payload, stride);
             return Ok(true);
         };
         if self.warmed != remaining {
@@ -308,7 +312,8 @@ impl Worker {
         let Some((class, scattered)) = self.link.receive_into(places, segment_floats)? else {
             return Ok(false);
         };
-        self.session.handle_received(self.link.last_heard, class, &scattered, &self.link.recv_buffer);
+        let Link { last_heard, path, recv_buffer, .. } = &self.link;
+        self.session.handle_received(*last_heard, *path, class, &scattered, recv_buffer);
         Ok(true)
     }
 
