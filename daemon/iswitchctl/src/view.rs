@@ -40,6 +40,9 @@ pub(crate) struct JobView {
     pub(crate) formed: bool,
     pub(crate) threshold: u16,
     pub(crate) halted: bool,
+    /// Address of the group to which results are sent, if there is one.
+    #[serde(default)]
+    pub(crate) group: Option<String>,
     pub(crate) round: Option<u32>,
     pub(crate) parent_lost: bool,
     pub(crate) parent_refusal: Option<String>,

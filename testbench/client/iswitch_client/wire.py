@@ -39,6 +39,9 @@ class Action(IntEnum):
     ACK = 8
     CONFIRM = 9
     DIGEST = 10
+    GROUP = 11
+    PROBE = 12
+    HEARD = 13
 
 
 class Status(IntEnum):
@@ -58,7 +61,7 @@ class Standing(IntEnum):
     AWAITS = 3
 
 
-JOIN_QUERY, JOIN_RESUME, JOIN_TAGGED, JOIN_ROAMS, JOIN_UPDATES, JOIN_FRESH = 1, 2, 4, 8, 16, 32
+JOIN_QUERY, JOIN_RESUME, JOIN_TAGGED, JOIN_ROAMS, JOIN_UPDATES, JOIN_FRESH, JOIN_GROUPS = 1, 2, 4, 8, 16, 32, 64
 ACK_FORMED, ACK_ORPHANED, ACK_PINNED = 1, 2, 4
 
 

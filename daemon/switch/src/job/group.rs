@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use iswitch_protocol::limits::{
     FIRST_OFFER_RETRY_MS, LAST_OFFER_RETRY_MS, MAX_GROUP_MISSES, MAX_GROUP_OUTLETS, MIN_GROUP_MEMBERS,
-    MIN_PROBE_INTERVAL_MS, PROBE_INTERVAL_MS,
+    MIN_PROBE_INTERVAL_MS, PROBE_INTERVAL_MS, SUCCESSIVE_MISSES_MS,
 };
 use iswitch_protocol::{Instant, Round};
 
@@ -35,13 +35,32 @@ pub(crate) struct Reception {
     offer_at: Instant,
     /// Time until the next offer, if the member does not confirm this one.
     retry: Duration,
-    /// Latest round in which the member asked for results of the group, and the number of such rounds in a row.
-    missed: Option<Round>,
+    /// Latest miss, and the number of misses in a row.
+    missed: Option<Miss>,
     misses: u8,
     /// Number of periodic Probes in a row that the member has not confirmed.
     unconfirmed: u8,
     /// Number of segments that the member had contributed at the last periodic Probe.
     segments: u64,
+}
+
+/// A request of a member for results that were sent to the group.
+#[derive(Clone, Copy, Debug)]
+struct Miss {
+    /// Round that the member asked for.
+    asked: Round,
+    /// Latest round of the job at that time.
+    newest: Round,
+    at: Instant,
+}
+
+impl Miss {
+    /// Returns whether this miss and an earlier one count as misses in a row. A member of an asynchronous job that has
+    /// lost the group falls behind by many aggregates before its timer expires, so time counts there too.
+    fn follows(&self, earlier: &Self, is_asynchronous: bool) -> bool {
+        let is_soon = || self.at.since(earlier.at) <= Duration::from_millis(SUCCESSIVE_MISSES_MS);
+        self.newest.distance_from(earlier.newest) <= SUCCESSIVE_ROUNDS || is_asynchronous && is_soon()
+    }
 }
 
 impl Reception {
@@ -81,13 +100,14 @@ impl Reception {
 
     /// Records that the member asked for results that were sent to the group. Returns whether the group no longer
     /// counts as heard.
-    fn miss(&mut self, round: Round) -> bool {
-        if self.missed == Some(round) {
+    fn miss(&mut self, miss: Miss, is_asynchronous: bool) -> bool {
+        if self.missed.is_some_and(|last| last.asked == miss.asked) {
+            // One loss may cause several requests.
             return false;
         }
-        let is_successive = self.missed.is_some_and(|last| round.distance_from(last) <= SUCCESSIVE_ROUNDS);
-        self.misses = if is_successive { self.misses + 1 } else { 1 };
-        self.missed = Some(round);
+        let is_next = self.missed.is_some_and(|last| miss.follows(&last, is_asynchronous));
+        self.misses = if is_next { self.misses + 1 } else { 1 };
+        self.missed = Some(miss);
         self.misses >= MAX_GROUP_MISSES
     }
 
@@ -359,9 +379,11 @@ impl super::Job {
     /// Records that a member asked for results of a round that were sent to the group. Returns whether the member now
     /// receives results by unicast.
     pub(crate) fn note_group_miss(&mut self, id: MemberId, round: Round, now: Instant) -> bool {
+        let newest = self.rounds.numbers().newest().unwrap_or(round);
+        let is_asynchronous = self.rounds.asynchronous().is_some();
         let (Some(group), Some(member)) = (&mut self.group, self.members.get_mut(id)) else { return false };
-        group.doubt(id, round);
-        let is_lost = member.reception.miss(round);
+        group.doubt(id, newest);
+        let is_lost = member.reception.miss(Miss { asked: round, newest, at: now }, is_asynchronous);
         if is_lost {
             member.reception.postpone(now);
             group.exclude(id);

@@ -438,6 +438,26 @@ fn aggregates_are_sent_to_the_group() {
 }
 
 #[test]
+fn a_member_of_an_asynchronous_job_that_falls_behind_receives_results_by_unicast() {
+    let mut world = World::new(Config::default());
+    let join = JoinRepr { mode: Mode::Asynchronous, ..able(2) };
+    (1..=2).for_each(|host| world.join(JOB, host, join));
+    (1..=2).for_each(|host| world.hear(host));
+    let (first, begin) = (world.harness.first_vector(JOB, join.instance), 0);
+    let aggregate =
+        |world: &World| world.harness.switch.job_status(JOB).and_then(|job| job.round).unwrap_or(begin);
+    for vector in 0..40 {
+        world.round(&[1, 2], first + vector);
+        if vector % 10 == 9 {
+            // The member asks for one of many aggregates that it lacks.
+            let wanted = SegmentSetRepr { range: range(aggregate(&world) - 5, 0, 3), bitmap: &[7] };
+            world.control(2, ControlBody::Help(wanted));
+        }
+    }
+    assert_eq!(world.hearing(), [1]);
+}
+
+#[test]
 fn messages_of_the_switch_are_refused_from_a_member() {
     let mut world = World::formed(2);
     for body in [ControlBody::Group(world.group()), ControlBody::Probe { nonce: 1 }] {

@@ -148,6 +148,12 @@ impl JoinOptions {
         adapts.then(|| Self { segment_floats: fits, ..self.clone() })
     }
 
+    /// Returns the options without group delivery, if `error` may be the refusal of a switch that does not know it.
+    pub(super) fn without_groups(&self, error: &JoinError) -> Option<Self> {
+        let is_malformed = matches!(error, JoinError::Refused { status: Status::Malformed, .. });
+        (is_malformed && self.group_delivery).then(|| Self { group_delivery: false, ..self.clone() })
+    }
+
     /// Returns the Join, padded to the length of a data packet: if the Join arrives, so will the data.
     pub(super) fn repr(&self, instance: u32) -> JoinRepr {
         let packet_len = SEG_LEN_BYTES + usize::from(self.segment_floats) * self.elements.longest_len_bytes();

@@ -40,7 +40,7 @@ impl<'a> Query<'a> {
 
     /// Queries the switch and returns the address of a worker of the job, if the job has begun.
     pub(super) fn run(&mut self) -> Result<Option<SocketAddrV4>, JoinError> {
-        let query = JoinRepr { query: true, padding_len: 0, ..self.options.repr(instance()) };
+        let query = JoinRepr { query: true, groups: false, padding_len: 0, ..self.options.repr(instance()) };
         let requests = self.link.requests(self.options.job);
         let (begin, mut packet) = (self.link.now(), Vec::new());
         let mut retry = FIRST_RETRY;
