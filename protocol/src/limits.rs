@@ -119,12 +119,9 @@ pub const PROBE_INTERVAL_MS: u64 = 10_000;
 pub const FIRST_OFFER_RETRY_MS: u64 = 250;
 /// Maximum of that time, in milliseconds.
 pub const LAST_OFFER_RETRY_MS: u64 = 64_000;
-/// Number of successive rounds in which a member may ask for results of the group before it receives them by unicast
-/// (requirement B-6).
+/// Number of successive rounds of a synchronous job in which a member may ask for results of the group before it
+/// receives them by unicast (requirement B-6).
 pub const MAX_GROUP_MISSES: u8 = 3;
-/// Maximum time between two requests of a member of an asynchronous job that count as successive, in milliseconds:
-/// twice the longest retransmission timeout.
-pub const SUCCESSIVE_MISSES_MS: u64 = 500;
 
 /// Maximum number of jobs on one switch.
 pub const MAX_JOBS: usize = 64;

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::port::PortSpec;
 use iswitch_control::default_control_socket;
-use iswitch_switch::{GroupPorts, StrangerLimits};
+use iswitch_switch::StrangerLimits;
 
 const DEFAULT_LEASE_MS: u32 = 10_000;
 const DEFAULT_SLOW_MS: u32 = 1000;
@@ -628,10 +628,6 @@ impl Settings {
             None | Some(NonFinite::Refuse) => iswitch_switch::NonFinite::Refuse,
             Some(NonFinite::Sum) => iswitch_switch::NonFinite::Sum,
         };
-        let group_ports = match self.group_delivery {
-            None | Some(GroupDelivery::Auto) => default.group_ports,
-            Some(GroupDelivery::Off) => GroupPorts::NONE,
-        };
         Ok(iswitch_switch::Config {
             lease_ms: self.lease_ms.unwrap_or(DEFAULT_LEASE_MS),
             slow_ms: self.slow_ms.unwrap_or(DEFAULT_SLOW_MS),
@@ -643,7 +639,7 @@ impl Settings {
             strangers,
             non_finite,
             ordered: self.ordered.unwrap_or(false),
-            group_ports,
+            group_delivery: self.group_delivery != Some(GroupDelivery::Off),
             ..default
         })
     }

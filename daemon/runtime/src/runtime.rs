@@ -67,10 +67,11 @@ impl Runtime {
         if let Some(bytes) = ports.iter().map(|port| port.recv_buffer_bytes()).min() {
             config.recv_buffer_bytes = bytes;
         }
-        config.group_ports = group_ports(config.group_ports, &ports);
         let (inquiries, handle) = Inquiries::new()?;
+        let mut switch = Switch::with_keys(config, keys);
+        switch.set_group_ports(&group_ports(&ports));
         let runtime = Self {
-            switch: Switch::with_keys(config, keys),
+            switch,
             boot: config.boot,
             ports,
             clock: MonotonicClock::start(),
@@ -245,11 +246,11 @@ impl Runtime {
     }
 }
 
-/// Returns the ports through which the switch sends to groups, as far as `configured` permits. A bridge clones a packet
+/// Returns the ports through which the switch sends to groups. A bridge clones a packet
 /// that one of its ports sends for the hosts behind all of them.
-fn group_ports(configured: GroupPorts, ports: &[Box<dyn Port>]) -> GroupPorts {
+fn group_ports(ports: &[Box<dyn Port>]) -> GroupPorts {
     let reaches: Vec<_> = ports.iter().map(|port| port.group_reach()).collect();
-    let mut groups = configured;
+    let mut groups = GroupPorts::NONE;
     for (at, reach) in reaches.iter().enumerate() {
         let id = PortId(at as u8);
         let through = match reach {
@@ -259,7 +260,7 @@ fn group_ports(configured: GroupPorts, ports: &[Box<dyn Port>]) -> GroupPorts {
                 reaches.iter().position(|other| other == reach).map(|first| PortId(first as u8))
             }
         };
-        groups = groups.with(id, through.filter(|_| configured.of(id).is_some()));
+        groups = groups.with(id, through);
     }
     groups
 }

@@ -5,7 +5,6 @@ use core::time::Duration;
 use iswitch_protocol::limits::MAX_JOBS;
 
 use crate::accumulate::NonFinite;
-use crate::group_address::GroupPorts;
 use crate::job::Slot;
 use crate::limiter::StrangerLimits;
 use crate::uplink::Uplinks;
@@ -42,8 +41,9 @@ pub struct Config {
     /// Whether to add contributions in the order of the members' ranks. The same contributions then always give the
     /// same bits, whatever order they arrive in.
     pub ordered: bool,
-    /// Ports through which the switch may send one copy of a result to a group of members.
-    pub group_ports: GroupPorts,
+    /// Whether the switch may send one copy of a result to a group of members. See also
+    /// [`Switch::set_group_ports`](crate::Switch::set_group_ports).
+    pub group_delivery: bool,
 }
 
 impl Default for Config {
@@ -60,7 +60,7 @@ impl Default for Config {
             non_finite: NonFinite::default(),
             uplinks: None,
             ordered: false,
-            group_ports: GroupPorts::ALL,
+            group_delivery: true,
         }
     }
 }

@@ -83,11 +83,9 @@ fn probe(state: &mut State, at: JobIndex) {
         let Some(group) = job.group() else { return };
         let Some(to) = group.outlets().nth(outlet).map(|(_, outlet)| *outlet.to()) else { continue };
         let nonce = nonce_of(state, job, group, outlet, group.probes());
-        let packet = ControlRepr { job: job.id(), request: 0, body: ControlBody::Probe { nonce } };
-        let seal = match job.has_key() {
-            true => Seal::Group { job: job.id(), epoch: job.epoch() },
-            false => Seal::Bare,
-        };
+        let (id, epoch) = (job.id(), job.epoch());
+        let seal = if job.has_key() { Seal::Group { job: id, epoch } } else { Seal::Bare };
+        let packet = ControlRepr { job: id, request: 0, body: ControlBody::Probe { nonce } };
         let padding_len = probe_padding(job);
         state.send_control(&to, &packet, padding_len, seal);
     }
@@ -135,14 +133,20 @@ fn confirmed_outlet(state: &State, at: MemberAt, nonce: u64) -> Option<usize> {
 }
 
 /// Takes account of a Help: if the switch has sent the results to the group, the member may have lost the group.
+///
+/// A Help for one segment of several does not count. With it, a member only finds out whether results are still on
+/// their way (F-2), as they often are on a busy machine.
 pub(crate) fn note_help(state: &mut State, at: MemberAt, wanted: SegmentSetRepr<'_>) {
     if !state.jobs.get(at.job).is_some_and(|job| job.hears_group(at.member)) {
         return;
     }
     let (now, round) = (state.now, wanted.range.round);
     let Some(aggregation) = state.aggregation(at.job) else { return };
+    let is_probe = wanted.indices().nth(1).is_none() && aggregation.job().layout().segment_count() > 1;
     let mut segments = wanted.indices().filter_map(SegmentIndex::new);
-    if !segments.any(|index| aggregation.has_result(round, index)) {
+    let is_missed =
+        |index: SegmentIndex| aggregation.has_result(round, index) || aggregation.is_overtaken(round);
+    if is_probe || !segments.any(is_missed) {
         return;
     }
     let Some(job) = state.jobs.get_mut(at.job) else { return };

@@ -13,9 +13,9 @@ use iswitch_protocol::wire::ControlRepr;
 use crate::accumulate::Widener;
 use crate::backlog::{Backlog, Work};
 use crate::config::Config;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, PortId};
 use crate::event::Event;
-use crate::group_address::GroupAddresses;
+use crate::group_address::{GroupAddresses, GroupPorts};
 use crate::ids::{JobIndex, MemberAt};
 use crate::job::{Aggregation, Job};
 use crate::jobs::Jobs;
@@ -39,6 +39,7 @@ pub(crate) struct State {
     pub(crate) keys: Keys,
     pub(crate) nonces: Nonces,
     pub(crate) group_addresses: GroupAddresses,
+    pub(crate) group_ports: GroupPorts,
     pub(crate) limiter: Limiter,
     pub(crate) now: Instant,
     /// Instant at which leases and rounds are checked next.
@@ -62,6 +63,7 @@ impl State {
         let nonces = Nonces::new(&keys);
         Self {
             group_addresses: GroupAddresses::new(nonces.of_groups(config.boot)),
+            group_ports: GroupPorts::ALL,
             nonces,
             keys,
             limiter: Limiter::new(&config.strangers),
@@ -107,6 +109,11 @@ impl State {
     /// Ensures that the switch wakes up at an instant.
     pub(crate) fn expect_by(&mut self, at: Instant) {
         self.deadline = Some(self.deadline.map_or(at, |deadline| deadline.min(at)));
+    }
+
+    /// Returns the port through which the group of a port's members is reached, if groups are used there.
+    pub(crate) fn group_port(&self, port: PortId) -> Option<PortId> {
+        self.group_ports.of(port).filter(|_| self.config.group_delivery)
     }
 
     pub(crate) fn uplink(&self, at: JobIndex) -> Option<&Uplink> {

@@ -181,7 +181,7 @@ fn a_snooping_bridge_keeps_the_group_of_a_job_from_other_hosts() {
     first.end();
     first.results(SOON);
     // Only the second job is left, and the host of the first one that still counts hears nothing of it.
-    [0, 3, 4].map(|host| count_groups(&star.workers[host]));
+    [0, 3, 4].into_iter().for_each(|host| count_groups(&star.workers[host]));
     daemon.wait_until_results(daemon.results() + 1000);
     let [left, member, stranger] = [0, 3, 4].map(|host| counted(&star.workers[host]));
     assert!(member > 0, "the member should receive results through the group");

@@ -46,14 +46,14 @@ fn sums_are_ordered_on_request() {
 
 #[test]
 fn groups_are_used_unless_switched_off() {
-    for (arguments, file, group_ports) in [
-        (&["--config", "FILE"][..], "", GroupPorts::ALL),
-        (&["--config", "FILE"], "group_delivery = 'off'", GroupPorts::NONE),
-        (&["--config", "FILE", "--group-delivery", "auto"], "group_delivery = 'off'", GroupPorts::ALL),
+    for (arguments, file, group_delivery) in [
+        (&["--config", "FILE"][..], "", true),
+        (&["--config", "FILE"], "group_delivery = 'off'", false),
+        (&["--config", "FILE", "--group-delivery", "auto"], "group_delivery = 'off'", true),
     ] {
         let arguments = [arguments, &["--udp", "127.0.0.1:0"]].concat();
         let config = resolve(&arguments, file).unwrap();
-        assert_eq!(config.switch.group_ports, group_ports, "{arguments:?} {file}");
+        assert_eq!(config.switch.group_delivery, group_delivery, "{arguments:?} {file}");
     }
 }
 

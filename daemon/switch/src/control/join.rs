@@ -180,7 +180,7 @@ fn admit(
         session: Session::NONE,
         held_up: None,
         repeats: RepeatBudget::new(&job.income(now, lease)),
-        reception: Reception::new(state.config.group_ports.of(from.port).filter(|_| join.groups)),
+        reception: Reception::new(state.group_port(from.port).filter(|_| join.groups)),
         progress: Progress::default(),
     };
     let job_id = job.id();

@@ -66,7 +66,9 @@ pub(super) fn handle_help(
         return Err(Status::Halted.into());
     }
     if range.count > 0 {
-        check_round(job, at, range.round)?;
+        let outcome = check_round(job, at, range.round);
+        delivery::note_help(state, at, wanted);
+        outcome?;
     }
     let bits = missing_of(state, at, wanted)?;
     let missing = SegmentSetRepr { range, bitmap: &bits[..wanted.bitmap.len()] };
@@ -74,7 +76,6 @@ pub(super) fn handle_help(
     if range.count > 0 {
         let helped = Incident::Helped { member: at.member.to_wire(), round: range.round };
         state.journal.log_mut(at.job).record(state.now, helped);
-        delivery::note_help(state, at, wanted);
         if may_repeat(state, at, wanted) {
             state.queue_work(Work::repeat(at, wanted));
         } else {

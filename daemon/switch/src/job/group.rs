@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use iswitch_protocol::limits::{
     FIRST_OFFER_RETRY_MS, LAST_OFFER_RETRY_MS, MAX_GROUP_MISSES, MAX_GROUP_OUTLETS, MIN_GROUP_MEMBERS,
-    MIN_PROBE_INTERVAL_MS, PROBE_INTERVAL_MS, SUCCESSIVE_MISSES_MS,
+    MIN_PROBE_INTERVAL_MS, PROBE_INTERVAL_MS,
 };
 use iswitch_protocol::{Instant, Round};
 
@@ -25,6 +25,9 @@ const VECTORS_PER_PROBE: u64 = 2;
 /// of the round under way and of the next one by unicast.
 const SUCCESSIVE_ROUNDS: u32 = 2;
 
+/// Number of offers after which the pause between them no longer grows.
+const MAX_OFFERS: u8 = (LAST_OFFER_RETRY_MS / FIRST_OFFER_RETRY_MS).ilog2() as u8;
+
 /// Relation of a member to the group of its job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reception {
@@ -33,34 +36,16 @@ pub(crate) struct Reception {
     port: Option<PortId>,
     /// Earliest time at which the group is offered.
     offer_at: Instant,
-    /// Time until the next offer, if the member does not confirm this one.
-    retry: Duration,
-    /// Latest miss, and the number of misses in a row.
-    missed: Option<Miss>,
+    /// Number of offers since the member last heard the group for a while, which determines the pause after the next.
+    offers: u8,
+    /// Latest round in which the member asked for results of the group, and the number of such rounds in a row; the
+    /// former is valid if the latter is not zero.
+    missed: Round,
     misses: u8,
     /// Number of periodic Probes in a row that the member has not confirmed.
     unconfirmed: u8,
     /// Number of segments that the member had contributed at the last periodic Probe.
     segments: u64,
-}
-
-/// A request of a member for results that were sent to the group.
-#[derive(Clone, Copy, Debug)]
-struct Miss {
-    /// Round that the member asked for.
-    asked: Round,
-    /// Latest round of the job at that time.
-    newest: Round,
-    at: Instant,
-}
-
-impl Miss {
-    /// Returns whether this miss and an earlier one count as misses in a row. A member of an asynchronous job that has
-    /// lost the group falls behind by many aggregates before its timer expires, so time counts there too.
-    fn follows(&self, earlier: &Self, is_asynchronous: bool) -> bool {
-        let is_soon = || self.at.since(earlier.at) <= Duration::from_millis(SUCCESSIVE_MISSES_MS);
-        self.newest.distance_from(earlier.newest) <= SUCCESSIVE_ROUNDS || is_asynchronous && is_soon()
-    }
 }
 
 impl Reception {
@@ -69,8 +54,8 @@ impl Reception {
         Self {
             port,
             offer_at: Instant::from_nanos(0),
-            retry: Duration::from_millis(FIRST_OFFER_RETRY_MS),
-            missed: None,
+            offers: 0,
+            missed: Round::new(0),
             misses: 0,
             unconfirmed: 0,
             segments: 0,
@@ -94,21 +79,20 @@ impl Reception {
 
     /// Delays the next offer. The delay doubles until the member has heard the group for a while.
     pub(crate) fn postpone(&mut self, now: Instant) {
-        self.offer_at = now.plus(self.retry);
-        self.retry = (self.retry * 2).min(Duration::from_millis(LAST_OFFER_RETRY_MS));
+        let pause_ms = (FIRST_OFFER_RETRY_MS << self.offers).min(LAST_OFFER_RETRY_MS);
+        self.offer_at = now.plus(Duration::from_millis(pause_ms));
+        self.offers = (self.offers + 1).min(MAX_OFFERS);
     }
 
-    /// Records that the member asked for results that were sent to the group. Returns whether the group no longer
-    /// counts as heard.
-    fn miss(&mut self, miss: Miss, is_asynchronous: bool) -> bool {
-        if self.missed.is_some_and(|last| last.asked == miss.asked) {
-            // One loss may cause several requests.
-            return false;
+    /// Records that the member asked for results of a round that were sent to the group. Returns the number of such
+    /// rounds in a row.
+    fn miss(&mut self, round: Round) -> u8 {
+        if self.misses == 0 || self.missed != round {
+            let is_next = self.misses > 0 && round.distance_from(self.missed) <= SUCCESSIVE_ROUNDS;
+            self.misses = if is_next { self.misses + 1 } else { 1 };
+            self.missed = round;
         }
-        let is_next = self.missed.is_some_and(|last| miss.follows(&last, is_asynchronous));
-        self.misses = if is_next { self.misses + 1 } else { 1 };
-        self.missed = Some(miss);
-        self.misses >= MAX_GROUP_MISSES
+        self.misses
     }
 
     /// Takes account of the last periodic Probe, and of the segments that the member has contributed in total. Returns
@@ -118,7 +102,7 @@ impl Reception {
         self.segments = segments;
         if is_confirmed {
             self.unconfirmed = 0;
-            self.retry = Duration::from_millis(FIRST_OFFER_RETRY_MS);
+            self.offers = 0;
         } else if contributed >= VECTORS_PER_PROBE * u64::from(vector_segments) {
             self.unconfirmed += 1;
         }
@@ -127,7 +111,7 @@ impl Reception {
 
     /// Forgets earlier misses when the member hears the group again.
     fn begin(&mut self, segments: u64) {
-        (self.missed, self.misses, self.unconfirmed, self.segments) = (None, 0, 0, segments);
+        (self.misses, self.unconfirmed, self.segments) = (0, 0, segments);
     }
 }
 
@@ -379,11 +363,11 @@ impl super::Job {
     /// Records that a member asked for results of a round that were sent to the group. Returns whether the member now
     /// receives results by unicast.
     pub(crate) fn note_group_miss(&mut self, id: MemberId, round: Round, now: Instant) -> bool {
-        let newest = self.rounds.numbers().newest().unwrap_or(round);
-        let is_asynchronous = self.rounds.asynchronous().is_some();
+        // A member of an asynchronous job would soon lack aggregates that are no longer kept.
+        let most = if self.rounds.asynchronous().is_some() { 1 } else { MAX_GROUP_MISSES };
         let (Some(group), Some(member)) = (&mut self.group, self.members.get_mut(id)) else { return false };
-        group.doubt(id, newest);
-        let is_lost = member.reception.miss(Miss { asked: round, newest, at: now }, is_asynchronous);
+        group.doubt(id, round);
+        let is_lost = member.reception.miss(round) >= most;
         if is_lost {
             member.reception.postpone(now);
             group.exclude(id);

@@ -481,6 +481,7 @@ impl AsyncProtocol {
             (Status::Success, Action::Confirm) => {
                 if let Some(aggregate) = self.sender.handle_confirmed(now, request, ack) {
                     self.counters.admitted += 1;
+                    self.receiver.note_begun(aggregate);
                     self.submission = Some(Submission::Admitted(aggregate));
                 }
             }
