@@ -6,6 +6,7 @@
 local iswitch = Proto("iswitch", "iSwitch gradient aggregation")
 
 local HEADER_LEN, JOIN_LEN, ACK_LEN, DIGEST_LEN, RANGE_LEN = 12, 76, 60, 28, 12
+local GROUP_LEN, NONCE_LEN = 20, 20
 local TRAILER_LEN, TAG_LEN, SEG_LEN = 24, 8, 8
 local VERSION = 1
 -- Maximum length of a data packet, at an MTU of 9000 bytes. A captured packet is longer if it is a super-frame of the
@@ -16,6 +17,7 @@ local TOS_MASK = 0xfc
 local ACTIONS = {
     [1] = "Join", [2] = "Leave", [3] = "Reset", [4] = "SetH", [5] = "FBcast",
     [6] = "Help", [7] = "Halt", [8] = "Ack", [9] = "Confirm", [10] = "Digest",
+    [11] = "Group", [12] = "Probe", [13] = "Heard",
 }
 local MODES = { [0] = "Synchronous", [1] = "Asynchronous" }
 local KINDS = { [0] = "Worker", [1] = "Switch" }
@@ -65,6 +67,7 @@ field("bool", "join.resumes", "Resumes an earlier membership", 8, nil, 0x02)
 field("bool", "join.tagged", "Data packets end with a tag", 8, nil, 0x04)
 field("bool", "join.roams", "Can move to another parent", 8, nil, 0x08)
 field("bool", "join.updates", "Updates the weight only", 8, nil, 0x10)
+field("bool", "join.groups", "Can receive results through a group", 8, nil, 0x40)
 field("bool", "join.part", "The vector is one part of a longer one", 8, nil, 0x80)
 field("bool", "join.resume.fresh", "Fresh: history known, sums not held", 8, nil, 0x20)
 field("uint8", "join.height", "Levels of switches", base.DEC)
@@ -91,6 +94,11 @@ field("uint32", "range.segment", "Segment", base.DEC)
 
 field("uint32", "digest.round", "Last round applied to the weights", base.DEC)
 field("uint64", "digest.digest", "Digest of the weights", base.HEX)
+
+field("ipv4", "group.address", "Multicast address")
+field("uint16", "group.port", "UDP port", base.DEC)
+field("uint64", "probe.nonce", "Nonce", base.HEX)
+field("uint64", "heard.nonce", "Nonce of the Probe", base.HEX)
 
 field("uint8", "ack.action", "Acknowledged action", base.DEC, ACTIONS)
 field("uint8", "ack.status", "Status", base.DEC, STATUSES)
@@ -264,7 +272,7 @@ function dissect.Join(tree, buffer, pinfo)
         { "join.kind", 1 }, { "join.weight", 2 }, { "join.instance", 4 }, { "join.rank", 2 },
     })
     local flags = add(tree, "join.flags", buffer, 30, 1)
-    for _, name in ipairs({ "query", "resumes", "tagged", "roams", "updates", "part" }) do
+    for _, name in ipairs({ "query", "resumes", "tagged", "roams", "updates", "groups", "part" }) do
         add(flags, "join." .. name, buffer, 30, 1)
     end
     add(tree, "join.height", buffer, 31, 1)
@@ -326,6 +334,24 @@ function dissect.Digest(tree, buffer)
     return "round " .. buffer(12, 4):le_uint()
 end
 
+function dissect.Group(tree, buffer)
+    -- The address is in network byte order.
+    tree:add(f["group.address"], buffer(12, 4))
+    add(tree, "group.port", buffer, 16, 2)
+    return string.format("%s:%d", tostring(buffer(12, 4):ipv4()), buffer(16, 2):le_uint())
+end
+
+function dissect.Probe(tree, buffer)
+    add(tree, "probe.nonce", buffer, 12, 8)
+    return "nonce " .. tostring(buffer(12, 8):le_uint64():tohex())
+end
+
+function dissect.Heard(tree, buffer)
+    local nonce = buffer(12, 8):le_uint64()
+    add(tree, "heard.nonce", buffer, 12, 8)
+    return nonce == UInt64(0) and "asks for a Probe" or "nonce " .. tostring(nonce:tohex())
+end
+
 function dissect.Ack(tree, buffer)
     add_all(tree, buffer, 12, {
         { "ack.action", 1 }, { "ack.status", 1 }, { "ack.member", 2 }, { "ack.members", 2 },
@@ -361,6 +387,7 @@ local LENGTHS = {
     Join = JOIN_LEN, Leave = HEADER_LEN, Reset = HEADER_LEN + 12, SetH = HEADER_LEN + 2,
     FBcast = HEADER_LEN + RANGE_LEN, Help = HEADER_LEN + RANGE_LEN, Halt = HEADER_LEN, Ack = ACK_LEN,
     Confirm = HEADER_LEN + RANGE_LEN, Digest = DIGEST_LEN,
+    Group = GROUP_LEN, Probe = NONCE_LEN, Heard = NONCE_LEN,
 }
 
 -- Links a request to its answer, and an answer to its request.

@@ -177,6 +177,8 @@ pub struct Conversation {
     heard: u64,
     /// Highest counter of the member's own packets that the switch has repeated in an answer outside a session.
     answered: u64,
+    /// Epoch of the packets received through a group, and their highest counter.
+    grouped: (u64, u64),
 }
 
 impl Conversation {
@@ -185,7 +187,7 @@ impl Conversation {
     #[inline]
     pub const fn new(first_counter: u64) -> Self {
         let next = if first_counter == 0 { 1 } else { first_counter };
-        Self { session: NO_SESSION, next, heard: 0, answered: next - 1 }
+        Self { session: NO_SESSION, next, heard: 0, answered: next - 1, grouped: (NO_SESSION, 0) }
     }
 
     /// Returns the session, which a Join repeats as its nonce; zero before the first challenge.
@@ -227,6 +229,15 @@ impl Conversation {
         let Some(counter) = verify(NO_SESSION).filter(|counter| own.contains(counter)) else { return false };
         self.answered = counter;
         true
+    }
+
+    /// Returns whether a control packet that arrived through the group of a job comes from the switch and is not a
+    /// replay. `epoch` is the epoch of the job (requirement B-4).
+    pub fn accept_from_group(&mut self, key: &Key, epoch: u64, packet: &ControlPacket<'_>) -> bool {
+        let heard = if self.grouped.0 == epoch { self.grouped.1 } else { 0 };
+        let counter = key.verify(Direction::ToMember, epoch, packet).filter(|counter| *counter > heard);
+        self.grouped = counter.map_or(self.grouped, |counter| (epoch, counter));
+        counter.is_some()
     }
 }
 

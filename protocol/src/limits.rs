@@ -104,6 +104,32 @@ pub const MAX_SKIPPED_VECTORS: u32 = 64;
 /// Number of weight digests that the switch keeps per job.
 pub const MAX_DIGESTS: usize = 8;
 
+/// Network of the groups of jobs: part of the organization-local scope (RFC 2365 section 6.2), whose MAC addresses
+/// differ from those of the groups that a bridge always floods (requirement B-2).
+pub const GROUP_NETWORK: u32 = 0xefc0_0000;
+/// Number of bits of a group's address that distinguish groups.
+pub const GROUP_BITS: u32 = 18;
+/// First UDP port of groups: above the ports that Linux assigns to sockets by default.
+pub const FIRST_GROUP_PORT: u16 = 61_000;
+/// Number of UDP ports of groups.
+pub const GROUP_PORTS: u16 = u16::MAX - FIRST_GROUP_PORT + 1;
+/// Maximum number of pairs of a switch port and an address of the switch that one job sends to its group through. The
+/// members behind further ones receive results by unicast.
+pub const MAX_GROUP_OUTLETS: usize = 8;
+/// Minimum number of members that one copy of a result must reach: for a single member, unicast costs as much.
+pub const MIN_GROUP_MEMBERS: u16 = 2;
+/// Minimum time between two Probes of a job, in milliseconds (requirement B-4).
+pub const MIN_PROBE_INTERVAL_MS: u64 = 10;
+/// Time after which the members that hear a group confirm it again, in milliseconds (requirement B-6).
+pub const PROBE_INTERVAL_MS: u64 = 10_000;
+/// Time until a group is offered again to a member that does not confirm it, in milliseconds. It doubles each time.
+pub const FIRST_OFFER_RETRY_MS: u64 = 250;
+/// Maximum of that time, in milliseconds.
+pub const LAST_OFFER_RETRY_MS: u64 = 64_000;
+/// Number of successive rounds of a synchronous job in which a member may ask for results of the group before it
+/// receives them by unicast (requirement B-6).
+pub const MAX_GROUP_MISSES: u8 = 3;
+
 /// Maximum number of jobs on one switch.
 pub const MAX_JOBS: usize = 64;
 /// Divisor that limits jobs without a key: if the switch holds keys, all such jobs together may use at most
@@ -217,7 +243,10 @@ const _: () = {
     assert!(MAX_MEMBERS <= 1 << CONTRIBUTIONS_BITS);
     assert!(MIN_ASYNC_GENERATIONS.is_power_of_two() && MAX_ASYNC_GENERATIONS.is_power_of_two());
     assert!(MIN_ASYNC_GENERATIONS >= 2 && MIN_ASYNC_GENERATIONS <= MAX_ASYNC_GENERATIONS);
-    assert!(MAX_PENDING_CONTROL >= MAX_MEMBERS + 2 * MAX_SUPERFRAME_DATAGRAMS);
+    // When a job is complete, each member gets a notice and the offer of a group.
+    assert!(MAX_PENDING_CONTROL >= 2 * MAX_MEMBERS + 2 * MAX_SUPERFRAME_DATAGRAMS);
+    assert!(GROUP_NETWORK & ((1 << GROUP_BITS) - 1) == 0 && 1 << GROUP_BITS > MAX_JOBS);
+    assert!(MIN_PROBE_INTERVAL_MS < FIRST_OFFER_RETRY_MS && FIRST_OFFER_RETRY_MS < LAST_OFFER_RETRY_MS);
     // The queue has room for one request from each member and a super-frame of requests from one of them.
     assert!(MAX_PENDING_REQUESTS >= MAX_MEMBERS + MAX_SUPERFRAME_DATAGRAMS);
     // The set of jobs with queued work is one 64-bit word.

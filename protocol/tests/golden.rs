@@ -93,6 +93,19 @@ fn set_meaning(set: SegmentSetRepr<'_>) -> Value {
     meaning
 }
 
+fn resume_meaning(resume: ResumeRepr) -> Value {
+    json!({
+        "round": resume.round.get(),
+        "members": resume.members,
+        "weight": resume.weight,
+        "threshold": resume.threshold,
+        "history": resume.history,
+        "previous": resume.previous,
+        "behind": resume.behind,
+        "fresh": resume.fresh,
+    })
+}
+
 fn control_meaning(bytes: &[u8]) -> Value {
     let repr = ControlRepr::parse(&ControlPacket::new_checked(bytes).unwrap()).unwrap();
     let value = match repr.body {
@@ -112,17 +125,9 @@ fn control_meaning(bytes: &[u8]) -> Value {
             "tagged": join.tagged,
             "roams": join.roams,
             "updates": join.updates,
+            "groups": join.groups,
             "nonce": join.nonce,
-            "resume": join.resume.map(|resume| json!({
-                "round": resume.round.get(),
-                "members": resume.members,
-                "weight": resume.weight,
-                "threshold": resume.threshold,
-                "history": resume.history,
-                "previous": resume.previous,
-                "behind": resume.behind,
-                "fresh": resume.fresh,
-            })),
+            "resume": join.resume.map(resume_meaning),
             "padding_len": join.padding_len,
         }),
         ControlBody::Leave | ControlBody::Halt => json!({}),
@@ -131,6 +136,8 @@ fn control_meaning(bytes: &[u8]) -> Value {
         ControlBody::FBcast(range) => range_meaning(range),
         ControlBody::Help(set) | ControlBody::Confirm(set) => set_meaning(set),
         ControlBody::Digest(digest) => json!({ "round": digest.round.get(), "digest": digest.digest }),
+        ControlBody::Group(group) => json!({ "address": group.to_string() }),
+        ControlBody::Probe { nonce } | ControlBody::Heard { nonce } => json!({ "nonce": nonce }),
         ControlBody::Ack(ack) => json!({
             "action": format!("{:?}", ack.action),
             "status": format!("{:?}", ack.status),
@@ -257,6 +264,7 @@ fn join() -> JoinRepr {
         tagged: false,
         roams: false,
         updates: false,
+        groups: false,
         nonce: 0,
         resume: None,
         padding_len: 0,
@@ -436,6 +444,23 @@ fn asynchronous_packets() {
         ("ack_confirm", ControlBody::Ack(confirmed)),
         ("ack_confirm_admitted", ControlBody::Ack(admitted)),
         ("digest", ControlBody::Digest(DigestRepr { round: Round::new(9), digest: 0x0011_2233_4455_6677 })),
+    ];
+    for (name, body) in cases {
+        let bytes = control_packet(body);
+        check(name, &bytes, &control_meaning(&bytes));
+    }
+}
+
+#[test]
+fn group_packets() {
+    let group = SocketAddrV4::new(Ipv4Addr::new(239, 193, 7, 11), 61_234);
+    let nonce = 0x0123_4567_89ab_cdef;
+    let cases = [
+        ("join_groups", ControlBody::Join(JoinRepr { groups: true, ..join() })),
+        ("group", ControlBody::Group(group)),
+        ("probe", ControlBody::Probe { nonce }),
+        ("heard", ControlBody::Heard { nonce }),
+        ("heard_asks", ControlBody::Heard { nonce: 0 }),
     ];
     for (name, body) in cases {
         let bytes = control_packet(body);

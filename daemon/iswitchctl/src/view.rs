@@ -43,6 +43,9 @@ pub(crate) struct JobView {
     pub(crate) formed: bool,
     pub(crate) threshold: u16,
     pub(crate) halted: bool,
+    /// Address of the group to which results are sent, if there is one.
+    #[serde(default)]
+    pub(crate) group: Option<String>,
     pub(crate) round: Option<u32>,
     pub(crate) parent_lost: bool,
     pub(crate) parent_refusal: Option<String>,
@@ -55,6 +58,9 @@ pub(crate) struct MemberView {
     pub(crate) id: u16,
     pub(crate) address: String,
     pub(crate) kind: String,
+    /// Whether the member receives results through the group of the job.
+    #[serde(default)]
+    pub(crate) hears_group: bool,
     pub(crate) silent_ms: u64,
     /// Number of segments that the member has contributed since it joined.
     pub(crate) contributions: u64,

@@ -201,6 +201,12 @@ struct Settings {
     /// The same gradients then give the same bits in whatever order they arrive.
     #[arg(long, num_args = 0, default_missing_value = "true")]
     ordered: Option<bool>,
+    /// Use of multicast groups to send one copy of a result to several workers
+    ///
+    /// With auto, workers that have proved that the group of their job reaches them receive results through it, and all
+    /// others by unicast. AF_XDP ports always use unicast. The default is off.
+    #[arg(long, value_name = "WHEN")]
+    group_delivery: Option<GroupDelivery>,
     /// Time to poll for packets before blocking, in microseconds
     ///
     /// The time is measured from the last packet. Polling avoids the cost of a wake-up; with 0, the daemon blocks
@@ -300,6 +306,16 @@ enum NonFinite {
     Refuse,
     /// Sum the contributions according to IEEE 754
     Sum,
+}
+
+/// Use of multicast groups for results.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+enum GroupDelivery {
+    /// Send results to a group that several workers have proved to hear
+    Auto,
+    /// Send results by unicast only
+    Off,
 }
 
 /// Format of the log.
@@ -538,6 +554,7 @@ impl Settings {
             recv_buffer_bytes: self.recv_buffer_bytes.or(other.recv_buffer_bytes),
             non_finite: self.non_finite.or(other.non_finite),
             ordered: self.ordered.or(other.ordered),
+            group_delivery: self.group_delivery.or(other.group_delivery),
             spin_us: self.spin_us.or(other.spin_us),
             key_files: if self.key_files.is_empty() { other.key_files } else { self.key_files },
             control_socket: self.control_socket.or(other.control_socket),
@@ -684,6 +701,7 @@ impl Settings {
             strangers,
             non_finite,
             ordered: self.ordered.unwrap_or(false),
+            group_delivery: self.group_delivery == Some(GroupDelivery::Auto),
             ..default
         })
     }

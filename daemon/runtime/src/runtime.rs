@@ -10,10 +10,10 @@ use crate::clock::MonotonicClock;
 use crate::flight::JobFlight;
 pub use crate::handle::Handle;
 use crate::handle::Inquiries;
-use crate::port::Port;
+use crate::port::{GroupReach, Port};
 use crate::snapshot::{PortSnapshot, Snapshot};
 use crate::stalls::Stalls;
-use iswitch_switch::{Config, Event, Keys, Switch};
+use iswitch_switch::{Config, Event, GroupPorts, Keys, PortId, Switch};
 
 /// Maximum number of receive calls on one port before the next port gets its turn.
 const RECEIVES_PER_TURN: usize = 64;
@@ -68,8 +68,10 @@ impl Runtime {
             config.recv_buffer_bytes = bytes;
         }
         let (inquiries, handle) = Inquiries::new()?;
+        let mut switch = Switch::with_keys(config, keys);
+        switch.set_group_ports(&group_ports(&ports));
         let runtime = Self {
-            switch: Switch::with_keys(config, keys),
+            switch,
             boot: config.boot,
             ports,
             clock: MonotonicClock::start(),
@@ -242,6 +244,25 @@ impl Runtime {
         self.stalls.refill();
         self.next_maintenance = now.plus(MAINTENANCE_INTERVAL);
     }
+}
+
+/// Returns the ports through which the switch sends to groups. A bridge clones a packet
+/// that one of its ports sends for the hosts behind all of them.
+fn group_ports(ports: &[Box<dyn Port>]) -> GroupPorts {
+    let reaches: Vec<_> = ports.iter().map(|port| port.group_reach()).collect();
+    let mut groups = GroupPorts::NONE;
+    for (at, reach) in reaches.iter().enumerate() {
+        let id = PortId(at as u8);
+        let through = match reach {
+            GroupReach::Nowhere => None,
+            GroupReach::Port => Some(id),
+            GroupReach::Bridge(_) => {
+                reaches.iter().position(|other| other == reach).map(|first| PortId(first as u8))
+            }
+        };
+        groups = groups.with(id, through);
+    }
+    groups
 }
 
 /// Returns the state of the switch and its ports.

@@ -50,9 +50,17 @@ impl PollSet {
     }
 }
 
-/// Waits like [`PollSet::wait`], for one descriptor.
-pub(crate) fn wait_one(fd: BorrowedFd<'_>, timeout: Option<Duration>) -> io::Result<bool> {
-    wait(&mut [libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }], timeout)
+/// Waits like [`PollSet::wait`], for one descriptor and perhaps another.
+pub(crate) fn wait_readable(
+    fd: BorrowedFd<'_>,
+    other: Option<BorrowedFd<'_>>,
+    timeout: Option<Duration>,
+) -> io::Result<bool> {
+    let readable = |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    match other {
+        None => wait(&mut [readable(fd)], timeout),
+        Some(other) => wait(&mut [readable(fd), readable(other)], timeout),
+    }
 }
 
 fn wait(fds: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<bool> {

@@ -66,21 +66,31 @@ impl UdpSocket {
     /// # Errors
     /// The errors of `bind(2)`. A kernel without the optional feature `UDP_GRO` causes no error.
     pub fn bind(address: SocketAddrV4, options: &Options) -> io::Result<Self> {
-        let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
-        let fd = socket.as_fd();
-        option::set_recv_buffer(fd, options.recv_buffer_bytes)?;
-        option::set_send_buffer(fd, options.send_buffer_bytes)?;
-        option::set(fd, libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
-        option::set(fd, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
-        option::set(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)?;
-        if options.offload {
-            // Kernels before Linux 5.0 have no UDP_GRO; they deliver datagrams one by one.
-            let _ = option::set(fd, libc::SOL_UDP, libc::UDP_GRO, 1);
-        }
+        let socket = open(options)?;
         socket.bind(&SocketAddr::V4(address).into())?;
         Ok(Self { socket, sends_superframes: AtomicBool::new(options.offload) })
     }
 
+    /// Opens a socket that receives the datagrams that `source` sends to a multicast group, through the interface with
+    /// the IPv4 address `interface`. Several processes may receive the same group.
+    ///
+    /// # Errors
+    /// The errors of `bind(2)`, and of `IP_ADD_MEMBERSHIP`.
+    pub fn subscribe(
+        group: SocketAddrV4,
+        interface: Ipv4Addr,
+        source: SocketAddrV4,
+        options: &Options,
+    ) -> io::Result<Self> {
+        let socket = open(options)?;
+        socket.set_reuse_address(true)?;
+        // Without this, the socket would also receive the group on interfaces that another socket has chosen.
+        option::set(socket.as_fd(), libc::IPPROTO_IP, libc::IP_MULTICAST_ALL, 0)?;
+        socket.bind(&SocketAddr::V4(group).into())?;
+        socket.connect(&SocketAddr::V4(source).into())?;
+        socket.join_multicast_v4(group.ip(), &interface)?;
+        Ok(Self { socket, sends_superframes: AtomicBool::new(options.offload) })
+    }
     /// Connects the socket to a peer: it no longer receives datagrams from other addresses, and the next call returns
     /// a pending ICMP error.
     pub fn connect(&self, peer: SocketAddrV4) -> io::Result<()> {
@@ -305,7 +315,12 @@ impl UdpSocket {
     ///
     /// The resolution is that of the kernel's timers (about 50 us), not a millisecond. `None` waits forever.
     pub fn wait_readable(&self, timeout: Option<Duration>) -> io::Result<bool> {
-        poll::wait_one(self.as_fd(), timeout)
+        self.wait_readable_with(None, timeout)
+    }
+
+    /// Works like [`Self::wait_readable`], for this socket or another.
+    pub fn wait_readable_with(&self, other: Option<&Self>, timeout: Option<Duration>) -> io::Result<bool> {
+        poll::wait_readable(self.as_fd(), other.map(AsFd::as_fd), timeout)
     }
 }
 
@@ -320,6 +335,22 @@ struct Envelope {
     tos: u8,
     to: Option<SocketAddrV4>,
     source: Option<Ipv4Addr>,
+}
+
+/// Opens a socket that is not bound yet.
+fn open(options: &Options) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+    let fd = socket.as_fd();
+    option::set_recv_buffer(fd, options.recv_buffer_bytes)?;
+    option::set_send_buffer(fd, options.send_buffer_bytes)?;
+    option::set(fd, libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
+    option::set(fd, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
+    option::set(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)?;
+    if options.offload {
+        // Kernels before Linux 5.0 have no UDP_GRO; they deliver datagrams one by one.
+        let _ = option::set(fd, libc::SOL_UDP, libc::UDP_GRO, 1);
+    }
+    Ok(socket)
 }
 
 /// Repeats a call that a signal interrupted.

@@ -137,10 +137,10 @@ impl Meter {
         self.spent = self.spent.saturating_add((floats / WORK_FLOATS_PER_COST) as u32);
     }
 
-    /// Counts a segment that was copied into a packet for `members` recipients.
-    pub(crate) fn send(&mut self, floats: usize, members: u16) {
+    /// Counts a segment that was copied into a packet, of which `copies` are sent.
+    pub(crate) fn send(&mut self, floats: usize, copies: u16) {
         self.add(floats);
-        self.spent = self.spent.saturating_add(WORK_COST_PER_DATAGRAM * u32::from(members));
+        self.spent = self.spent.saturating_add(WORK_COST_PER_DATAGRAM * u32::from(copies));
     }
 }
 

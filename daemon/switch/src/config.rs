@@ -45,6 +45,9 @@ pub struct Config {
     /// Whether to add contributions in the order of the members' ranks. The same contributions then always give the
     /// same bits, whatever order they arrive in.
     pub ordered: bool,
+    /// Whether the switch may send one copy of a result to a group of members. See also
+    /// [`Switch::set_group_ports`](crate::Switch::set_group_ports).
+    pub group_delivery: bool,
 }
 
 impl Default for Config {
@@ -62,6 +65,7 @@ impl Default for Config {
             parts: 1,
             uplinks: None,
             ordered: false,
+            group_delivery: false,
         }
     }
 }

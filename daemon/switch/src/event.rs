@@ -145,6 +145,25 @@ pub enum Event {
         /// Address of the member.
         address: SocketAddrV4,
     },
+    /// A member has confirmed that it hears the group of its job, and receives results through it.
+    GroupHeard {
+        /// The job's number.
+        job: u32,
+        /// Id of the member.
+        member: u16,
+        /// Address of the member.
+        address: SocketAddrV4,
+    },
+    /// The group of the job does not reach a member, which receives results by unicast until it confirms the group
+    /// again.
+    GroupLost {
+        /// The job's number.
+        job: u32,
+        /// Id of the member.
+        member: u16,
+        /// Address of the member.
+        address: SocketAddrV4,
+    },
     /// SetH changed the threshold H, with effect from the next round.
     ThresholdSet {
         /// The job's number.
@@ -213,6 +232,8 @@ impl Event {
             Self::Left { .. } => "left",
             Self::Slow { .. } => "slow",
             Self::Recovered { .. } => "recovered",
+            Self::GroupHeard { .. } => "group_heard",
+            Self::GroupLost { .. } => "group_lost",
             Self::ThresholdSet { .. } => "threshold_set",
             Self::Reset { .. } => "reset",
             Self::Halted { .. } => "halted",
@@ -239,6 +260,8 @@ impl Event {
             | Self::Left { job, .. }
             | Self::Slow { job, .. }
             | Self::Recovered { job, .. }
+            | Self::GroupHeard { job, .. }
+            | Self::GroupLost { job, .. }
             | Self::ThresholdSet { job, .. }
             | Self::Reset { job }
             | Self::Halted { job }
@@ -254,6 +277,8 @@ impl Event {
             | Self::Left { member, .. }
             | Self::Slow { member, .. }
             | Self::Recovered { member, .. }
+            | Self::GroupHeard { member, .. }
+            | Self::GroupLost { member, .. }
             | Self::Diverged { member, .. } => Some(*member),
             _ => None,
         }
@@ -299,17 +324,11 @@ impl fmt::Display for Event {
             Self::ParentFound { job, parent } => write!(f, "job {job}: the parent {parent} answers again"),
             Self::ParentChosen { job, parent } => write!(f, "job {job}: trying the parent {parent}"),
             Self::ParentRefused { job, parent, status, expected } => {
-                write!(
-                    f,
-                    "job {job}: refused by the parent {parent}: {} (expected {expected})",
-                    status.name()
-                )
+                let status = status.name();
+                write!(f, "job {job}: refused by the parent {parent}: {status} (expected {expected})")
             }
             Self::GaveWay { job } => {
-                write!(
-                    f,
-                    "job {job}: started without the members that hold its sums; all members must rejoin"
-                )
+                write!(f, "job {job}: started without the members that hold its sums; all must rejoin")
             }
             Self::JobForgotten { job } => {
                 write!(f, "job {job}: the parent no longer knows this switch; all members must rejoin")
@@ -336,6 +355,12 @@ impl fmt::Display for Event {
             }
             Self::Recovered { job, member, address } => {
                 write!(f, "rounds of job {job} no longer wait for member {member} ({address})")
+            }
+            Self::GroupHeard { job, member, address } => {
+                write!(f, "member {member} of job {job} ({address}) receives results through the group")
+            }
+            Self::GroupLost { job, member, address } => {
+                write!(f, "member {member} of job {job} ({address}) receives results by unicast")
             }
             Self::ThresholdSet { job, threshold: 0 } => {
                 write!(f, "threshold H of job {job} follows the number of members")

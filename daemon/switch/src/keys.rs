@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::hash::Hasher;
+use core::net::SocketAddrV4;
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -79,6 +80,8 @@ pub(crate) enum Seal {
     Session { job: u32, session: u64 },
     /// A trailer for a non-member: it repeats the counter of the request.
     Echo { job: u32, counter: u64 },
+    /// A trailer for all members of a job, in a packet to their group.
+    Group { job: u32, epoch: u64 },
     /// A trailer in this switch's own session with its parent.
     Upward { job: u32, context: u64, counter: u64 },
 }
@@ -112,6 +115,17 @@ impl Nonces {
             self.uses[position] += 1;
         }
         is_right
+    }
+
+    /// Returns the nonce of a Probe through an outlet of a group, which is never zero.
+    pub(crate) fn of_probe(&self, epoch: u64, group: SocketAddrV4, outlet: usize, probe: u32) -> u64 {
+        let address = u64::from(group.ip().to_bits()) << 16 | u64::from(group.port());
+        self.hash(&[epoch, address, outlet as u64, u64::from(probe)]).max(1)
+    }
+
+    /// Returns a random number that determines the addresses of groups.
+    pub(crate) fn of_groups(&self, boot: u64) -> u64 {
+        self.hash(&[boot, 0, 0])
     }
 
     fn position(&self, endpoint: &Endpoint) -> usize {

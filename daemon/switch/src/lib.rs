@@ -20,13 +20,13 @@
 //! - Inputs, which are time, packets of the parent, packets of members, and queued work: `timers`, `upstream`,
 //!   `control`, `data`, `steps`.
 //! - Life cycle of a job: `lifecycle`, `quota`.
-//! - Packets that the switch sends: `authentication`, `parent`, `reply`.
+//! - Packets that the switch sends: `authentication`, `parent`, `delivery`, `reply`.
 //! - State of the whole switch: `state`.
 //! - Components, each of which maintains its own invariants: `jobs`, `config`, `status`, `waiting`, `backlog`,
 //!   `output`, `uplink`, `directory`.
 //! - One job with its members, rounds, slots and sums: `job`.
 //! - Values and tables that are independent of jobs: `journal`, `flight`, `event`, `limiter`, `keys`, `origin`,
-//!   `budget`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `endpoint`, `ids`.
+//!   `budget`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `group_address`, `endpoint`, `ids`.
 //!
 //! # The path of a contribution
 //! 1. `switch`: [`Switch::handle_datagrams`] receives a super-frame.
@@ -50,10 +50,12 @@ mod budget;
 mod config;
 mod control;
 mod data;
+mod delivery;
 mod directory;
 mod endpoint;
 mod event;
 mod flight;
+mod group_address;
 mod ids;
 mod job;
 mod jobs;
@@ -83,6 +85,7 @@ pub use config::{Config, start_len_bytes};
 pub use endpoint::{Endpoint, PortId};
 pub use event::{Departure, Event};
 pub use flight::{FlightRecord, Incident};
+pub use group_address::GroupPorts;
 pub use iswitch_protocol::Instant;
 pub use keys::{Keys, SECRET_LEN_BYTES};
 pub use limiter::StrangerLimits;

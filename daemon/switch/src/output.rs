@@ -13,8 +13,8 @@ use iswitch_protocol::wire::{Class, ControlRepr};
 
 use crate::batch::Batch;
 use crate::endpoint::{Endpoint, PortId};
-use crate::ids::JobIndex;
-use crate::job::Members;
+use crate::ids::{JobIndex, MemberSet};
+use crate::job::{Group, Job, Members, Outlet};
 use crate::keys::{Keys, Seal};
 use crate::ring::Ring;
 
@@ -34,7 +34,12 @@ pub struct Transmit<'a> {
 #[derive(Debug)]
 enum Recipients<'a> {
     One(&'a Endpoint),
-    Members(&'a Members),
+    /// A group, if the job has one, and those members that need a copy of their own.
+    Members {
+        group: Option<&'a Group>,
+        members: &'a Members,
+        by_unicast: MemberSet,
+    },
 }
 
 impl<'a> Transmit<'a> {
@@ -42,13 +47,15 @@ impl<'a> Transmit<'a> {
         Self { class: Class::Data, payload: batch.bytes(), stride: batch.stride(), recipients }
     }
 
-    /// Returns the recipients, each of which gets the whole payload.
+    /// Returns the recipients, each of which gets the whole payload. A recipient with a multicast address is a group.
     pub fn recipients(&self) -> impl Iterator<Item = &'a Endpoint> {
-        let (one, members) = match self.recipients {
-            Recipients::One(endpoint) => (Some(endpoint), None),
-            Recipients::Members(members) => (None, Some(members)),
+        let (one, group, members) = match self.recipients {
+            Recipients::One(endpoint) => (Some(endpoint), None, None),
+            Recipients::Members { group, members, by_unicast } => (None, group, Some((members, by_unicast))),
         };
-        one.into_iter().chain(members.into_iter().flat_map(Members::endpoints))
+        let outlets = group.into_iter().flat_map(Group::used_outlets).map(Outlet::to);
+        let members = members.into_iter().flat_map(|(members, by_unicast)| members.endpoints(by_unicast));
+        one.into_iter().chain(outlets).chain(members)
     }
 }
 
@@ -210,6 +217,11 @@ impl Outbox {
                 let counter = self.counter;
                 Some(Trailer { job, direction: Direction::ToMember, context: session, counter })
             }
+            Seal::Group { job, epoch } => {
+                self.counter += 1;
+                let counter = self.counter;
+                Some(Trailer { job, direction: Direction::ToMember, context: epoch, counter })
+            }
             Seal::Upward { job, context, counter } => {
                 Some(Trailer { job, direction: Direction::ToSwitch, context, counter })
             }
@@ -240,8 +252,9 @@ impl Outbox {
         Transmit { class: Class::Control, payload, stride: payload.len(), recipients }
     }
 
-    pub(crate) fn results<'a>(&'a self, members: &'a Members) -> Transmit<'a> {
-        Transmit::batch(&self.results.batch, Recipients::Members(members))
+    pub(crate) fn results<'a>(&'a self, job: &'a Job) -> Transmit<'a> {
+        let (group, members, by_unicast) = (job.group(), job.members(), job.unicast_members());
+        Transmit::batch(&self.results.batch, Recipients::Members { group, members, by_unicast })
     }
 
     pub(crate) fn answers(&self) -> Transmit<'_> {

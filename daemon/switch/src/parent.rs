@@ -71,6 +71,8 @@ pub(crate) fn join(state: &mut State, at: JobIndex) {
         roams: job.members().roam() || state.config.uplinks.is_some_and(|uplinks| uplinks.has_choice()),
         nonce: uplink.session(),
         updates: is_member,
+        // A child switch receives results by unicast.
+        groups: false,
         // The resume statements of the members are no longer valid once this switch is a member.
         resume: job.resume_of_all(uplink.members()).filter(|_| !is_member),
         padding_len: 0,

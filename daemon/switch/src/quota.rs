@@ -140,7 +140,9 @@ fn room_kib(state: &State, id: u32, footprint: Option<&Footprint>) -> u32 {
 /// a key cannot lock out a neighbour on the same host.
 fn jobs_of(state: &State, source: Ipv4Addr, id: u32) -> usize {
     let has_key = state.keys.of(id).is_some();
-    let is_alone = |job: &Job| job.members().endpoints().all(|member| *member.peer.ip() == source);
+    let is_alone = |job: &Job| {
+        job.members().endpoints(job.members().present()).all(|member| *member.peer.ip() == source)
+    };
     let is_its_own = |job: &Job| (!job.is_formed() && job.founder() == source) || is_alone(job);
     state.jobs.iter().filter(|(_, job)| job.has_key() == has_key && is_its_own(job)).count()
 }

@@ -166,6 +166,8 @@ pub struct Counters {
     pub control_sent: u64,
     /// Data packets handed to the ports, one for each recipient.
     pub data_sent: u64,
+    /// Data packets handed to the ports as one copy for the members that hear a group; `data_sent` includes them.
+    pub group_sent: u64,
     /// Members expelled because their lease expired.
     pub expelled: u64,
     drops: [u64; DropReason::COUNT],
@@ -202,6 +204,7 @@ impl Counters {
             ("results_repeated", self.results_repeated),
             ("control_sent", self.control_sent),
             ("data_sent", self.data_sent),
+            ("group_sent", self.group_sent),
             ("expelled", self.expelled),
         ]
         .into_iter()

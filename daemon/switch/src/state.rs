@@ -13,8 +13,9 @@ use iswitch_protocol::wire::ControlRepr;
 use crate::accumulate::Widener;
 use crate::backlog::{Backlog, Work};
 use crate::config::Config;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, PortId};
 use crate::event::Event;
+use crate::group_address::{GroupAddresses, GroupPorts};
 use crate::ids::{JobIndex, MemberAt};
 use crate::job::{Aggregation, Job};
 use crate::jobs::Jobs;
@@ -37,6 +38,8 @@ pub(crate) struct State {
     pub(crate) config: Config,
     pub(crate) keys: Keys,
     pub(crate) nonces: Nonces,
+    pub(crate) group_addresses: GroupAddresses,
+    pub(crate) group_ports: GroupPorts,
     pub(crate) limiter: Limiter,
     pub(crate) now: Instant,
     /// Instant at which leases and rounds are checked next.
@@ -57,8 +60,11 @@ impl State {
         let ports = config.uplinks.map_or(0, |uplinks| uplinks.ports.min(MAX_JOBS as u8));
         let uplink =
             |at| config.uplinks.map(|uplinks| Uplink::new(&uplinks, at, config.boot, config.lease()));
+        let nonces = Nonces::new(&keys);
         Self {
-            nonces: Nonces::new(&keys),
+            group_addresses: GroupAddresses::new(nonces.of_groups(config.boot)),
+            group_ports: GroupPorts::ALL,
+            nonces,
             keys,
             limiter: Limiter::new(&config.strangers),
             now: Instant::default(),
@@ -98,6 +104,16 @@ impl State {
         let limit = self.config.lease().min(self.config.slow_after());
         let tick = self.now.plus(limit / TICKS_PER_LIMIT);
         self.deadline = Some(self.deadline.map_or(tick, |deadline| deadline.min(tick)));
+    }
+
+    /// Ensures that the switch wakes up at an instant.
+    pub(crate) fn expect_by(&mut self, at: Instant) {
+        self.deadline = Some(self.deadline.map_or(at, |deadline| deadline.min(at)));
+    }
+
+    /// Returns the port through which the group of a port's members is reached, if groups are used there.
+    pub(crate) fn group_port(&self, port: PortId) -> Option<PortId> {
+        self.group_ports.of(port).filter(|_| self.config.group_delivery)
     }
 
     pub(crate) fn uplink(&self, at: JobIndex) -> Option<&Uplink> {

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use iswitch_protocol::wire::{Kind, Mode};
 use iswitch_protocol::{Instant, Round};
 
-use crate::job::{Job, Member, Slot};
+use crate::job::{Group, Job, Member, Slot};
 use crate::uplink::Uplink;
 use crate::waiting::Waiting;
 
@@ -49,6 +49,8 @@ pub struct JobStatus {
     pub threshold_pinned: bool,
     /// Whether the job is suspended.
     pub halted: bool,
+    /// Address and UDP port of the group to which results are sent, if some members may hear it.
+    pub group: Option<SocketAddrV4>,
     /// Latest round, if any has begun.
     pub round: Option<u32>,
     /// Address of the parent switch, if there is one.
@@ -105,6 +107,8 @@ pub struct MemberStatus {
     pub address: SocketAddrV4,
     /// Kind of the member: `worker` or `switch`.
     pub kind: &'static str,
+    /// Whether the member receives results through the group of the job.
+    pub hears_group: bool,
     /// First round that the member takes part in.
     pub start_round: u32,
     /// Time since the last packet of the member, in milliseconds.
@@ -121,7 +125,8 @@ pub struct MemberStatus {
 impl JobStatus {
     pub(crate) fn of(job: &Job, slots: &[Slot], uplink: Option<&Uplink>, now: Instant) -> Self {
         let members = job.members().iter();
-        let members = members.map(|(id, member)| MemberStatus::of(id.to_wire(), member, now));
+        let members =
+            members.map(|(id, member)| MemberStatus::of(id.to_wire(), member, job.hears_group(id), now));
         Self {
             job: job.id(),
             gradient_len: job.layout().gradient_len(),
@@ -142,6 +147,7 @@ impl JobStatus {
             threshold: job.threshold(),
             threshold_pinned: job.pinned_threshold().is_some(),
             halted: job.is_halted(),
+            group: job.group().map(Group::address),
             round: job.rounds().numbers().newest().map(Round::get),
             parent: uplink.map(|uplink| uplink.parent().peer),
             parent_silent_ms: uplink
@@ -189,7 +195,7 @@ impl JobStatus {
 }
 
 impl MemberStatus {
-    fn of(id: u16, member: &Member, now: Instant) -> Self {
+    fn of(id: u16, member: &Member, hears_group: bool, now: Instant) -> Self {
         let progress = &member.progress;
         Self {
             id,
@@ -199,6 +205,7 @@ impl MemberStatus {
                 Kind::Worker => "worker",
                 Kind::Switch => "switch",
             },
+            hears_group,
             start_round: member.start.round.get(),
             silent_ms: now.since(member.last_heard).as_millis() as u64,
             contributions: progress.segments,

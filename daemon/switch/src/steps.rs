@@ -92,7 +92,7 @@ fn close_segments(
     aggregation.job().rounds().open_round(round)?;
     let goes_up = aggregation.job().goes_up(round);
     let batch = if goes_up { &mut outbox.partials.batch } else { &mut outbox.results.batch };
-    let recipients = if goes_up { 1 } else { aggregation.job().members().count() };
+    let recipients = if goes_up { 1 } else { aggregation.job().result_copies() };
     let is_ordered = aggregation.is_ordered();
     let (mut next, mut closed) = (range.start, 0);
     for index in range.filter_map(SegmentIndex::new) {
@@ -158,7 +158,7 @@ fn add_vector(
     if is_over || !matches!(rounds, Rounds::Asynchronous(_)) {
         return None;
     }
-    let members = aggregation.job().members().count();
+    let copies = aggregation.job().result_copies();
     let mut stopped_at = None;
     for index in range.filter_map(SegmentIndex::new) {
         if !meter.has_left() || addition.is_last && !batch.has_room(aggregation.result_len(index)) {
@@ -171,7 +171,7 @@ fn add_vector(
         meter.add(floats);
         if addition.is_last {
             aggregation.push_result(addition.aggregate, index, batch);
-            meter.send(floats, members);
+            meter.send(floats, copies);
         }
     }
     aggregation.note_unadded(addition.member, stopped_at);
@@ -194,7 +194,7 @@ fn publish(
     if !matches!(aggregation.job().rounds(), Rounds::Asynchronous(_)) {
         return None;
     }
-    let members = aggregation.job().members().count();
+    let copies = aggregation.job().result_copies();
     let mut stopped_at = None;
     for index in range.filter_map(SegmentIndex::new) {
         if !meter.has_left() || !batch.has_room(aggregation.result_len(index)) {
@@ -204,7 +204,7 @@ fn publish(
         if !aggregation.push_result(aggregate, index, batch) {
             break;
         }
-        meter.send(aggregation.job().layout().float_count(index), members);
+        meter.send(aggregation.job().layout().float_count(index), copies);
     }
     counters.results += batch.datagrams();
     stopped_at

@@ -11,6 +11,7 @@ use crate::data::handle_data;
 use crate::endpoint::Endpoint;
 use crate::event::Event;
 use crate::flight::FlightRecord;
+use crate::group_address::GroupPorts;
 use crate::ids::JobIndex;
 use crate::job::Job;
 use crate::keys::Keys;
@@ -38,6 +39,12 @@ impl Switch {
     /// with it.
     pub fn with_keys(config: Config, keys: Keys) -> Self {
         Self { state: State::new(config, keys) }
+    }
+
+    /// Sets the ports through which the switch sends to groups; initially, each port sends to the groups of its own
+    /// members. Members that have joined before keep their port.
+    pub fn set_group_ports(&mut self, ports: &GroupPorts) {
+        self.state.group_ports = *ports;
     }
 
     /// Processes a datagram, or a super-frame of datagrams of `stride` bytes each, of which the last may be shorter.
@@ -108,9 +115,10 @@ impl Switch {
             Lent::Results => {
                 let job = jobs.get(outbox.results.job())?;
                 outbox.results.batch.sign(job.result_key());
-                let recipients = u64::from(job.members().count());
-                counters.data_sent += outbox.results.batch.datagrams() * recipients;
-                Some(outbox.results(job.members()))
+                let datagrams = outbox.results.batch.datagrams();
+                counters.data_sent += datagrams * u64::from(job.result_copies());
+                counters.group_sent += datagrams * u64::from(job.group_copies());
+                Some(outbox.results(job))
             }
         }
     }

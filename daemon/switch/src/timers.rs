@@ -4,9 +4,10 @@
 use iswitch_protocol::wire::{ControlBody, ControlRepr};
 
 use crate::backlog::Purpose;
+use crate::delivery;
 use crate::event::{Departure, Event};
 use crate::ids::{JobIndex, MemberAt};
-use crate::job::Job;
+use crate::job::{Group, Job};
 use crate::lifecycle::{close_finished, forget_members, form_job, remove_member};
 use crate::parent;
 use crate::state::State;
@@ -20,6 +21,7 @@ pub(crate) fn handle_timeout(state: &mut State) {
         form_overdue_jobs(state);
         state.jobs.indexes().for_each(|at| state.record_rounds(at));
         watch_rounds(state);
+        tend_groups(state);
     }
     tend_uplinks(state);
 }
@@ -88,6 +90,16 @@ fn watch_rounds(state: &mut State) {
                 }
                 _ => {}
             }
+        }
+    }
+}
+
+/// Offers groups and sends Probes.
+fn tend_groups(state: &mut State) {
+    for at in state.jobs.indexes() {
+        delivery::tend(state, at);
+        if let Some(asked_at) = state.jobs.get(at).and_then(Job::group).and_then(Group::asked_at) {
+            state.expect_by(asked_at);
         }
     }
 }

@@ -24,7 +24,11 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 fn life() -> Vec<(u8, Class, Vec<u8>)> {
     let mut packets = Vec::new();
     for host in 1..=4 {
-        packets.push((host, Class::Control, control(JOB, 1, ControlBody::Join(join(4)))));
+        let join = JoinRepr { groups: true, ..join(4) };
+        packets.push((host, Class::Control, control(JOB, 1, ControlBody::Join(join))));
+    }
+    for host in 1..=4 {
+        packets.push((host, Class::Control, control(JOB, 0, ControlBody::Heard { nonce: 0 })));
     }
     for round in 0..3 {
         for host in [1, 2, 3, 4, 2, 9] {

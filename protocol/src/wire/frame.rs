@@ -13,6 +13,8 @@ pub const ETHERNET_HEADER_LEN_BYTES: usize = 14;
 /// Number of bytes before the UDP payload in the frames that the switch sends.
 pub const HEADERS_LEN_BYTES: usize = ETHERNET_HEADER_LEN_BYTES + IPV4_HEADER_LEN_BYTES + UDP_HEADER_LEN_BYTES;
 const TIME_TO_LIVE: u8 = 64;
+/// Packets to a group do not leave the network that the port is connected to (requirement B-5).
+const GROUP_TIME_TO_LIVE: u8 = 1;
 
 /// Ethernet, IP and UDP addresses of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +114,7 @@ impl Classifier {
                 .expect("payload fits in an IPv4 packet"),
             dont_fragment: true,
             fragment_offset: IpFragOffset::ZERO,
-            time_to_live: TIME_TO_LIVE,
+            time_to_live: if destination.ip().is_multicast() { GROUP_TIME_TO_LIVE } else { TIME_TO_LIVE },
             protocol: IpNumber::UDP,
             source: source.ip().octets(),
             destination: destination.ip().octets(),
@@ -288,6 +290,17 @@ mod tests {
             let word = |pair: &[u8]| u64::from(pair[0]) << 8 | u64::from(*pair.get(1).unwrap_or(&0));
             prop_assert_eq!(ones_complement_sum(&bytes), u64::from(fold(bytes.chunks(2).map(word).sum())));
         }
+    }
+
+    #[test]
+    fn frames_to_groups_have_a_ttl_of_one() {
+        let ttl_to = |host: Ipv4Addr| {
+            let destination = SocketAddrV4::new(host, 61_000);
+            let addresses = FrameAddresses { destination, ..addresses() };
+            Classifier::default().emit_headers(Class::Data, &addresses, 8)[ETHERNET_HEADER_LEN_BYTES + 8]
+        };
+        assert_eq!(ttl_to(Ipv4Addr::new(239, 192, 0, 1)), 1);
+        assert_eq!(ttl_to(Ipv4Addr::new(10, 9, 0, 1)), 64);
     }
 
     #[test]

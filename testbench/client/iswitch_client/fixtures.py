@@ -18,6 +18,7 @@ from .wire import (
     ACK_PINNED,
     FLAG_AUTHENTICATED,
     HEADER,
+    JOIN_GROUPS,
     JOIN_PART,
     JOIN_QUERY,
     JOIN_ROAMS,
@@ -157,6 +158,11 @@ def value_of(action: Action, value: dict) -> bytes:
             return RANGE.pack(value["round"], value["first"], value["count"])
         case Action.DIGEST:
             return struct.pack("<IIQ", value["round"], 0, value["digest"])
+        case Action.GROUP:
+            host, port = value["address"].split(":")
+            return socket.inet_aton(host) + struct.pack("<HH", int(port), 0)
+        case Action.PROBE | Action.HEARD:
+            return struct.pack("<Q", value["nonce"])
         case _:
             return b""
 
@@ -166,7 +172,13 @@ def segment_set(value: dict) -> SegmentSet:
 
 
 def join(value: dict) -> Join:
-    flags = {"query": JOIN_QUERY, "tagged": JOIN_TAGGED, "roams": JOIN_ROAMS, "updates": JOIN_UPDATES}
+    flags = {
+        "query": JOIN_QUERY,
+        "tagged": JOIN_TAGGED,
+        "roams": JOIN_ROAMS,
+        "updates": JOIN_UPDATES,
+        "groups": JOIN_GROUPS,
+    }
     names = ["gradient_len", "segment_floats", "workers", "instance", "rank", "weight", "height", "nonce"]
     return Join(
         **{name: value[name] for name in names},

@@ -28,7 +28,7 @@ from .wire import (
 JOIN_INTERVAL = (0.02, 0.1)
 # Bounds of the retransmission timeout in seconds (F-2).
 MIN_TIMEOUT, MAX_TIMEOUT = 0.002, 0.25
-PADDED = {Action.LEAVE, Action.FBCAST, Action.HELP, Action.CONFIRM, Action.DIGEST}
+PADDED = {Action.LEAVE, Action.FBCAST, Action.HELP, Action.CONFIRM, Action.DIGEST, Action.HEARD}
 
 
 class Refused(Exception):

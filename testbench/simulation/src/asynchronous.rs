@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::net::SocketAddrV4;
 use std::time::Duration;
 
+use iswitch::worker::Path;
 use iswitch_protocol::wire::{Action, Class, ControlBody};
 use iswitch_protocol::{Round, Seg};
 use iswitch_switch::{Departure, Event, Instant, JobStatus, Switch};
@@ -70,6 +71,8 @@ struct Packet {
     udp_port: u16,
     to_switch: bool,
     is_data: bool,
+    /// Group to which the packet was sent, if any.
+    group: Option<SocketAddrV4>,
     bytes: Vec<u8>,
 }
 
@@ -114,6 +117,10 @@ struct Simulation<'a> {
     /// Models of workers whose membership was Resumed, by epoch and next aggregate.
     resumed_models: BTreeMap<(u64, u32), Vec<f32>>,
     datagrams: u64,
+    /// Probability that one worker misses a packet to a group that reaches the others.
+    group_loss: f64,
+    /// Number of data packets that the switch sent to groups.
+    group_datagrams: u64,
 }
 
 impl<'a> Simulation<'a> {
@@ -142,6 +149,8 @@ impl<'a> Simulation<'a> {
             upsets: 0,
             resumed_models: BTreeMap::new(),
             datagrams: 0,
+            group_loss: scenario.groups.loss,
+            group_datagrams: 0,
         }
     }
 
@@ -164,6 +173,7 @@ impl<'a> Simulation<'a> {
     fn heal(&mut self) -> Result<(), Violation> {
         self.note(|| "all faults end".to_owned());
         self.faults = Faults { delay: self.faults.delay, ..Faults::NONE };
+        self.group_loss = 0.0;
         for worker in &mut self.workers {
             worker.pace.stall = None;
             worker.updates_since_heal = 0;
@@ -237,7 +247,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn deliver(&mut self, packet: Packet) -> Result<(), Violation> {
-        let Packet { worker, udp_port, to_switch, is_data, bytes, .. } = packet;
+        let Packet { worker, udp_port, to_switch, is_data, group, bytes, .. } = packet;
         let class = if is_data { Class::Data } else { Class::Control };
         self.note(|| {
             let way = if to_switch { format!("{worker} -> switch") } else { format!("switch -> {worker}") };
@@ -257,7 +267,12 @@ impl<'a> Simulation<'a> {
         if !self.workers[worker].is_running || self.workers[worker].udp_port != udp_port {
             return Ok(());
         }
-        self.workers[worker].inbox.push_back((class, bytes));
+        let path = if group.is_some() { Path::Group } else { Path::Unicast };
+        // The machine of a worker that has left a group drops the packets of that group.
+        if group.is_some() && group != self.workers[worker].protocol.group() {
+            return Ok(());
+        }
+        self.workers[worker].inbox.push_back((path, class, bytes));
         if self.workers[worker].stopped_until(self.begin, self.now).is_some() {
             return Ok(());
         }
@@ -271,8 +286,12 @@ impl<'a> Simulation<'a> {
             self.start_process(worker);
             return Ok(());
         }
-        while let Some((class, bytes)) = self.workers[worker].inbox.pop_front() {
-            self.workers[worker].protocol.handle_datagrams(now, class, &bytes, bytes.len());
+        while let Some((path, class, bytes)) = self.workers[worker].inbox.pop_front() {
+            let protocol = &mut self.workers[worker].protocol;
+            protocol.handle_arrival(now, path, class, &bytes, bytes.len());
+            if let Some(group) = protocol.group() {
+                protocol.subscribed(group);
+            }
             if self.is_turned_away(worker)? {
                 return Ok(());
             }
@@ -294,7 +313,7 @@ impl<'a> Simulation<'a> {
         let mut buffer = Vec::new();
         while let Some((class, stride)) = self.workers[worker].protocol.poll_transmit(self.now, &mut buffer) {
             for bytes in buffer.chunks(stride) {
-                self.send(worker, self.workers[worker].udp_port, true, class, bytes);
+                self.send(worker, self.workers[worker].udp_port, (true, None), class, bytes);
             }
         }
     }
@@ -318,13 +337,24 @@ impl<'a> Simulation<'a> {
             finished = self.note_result(seg)?.or(finished);
         }
         for (to, class, bytes) in packets {
-            self.send(worker_at(to), to.port(), false, class, &bytes);
+            if to.ip().is_multicast() {
+                self.send_to_group(to, class, &bytes);
+            } else {
+                self.send(worker_at(to), to.port(), (false, None), class, &bytes);
+            }
         }
         self.follow_switch(finished)
     }
 
     /// Puts a packet on the wire, where it is lost or arrives once or twice.
-    fn send(&mut self, worker: usize, udp_port: u16, to_switch: bool, class: Class, bytes: &[u8]) {
+    fn send(
+        &mut self,
+        worker: usize,
+        udp_port: u16,
+        (to_switch, group): (bool, Option<SocketAddrV4>),
+        class: Class,
+        bytes: &[u8],
+    ) {
         let Faults { delay, jitter, loss, duplication } = self.faults;
         let copies = 1 + u32::from(self.random.random_bool(duplication));
         self.datagrams += 1;
@@ -343,8 +373,25 @@ impl<'a> Simulation<'a> {
                 udp_port,
                 to_switch,
                 is_data,
+                group,
                 bytes,
             }));
+        }
+    }
+
+    /// Sends a packet to those workers that are subscribed to a group and that packets to it reach.
+    fn send_to_group(&mut self, group: SocketAddrV4, class: Class, bytes: &[u8]) {
+        let elapsed = self.now.since(self.begin);
+        let loss = self.group_loss;
+        self.group_datagrams += u64::from(class == Class::Data);
+        for worker in 0..self.workers.len() {
+            let it = &self.workers[worker];
+            let is_subscribed = it.is_running && it.protocol.group() == Some(group);
+            let is_reached = is_subscribed && self.scenario.groups.reach(worker, elapsed);
+            if is_reached && !(loss > 0.0 && self.random.random_bool(loss)) {
+                let udp_port = self.workers[worker].udp_port;
+                self.send(worker, udp_port, (false, Some(group)), class, bytes);
+            }
         }
     }
 
@@ -359,6 +406,7 @@ impl<'a> Simulation<'a> {
             aggregates: self.aggregates.values().filter(is_applied).count() as u64,
             checked: checked.all,
             datagrams: self.datagrams,
+            group_datagrams: self.group_datagrams,
             workers: self.workers.iter().map(SimulatedWorker::report).collect(),
             ended: self.ended,
         })

@@ -13,6 +13,7 @@ pub mod baselines;
 pub mod checker;
 pub mod core_load;
 mod elements;
+mod groups;
 pub mod network;
 mod packets;
 mod process;
@@ -35,6 +36,7 @@ use iswitch_switch::{Keys, SECRET_LEN_BYTES};
 use serde::{Deserialize, Serialize};
 
 pub use elements::Elements;
+pub use groups::Groups;
 
 use checker::{Rule, Violation, mix};
 use report::Report;
@@ -142,8 +144,8 @@ pub fn panic_message(panic: &(dyn Any + Send)) -> &str {
 enum ScheduledEvent {
     /// A packet from a member arrives at its switch.
     AtSwitch { packet: u32, peer: SocketAddrV4, is_bad: bool },
-    /// A packet from a switch arrives at its member.
-    AtMember { packet: u32, peer: SocketAddrV4, is_bad: bool },
+    /// A packet from a switch arrives at its member, perhaps through a group.
+    AtMember { packet: u32, peer: SocketAddrV4, group: Option<SocketAddrV4>, is_bad: bool },
     /// A deadline of a process expires.
     Wake(Node),
     /// The planned action with this index occurs.

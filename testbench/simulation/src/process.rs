@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 use std::time::Duration;
 
+use iswitch::worker::Path;
 use iswitch::worker::protocol::Failure;
 use iswitch_protocol::limits::{MAX_JUMBO_PAYLOAD_BYTES, datagram_truesize};
 use iswitch_protocol::wire::{Class, Status};
@@ -25,6 +26,8 @@ pub(super) struct Waiting {
     pub(super) packet: u32,
     /// The member's address, whether the process is the member or the switch.
     pub(super) peer: SocketAddrV4,
+    /// Group to which the packet was sent, if any.
+    pub(super) group: Option<SocketAddrV4>,
     pub(super) len: usize,
 }
 
@@ -250,11 +253,23 @@ impl WorkerNode {
         }
     }
 
-    pub(super) fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
+    pub(super) fn handle_datagrams(
+        &mut self,
+        now: Instant,
+        path: Path,
+        class: Class,
+        payload: &[u8],
+        stride: usize,
+    ) {
         let clock = self.process.clock(now);
         if let Some(worker) = &mut self.worker {
-            worker.handle_datagrams(clock, class, payload, stride);
+            worker.handle_datagrams(clock, path, class, payload, stride);
         }
+    }
+
+    /// Returns the group that the process receives.
+    pub(super) fn group(&self) -> Option<SocketAddrV4> {
+        self.worker.as_ref().and_then(Worker::group)
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant, training: &Training, witness: &Witness) {

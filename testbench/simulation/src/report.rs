@@ -69,6 +69,14 @@ pub struct Report {
     pub authenticated: u64,
     /// Simulations in which sums were computed in rank order.
     pub ordered: u64,
+    /// Simulations with workers that can hear a group.
+    pub grouped: u64,
+    /// Data packets sent to groups.
+    pub group_packets: u64,
+    /// Times that a member began to receive results through a group.
+    pub group_members: u64,
+    /// Times that a group no longer reached a member.
+    pub group_losses: u64,
 }
 
 fn as_seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -106,5 +114,9 @@ impl AddAssign for Report {
         self.trees += other.trees;
         self.authenticated += other.authenticated;
         self.ordered += other.ordered;
+        self.grouped += other.grouped;
+        self.group_packets += other.group_packets;
+        self.group_members += other.group_members;
+        self.group_losses += other.group_losses;
     }
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checker::digit_lanes;
 use super::elements::Elements;
+use super::groups::Groups;
 use super::network::{LinkModel, Loss, Rate};
 
 /// A job to simulate and its faults.
@@ -74,6 +75,9 @@ pub struct Scenario {
     /// Element types of data packets.
     #[serde(default)]
     pub elements: Elements,
+    /// Workers that hear the groups of the switches.
+    #[serde(default)]
+    pub groups: Groups,
 }
 
 /// Packets that a job's key protects.
@@ -227,6 +231,7 @@ impl Scenario {
             protection: Protection::Nothing,
             ordered: false,
             elements: Elements::F32,
+            groups: Groups::default(),
         }
     }
 
@@ -253,6 +258,7 @@ impl Scenario {
             duration,
             plan: draw.plan(workers, duration),
             elements: Elements::draw(seed),
+            groups: Groups::draw(seed, duration),
             ..Self::perfect()
         };
         if draw.chance(0.2) {
@@ -379,6 +385,11 @@ impl Draw {
         self.0.random_range(range)
     }
 
+    /// Draws a random set.
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0.random()
+    }
+
     /// Draws from a log-uniform distribution: each order of magnitude is equally likely.
     pub(crate) fn scale(&mut self, low: f64, high: f64) -> f64 {
         (low.ln() + (high.ln() - low.ln()) * self.0.random::<f64>()).exp()
@@ -467,7 +478,7 @@ impl Draw {
         }
     }
 
-    fn moment(&mut self, duration: Duration) -> Duration {
+    pub(crate) fn moment(&mut self, duration: Duration) -> Duration {
         duration.mul_f64(self.0.random::<f64>())
     }
 

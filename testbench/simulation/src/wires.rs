@@ -94,7 +94,29 @@ impl Wires {
         let piece_len = if self.offload { payload.len() } else { stride };
         for piece in payload.chunks(piece_len.max(1)) {
             for peer in peers {
-                self.send_piece(now, direction, *peer, class, piece, stride);
+                self.send_piece(now, direction, (*peer, None), class, piece, stride);
+            }
+        }
+    }
+
+    /// Puts datagrams to a group on the links to those workers that are subscribed to it.
+    pub(super) fn send_to_group(
+        &mut self,
+        now: Instant,
+        group: SocketAddrV4,
+        (subscribers, loss): (&[SocketAddrV4], f64),
+        class: Class,
+        payload: &[u8],
+        stride: usize,
+    ) {
+        let piece_len = if self.offload { payload.len() } else { stride };
+        for piece in payload.chunks(piece_len.max(1)) {
+            for peer in subscribers {
+                if loss > 0.0 && self.random.random_bool(loss) {
+                    self.counters.lost += 1;
+                    continue;
+                }
+                self.send_piece(now, Direction::Down, (*peer, Some(group)), class, piece, stride);
             }
         }
     }
@@ -103,7 +125,7 @@ impl Wires {
         &mut self,
         now: Instant,
         direction: Direction,
-        peer: SocketAddrV4,
+        (peer, group): (SocketAddrV4, Option<SocketAddrV4>),
         class: Class,
         piece: &[u8],
         stride: usize,
@@ -126,7 +148,7 @@ impl Wires {
             let is_bad = arrival.damage == Damage::Found;
             let what = match direction {
                 Direction::Up => ScheduledEvent::AtSwitch { packet, peer, is_bad },
-                Direction::Down => ScheduledEvent::AtMember { packet, peer, is_bad },
+                Direction::Down => ScheduledEvent::AtMember { packet, peer, group, is_bad },
             };
             self.queue.push(arrival.at, what);
         }

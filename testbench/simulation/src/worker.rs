@@ -4,8 +4,10 @@
 //! This module contains everything in the simulation that depends on the worker's interface: the real [`Session`] and
 //! the requests that its driver repeats until they are acknowledged.
 
+use std::net::SocketAddrV4;
 use std::time::Duration;
 
+use iswitch::worker::Path;
 use iswitch::worker::auth::Authenticator;
 use iswitch::worker::protocol::{Failure, Finished};
 use iswitch::worker::session::{JoinProgress, Session, SessionConfig};
@@ -32,6 +34,8 @@ pub(super) struct Options {
     /// Identifier that distinguishes worker processes.
     pub(super) instance: u32,
     pub(super) protection: Protection,
+    /// Whether the worker states that it can hear a group.
+    pub(super) groups: bool,
 }
 
 /// Outcome reported to the training loop.
@@ -87,11 +91,12 @@ pub(super) struct Worker {
 
 impl Worker {
     pub(super) fn new(options: Options, now: Instant) -> Self {
-        let Options { job, layout, workers, recv_buffer_bytes, instance, protection } = options;
+        let Options { job, layout, workers, recv_buffer_bytes, instance, protection, groups } = options;
         let (has_key, tagged) = (protection != Protection::Nothing, protection == Protection::All);
         let join = JoinRepr {
             instance,
             tagged,
+            groups,
             elements: layout.elements(),
             padding_len: JoinRepr::padding_to(layout.longest_packet_len(), tagged, has_key),
             ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers)
@@ -189,8 +194,23 @@ impl Worker {
         }
     }
 
-    pub(super) fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
-        self.session.handle_scattered(now, class, payload, stride);
+    /// Returns the group that the worker receives.
+    pub(super) fn group(&self) -> Option<SocketAddrV4> {
+        self.session.group()
+    }
+
+    pub(super) fn handle_datagrams(
+        &mut self,
+        now: Instant,
+        path: Path,
+        class: Class,
+        payload: &[u8],
+        stride: usize,
+    ) {
+        self.session.handle_scattered(now, path, class, payload, stride);
+        if let Some(group) = self.session.group() {
+            self.session.subscribed(group);
+        }
         if self.session.take_acknowledgement().is_some() {
             self.end_request();
         }

@@ -100,6 +100,7 @@ impl<'a> World<'a> {
                 trees: u64::from(is_tree),
                 authenticated: u64::from(scenario.protection != Protection::Nothing),
                 ordered: u64::from(scenario.ordered),
+                grouped: u64::from(scenario.groups.able != 0),
                 ..Report::default()
             },
             buffer: Vec::new(),
@@ -179,7 +180,9 @@ impl<'a> World<'a> {
     fn happen(&mut self, what: ScheduledEvent) -> Result<(), Violation> {
         match what {
             ScheduledEvent::AtSwitch { packet, peer, is_bad } => self.arrive_at_switch(packet, peer, is_bad),
-            ScheduledEvent::AtMember { packet, peer, is_bad } => self.arrive_at_member(packet, peer, is_bad),
+            ScheduledEvent::AtMember { packet, peer, group, is_bad } => {
+                self.arrive_at_member(packet, (peer, group), is_bad)
+            }
             ScheduledEvent::Wake(node) => self.wake(node),
             ScheduledEvent::Planned(position) => self.act(self.scenario.plan[position]),
             ScheduledEvent::StartWorker { worker, new_port } => self.start_worker(worker, new_port),
@@ -261,54 +264,72 @@ impl<'a> World<'a> {
     }
 
     fn arrive_at_switch(&mut self, packet: u32, peer: SocketAddrV4, is_bad: bool) -> Result<(), Violation> {
-        self.arrive(switch_node(self.switch_of(peer)), packet, peer, is_bad)
+        self.arrive(switch_node(self.switch_of(peer)), packet, (peer, None), is_bad)
     }
 
-    fn arrive_at_member(&mut self, packet: u32, peer: SocketAddrV4, is_bad: bool) -> Result<(), Violation> {
+    fn arrive_at_member(
+        &mut self,
+        packet: u32,
+        (peer, group): (SocketAddrV4, Option<SocketAddrV4>),
+        is_bad: bool,
+    ) -> Result<(), Violation> {
         match member_at(peer) {
             Member::Worker(worker) => {
                 let node = &self.workers[worker];
-                if is_bad || node.worker.is_none() || node.udp_port != peer.port() {
+                // The machine of a worker that has left a group drops the packets of that group.
+                let is_foreign = group.is_some() && group != node.group();
+                if is_bad || node.worker.is_none() || node.udp_port != peer.port() || is_foreign {
                     self.wires.packets.discard(packet);
                     return Ok(());
                 }
-                self.arrive(Node::Worker(worker), packet, peer, false)
+                self.arrive(Node::Worker(worker), packet, (peer, group), false)
             }
-            Member::Rack(rack) => self.arrive(switch_node(rack), packet, peer, is_bad),
+            Member::Rack(rack) => self.arrive(switch_node(rack), packet, (peer, None), is_bad),
         }
     }
 
     /// Delivers a packet to a node. While the node is paused, the packet waits in its receive buffer.
-    fn arrive(&mut self, node: Node, packet: u32, peer: SocketAddrV4, is_bad: bool) -> Result<(), Violation> {
+    fn arrive(
+        &mut self,
+        node: Node,
+        packet: u32,
+        from: (SocketAddrV4, Option<SocketAddrV4>),
+        is_bad: bool,
+    ) -> Result<(), Violation> {
         match (is_bad, node) {
             (true, Node::Switch) => return self.give_switch_invalid(0, packet),
             (true, Node::Rack(rack)) => return self.give_switch_invalid(rack, packet),
             _ => {}
         }
         if self.process(node).pauses > 0 {
-            self.keep(node, packet, peer);
+            self.keep(node, packet, from);
             return Ok(());
         }
-        self.give(node, packet, peer)
+        self.give(node, packet, from)
     }
 
-    fn keep(&mut self, node: Node, packet: u32, peer: SocketAddrV4) {
+    fn keep(&mut self, node: Node, packet: u32, (peer, group): (SocketAddrV4, Option<SocketAddrV4>)) {
         let buffer_bytes = match node {
             Node::Switch | Node::Rack(_) => self.scenario.switch_buffer_bytes,
             Node::Worker(_) => self.scenario.worker_buffer_bytes,
         };
         let len = self.wires.packets.get_mut(packet).bytes.len();
-        if !self.process(node).keep(Waiting { packet, peer, len }, buffer_bytes) {
+        if !self.process(node).keep(Waiting { packet, peer, group, len }, buffer_bytes) {
             self.report.buffer_overflows += 1;
             self.wires.packets.discard(packet);
         }
     }
 
-    fn give(&mut self, node: Node, packet: u32, peer: SocketAddrV4) -> Result<(), Violation> {
+    fn give(
+        &mut self,
+        node: Node,
+        packet: u32,
+        (peer, group): (SocketAddrV4, Option<SocketAddrV4>),
+    ) -> Result<(), Violation> {
         match node {
             Node::Switch => self.give_switch(0, packet, peer),
             Node::Rack(rack) => self.give_switch(rack, packet, peer),
-            Node::Worker(worker) => self.give_worker(worker, packet, peer),
+            Node::Worker(worker) => self.give_worker(worker, packet, (peer, group)),
         }
     }
 }

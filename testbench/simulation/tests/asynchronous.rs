@@ -7,7 +7,7 @@ use std::time::Duration;
 use iswitch_simulation::asynchronous::{
     self, Departures, Faults, Pace, Report, Scenario, Totals, Upset, simulate,
 };
-use iswitch_simulation::{Elements, Failure};
+use iswitch_simulation::{Elements, Failure, Groups};
 
 const FAST: Pace = Pace { compute: Duration::from_micros(500), stall: None };
 
@@ -25,6 +25,7 @@ fn scenario(workers: &[Pace]) -> Scenario {
         lease_ms: 10_000,
         is_declared: true,
         elements: Elements::F32,
+        groups: Groups::default(),
     }
 }
 

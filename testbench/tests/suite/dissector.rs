@@ -199,6 +199,10 @@ fn check_value(fields: &Fields, prefix: &str, meaning: &Value) {
                 let (address, port) = (fields.text("ack.peer.address"), fields.text("ack.peer.port"));
                 assert_eq!(&format!("{address}:{port}"), peer);
             }
+            Value::String(group) if key == "address" => {
+                let (address, port) = (fields.text("group.address"), fields.text("group.port"));
+                assert_eq!(&format!("{address}:{port}"), group);
+            }
             Value::String(text) => assert_eq!(fields.numbers(&name), [code_of(key, text)], "{name}"),
             Value::Bool(is_set) => assert_eq!(fields.numbers(&name), [u64::from(*is_set)], "{name}"),
             Value::Number(number) => {

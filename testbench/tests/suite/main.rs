@@ -10,6 +10,7 @@ mod doctor;
 mod documentation;
 mod faults;
 mod forged_sources;
+mod group_delivery;
 mod guide;
 mod help;
 mod hierarchy;

@@ -1,6 +1,7 @@
 //! Checks of the counters of a daemon on this machine for signs of problems.
 
 use super::finding::Report;
+use super::group;
 use crate::view::{View, value};
 
 /// Receive buffer of a port below which windows are small, in bytes as the kernel counts them.
@@ -11,6 +12,7 @@ pub(super) fn check(report: &mut Report, view: &View) {
     report.ok("daemon", format!("running, with {} jobs", view.jobs.len()));
     check_ports(report, view);
     check_drops(report, view);
+    group::check_members(report, view);
     for job in &view.jobs {
         if job.parent_lost {
             report.failed(

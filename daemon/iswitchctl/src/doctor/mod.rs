@@ -3,6 +3,7 @@
 mod daemon;
 mod echo;
 mod finding;
+mod group;
 mod host;
 mod path_mtu;
 mod peer;
@@ -109,6 +110,7 @@ fn examine(args: &DoctorArgs, control: &QueryArgs, report: &mut Report) -> anyho
     check_interface(args, report, switch.or(peer), patience);
     host::check_receive_buffer(report, args.recv_buffer_bytes);
     host::check_cpu(report);
+    group::check_host(report);
     check_daemon(report, control)?;
     if let Some(address) = switch {
         let key = key.as_ref();

@@ -88,9 +88,9 @@ fn draw_jobs(frame: &mut Frame<'_>, app: &App, area: Rect) {
         let style = if at == selected { Style::new().reversed() } else { Style::new() };
         job_row(app, job).style(style)
     });
-    let widths = [10, 5, 6, 7, 3, 9, 8, 24].map(Constraint::Length);
+    let widths = [10, 5, 6, 7, 3, 8, 8, 5, 19].map(Constraint::Length);
     let table = Table::new(rows, widths)
-        .header(heads(["job", "mode", "floats", "members", "H", "round", "rounds/s", "state"]))
+        .header(heads(["job", "mode", "floats", "members", "H", "round", "rounds/s", "group", "state"]))
         .block(titled(title));
     frame.render_widget(table, area);
 }
@@ -105,8 +105,17 @@ fn job_row(app: &App, job: &JobView) -> Row<'static> {
         job.threshold.to_string(),
         job.round.map_or("-".to_owned(), |round| round.to_string()),
         short(app.interval().rounds(job)),
+        group(job),
         state(job),
     ])
+}
+
+/// Returns the number of members that receive results through the group of the job.
+fn group(job: &JobView) -> String {
+    match job.members.iter().filter(|member| member.hears_group).count() {
+        0 => "-".to_owned(),
+        count => count.to_string(),
+    }
 }
 
 /// Returns the most important condition that keeps a job from progressing.

@@ -45,6 +45,19 @@ fn sums_are_ordered_on_request() {
 }
 
 #[test]
+fn groups_are_used_on_demand() {
+    for (arguments, file, group_delivery) in [
+        (&["--config", "FILE"][..], "", false),
+        (&["--config", "FILE"], "group_delivery = 'auto'", true),
+        (&["--config", "FILE", "--group-delivery", "off"], "group_delivery = 'auto'", false),
+    ] {
+        let arguments = [arguments, &["--udp", "127.0.0.1:0"]].concat();
+        let config = resolve(&arguments, file).unwrap();
+        assert_eq!(config.switch.group_delivery, group_delivery, "{arguments:?} {file}");
+    }
+}
+
+#[test]
 fn lists_on_the_command_line_replace_lists_in_the_file() {
     let config = resolve(&["--config", "FILE", "--port", "b", "--port", "c"], "port = ['a']").unwrap();
     let names: Vec<_> = config.interfaces.iter().map(ToString::to_string).collect();
@@ -181,6 +194,7 @@ fn example_file_is_valid_and_names_every_key() {
         "udp_port",
         "slow_ms",
         "ordered",
+        "group_delivery",
         "join_rate",
         "job_memory_mib",
         "spin_us",

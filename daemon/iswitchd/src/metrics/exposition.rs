@@ -9,7 +9,7 @@ use iswitch_runtime::snapshot::{CounterList, PortSnapshot, Snapshot};
 use iswitch_switch::JobStatus;
 
 /// Counters of the core and their help texts.
-const TRAFFIC: [(&str, &str); 9] = [
+const TRAFFIC: [(&str, &str); 10] = [
     ("control_received", "Control packets received."),
     ("data_received", "Data packets received."),
     ("contributions", "Contributed segments that were summed."),
@@ -17,7 +17,8 @@ const TRAFFIC: [(&str, &str); 9] = [
     ("partials", "Segments whose partial sum for the parent switch is complete."),
     ("results_repeated", "Result segments resent to a single member."),
     ("control_sent", "Control packets sent."),
-    ("data_sent", "Data packets sent, one for each recipient."),
+    ("data_sent", "Data packets sent, one for each recipient or group."),
+    ("group_sent", "Data packets sent to the group of a job, as one copy for several members."),
     ("expelled", "Members expelled because their lease expired."),
 ];
 
@@ -132,12 +133,17 @@ fn jobs(page: &mut Page, jobs: &[JobStatus]) {
     for job in jobs {
         page.sample("job_info", &[("job", &job.job.to_string()), ("mode", job.mode)], 1);
     }
-    let families: [(&str, &str, OfJob); 14] = [
+    let families: [(&str, &str, OfJob); 15] = [
         ("job_vector_floats", "Number of floats in the gradient vector.", |job| {
             Some(job.gradient_len.into())
         }),
         ("job_parts", "Number of threads that each sum a part of the vector.", |job| Some(job.parts.into())),
         ("job_members", "Number of current members of the job.", |job| Some(job.members.len() as f64)),
+        (
+            "job_group_members",
+            "Number of members that receive results through the group of the job.",
+            |job| Some(job.members.iter().filter(|member| member.hears_group).count() as f64),
+        ),
         (
             "job_declared_workers",
             "Workers that must join before the first round; 0 if the job waits for none.",
@@ -233,6 +239,7 @@ mod tests {
             threshold: 2,
             threshold_pinned: false,
             halted: false,
+            group: None,
             round: Some(12),
             parent: None,
             parent_silent_ms: None,
@@ -244,6 +251,7 @@ mod tests {
                 instance: 1,
                 address,
                 kind: "worker",
+                hears_group: true,
                 start_round: 0,
                 silent_ms: 1500,
                 contributions: 28,
@@ -289,6 +297,7 @@ mod tests {
             "iswitch_port_sent_bytes_total{port=\"odd \\\"name\\\"\\\\\"} 9",
             "iswitch_job_info{job=\"7\",mode=\"synchronous\"} 1",
             "iswitch_job_round{job=\"7\"} 12",
+            "iswitch_job_group_members{job=\"7\"} 1",
             "iswitch_job_waiting_seconds{job=\"7\"} 0.25",
             "iswitch_member_silent_seconds{job=\"7\",member=\"3\",kind=\"worker\"} 1.5",
             "iswitch_member_missing_segments{job=\"7\",member=\"3\"} 17",

@@ -1,9 +1,10 @@
 //! State of a network interface, the claim to it, and the reasons why it cannot be a port.
 #![allow(unsafe_code)]
 
-use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::path::Path;
+use std::{fs, io};
 
 use iswitch_protocol::wire::{Classifier, FrameAddresses};
 use libc::c_int;
@@ -115,6 +116,8 @@ pub(super) struct Interface {
     pub(super) mac: [u8; 6],
     pub(super) mtu_bytes: usize,
     pub(super) link: Link,
+    /// Index of the bridge that the interface was a port of when the daemon started, if any.
+    pub(super) bridge: Option<c_int>,
     /// Whether the interface is a loopback one, whose senders are on this machine.
     is_loopback: bool,
 }
@@ -136,6 +139,7 @@ impl Interface {
             mac: [0; 6],
             mtu_bytes: 0,
             link: Link::Up,
+            bridge: bridge_of(name),
             is_loopback: false,
         };
         if !interface.refresh(socket).map_err(system(name, "read its state"))? {
@@ -222,6 +226,16 @@ impl Interface {
             local_mac: if to_group { self.mac } else { addresses.destination_mac },
         }
     }
+}
+
+/// Returns the index of the bridge that an interface is a port of.
+fn bridge_of(name: &str) -> Option<c_int> {
+    let master = Path::new("/sys/class/net").join(name).join("master");
+    // Other interfaces, such as bonds, can have ports too.
+    if !master.join("bridge").exists() {
+        return None;
+    }
+    fs::read_to_string(master.join("ifindex")).ok()?.trim().parse().ok()
 }
 
 /// Returns the addresses of a frame to a peer.

@@ -22,7 +22,7 @@ use super::claim::InterfaceClaim;
 use super::filter::{FILTER_LEN, program};
 use super::ingress_rule::IngressRule;
 use super::interface::{Interface, Link, PortError, claim_interface, frame_addresses, system};
-use iswitch_runtime::port::{Arrival, Datagrams, Faults, Port, PortCounters, datagrams};
+use iswitch_runtime::port::{Arrival, Datagrams, Faults, GroupReach, Port, PortCounters, datagrams};
 use iswitch_switch::{Endpoint, PortId};
 
 // From linux/if_packet.h.
@@ -263,7 +263,7 @@ impl PacketPort {
         vnet[6..8].copy_from_slice(&CHECKSUM_START.to_ne_bytes());
         vnet[8..10].copy_from_slice(&CHECKSUM_OFFSET.to_ne_bytes());
         let headers = self.classifier.emit_headers(class, addresses, payload.len());
-        self.write(&[&vnet, &headers, payload])?;
+        self.write(addresses, &[&vnet, &headers, payload])?;
         Ok(payload.len())
     }
 
@@ -278,12 +278,13 @@ impl PacketPort {
         self.scratch.extend_from_slice(&self.classifier.emit_headers(class, addresses, payload.len()));
         self.scratch.extend_from_slice(payload);
         complete_udp_checksum(&mut self.scratch);
-        self.write(&[&[0; VNET_HEADER_LEN_BYTES], &self.scratch])?;
+        self.write(addresses, &[&[0; VNET_HEADER_LEN_BYTES], &self.scratch])?;
         Ok(payload.len())
     }
 
-    /// Passes the concatenation of the parts to the interface.
-    fn write(&self, parts: &[&[u8]]) -> io::Result<()> {
+    /// Passes the concatenation of the parts to the interface, or to the bridge that the interface is a port of if the
+    /// frame is for a group: the bridge clones it for its other ports.
+    fn write(&self, addresses: &FrameAddresses, parts: &[&[u8]]) -> io::Result<()> {
         let mut list = [iovec { iov_base: ptr::null_mut(), iov_len: 0 }; 3];
         for (entry, part) in list.iter_mut().zip(parts) {
             *entry = iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() };
@@ -292,8 +293,14 @@ impl PacketPort {
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         message.msg_iov = list.as_mut_ptr();
         message.msg_iovlen = parts.len().min(list.len()) as _;
-        // SAFETY: the message has no name and no ancillary data, and each entry of its list is a live slice,
-        // from which sendmsg only reads.
+        let bridge = self.interface.bridge.filter(|_| addresses.destination.ip().is_multicast());
+        let mut name = bridge.map(link_address);
+        if let Some(name) = &mut name {
+            message.msg_name = ptr::from_mut(name).cast();
+            message.msg_namelen = size_of::<libc::sockaddr_ll>() as socklen_t;
+        }
+        // SAFETY: the name is null or a live sockaddr_ll, the message has no ancillary data, and each entry of its list
+        // is a live slice; sendmsg only reads from them.
         let sent = unsafe { libc::sendmsg(self.socket.as_raw_fd(), &raw const message, libc::MSG_DONTWAIT) };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
@@ -385,6 +392,10 @@ impl Port for PacketPort {
         }
     }
 
+    fn group_reach(&self) -> GroupReach {
+        self.interface.bridge.map_or(GroupReach::Port, GroupReach::Bridge)
+    }
+
     fn maintain(&mut self) {
         self.refresh();
         if let Ok(drops) = option::recv_drops(self.socket.as_fd()) {
@@ -444,13 +455,19 @@ fn attach_filter(socket: &OwnedFd, classifier: &Classifier, takes_fragments: boo
 /// Binds the socket with `ETH_P_ALL`: only such sockets see frames before the ingress hook, where the rule drops
 /// them.
 fn bind(socket: &OwnedFd, interface_index: c_int) -> io::Result<()> {
+    let address = link_address(interface_index);
+    let len = size_of::<libc::sockaddr_ll>() as socklen_t;
+    // SAFETY: the pointer is to a live sockaddr_ll, and its length is given.
+    let outcome = unsafe { libc::bind(socket.as_raw_fd(), ptr::from_ref(&address).cast(), len) };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Returns the address of an interface for packet sockets.
+fn link_address(interface_index: c_int) -> libc::sockaddr_ll {
     // SAFETY: a sockaddr_ll is numbers and an array of them, for which zero is a valid value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
     address.sll_ifindex = interface_index;
-    let len = size_of::<libc::sockaddr_ll>() as socklen_t;
-    // SAFETY: the pointer is to a live sockaddr_ll, and its length is given.
-    let outcome = unsafe { libc::bind(socket.as_raw_fd(), ptr::from_ref(&address).cast(), len) };
-    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    address
 }

@@ -32,6 +32,17 @@ pub struct Datagrams<'a> {
 /// Arrival at a port: datagrams, or the error of an invalid frame whose ToS marks it as an iSwitch packet.
 pub type Arrival<'a> = Result<Datagrams<'a>, WireError>;
 
+/// Hosts that a port reaches when it sends to a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupReach {
+    /// The port cannot send to groups.
+    Nowhere,
+    /// The hosts behind the port.
+    Port,
+    /// The hosts behind all ports of the bridge with this interface index, whichever of them sends.
+    Bridge(i32),
+}
+
 /// Port of the switch. No method blocks.
 pub trait Port: Send {
     /// Returns the name of the port for logs: an address or an interface.
@@ -53,6 +64,11 @@ pub trait Port: Send {
     ///
     /// Datagrams that cannot be sent are counted and lost, as on any network; the receiver requests them again.
     fn send(&mut self, to: &Endpoint, class: Class, payload: &[u8], stride: usize);
+
+    /// Returns how [`Self::send`] sends to a receiver with a multicast address.
+    fn group_reach(&self) -> GroupReach {
+        GroupReach::Nowhere
+    }
 
     /// Maintains the interface and logs the faults since the last call. Call this about once a second.
     fn maintain(&mut self);

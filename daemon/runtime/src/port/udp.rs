@@ -9,7 +9,7 @@ use iswitch_protocol::wire::{Class, Classifier};
 use iswitch_socket::{Options, UdpSocket};
 
 use super::counters::{Faults, PortCounters, datagrams};
-use super::{Arrival, Datagrams, Port, source};
+use super::{Arrival, Datagrams, GroupReach, Port, source};
 use iswitch_switch::{Endpoint, PortId};
 
 /// Port that uses a UDP socket.
@@ -136,6 +136,11 @@ impl Port for UdpPort {
                 self.faults.send(lost, error);
             }
         }
+    }
+
+    fn group_reach(&self) -> GroupReach {
+        // The kernel sends to a group through the interface that has the source address, with a TTL of 1.
+        GroupReach::Port
     }
 
     fn maintain(&mut self) {

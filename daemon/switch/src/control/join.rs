@@ -8,7 +8,7 @@ use crate::budget::RepeatBudget;
 use crate::endpoint::Endpoint;
 use crate::event::{Departure, Event};
 use crate::ids::{JobIndex, MemberAt};
-use crate::job::{Dismissed, Job, Member, Progress, Session};
+use crate::job::{Dismissed, Job, Member, Progress, Reception, Session};
 use crate::lifecycle;
 use crate::limiter::StrangerPacket;
 use crate::quota::create_job;
@@ -153,6 +153,7 @@ fn renew(state: &mut State, at: MemberAt, join: &JoinRepr) {
     if is_forming {
         member.resume = resume;
     } else {
+        job.renew_reception(at.member);
         let round = job.standing_of_member(at.member, join.resume.as_ref()).round;
         if job.begin_later(at.member, round) {
             lifecycle::close_finished(state, at.job);
@@ -194,6 +195,7 @@ fn admit(
         session: Session::NONE,
         held_up: None,
         repeats: RepeatBudget::new(&job.income(now, lease)),
+        reception: Reception::new(state.group_port(from.port).filter(|_| join.groups)),
         progress: Progress::default(),
     };
     let job_id = job.id();

@@ -18,7 +18,7 @@ use crate::limiter::StrangerPacket;
 use crate::reason::DropReason;
 use crate::reply::{self, AnswerRoom, Refusal, Request};
 use crate::state::State;
-use crate::{lifecycle, parent};
+use crate::{delivery, lifecycle, parent};
 
 /// Processes a control packet.
 pub(crate) fn handle_control(state: &mut State, from: &Endpoint, bytes: &[u8]) {
@@ -91,6 +91,12 @@ fn handle_request(state: &mut State, from: &Endpoint, request: Request, at: Memb
         ControlBody::Halt => return handle_halt(state, from, request, at),
         ControlBody::SetH { threshold } => handle_set_h(state, from, request, at, threshold),
         ControlBody::Digest(digest) => handle_digest(state, from, request, at, digest),
+        ControlBody::Heard { nonce } => {
+            delivery::handle_heard(state, at, nonce);
+            return reply::grant(state, from, request, at);
+        }
+        // Only a switch sends these.
+        ControlBody::Group(_) | ControlBody::Probe { .. } => Err(Status::Malformed.into()),
         ControlBody::Help(wanted) => segments::handle_help(state, from, request, at, wanted),
         ControlBody::Confirm(asked) => segments::handle_confirm(state, from, request, at, asked),
         ControlBody::FBcast(range) => segments::handle_fbcast(state, from, request, at, range),

@@ -13,7 +13,7 @@ use crate::job::{Job, Receipt, Rounds};
 use crate::reason::DropReason;
 use crate::reply::{self, Refusal, Request, bitmap_of};
 use crate::state::State;
-use crate::{lifecycle, parent};
+use crate::{delivery, lifecycle, parent};
 
 /// Handles an FBcast: closes segments with the contributions that they have.
 pub(super) fn handle_fbcast(
@@ -66,7 +66,9 @@ pub(super) fn handle_help(
         return Err(Status::Halted.into());
     }
     if range.count > 0 {
-        check_round(job, at, range.round)?;
+        let outcome = check_round(job, at, range.round);
+        delivery::note_help(state, at, wanted);
+        outcome?;
     }
     let bits = missing_of(state, at, wanted)?;
     let missing = SegmentSetRepr { range, bitmap: &bits[..wanted.bitmap.len()] };

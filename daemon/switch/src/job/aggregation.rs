@@ -337,6 +337,20 @@ impl<'a> Aggregation<'a> {
         is_done
     }
 
+    /// Returns whether the switch has the result of a segment.
+    pub(crate) fn has_result(&self, round: Round, index: SegmentIndex) -> bool {
+        match self.job.rounds.asynchronous() {
+            Some(aggregates) => aggregates.contributions_of(round).is_some(),
+            None => self.slot(round, index).is_done(round),
+        }
+    }
+
+    /// Returns whether an aggregate of an asynchronous job is no longer kept.
+    pub(crate) fn is_overtaken(&self, round: Round) -> bool {
+        let aggregates = self.job.rounds.asynchronous();
+        aggregates.is_some_and(|aggregates| round.is_before(aggregates.oldest_kept()))
+    }
+
     /// Puts the members' partial sum into the batch, if the parent's result has not arrived yet. Returns false
     /// otherwise.
     pub(crate) fn push_partial(&mut self, round: Round, index: SegmentIndex, batch: &mut Batch) -> bool {

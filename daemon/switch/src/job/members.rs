@@ -1,6 +1,6 @@
 //! Membership table of a job (figure 9 of the paper).
 
-use core::net::SocketAddrV4;
+use core::net::{Ipv4Addr, SocketAddrV4};
 
 use iswitch_protocol::auth::{NO_SESSION, TagKey};
 use iswitch_protocol::limits::MAX_MEMBERS;
@@ -8,8 +8,9 @@ use iswitch_protocol::wire::{Kind, ResumeRepr, Standing};
 use iswitch_protocol::{Instant, Round};
 
 use crate::budget::RepeatBudget;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, PortId};
 use crate::ids::{MemberId, MemberSet};
+use crate::job::group::Reception;
 
 /// A member of a job.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +39,8 @@ pub(crate) struct Member {
     pub(crate) held_up: Option<Round>,
     /// Budget for repeated results.
     pub(crate) repeats: RepeatBudget,
+    /// Relation of the member to the group of the job.
+    pub(crate) reception: Reception,
     /// Contributions since the member was admitted.
     pub(crate) progress: Progress,
 }
@@ -106,6 +109,12 @@ impl Member {
         self.start.standing == Standing::Awaits && self.start.round == round
     }
 
+    /// Returns the port and the address of the switch from which the group of the job reaches the member, if it may
+    /// reach it.
+    pub(crate) fn outlet(&self) -> Option<(PortId, Ipv4Addr)> {
+        Some((self.reception.port()?, *self.endpoint.local.ip()))
+    }
+
     /// Records `segments` contributions that were accepted together, the last of them to `round`.
     pub(crate) fn note_progress(&mut self, segments: u64, round: Option<Round>, now: Instant) {
         if segments > 0 {
@@ -148,8 +157,9 @@ impl Members {
         members.filter_map(|(id, member)| Some((MemberId::new(id), member.as_mut()?)))
     }
 
-    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
-        self.table.iter().flatten().map(|member| &member.endpoint)
+    /// Returns the endpoints of those members that are in a set.
+    pub(crate) fn endpoints(&self, among: MemberSet) -> impl Iterator<Item = &Endpoint> {
+        among.iter().filter_map(|id| self.get(id)).map(|member| &member.endpoint)
     }
 
     /// Returns the ids in use.

@@ -1,13 +1,14 @@
 //! One training job: its declaration, its members, its rounds and its threshold H.
 //!
-//! The submodules build on each other: a [slot], the [members], the [rounds] and the [aggregates]; [`Job`], which
-//! owns them; [formation] and [standing], which decide where members start; [aggregation] and [vectors], which
-//! combine a job with its slots and sums.
+//! The submodules build on each other: a [slot], the [members], the [rounds], the [aggregates] and the [group];
+//! [`Job`], which owns them; [formation] and [standing], which decide where members start; [aggregation] and
+//! [vectors], which combine a job with its slots and sums.
 
 mod aggregates;
 mod aggregation;
 mod digests;
 mod formation;
+mod group;
 mod history;
 mod members;
 mod order;
@@ -30,6 +31,7 @@ pub(crate) use aggregates::{Addition, Aggregates, Receipt};
 pub(crate) use aggregation::{Aggregation, Contribution, Verdict};
 pub(crate) use digests::{Digests, Divergence};
 pub(crate) use formation::Granted;
+pub(crate) use group::{Due, Group, Outlet, Reception};
 pub(crate) use members::{Dismissed, Member, Members, Progress, Session, Start};
 pub(crate) use rounds::{OpenRound, Replay, Rounds};
 pub(crate) use slot::{Generation, Generations, Slot};
@@ -83,6 +85,8 @@ pub(crate) struct Job {
     /// Number of results so far, which replenish the repeat budgets of the members.
     results: u64,
     digests: Digests,
+    /// Group of members that receive results as one multicast copy, if there is one.
+    group: Option<Group>,
     memory: Memory,
 }
 
@@ -154,6 +158,7 @@ impl Job {
             pinned_threshold: None,
             results: 0,
             digests: Digests::default(),
+            group: None,
             memory: beginning.memory,
         }
     }
@@ -345,6 +350,9 @@ impl Job {
     /// Removes a member. Its contributions stay in the sums, but open segments no longer wait for it.
     pub(crate) fn remove(&mut self, id: MemberId) -> Option<Member> {
         let member = self.members.remove(id)?;
+        if self.group.as_ref().is_some_and(|group| group.is_offered(id)) {
+            self.leave_group();
+        }
         if let Rounds::Synchronous(rounds) = &mut self.rounds {
             rounds.remove_participant(id);
         }
@@ -648,6 +656,7 @@ mod tests {
             held_up: None,
             session: Session::NONE,
             repeats: RepeatBudget::new(&income),
+            reception: Reception::new(None),
             progress: Progress::default(),
         }
     }

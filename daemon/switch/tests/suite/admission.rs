@@ -70,7 +70,6 @@ fn unassigned_field_values_are_refused() {
         (at::HEADER_FLAGS + 1, 1, Status::Malformed),
         (at::MODE, 2, Status::Malformed),
         (at::KIND, 2, Status::Malformed),
-        (at::JOIN_FLAGS, 0x40, Status::Malformed),
         (at::CONTRIBUTIONS, 3, Status::Malformed),
         (at::RESULTS, 1, Status::Malformed),
         (at::VERSION, 2, Status::WrongVersion),

@@ -8,6 +8,7 @@ mod asynchronous;
 mod authentication;
 mod elements;
 mod fairness;
+mod group;
 mod hierarchy;
 mod layers;
 mod ordered;

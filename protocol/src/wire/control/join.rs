@@ -41,8 +41,9 @@ const TAGGED: u8 = 4;
 const ROAMS: u8 = 8;
 const UPDATES: u8 = 16;
 pub(super) const FRESH: u8 = 32;
+const GROUPS: u8 = 64;
 const PART: u8 = 128;
-const ALL_FLAGS: u8 = QUERY | RESUME | TAGGED | ROAMS | UPDATES | FRESH | PART;
+const ALL_FLAGS: u8 = QUERY | RESUME | TAGGED | ROAMS | UPDATES | FRESH | GROUPS | PART;
 
 /// Mode of a job: how contributions are admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +121,8 @@ pub struct JoinRepr {
     pub roams: bool,
     /// Whether the Join only updates the weight of an existing member; it is refused if the sender is not a member.
     pub updates: bool,
+    /// Whether the member is a worker that can receive results through a group (requirement B-1).
+    pub groups: bool,
     /// Nonce of the Challenge that the Join answers; zero if there was none (requirement A-6).
     pub nonce: u64,
     /// State that the member resumes from, if it was a member before.
@@ -148,6 +151,7 @@ impl JoinRepr {
             tagged: false,
             roams: false,
             updates: false,
+            groups: false,
             nonce: 0,
             resume: None,
             padding_len: 0,
@@ -199,7 +203,7 @@ pub(super) fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
     let (height, resume) = (buffer[at::HEIGHT], parse_resume(buffer, flags)?);
     let has_members =
         flags & (ROAMS | UPDATES) != 0 || height != 0 || resume.is_some_and(|resume| resume.behind != 0);
-    if kind == Kind::Worker && has_members {
+    if kind == Kind::Worker && has_members || kind == Kind::Switch && flags & GROUPS != 0 {
         return Err(WireError::BadValue);
     }
     Ok(JoinRepr {
@@ -218,6 +222,7 @@ pub(super) fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
         tagged: flags & TAGGED != 0,
         roams: flags & ROAMS != 0,
         updates: flags & UPDATES != 0,
+        groups: flags & GROUPS != 0,
         nonce: u64_at(buffer, at::NONCE),
         resume,
         padding_len: padding(buffer, JOIN_LEN_BYTES)?,
@@ -267,6 +272,7 @@ pub(super) fn emit_join(buffer: &mut [u8], join: &JoinRepr) {
         (join.tagged, TAGGED),
         (join.roams, ROAMS),
         (join.updates, UPDATES),
+        (join.groups, GROUPS),
     ];
     buffer[at::FLAGS] = all_set(&flags);
     put_u64(buffer, at::NONCE, join.nonce);

@@ -11,12 +11,13 @@
 //!
 //! If the flags announce it, a trailer follows the Value and its padding; see [`crate::auth`].
 //!
-//! Each group of messages has its own file: Join; Ack and its Status; Help, Confirm and FBcast; Digest. This file
-//! defines the header, the messages without a Value, Reset and SetH.
+//! Each group of messages has its own file: Join; Ack and its Status; Help, Confirm and FBcast; Digest; Group, Probe
+//! and Heard. This file defines the header, the messages without a Value, Reset and SetH.
 
 mod ack;
 mod bytes;
 mod digest;
+mod group;
 mod join;
 mod packet;
 mod segments;
@@ -26,14 +27,18 @@ mod tests;
 
 pub use ack::{ACK_LEN_BYTES, AckRepr, Standing};
 pub use digest::{DIGEST_LEN_BYTES, DigestRepr};
+pub use group::{GROUP_LEN_BYTES, NONCE_LEN_BYTES};
 pub use join::{JOIN_LEN_BYTES, JoinRepr, Kind, Mode, ResumeRepr};
 pub use packet::ControlPacket;
 pub use segments::{RANGE_LEN_BYTES, RangeRepr, SegmentSetRepr};
 pub use status::Status;
 
+use core::net::SocketAddrV4;
+
 use ack::{emit_ack, parse_ack};
 use bytes::{padded, put_u16, put_u32, put_u64, u16_at, u64_at};
 use digest::{emit_digest, parse_digest};
+use group::{emit_group, emit_nonce, parse_group, parse_nonce};
 use join::{emit_join, parse_join};
 use segments::{emit_range, emit_set, parse_range, parse_set};
 
@@ -89,6 +94,12 @@ pub enum Action {
     Confirm = 9,
     /// Report a digest of the weights after a round, which the switch compares with those of the other members.
     Digest = 10,
+    /// Offer a member the group to which the switch sends the results of the job.
+    Group = 11,
+    /// Ask the members that receive this packet through the group to confirm it.
+    Probe = 12,
+    /// Confirm a Probe, or ask for one.
+    Heard = 13,
 }
 
 impl Action {
@@ -105,6 +116,9 @@ impl Action {
             8 => Self::Ack,
             9 => Self::Confirm,
             10 => Self::Digest,
+            11 => Self::Group,
+            12 => Self::Probe,
+            13 => Self::Heard,
             _ => return None,
         })
     }
@@ -150,6 +164,18 @@ pub enum ControlBody<'a> {
     Confirm(SegmentSetRepr<'a>),
     /// Report a digest of the sender's weights.
     Digest(DigestRepr),
+    /// Sent by the switch: the multicast address and UDP port of the group of the job.
+    Group(SocketAddrV4),
+    /// Sent by the switch to the group: the receiver confirms it.
+    Probe {
+        /// Number that the confirmation repeats.
+        nonce: u64,
+    },
+    /// The sender has received a Probe through the group, or is ready to.
+    Heard {
+        /// Number of the Probe; zero asks for a Probe.
+        nonce: u64,
+    },
 }
 
 impl ControlBody<'_> {
@@ -197,6 +223,9 @@ impl<'a> ControlRepr<'a> {
             Action::Ack => ControlBody::Ack(parse_ack(buffer)?),
             Action::Confirm => ControlBody::Confirm(parse_set(buffer, HEADER_LEN_BYTES)?),
             Action::Digest => ControlBody::Digest(parse_digest(buffer)?),
+            Action::Group => ControlBody::Group(parse_group(buffer)?),
+            Action::Probe => ControlBody::Probe { nonce: parse_nonce(buffer)? },
+            Action::Heard => ControlBody::Heard { nonce: parse_nonce(buffer)? },
         };
         Ok(Self { job: packet.job(), request: packet.request(), body })
     }
@@ -214,6 +243,9 @@ impl<'a> ControlRepr<'a> {
             ControlBody::Ack(_) => Action::Ack,
             ControlBody::Confirm(_) => Action::Confirm,
             ControlBody::Digest(_) => Action::Digest,
+            ControlBody::Group(_) => Action::Group,
+            ControlBody::Probe { .. } => Action::Probe,
+            ControlBody::Heard { .. } => Action::Heard,
         }
     }
 
@@ -224,7 +256,9 @@ impl<'a> ControlRepr<'a> {
             ControlBody::Ack(_)
             | ControlBody::Halt
             | ControlBody::Reset { .. }
-            | ControlBody::SetH { .. } => len,
+            | ControlBody::SetH { .. }
+            | ControlBody::Group(_)
+            | ControlBody::Probe { .. } => len,
             _ => len.max(ACK_LEN_BYTES),
         }
     }
@@ -238,6 +272,8 @@ impl<'a> ControlRepr<'a> {
             ControlBody::FBcast(_) => HEADER_LEN_BYTES + RANGE_LEN_BYTES,
             ControlBody::Help(set) | ControlBody::Confirm(set) => HEADER_LEN_BYTES + set.buffer_len(),
             ControlBody::Digest(_) => DIGEST_LEN_BYTES,
+            ControlBody::Group(_) => GROUP_LEN_BYTES,
+            ControlBody::Probe { .. } | ControlBody::Heard { .. } => NONCE_LEN_BYTES,
             ControlBody::Ack(ack) => {
                 let missing = ack.missing.map_or(0, |missing| missing.buffer_len());
                 ACK_LEN_BYTES + missing + usize::from(ack.padding_len)
@@ -266,6 +302,8 @@ impl<'a> ControlRepr<'a> {
             ControlBody::Help(set) | ControlBody::Confirm(set) => emit_set(buffer, HEADER_LEN_BYTES, set),
             ControlBody::Ack(ack) => emit_ack(buffer, ack),
             ControlBody::Digest(digest) => emit_digest(buffer, digest),
+            ControlBody::Group(group) => emit_group(buffer, *group),
+            ControlBody::Probe { nonce } | ControlBody::Heard { nonce } => emit_nonce(buffer, *nonce),
         }
         len
     }

@@ -49,12 +49,13 @@ fn join() -> impl Strategy<Value = JoinRepr> {
         });
     let declared = (any::<u32>(), any::<u16>(), any::<u16>(), elements, mode, kind);
     let own = (any::<u16>(), any::<u32>(), any::<u16>(), any::<u8>());
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<u64>());
+    let flag = any::<bool>;
+    let flags = (flag(), flag(), flag(), flag(), flag(), flag(), any::<u64>());
     (declared, own, flags, proptest::option::of(resume()), 0u16..2000).prop_map(
         |(declared, own, flags, resume, padding_len)| {
             let (gradient_len, segment_floats, workers, elements, mode, kind) = declared;
             let (weight, instance, rank, height) = own;
-            let (query, part, tagged, roams, updates, nonce) = flags;
+            let (query, part, tagged, roams, updates, groups, nonce) = flags;
             // A worker has no members.
             let is_switch = kind == Kind::Switch;
             let (height, roams, updates) =
@@ -77,12 +78,23 @@ fn join() -> impl Strategy<Value = JoinRepr> {
                 tagged,
                 roams,
                 updates,
+                groups: groups && !is_switch,
                 nonce,
                 resume,
                 padding_len,
             }
         },
     )
+}
+
+fn group_body() -> impl Strategy<Value = ControlBody<'static>> {
+    prop_oneof![
+        (0u32..1 << 28, 1..=u16::MAX).prop_map(|(low, port)| {
+            ControlBody::Group(SocketAddrV4::new(Ipv4Addr::from_bits(0xe000_0000 | low), port))
+        }),
+        any::<u64>().prop_map(|nonce| ControlBody::Probe { nonce }),
+        any::<u64>().prop_map(|nonce| ControlBody::Heard { nonce }),
+    ]
 }
 
 fn body() -> impl Strategy<Value = ControlBody<'static>> {
@@ -98,6 +110,7 @@ fn body() -> impl Strategy<Value = ControlBody<'static>> {
             if confirm { ControlBody::Confirm(set) } else { ControlBody::Help(set) }
         }),
         (round(), any::<u64>()).prop_map(|(round, digest)| ControlBody::Digest(DigestRepr { round, digest })),
+        group_body(),
     ]
 }
 
@@ -230,4 +243,20 @@ fn missing_segments_are_listed_in_order() {
     let range = RangeRepr { round: Round::new(0), first: 100, count: 10 };
     let missing = SegmentSetRepr { range, bitmap: &[0b1000_0001, 0b10] };
     assert!(missing.indices().eq([100, 107, 109]));
+}
+
+#[test]
+fn a_group_has_a_multicast_address_and_a_port() {
+    let mut buffer = [0; GROUP_LEN_BYTES];
+    let group = SocketAddrV4::new(Ipv4Addr::new(239, 192, 0, 1), 61_000);
+    ControlRepr { job: 1, request: 0, body: ControlBody::Group(group) }.emit(&mut buffer);
+    assert!(parse(&buffer).is_ok());
+    let corrupted = |at: usize, bytes: &[u8]| {
+        let mut bad = buffer;
+        bad[at..at + bytes.len()].copy_from_slice(bytes);
+        parse(&bad).map(|_| ())
+    };
+    assert_eq!(corrupted(group::field::ADDRESS.start, &[10]), Err(WireError::BadValue));
+    assert_eq!(corrupted(group::field::PORT.start, &[0, 0]), Err(WireError::BadValue));
+    assert_eq!(corrupted(group::field::RESERVED.start, &[1]), Err(WireError::BadValue));
 }

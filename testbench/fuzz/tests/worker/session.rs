@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iswitch::worker::Path;
 use iswitch::worker::auth::Authenticator;
 use iswitch::worker::session::{Session, SessionConfig};
 use iswitch_protocol::Instant;
@@ -49,7 +50,8 @@ impl World {
             Turn::Sleep { ms } => self.sleep(Duration::from_millis(u64::from(*ms))),
             _ => {
                 if let Some(said) = self.upstream.say(turn, self.session.round()) {
-                    self.session.handle_scattered(self.now, said.class, &said.bytes, said.stride);
+                    let path = Path::Unicast;
+                    self.session.handle_scattered(self.now, path, said.class, &said.bytes, said.stride);
                 }
             }
         }

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
 use iswitch::pipeline::Staleness;
+use iswitch::worker::Path;
 use iswitch::worker::asynchronous::AsyncProtocol;
 use iswitch::worker::auth::Authenticator;
 use iswitch::worker::session::SessionConfig;
@@ -76,7 +77,7 @@ pub(super) struct SimulatedWorker {
     pub(super) sequence: u64,
     pub(super) missed: u64,
     /// Packets that arrived while the worker was stalled.
-    pub(super) inbox: VecDeque<(Class, Vec<u8>)>,
+    pub(super) inbox: VecDeque<(Path, Class, Vec<u8>)>,
 }
 
 /// Upper bound of the elements of a vector in 16 bits: a sum of twelve is an integer of eight bits, and thus exact.
@@ -213,6 +214,7 @@ fn session(scenario: &Scenario, worker: usize, instance: u32) -> SessionConfig {
         instance,
         rank: worker as u16,
         elements,
+        groups: scenario.groups.can_hear(worker),
         ..JoinRepr::worker(layout.gradient_len(), layout.segment_floats(), workers)
     };
     SessionConfig { job: JOB, layout, join, recv_buffer_bytes: RECV_BUFFER_BYTES, heartbeats: true }

@@ -32,6 +32,8 @@ pub struct Report {
     pub checked: u64,
     /// Datagrams put on the wire.
     pub datagrams: u64,
+    /// Data packets that the switch sent to groups.
+    pub group_datagrams: u64,
     /// Reports of the last process of each worker.
     pub workers: Vec<WorkerReport>,
     /// Reports of the earlier processes.
@@ -64,6 +66,8 @@ pub struct Totals {
     pub checked: u64,
     /// Datagrams put on the wire.
     pub datagrams: u64,
+    /// Data packets that the switch sent to groups.
+    pub group_datagrams: u64,
     /// Vectors admitted to aggregates.
     pub admitted: u64,
     /// Gradients that were too stale to be committed.
@@ -103,6 +107,7 @@ impl Totals {
             aggregates: report.aggregates,
             checked: report.checked,
             datagrams: report.datagrams,
+            group_datagrams: report.group_datagrams,
             admitted: sum(|worker| worker.counters.admitted),
             skipped: sum(|worker| worker.staleness.skipped()),
             retransmitted: sum(|worker| worker.counters.retransmitted),
@@ -126,6 +131,7 @@ impl AddAssign for Totals {
         self.aggregates += other.aggregates;
         self.checked += other.checked;
         self.datagrams += other.datagrams;
+        self.group_datagrams += other.group_datagrams;
         self.admitted += other.admitted;
         self.skipped += other.skipped;
         self.retransmitted += other.retransmitted;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::member::SEGMENT_FLOATS;
 use super::upsets::{PlannedUpset, Upset};
 use crate::elements::Elements;
+use crate::groups::Groups;
 use crate::swarm::Draw;
 
 /// Maximum number of floats in a short vector. A few segments reveal the same faults as many.
@@ -89,6 +90,9 @@ pub struct Scenario {
     /// Element types of data packets.
     #[serde(default)]
     pub elements: Elements,
+    /// Workers that hear the group of the job.
+    #[serde(default)]
+    pub groups: Groups,
 }
 
 /// Returns the vector length that scenarios without `gradient_len` use.
@@ -138,6 +142,7 @@ impl Scenario {
             lease_ms: long_lease(),
             is_declared: declared(),
             elements: Elements::draw(seed),
+            groups: Groups::draw(seed, duration),
         };
         if draw.chance(0.75) {
             scenario.gradient_len = draw.among(1..=MOST_FLOATS) as u32;

@@ -45,8 +45,13 @@ pub type PlannedUpset = (Duration, Upset);
 /// Creates the switch of the run with the given number.
 pub(super) fn switch(seed: u64, run: u64, scenario: &Scenario) -> Switch {
     let boot = if run == 0 { seed + 1 } else { mix(seed ^ run << 48) };
-    let config =
-        Config { boot, lease_ms: scenario.lease_ms, memory_bytes: MEMORY_BYTES, ..Config::default() };
+    let config = Config {
+        boot,
+        lease_ms: scenario.lease_ms,
+        memory_bytes: MEMORY_BYTES,
+        group_delivery: true,
+        ..Config::default()
+    };
     Switch::with_keys(config, keys(boot, scenario.is_keyed))
 }
 

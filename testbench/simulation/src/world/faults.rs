@@ -109,11 +109,11 @@ impl World<'_> {
             return Ok(());
         }
         self.note(|| format!("{node:?} resumes"));
-        while let Some(Waiting { packet, peer, .. }) = self.process(node).next_waiting() {
+        while let Some(Waiting { packet, peer, group, .. }) = self.process(node).next_waiting() {
             match node {
-                Node::Switch | Node::Rack(_) => self.give(node, packet, peer)?,
+                Node::Switch | Node::Rack(_) => self.give(node, packet, (peer, None))?,
                 // Another process may have replaced it.
-                Node::Worker(_) => self.arrive_at_member(packet, peer, false)?,
+                Node::Worker(_) => self.arrive_at_member(packet, (peer, group), false)?,
             }
         }
         self.schedule(node);

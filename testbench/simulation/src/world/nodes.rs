@@ -1,7 +1,9 @@
 //! Packets received and sent by switches and workers, and events reported by switches.
 
 use std::net::SocketAddrV4;
+use std::time::Duration;
 
+use iswitch::worker::Path;
 use iswitch_protocol::limits::DATA_TAG_LEN_BYTES;
 use iswitch_protocol::wire::{Class, WireError};
 use iswitch_protocol::{Round, Seg};
@@ -10,13 +12,13 @@ use iswitch_switch::{Config, Counters, Departure, Endpoint, Event, PortId, Switc
 use super::super::addresses::{Member, member_at, switch_address, uplink_address, worker_address};
 use super::super::checker::{RoundThen, Rule, Violation, mix, violated};
 use super::super::packets::Packet;
-use super::super::process::{Progress, SwitchNode};
-use super::super::swarm::{Node, Protection};
+use super::super::process::{Progress, SwitchNode, WorkerNode};
+use super::super::swarm::{Node, Protection, Scenario};
 use super::super::transcript::{describe, is_heartbeat};
 use super::super::wires::Direction;
 use super::super::worker::Options;
 use super::super::{JOB, ScheduledEvent, keys};
-use super::{World, switch_node};
+use super::{BEGIN, World, switch_node};
 
 /// Memory of a switch in addition to that for the vector.
 const SWITCH_MEMORY_BYTES: usize = 64 << 10;
@@ -45,6 +47,7 @@ impl World<'_> {
             recv_buffer_bytes: self.scenario.switch_buffer_bytes,
             uplinks: parent.and_then(|parent| Uplinks::new(&[parent], UPLINK, 1)),
             ordered: self.scenario.ordered,
+            group_delivery: true,
             ..Config::default()
         };
         let keys = keys(boot, self.scenario.protection != Protection::Nothing);
@@ -113,22 +116,11 @@ impl World<'_> {
 
     /// Sends the pending packets of a switch and checks the events that it reports.
     pub(super) fn flush_switch(&mut self, at: usize, before: &Counters) -> Result<(), Violation> {
-        // Round numbers are those of the topmost switch (H-4).
-        let epoch = self.switches[at].switch.as_ref().and_then(|switch| switch.epoch_of(JOB));
-        let boot = match (self.switches[at].parent, epoch) {
-            (Some(_), epoch) => epoch.unwrap_or(0),
-            (None, Some(epoch)) => {
-                if std::mem::replace(&mut self.switches[at].boot, epoch) != epoch {
-                    self.named_before = self.named.take().or(self.named_before);
-                }
-                epoch
-            }
-            // The last packets and events of a switch without a job belong to the job that has just ended.
-            (None, None) => self.switches[at].boot,
-        };
+        let boot = self.follow_epoch(at);
         let tag_len = if self.scenario.protection == Protection::All { DATA_TAG_LEN_BYTES } else { 0 };
         let named_before = self.named_before.filter(|_| self.report.unchecked == 0);
-        let Self { switches, wires, checker, report, transcript, .. } = self;
+        let elapsed = self.now.since(BEGIN);
+        let Self { switches, wires, checker, report, transcript, workers, scenario, healed_at, .. } = self;
         let SwitchNode { switch, parent, .. } = &mut switches[at];
         let Some(switch) = switch else { return Ok(()) };
         let (mut data_sent, mut control_sent) = (0, 0);
@@ -136,9 +128,11 @@ impl World<'_> {
             let goes_up = transmit.recipients().any(|to| to.port == UPLINK);
             // A link is identified by the address at its lower end.
             let peer = |to: &Endpoint| if goes_up { uplink_address(at) } else { to.peer };
-            let peers: Vec<_> = transmit.recipients().map(peer).collect();
+            let (groups, peers): (Vec<_>, Vec<_>) =
+                transmit.recipients().map(peer).partition(|to| to.ip().is_multicast());
             let (class, payload, stride) = (transmit.class, transmit.payload, transmit.stride);
-            let datagrams = (payload.len().div_ceil(stride.max(1)) * peers.len()) as u64;
+            let each = payload.len().div_ceil(stride.max(1)) as u64;
+            let datagrams = each * (groups.len() + peers.len()) as u64;
             match class {
                 Class::Data => data_sent += datagrams,
                 Class::Control => control_sent += datagrams,
@@ -164,6 +158,12 @@ impl World<'_> {
             }
             let direction = if goes_up { Direction::Up } else { Direction::Down };
             wires.send(self.now, direction, &peers, class, payload, stride);
+            for group in groups {
+                report.group_packets += if class == Class::Data { each } else { 0 };
+                let subscribers: Vec<_> = subscribers(workers, scenario, at, group, elapsed).collect();
+                let loss = if healed_at.is_none() { scenario.groups.loss } else { 0.0 };
+                wires.send_to_group(self.now, group, (&subscribers, loss), class, payload, stride);
+            }
         }
         report.data_packets += data_sent;
         report.control_packets += control_sent;
@@ -179,6 +179,23 @@ impl World<'_> {
             self.hear(at, event)?;
         }
         Ok(())
+    }
+
+    /// Returns the epoch to which the round numbers of a switch belong, and notes a new one of the root.
+    fn follow_epoch(&mut self, at: usize) -> u64 {
+        // Round numbers are those of the topmost switch (H-4).
+        let epoch = self.switches[at].switch.as_ref().and_then(|switch| switch.epoch_of(JOB));
+        match (self.switches[at].parent, epoch) {
+            (Some(_), epoch) => epoch.unwrap_or(0),
+            (None, Some(epoch)) => {
+                if std::mem::replace(&mut self.switches[at].boot, epoch) != epoch {
+                    self.named_before = self.named.take().or(self.named_before);
+                }
+                epoch
+            }
+            // The last packets and events of a switch without a job belong to the job that has just ended.
+            (None, None) => self.switches[at].boot,
+        }
     }
 
     fn hear(&mut self, at: usize, event: Event) -> Result<(), Violation> {
@@ -213,6 +230,8 @@ impl World<'_> {
             // The pinned H ended with the job. If the flag remained set, the operator would keep resetting the job of
             // the others forever.
             Event::JobEnded { .. } => self.switches[at].is_pinned = false,
+            Event::GroupHeard { .. } => self.report.group_members += 1,
+            Event::GroupLost { .. } => self.report.group_losses += 1,
             Event::Halted { .. } => self.report.halts += u64::from(at == 0),
             Event::EventsLost { count } => {
                 return violated(Rule::Counters, format!("{count} events were lost"));
@@ -241,15 +260,16 @@ impl World<'_> {
         &mut self,
         worker: usize,
         slot: u32,
-        peer: SocketAddrV4,
+        (peer, group): (SocketAddrV4, Option<SocketAddrV4>),
     ) -> Result<(), Violation> {
         let packet = self.wires.packets.take(slot);
         let Packet { class, bytes, stride } = &packet;
+        let path = if group.is_some() { Path::Group } else { Path::Unicast };
         if !is_heartbeat(*class, bytes) {
-            let text = || format!("-> {peer}: {}", describe(*class, bytes, *stride));
+            let text = || format!("-> {peer} ({path:?}): {}", describe(*class, bytes, *stride));
             self.transcript.note(self.now, text);
         }
-        self.workers[worker].handle_datagrams(self.now, *class, bytes, *stride);
+        self.workers[worker].handle_datagrams(self.now, path, *class, bytes, *stride);
         self.wires.packets.give_back(slot, packet);
         self.flush_worker(worker)?;
         self.schedule(Node::Worker(worker));
@@ -322,6 +342,7 @@ impl World<'_> {
             recv_buffer_bytes: self.scenario.worker_buffer_bytes,
             instance: mix(self.seed ^ (life as u64) << 40) as u32,
             protection: self.scenario.protection,
+            groups: self.scenario.groups.can_hear(worker),
         };
         node.start(self.now, life, udp_port, options);
         self.lives.insert(worker_address(worker, udp_port), life);
@@ -330,6 +351,21 @@ impl World<'_> {
         self.schedule(Node::Worker(worker));
         Ok(())
     }
+}
+
+/// Returns the workers of a switch that are subscribed to a group and that the packets to it reach.
+fn subscribers<'a>(
+    workers: &'a [WorkerNode],
+    scenario: &'a Scenario,
+    at: usize,
+    group: SocketAddrV4,
+    elapsed: Duration,
+) -> impl Iterator<Item = SocketAddrV4> + 'a {
+    let is_there = move |node: &&WorkerNode| {
+        let switch = scenario.places.get(node.index).copied().unwrap_or(0);
+        switch == at && node.group() == Some(group) && scenario.groups.reach(node.index, elapsed)
+    };
+    workers.iter().filter(is_there).map(WorkerNode::address)
 }
 
 /// Checks that a result belongs to a round that no packet of an earlier incarnation of the job has named.

@@ -48,6 +48,12 @@ impl Authenticator {
         self.conversation().accept(&self.shared.key, packet)
     }
 
+    /// Returns whether a control packet that arrived through the group of the job is authentic and new. `epoch` is the
+    /// epoch of the job.
+    pub fn accept_from_group(&self, epoch: u64, packet: &ControlPacket<'_>) -> bool {
+        self.conversation().accept_from_group(&self.shared.key, epoch, packet)
+    }
+
     /// Returns the session, which a Join repeats as its nonce; zero before the first challenge.
     pub fn session(&self) -> u64 {
         self.conversation().session()

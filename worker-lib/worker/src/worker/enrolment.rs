@@ -1,6 +1,7 @@
 //! Enrolment in a job, common to both modes: joining, rejoining when the switch has forgotten the member, heartbeats,
 //! and the authentication of control packets.
 
+use core::net::SocketAddrV4;
 use core::time::Duration;
 
 use iswitch_protocol::wire::{
@@ -10,6 +11,7 @@ use iswitch_protocol::{Instant, VectorLayout};
 
 use super::attempt::{Answer, Attempt, heartbeat_interval};
 use super::auth::{Authenticator, DataKeys};
+use super::group::GroupState;
 use super::requests::Requests;
 
 /// Difference between the instances of two consecutive memberships of a process. It is large enough to keep the numbers
@@ -76,6 +78,9 @@ pub(super) struct Enrolment {
     key_refused: Option<bool>,
     heartbeat_interval: Duration,
     heartbeat_at: Instant,
+    /// Group of the job, and the epoch of the membership.
+    group: GroupState,
+    epoch: u64,
 }
 
 impl Enrolment {
@@ -91,6 +96,8 @@ impl Enrolment {
             key_refused: None,
             heartbeat_interval: Duration::ZERO,
             heartbeat_at: now,
+            group: GroupState::default(),
+            epoch: 0,
         };
         enrolment.join(now);
         enrolment
@@ -150,6 +157,7 @@ impl Enrolment {
     /// Begins a new attempt to join.
     pub(super) fn join(&mut self, now: Instant) {
         self.attempts += 1;
+        self.group = GroupState::default();
         self.phase = Phase::Joining(Attempt::new(self.config.join.instance, self.attempts, now));
     }
 
@@ -206,11 +214,17 @@ impl Enrolment {
                     JoinRepr { resume: resume(), instance: self.instance(), nonce, ..self.config.join };
                 Some(self.requests.emit(request, ControlBody::Join(join), buffer))
             }
-            Phase::Member if self.config.heartbeats && self.heartbeat_at <= now => {
+            Phase::Member => {
+                if let Some(nonce) = self.group.take_due() {
+                    return Some(self.requests.emit(0, ControlBody::Heard { nonce }, buffer));
+                }
+                if !self.config.heartbeats || self.heartbeat_at > now {
+                    return None;
+                }
                 self.heartbeat_at = now.plus(self.heartbeat_interval);
                 Some(self.requests.emit(0, ControlBody::HEARTBEAT, buffer))
             }
-            Phase::Member | Phase::Refused(..) => None,
+            Phase::Refused(..) => None,
         }
     }
 
@@ -238,6 +252,7 @@ impl Enrolment {
             Answer::Admitted(membership) => {
                 self.phase = Phase::Member;
                 self.admissions += 1;
+                self.epoch = membership.boot;
                 self.heartbeat_interval = heartbeat_interval(membership.lease);
                 // The switch must hear from the member at once (requirement M-12): by its contribution or by a
                 // heartbeat.
@@ -248,6 +263,45 @@ impl Enrolment {
             }
         }
         Some(answer)
+    }
+
+    /// Returns the state of the member with regard to the group of its job.
+    pub(super) fn group(&mut self) -> &mut GroupState {
+        &mut self.group
+    }
+
+    /// Returns the group that the driver is to receive.
+    pub(super) fn wanted_group(&self) -> Option<SocketAddrV4> {
+        self.group.wanted()
+    }
+
+    /// Takes in an offer of a group from the switch. Returns false if the packet is something else.
+    pub(super) fn take_offer(&mut self, repr: &ControlRepr<'_>) -> bool {
+        let ControlBody::Group(group) = repr.body else { return false };
+        let is_ours = self.is_member() && repr.job == self.config.job && self.config.join.groups;
+        if is_ours {
+            self.group.offer(group);
+        }
+        is_ours
+    }
+
+    /// Handles a control packet that arrived through the group. Returns false unless it is an authentic Probe.
+    pub(super) fn handle_probe(&mut self, bytes: &[u8]) -> bool {
+        let Some(packet) = ControlPacket::new_checked(bytes).ok().filter(|_| self.group.is_subscribed())
+        else {
+            return false;
+        };
+        let Ok(ControlRepr { job, body: ControlBody::Probe { nonce }, .. }) = ControlRepr::parse(&packet)
+        else {
+            return false;
+        };
+        let authenticator = self.requests.authenticator();
+        let is_authentic = authenticator.is_none_or(|own| own.accept_from_group(self.epoch, &packet));
+        let is_ours = is_authentic && job == self.config.job && nonce != 0;
+        if is_ours {
+            self.group.probed(nonce);
+        }
+        is_ours
     }
 
     /// Writes a control packet into `buffer`. A `request` of zero asks for no answer.

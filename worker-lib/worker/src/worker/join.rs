@@ -70,6 +70,9 @@ pub struct JoinOptions {
     pub key: Option<Key>,
     /// Whether data packets are also tagged with the key; the same on all workers.
     pub tag_data: bool,
+    /// Whether the switch may send results to this worker through a multicast group, as one copy for several workers.
+    /// The worker receives results by unicast as long as the group does not reach it.
+    pub group_delivery: bool,
     /// Whether to send vectors with NaN or infinities, to a switch that sums them (`iswitchd --non-finite sum`).
     pub sends_non_finite: bool,
 }
@@ -101,6 +104,7 @@ impl JoinOptions {
             round_timeout: None,
             key: None,
             tag_data: false,
+            group_delivery: true,
             sends_non_finite: false,
         }
     }
@@ -151,6 +155,12 @@ impl JoinOptions {
         adapts.then(|| Self { segment_floats: fits, ..self.clone() })
     }
 
+    /// Returns the options without group delivery, if `error` may be the refusal of a switch that does not know it.
+    pub(super) fn without_groups(&self, error: &JoinError) -> Option<Self> {
+        let is_malformed = matches!(error, JoinError::Refused { status: Status::Malformed, .. });
+        (is_malformed && self.group_delivery).then(|| Self { group_delivery: false, ..self.clone() })
+    }
+
     /// Returns the Join, padded to the length of a data packet: if the Join arrives, so will the data.
     pub(super) fn repr(&self, instance: u32) -> JoinRepr {
         let packet_len = SEG_LEN_BYTES + usize::from(self.segment_floats) * self.elements.longest_len_bytes();
@@ -159,6 +169,7 @@ impl JoinOptions {
             rank: self.rank,
             elements: self.elements,
             tagged: self.tag_data,
+            groups: self.group_delivery,
             padding_len: JoinRepr::padding_to(packet_len, self.tag_data, self.key.is_some()),
             ..JoinRepr::worker(self.gradient_len, self.segment_floats, self.workers)
         }

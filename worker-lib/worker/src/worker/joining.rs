@@ -48,6 +48,12 @@ pub(super) fn join<P: Joins>(
 ) -> Result<(P, Vec<u8>), JoinError> {
     let outcome = join_once(link, options, role, keep_waiting);
     if let Err(error) = &outcome
+        && let Some(options) = options.without_groups(error)
+    {
+        tracing::debug!("joining without group delivery, which the switch may not know");
+        return join(link, &options, role, keep_waiting);
+    }
+    if let Err(error) = &outcome
         && let Some(options) = options.with_partial_segments(error)
     {
         tracing::debug!(

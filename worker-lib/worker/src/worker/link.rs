@@ -11,6 +11,7 @@ use iswitch_protocol::wire::{Class, Classifier, ControlPacket};
 use iswitch_socket::{Options, Received, UdpSocket};
 
 use super::auth::Authenticator;
+use super::group::{Path, Subscription};
 use super::join::{JoinError, JoinOptions};
 use super::requests::Requests;
 use super::scattered_receive::ScatteredReceive;
@@ -24,6 +25,14 @@ pub(super) struct Link {
     epoch: std::time::Instant,
     pub(super) recv_buffer: Vec<u8>,
     pub(super) last_heard: Instant,
+    /// Path on which the last packet arrived.
+    pub(super) path: Path,
+    /// Socket for the group of the job, if the switch has offered one.
+    subscription: Subscription,
+    switch: SocketAddrV4,
+    options: Options,
+    /// Number of receive calls, which determines the socket that is tried first.
+    receives: u32,
     /// Authenticator, if the job has a key.
     pub(super) authenticator: Option<Authenticator>,
 }
@@ -44,10 +53,9 @@ impl Link {
             return Err(JoinError::TagsWithoutKey);
         }
         let buffers = options.recv_buffer_bytes;
-        let socket = UdpSocket::bind(
-            options.local,
-            &Options { recv_buffer_bytes: buffers, send_buffer_bytes: buffers, offload: options.offload },
-        )?;
+        let socket_options =
+            Options { recv_buffer_bytes: buffers, send_buffer_bytes: buffers, offload: options.offload };
+        let socket = UdpSocket::bind(options.local, &socket_options)?;
         socket.connect(options.switch)?;
         socket.set_nonblocking(true)?;
         let classifier =
@@ -58,6 +66,11 @@ impl Link {
             epoch,
             recv_buffer: vec![0; MAX_SUPERFRAME_LEN_BYTES],
             last_heard: Instant::default(),
+            path: Path::Unicast,
+            subscription: Subscription::default(),
+            switch: options.switch,
+            options: socket_options,
+            receives: 0,
             authenticator: options.key.clone().map(|key| Authenticator::new(key, wall_clock_nanos())),
         })
     }
@@ -118,7 +131,8 @@ impl Link {
     /// Receives the datagrams that are available. Returns their class, the number of bytes in the buffer, and the
     /// length of each datagram.
     pub(super) fn receive(&mut self) -> io::Result<Option<(Class, usize, usize)>> {
-        let outcome = self.socket.recv(&mut self.recv_buffer);
+        let Self { socket, subscription, recv_buffer, path, receives, .. } = self;
+        let outcome = receive_either(socket, subscription, path, receives, |socket| socket.recv(recv_buffer));
         Ok(self
             .heard(outcome, |received| *received)?
             .map(|(class, received)| (class, received.len, received.stride)))
@@ -131,8 +145,11 @@ impl Link {
         places: &mut [f32],
         segment_floats: usize,
     ) -> io::Result<Option<(Class, ScatteredReceive)>> {
-        let receive = |parts: &mut [IoSliceMut<'_>]| self.socket.recv_scattered(parts);
-        let outcome = ScatteredReceive::receive(places, segment_floats, &mut self.recv_buffer, receive);
+        let Self { socket, subscription, recv_buffer, path, receives, .. } = self;
+        let receive = |parts: &mut [IoSliceMut<'_>]| {
+            receive_either(socket, subscription, path, receives, |socket| socket.recv_scattered(parts))
+        };
+        let outcome = ScatteredReceive::receive(places, segment_floats, recv_buffer, receive);
         self.heard(outcome, |scattered| scattered.received)
     }
 
@@ -161,7 +178,57 @@ impl Link {
 
     /// Waits until a datagram is available or `deadline` has passed; returns whether one is available.
     pub(super) fn wait(&self, deadline: Instant) -> io::Result<bool> {
-        self.socket.wait_readable(Some(deadline.since(self.now())))
+        self.socket.wait_readable_with(self.subscription.socket(), Some(deadline.since(self.now())))
+    }
+
+    /// Returns the socket for the group of the job, if packets of a group are received.
+    pub(super) fn group_socket(&self) -> Option<&UdpSocket> {
+        self.subscription.socket()
+    }
+
+    /// Subscribes to the group that the protocol wants, if that has changed. Returns the group if its packets are
+    /// received from now on.
+    pub(super) fn follow(&mut self, wanted: Option<SocketAddrV4>) -> Option<SocketAddrV4> {
+        if self.subscription.group() == wanted {
+            return None;
+        }
+        self.path = Path::Unicast;
+        let is_new = self.subscription.change(wanted, &self.socket, self.switch, &self.options);
+        wanted.filter(|_| is_new)
+    }
+}
+
+/// Number of receive calls after which the other socket is tried first, so that a stream of results does not keep the
+/// answers of the switch waiting.
+const RECEIVES_PER_SOCKET: u32 = 64;
+
+/// Receives from the socket on which the last packet arrived, or else from the other one. Without a group, there is
+/// only one system call.
+fn receive_either<T>(
+    unicast: &UdpSocket,
+    subscription: &Subscription,
+    path: &mut Path,
+    receives: &mut u32,
+    mut receive: impl FnMut(&UdpSocket) -> io::Result<T>,
+) -> io::Result<T> {
+    let Some(group) = subscription.socket() else { return receive(unicast) };
+    *receives = receives.wrapping_add(1);
+    let is_others_turn = receives.is_multiple_of(RECEIVES_PER_SOCKET);
+    let order = match (*path, is_others_turn) {
+        (Path::Group, false) | (Path::Unicast, true) => [(Path::Group, group), (Path::Unicast, unicast)],
+        _ => [(Path::Unicast, unicast), (Path::Group, group)],
+    };
+    let [(first, first_socket), (second, second_socket)] = order;
+    match receive(first_socket) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            let received = receive(second_socket)?;
+            *path = second;
+            Ok(received)
+        }
+        outcome => {
+            *path = first;
+            outcome
+        }
     }
 }
 

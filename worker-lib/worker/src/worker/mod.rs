@@ -11,6 +11,7 @@ mod attempt;
 pub mod auth;
 mod bitmap;
 mod enrolment;
+mod group;
 mod heartbeat;
 mod join;
 mod joining;
@@ -34,6 +35,7 @@ mod values;
 mod window;
 
 pub use any_length::{AnyLengthError, AnyLengthWorker, MAX_LENGTHS, MAX_PIECE_FLOATS, Summed};
+pub use group::Path;
 pub(crate) use join::DEFAULT_SPIN;
 pub use join::{JoinError, JoinOptions};
 pub use sharded::ShardedWorker;

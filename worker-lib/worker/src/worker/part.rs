@@ -99,6 +99,13 @@ impl Part {
         }
     }
 
+    /// Subscribes to the group of the job, if the switch has offered another one.
+    pub(super) fn follow_group(&mut self) {
+        if let Some(group) = self.link.follow(self.session.group()) {
+            self.session.subscribed(group);
+        }
+    }
+
     /// Sends the next frame that the session has to send, from the whole `contribution`; returns whether there was one.
     pub(super) fn send(&mut self, now: Instant, contribution: &[f32]) -> io::Result<bool> {
         let contribution = &contribution[self.range.clone()];
@@ -129,7 +136,7 @@ impl Part {
         let Some(places) = self.session.receive_buffer() else {
             let Some((class, len, stride)) = self.link.receive()? else { return Ok(false) };
             let payload = &self.link.recv_buffer[..len];
-            self.session.handle_datagrams(self.link.last_heard, class, payload, stride);
+            self.session.handle_arrival(self.link.last_heard, self.link.path, class, payload, stride);
             return Ok(true);
         };
         if self.warmed != remaining {
@@ -139,7 +146,8 @@ impl Part {
         let Some((class, scattered)) = self.link.receive_into(places, segment_floats)? else {
             return Ok(false);
         };
-        self.session.handle_received(self.link.last_heard, class, &scattered, &self.link.recv_buffer);
+        let Link { last_heard, path, recv_buffer, .. } = &self.link;
+        self.session.handle_received(*last_heard, *path, class, &scattered, recv_buffer);
         Ok(true)
     }
 
@@ -159,8 +167,9 @@ impl Part {
             let deadline = self.link.now().plus(retry);
             while self.link.wait(deadline)? {
                 while let Some((class, len, stride)) = self.link.receive()? {
-                    let now = self.link.now();
-                    self.session.handle_datagrams(now, class, &self.link.recv_buffer[..len], stride);
+                    let (now, path) = (self.link.now(), self.link.path);
+                    let payload = &self.link.recv_buffer[..len];
+                    self.session.handle_arrival(now, path, class, payload, stride);
                     if let Some(status) = self.session.take_acknowledgement() {
                         return accept(status);
                     }

@@ -306,6 +306,10 @@ pub(super) fn adapt(
     keep_waiting: &mut dyn FnMut() -> bool,
 ) -> Result<Option<Division>, JoinError> {
     let options = &division.options;
+    if let Some(options) = options.without_groups(error) {
+        tracing::debug!("joining without group delivery, which the switch may not know");
+        return Ok(Some(Division { options, ..division.clone() }));
+    }
     if let Some(options) = options.with_partial_segments(error) {
         return discover(link, options, keep_waiting).map(Some);
     }

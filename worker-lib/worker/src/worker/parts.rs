@@ -182,6 +182,7 @@ impl Parts {
 
     /// Sends what all parts have to send, frame by frame in turn, so that all switches have work from the beginning.
     fn flush(&mut self, now: Instant, contribution: &[f32]) -> Result<(), AggregateError> {
+        self.all.iter_mut().for_each(Part::follow_group);
         loop {
             let mut any = false;
             for part in &mut self.all {
@@ -248,6 +249,9 @@ impl Parts {
         self.poll.clear();
         for part in &self.all {
             self.poll.push(part.link.socket.as_fd());
+            if let Some(group) = part.link.group_socket() {
+                self.poll.push(group.as_fd());
+            }
         }
         self.poll.wait(Some(deadline.since(now)))?;
         self.looked = self.first().link.now();

@@ -79,7 +79,8 @@ impl<'a> Query<'a> {
     }
 
     fn ask(&mut self, part: bool, keep_waiting: &mut dyn FnMut() -> bool) -> Result<JobAnswer, JoinError> {
-        let query = JoinRepr { query: true, part, padding_len: 0, ..self.options.repr(instance()) };
+        let query =
+            JoinRepr { query: true, part, groups: false, padding_len: 0, ..self.options.repr(instance()) };
         let requests = self.link.requests(self.options.job);
         let (begin, mut packet) = (self.link.now(), Vec::new());
         let mut retry = FIRST_RETRY;

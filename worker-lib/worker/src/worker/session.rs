@@ -6,6 +6,7 @@
 //! the round in progress is then repeated, and the caller notices only the delay. If the others have continued in the
 //! meantime, the round ends with [`Failure::Missed`].
 
+use core::net::SocketAddrV4;
 use core::ops::Range;
 
 use iswitch_protocol::history::Chain;
@@ -15,6 +16,7 @@ use iswitch_protocol::{ElementType, Instant, Round, VectorLayout};
 use super::attempt::Answer;
 use super::auth::Authenticator;
 use super::enrolment::{Enrolment, Joins};
+use super::group::Path;
 use super::protocol::{Failure, Finished, Membership, WorkerCounters, WorkerProtocol};
 use super::scattered_receive::ScatteredReceive;
 use super::superframe::Frame;
@@ -182,15 +184,32 @@ impl Session {
         }
     }
 
-    /// Handles a datagram from the switch, or a super-frame of datagrams of `stride` bytes.
+    /// Returns the group that the switch has offered. The driver subscribes to it and calls [`Self::subscribed`], or
+    /// leaves it if this is `None`.
+    pub fn group(&self) -> Option<SocketAddrV4> {
+        self.enrolment.wanted_group()
+    }
+
+    /// Records that packets of a group arrive from now on; they are passed on with [`Path::Group`].
+    pub fn subscribed(&mut self, group: SocketAddrV4) {
+        self.enrolment.group().subscribed(group);
+    }
+
+    /// Handles a datagram that the switch sent to this member, or a super-frame of datagrams of `stride` bytes.
     pub fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
+        self.handle_arrival(now, Path::Unicast, class, payload, stride);
+    }
+
+    /// Works like [`Self::handle_datagrams`], for a packet that arrived on either path.
+    pub fn handle_arrival(&mut self, now: Instant, path: Path, class: Class, payload: &[u8], stride: usize) {
+        let is_usable = path == Path::Unicast || self.enrolment.group().is_subscribed();
         match class {
             Class::Control => {
-                payload.chunks(stride.max(1)).for_each(|bytes| self.handle_control(now, bytes));
+                payload.chunks(stride.max(1)).for_each(|bytes| self.handle_control(now, path, bytes));
             }
             Class::Data => {
                 if self.enrolment.is_member()
-                    && let Some(protocol) = &mut self.protocol
+                    && let Some(protocol) = self.protocol.as_mut().filter(|_| is_usable)
                 {
                     protocol.handle_results(now, payload, stride, &mut self.sums);
                     self.follow(now);
@@ -199,12 +218,19 @@ impl Session {
         }
     }
 
-    fn handle_control(&mut self, now: Instant, bytes: &[u8]) {
+    fn handle_control(&mut self, now: Instant, path: Path, bytes: &[u8]) {
+        if path == Path::Group {
+            self.forged += u64::from(!self.enrolment.handle_probe(bytes));
+            return;
+        }
         let Some(repr) = self.enrolment.open(bytes) else { return self.forged += 1 };
         if let (ControlBody::Ack(ack), Some((request, outcome))) = (&repr.body, &mut self.request)
             && (repr.request == *request && ack.action != Action::Join)
         {
             *outcome = Some(ack.status);
+            return;
+        }
+        if self.enrolment.take_offer(&repr) {
             return;
         }
         if self.enrolment.is_joining() {
@@ -241,35 +267,46 @@ impl Session {
         Some(expected.start as usize * size..(expected.end as usize * size).min(self.sums.len()))
     }
 
-    /// Works like [`Self::handle_datagrams`], with the same result, but through the code path that the driver uses.
-    pub fn handle_scattered(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
+    /// Works like [`Self::handle_arrival`], with the same result, but through the code path that the driver uses.
+    pub fn handle_scattered(
+        &mut self,
+        now: Instant,
+        path: Path,
+        class: Class,
+        payload: &[u8],
+        stride: usize,
+    ) {
         let segment_floats = usize::from(self.layout().segment_floats());
         let Some(floats) = self.receive_buffer() else {
-            return self.handle_datagrams(now, class, payload, stride);
+            return self.handle_arrival(now, path, class, payload, stride);
         };
         let mut rest = vec![0; payload.len()];
         let scattered = ScatteredReceive::scatter(floats, segment_floats, &mut rest, payload, stride);
-        self.handle_received(now, class, &scattered, &rest);
+        self.handle_received(now, path, class, &scattered, &rest);
     }
 
     /// Handles data that was received into [`Self::receive_buffer`]; `rest` holds what did not fit there.
     pub(super) fn handle_received(
         &mut self,
         now: Instant,
+        path: Path,
         class: Class,
         scattered: &ScatteredReceive,
         rest: &[u8],
     ) {
         let (layout, stride) = (self.config().layout, scattered.received.stride);
+        let is_usable = path == Path::Unicast || self.enrolment.group().is_subscribed();
         let (Some(range), Some(protocol)) = (self.receive_range(), &mut self.protocol) else { return };
-        let segs =
-            if class == Class::Data { scattered.segs(layout.full_packet_len(ElementType::F32)) } else { &[] };
+        let segs = match class {
+            Class::Data if is_usable => scattered.segs(layout.full_packet_len(ElementType::F32)),
+            _ => &[],
+        };
         let taken = protocol.handle_scattered(now, segs, stride, scattered.last_len());
         self.follow(now);
         if taken * stride < scattered.received.len {
             let size = usize::from(layout.segment_floats());
             let bytes = scattered.gather(taken, &self.sums[range], size, rest);
-            self.handle_datagrams(now, class, &bytes, stride);
+            self.handle_arrival(now, path, class, &bytes, stride);
         }
     }
 

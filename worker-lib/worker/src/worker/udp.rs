@@ -2,9 +2,9 @@
 
 use std::net::SocketAddrV4;
 
-use iswitch_protocol::{ElementTypes, Round as WireRound};
 use iswitch_protocol::wire::ControlBody;
 use iswitch_protocol::wire::control::RangeRepr;
+use iswitch_protocol::{ElementTypes, Round as WireRound};
 
 use super::heartbeat::Heartbeat;
 use super::join::{JoinError, JoinOptions};

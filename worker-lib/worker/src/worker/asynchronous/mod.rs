@@ -11,6 +11,7 @@ mod sender;
 mod udp;
 
 use std::collections::VecDeque;
+use std::net::SocketAddrV4;
 
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, ControlBody, ControlRepr, DigestRepr, ResumeRepr, Standing, Status,
@@ -20,6 +21,7 @@ use iswitch_protocol::{Instant, Round, VectorLayout, history};
 use super::attempt::Answer;
 use super::auth::Authenticator;
 use super::enrolment::{Enrolment, Joins};
+use super::group::Path;
 use super::membership::{MembershipState, Position, Run, max_window};
 use super::protocol::{Failure, Membership};
 use super::session::{JoinProgress, SessionConfig};
@@ -282,12 +284,32 @@ impl AsyncProtocol {
         }
     }
 
-    /// Handles a datagram from the switch, or a super-frame of datagrams of `stride` bytes.
+    /// Returns the group that the switch has offered. The driver subscribes to it and calls [`Self::subscribed`], or
+    /// leaves it if this is `None`.
+    pub fn group(&self) -> Option<SocketAddrV4> {
+        self.enrolment.wanted_group()
+    }
+
+    /// Records that packets of a group arrive from now on; they are passed on with [`Path::Group`].
+    pub fn subscribed(&mut self, group: SocketAddrV4) {
+        self.enrolment.group().subscribed(group);
+    }
+
+    /// Handles a datagram that the switch sent to this member, or a super-frame of datagrams of `stride` bytes.
     pub fn handle_datagrams(&mut self, now: Instant, class: Class, payload: &[u8], stride: usize) {
+        self.handle_arrival(now, Path::Unicast, class, payload, stride);
+    }
+
+    /// Works like [`Self::handle_datagrams`], for a packet that arrived on either path.
+    pub fn handle_arrival(&mut self, now: Instant, path: Path, class: Class, payload: &[u8], stride: usize) {
         for bytes in payload.chunks(stride.max(1)) {
+            let is_usable = path == Path::Unicast || self.enrolment.group().is_subscribed();
             let used = match class {
+                Class::Control if path == Path::Group => self.enrolment.handle_probe(bytes),
                 Class::Control => self.handle_control(now, bytes),
-                Class::Data => self.enrolment.is_member() && self.receiver.handle_result(now, bytes),
+                Class::Data => {
+                    is_usable && self.enrolment.is_member() && self.receiver.handle_result(now, bytes)
+                }
             };
             self.counters.ignored += u64::from(!used);
         }
@@ -417,6 +439,9 @@ impl AsyncProtocol {
 
     fn handle_control(&mut self, now: Instant, bytes: &[u8]) -> bool {
         let Some(repr) = self.enrolment.open(bytes) else { return false };
+        if self.enrolment.take_offer(&repr) {
+            return true;
+        }
         if !self.enrolment.is_member() {
             return self.handle_join_answer(now, &repr);
         }
@@ -456,6 +481,7 @@ impl AsyncProtocol {
             (Status::Success, Action::Confirm) => {
                 if let Some(aggregate) = self.sender.handle_confirmed(now, request, ack) {
                     self.counters.admitted += 1;
+                    self.receiver.note_begun(aggregate);
                     self.submission = Some(Submission::Admitted(aggregate));
                 }
             }

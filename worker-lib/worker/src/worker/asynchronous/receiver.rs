@@ -34,6 +34,8 @@ pub(super) struct Receiver {
     history: u64,
     /// The latest aggregate of which any result was received.
     latest: Round,
+    /// Latest aggregate that the switch is known to have finished.
+    finished: Round,
     /// Value of `latest` when the next aggregate was last requested.
     asked_at: Round,
     /// Incomplete aggregates from `next` on, each at the index that `place_of` returns.
@@ -82,6 +84,7 @@ impl Receiver {
             next: Round::default(),
             history: 0,
             latest: Round::default(),
+            finished: Round::default(),
             asked_at: Round::default(),
             incoming: (0..INCOMING_AGGREGATES).map(|_| Incoming::new(&layout)).collect(),
             ready: VecDeque::new(),
@@ -102,6 +105,7 @@ impl Receiver {
     /// Continues at the aggregate `next`. Sums that are ready are kept; incomplete ones are discarded.
     pub(super) fn restart(&mut self, now: Instant, next: Round, history: u64, boot: u64) {
         (self.next, self.latest, self.asked_at) = (next, next, next);
+        self.finished = next;
         (self.history, self.boot) = (history, boot);
         let segments = self.layout.segment_count();
         self.incoming.iter_mut().for_each(|incoming| incoming.clear(segments));
@@ -134,9 +138,20 @@ impl Receiver {
         self.ready.len() < self.ready_max
     }
 
+    /// Records that the switch has begun an aggregate, so that all earlier ones are finished. A member that receives no
+    /// results learns only thereby that it lags.
+    pub(super) fn note_begun(&mut self, aggregate: Round) {
+        if self.finished.is_before(aggregate.previous()) {
+            self.finished = aggregate.previous();
+        }
+    }
+
     /// Returns whether the switch is several aggregates ahead of this member.
     pub(super) fn lags(&self) -> bool {
-        self.latest.distance_from(self.next) >= INCOMING_AGGREGATES as u32
+        let is_far = |latest: Round| {
+            self.next.is_before(latest) && latest.distance_from(self.next) >= INCOMING_AGGREGATES as u32
+        };
+        is_far(self.latest) || is_far(self.finished)
     }
 
     /// Returns the next sum in order.

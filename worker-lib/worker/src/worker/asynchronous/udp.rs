@@ -333,6 +333,9 @@ impl Network {
                 self.shared.close();
                 break;
             }
+            if let Some(group) = self.link.follow(self.protocol.group()) {
+                self.protocol.subscribed(group);
+            }
             let now = self.link.now();
             while let Some((class, stride)) = self.protocol.poll_transmit(now, &mut self.buffer) {
                 self.link.send(class, &self.buffer, stride)?;
@@ -345,8 +348,9 @@ impl Network {
                     break;
                 }
                 let Some((class, len, stride)) = self.link.receive()? else { break };
-                let now = self.link.now();
-                self.protocol.handle_datagrams(now, class, &self.link.recv_buffer[..len], stride);
+                let (now, path) = (self.link.now(), self.link.path);
+                let payload = &self.link.recv_buffer[..len];
+                self.protocol.handle_arrival(now, path, class, payload, stride);
             }
             let now = self.link.now();
             if self.protocol.poll_timeout().is_some_and(|deadline| deadline <= now) {
@@ -364,6 +368,9 @@ impl Network {
         self.poll.push(self.woken.as_fd());
         if self.protocol.has_room() {
             self.poll.push(self.link.socket.as_fd());
+            if let Some(group) = self.link.group_socket() {
+                self.poll.push(group.as_fd());
+            }
         }
         self.poll.wait(Some(deadline.since(now)))?;
         if self.poll.is_ready(0) {

@@ -1,0 +1,150 @@
+//! The group of a member's job, through which the switch sends one copy of a result to several members (SPEC, section
+//! 13).
+//!
+//! [`GroupState`] is the protocol: it takes the offers and Probes of the switch, and states which group the driver is
+//! to receive and what the member has to confirm. [`Subscription`] is the socket.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use iswitch_socket::{Options, UdpSocket};
+
+/// Path on which a packet arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Path {
+    /// The packet was sent to this member.
+    #[default]
+    Unicast,
+    /// The packet was sent to the group of the job.
+    Group,
+}
+
+/// State of a member with regard to the group of its job.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct GroupState {
+    offered: Option<SocketAddrV4>,
+    /// Whether the driver receives packets of the offered group.
+    is_subscribed: bool,
+    /// Nonce of the Heard that is due; zero asks for a Probe.
+    due: Option<u64>,
+}
+
+impl GroupState {
+    /// Returns the group that the driver is to receive.
+    pub(super) fn wanted(&self) -> Option<SocketAddrV4> {
+        self.offered
+    }
+
+    /// Returns whether packets of the group may be used.
+    pub(super) fn is_subscribed(&self) -> bool {
+        self.is_subscribed
+    }
+
+    /// Takes in the switch's offer of a group. A repeated offer means that the switch has no confirmation.
+    pub(super) fn offer(&mut self, group: SocketAddrV4) {
+        if self.offered != Some(group) {
+            *self = Self { offered: Some(group), ..Self::default() };
+        }
+        if self.is_subscribed {
+            self.due = Some(0);
+        }
+    }
+
+    /// Records that the driver receives packets of a group from now on, and asks for a Probe.
+    pub(super) fn subscribed(&mut self, group: SocketAddrV4) {
+        if self.offered == Some(group) && !self.is_subscribed {
+            (self.is_subscribed, self.due) = (true, Some(0));
+        }
+    }
+
+    /// Takes in a Probe that arrived through the group. Of several Probes, only the last one is confirmed.
+    pub(super) fn probed(&mut self, nonce: u64) {
+        self.due = Some(nonce);
+    }
+
+    /// Returns the nonce of the Heard that is due, once.
+    pub(super) fn take_due(&mut self) -> Option<u64> {
+        self.due.take()
+    }
+}
+
+/// Socket that receives the packets of a group.
+#[derive(Debug, Default)]
+pub(super) struct Subscription {
+    group: Option<SocketAddrV4>,
+    /// `None` if no group is received, or if the subscription has failed.
+    socket: Option<UdpSocket>,
+}
+
+impl Subscription {
+    /// Returns the group that is received, or that could not be subscribed to.
+    pub(super) fn group(&self) -> Option<SocketAddrV4> {
+        self.group
+    }
+
+    pub(super) fn socket(&self) -> Option<&UdpSocket> {
+        self.socket.as_ref()
+    }
+
+    /// Leaves the present group and subscribes to another. Returns whether packets of that group are received from now
+    /// on. A failure leaves the member with unicast.
+    pub(super) fn change(
+        &mut self,
+        group: Option<SocketAddrV4>,
+        unicast: &UdpSocket,
+        switch: SocketAddrV4,
+        options: &Options,
+    ) -> bool {
+        (self.group, self.socket) = (group, None);
+        let Some(group) = group else { return false };
+        match open(group, unicast, switch, options) {
+            Ok(socket) => self.socket = Some(socket),
+            Err(error) => tracing::debug!(%group, %error, "cannot receive the group; using unicast"),
+        }
+        self.socket.is_some()
+    }
+}
+
+/// Opens a socket for a group on the interface that faces the switch.
+fn open(
+    group: SocketAddrV4,
+    unicast: &UdpSocket,
+    switch: SocketAddrV4,
+    options: &Options,
+) -> io::Result<UdpSocket> {
+    let interface: Ipv4Addr = *unicast.local_addr()?.ip();
+    let socket = UdpSocket::subscribe(group, interface, switch, options)?;
+    if socket.recv_buffer_bytes()? < unicast.recv_buffer_bytes()? {
+        // The window of the member follows from the size of its unicast buffer.
+        return Err(io::Error::other("the receive buffer is smaller than that for unicast"));
+    }
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(host: u8) -> SocketAddrV4 {
+        SocketAddrV4::new(Ipv4Addr::new(239, 192, 0, host), 61_000)
+    }
+
+    #[test]
+    fn an_offer_is_answered_once_the_driver_receives_the_group() {
+        let mut state = GroupState::default();
+        state.offer(group(1));
+        assert_eq!((state.wanted(), state.take_due()), (Some(group(1)), None));
+        state.subscribed(group(2));
+        assert!(!state.is_subscribed(), "this group was not offered");
+        state.subscribed(group(1));
+        assert_eq!((state.take_due(), state.take_due()), (Some(0), None));
+        state.probed(7);
+        state.probed(8);
+        assert_eq!((state.take_due(), state.take_due()), (Some(8), None));
+        state.offer(group(1));
+        assert_eq!(state.take_due(), Some(0), "a repeated offer should ask for a Probe again");
+        state.offer(group(2));
+        assert_eq!((state.wanted(), state.is_subscribed(), state.take_due()), (Some(group(2)), false, None));
+    }
+}
