@@ -161,9 +161,10 @@ impl Worker {
         self.parts.counters()
     }
 
-    /// Returns how many times the switch has forgotten this worker and readmitted it.
+    /// Returns how many times the switch has forgotten this worker and readmitted it. Each part of a divided vector
+    /// counts on its own, because the switch may readmit the worker to them in different rounds.
     pub fn rejoins(&self) -> u64 {
-        self.parts.iter().map(Part::rejoins).max().unwrap_or(0)
+        self.parts.iter().map(Part::rejoins).sum()
     }
 
     /// Pins the threshold H of the job from the next round on; zero lets H follow the number of members again.
