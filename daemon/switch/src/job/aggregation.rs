@@ -6,7 +6,7 @@
 //! round, so none of them can still need the older result.
 
 use iswitch_protocol::limits::FLOAT_LEN_BYTES;
-use iswitch_protocol::{ElementType, Instant, Round, Seg, SegmentIndex};
+use iswitch_protocol::{ElementType, ElementTypes, Instant, Round, Seg, SegmentIndex};
 
 use super::rounds::{OpenRound, Replay, Rounds};
 use super::slot::{Generations, Slot, SlotState, add_contributions};
@@ -77,7 +77,7 @@ impl<'a> Aggregation<'a> {
     pub(crate) fn contribute(&mut self, contribution: &Contribution<'_>, batch: &mut Batch) -> Verdict {
         let Contribution { member, seg, floats, non_finite } = *contribution;
         if let Err(reason) = self.check(seg, floats) {
-            return Verdict::Dropped(reason);
+            return Verdict::Dropped(self.better_reason(member, seg, reason));
         }
         let slot = self.slot(seg.round, seg.index);
         let opened = self.job.rounds.open_round(seg.round);
@@ -145,6 +145,20 @@ impl<'a> Aggregation<'a> {
             Err(DropReason::LengthMismatch)
         } else {
             Ok(())
+        }
+    }
+
+    /// Returns why a packet that cannot be a contribution is dropped. A late sum that a member supplied to an earlier
+    /// incarnation may have longer elements than contributions have; its round is the reason then, which does not fail
+    /// the member.
+    fn better_reason(&self, member: MemberId, seg: Seg, reason: DropReason) -> DropReason {
+        if reason != DropReason::LengthMismatch || self.job.layout.elements() == ElementTypes::F32 {
+            return reason;
+        }
+        let (slot, opened) = (self.slot(seg.round, seg.index), self.job.rounds.open_round(seg.round));
+        match self.admission(member, seg, slot, opened) {
+            Admission::Refused(reason) => reason,
+            _ => reason,
         }
     }
 

@@ -14,7 +14,6 @@ mod at {
     pub(super) const RESET_RESERVED: usize = 12;
     pub(super) const MODE: usize = 20;
     pub(super) const KIND: usize = 21;
-    pub(super) const JOIN_FLAGS: usize = 30;
     pub(super) const CONTRIBUTIONS: usize = 66;
     pub(super) const RESULTS: usize = 67;
 }

@@ -164,6 +164,18 @@ fn infinities_are_refused_but_an_overflowing_sum_reaches_all_members() {
 }
 
 #[test]
+fn a_late_sum_of_an_earlier_incarnation_is_stale_whatever_its_length() {
+    let types = ElementTypes::with_wide_results(ElementType::Bf16);
+    let mut switch = formed(Config::default(), types, 2);
+    let sum = packet(types.results(), 0, (1 << 24) - 5, &[1.0, 2.0]);
+    let sent = switch.send(1, Class::Data, &sum);
+    assert!(matches!(sent[..], [Sent::Ack { status: Status::StaleRound, .. }]), "{sent:?}");
+    // In the present round, the length is wrong.
+    let sent = switch.send(1, Class::Data, &packet(types.results(), 0, 0, &[1.0, 2.0]));
+    assert!(matches!(sent[..], [Sent::Ack { status: Status::LengthMismatch, .. }]), "{sent:?}");
+}
+
+#[test]
 fn segments_fill_the_packet_and_no_more() {
     let cases = [
         (ElementTypes::F32, 2241),

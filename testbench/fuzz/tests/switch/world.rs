@@ -112,6 +112,7 @@ fn config(setup: &Setup) -> Config {
         uplinks: Uplinks::new(&parents[..usize::from(setup.parents)], PortId(FIRST_UPLINK), UPLINKS),
         ordered: setup.ordered,
         parts: 1,
+        group_delivery: true,
     }
 }
 
