@@ -2,7 +2,7 @@
 //! root.
 
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use iswitch_harness::cluster::{Daemon, Group, PortKind, SOON, costs, times, total};
 use iswitch_harness::faults::{Faults, hits};
@@ -146,12 +146,30 @@ fn a_worker_that_misses_rounds_returns_to_the_same_round_in_all_parts() {
             sleep(Duration::from_millis(SHORT_LEASE_MS / 2));
             group.signal(VICTIM, Signal::CONT);
         }
-        daemon.wait_for_members(WORKERS as usize);
-        daemon.wait_for_results();
+        // If the others ended while it still brings its parts together, it would be alone in its next round.
+        wait_for_contributions(&daemon, &star);
         let results = finish(group);
         assert!(total(&results, "missed_rounds") > 0, "{results:?}");
         report(&format!("{kind:?}, 4 threads, a worker paused beyond its lease: {}", costs(&results)));
         daemon.stop();
+    }
+}
+
+/// Waits until the victim has contributed to whole rounds since it returned.
+fn wait_for_contributions(daemon: &Daemon, star: &Star) {
+    let address = format!("{}:", star.cable(VICTIM).address);
+    let begin = Instant::now();
+    loop {
+        let jobs = daemon.jobs();
+        let members = jobs[0]["members"].as_array().cloned().unwrap_or_default();
+        let victim = members
+            .iter()
+            .find(|member| member["address"].as_str().is_some_and(|it| it.starts_with(&address)));
+        if victim.and_then(|victim| victim["contributions"].as_u64()) > Some(3 * FLOATS.div_ceil(366)) {
+            return;
+        }
+        assert!(begin.elapsed() < SOON, "the paused worker contributes nothing: {jobs}");
+        sleep(Duration::from_millis(20));
     }
 }
 
