@@ -43,9 +43,6 @@ const UDP_PORT: RangeInclusive<u64> = 1..=65_535;
 const THREADS: RangeInclusive<u64> = 1..=MAX_PARTS as u64;
 /// Number of cores for each thread, by default. Processes that share the machine need the others.
 const CORES_PER_THREAD: usize = 2;
-/// Number of cores that justify one more thread for UDP addresses, by default, because a UDP address does not tell how
-/// many network ports deliver its packets.
-const CORES_PER_UDP_THREAD: usize = 4;
 const UPLINK_JOBS: RangeInclusive<u64> = 1..=MAX_JOBS as u64;
 
 const EXAMPLES: &str = "\
@@ -125,8 +122,8 @@ struct Settings {
     /// Number of threads, each of which sums a part of long vectors
     ///
     /// Thread I serves the UDP ports that lie I above those of --udp and --udp-port. Workers divide long vectors among
-    /// the threads on their own. The limits on memory and --total-join-rate are divided among them. The default
-    /// depends on the number of cores and ports; it is 1 with a parent, with AF_XDP and on machines with few cores.
+    /// the threads on their own. The limits on memory and --total-join-rate are divided among them. The default is one
+    /// for each raw port, at most one for every two cores; it is 1 without raw ports, with a parent and with AF_XDP.
     #[arg(long, value_name = "N")]
     threads: Option<u8>,
     /// UDP destination port of iSwitch frames on raw ports
@@ -601,10 +598,8 @@ impl Settings {
             Some(count) => Threads { count: count.into(), is_chosen: true },
             None if has_xdp || !self.parent.is_empty() => Threads { count: 1, is_chosen: false },
             None => {
-                // Workers behind a loopback address share the cores, and daemons there often have consecutive ports.
-                let is_remote = self.udp.iter().any(|address| !address.ip().is_loopback());
-                let for_udp = if is_remote { cores / CORES_PER_UDP_THREAD } else { 0 };
-                let count = (interfaces.len() + for_udp).min(cores / CORES_PER_THREAD);
+                // Firewalls often let only one UDP port through, so that further ones are opened on demand only.
+                let count = interfaces.len().min(cores / CORES_PER_THREAD);
                 Threads { count: count.min(room).clamp(1, MAX_PARTS), is_chosen: false }
             }
         };
