@@ -48,7 +48,7 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Returns a runtime whose switch serves `ports`, and a handle to it. The [`PortId`](iswitch_switch::PortId) of a
+    /// Returns a runtime whose switch serves `ports`, and a handle to it. The [`PortId`] of a
     /// port is its index in `ports`.
     ///
     /// The size of the smallest receive buffer that a port actually has replaces `config.recv_buffer_bytes`. Before the

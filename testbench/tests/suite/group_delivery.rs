@@ -168,8 +168,9 @@ fn a_snooping_bridge_keeps_the_group_of_a_job_from_other_hosts() {
     }
     let _together = together();
     let star = Star::new(StarOptions { workers: 5, ..StarOptions::default() });
-    star.switch
-        .ip("link set br0 type bridge mcast_snooping 1 mcast_querier 1 mcast_startup_query_interval 10\n");
+    // A bridge floods groups until its queries have been out for the response interval, which is 10 s by default.
+    star.switch.ip("link set br0 type bridge mcast_snooping 1 mcast_query_response_interval 10\n");
+    star.switch.ip("link set br0 type bridge mcast_querier 1 mcast_startup_query_interval 10\n");
     let daemon = Daemon::on_ports(&star, &["--group-delivery", "auto"]);
     let job = |job: u64, workers: &[usize]| {
         let hosts = workers.iter().map(|at| &star.workers[*at]);

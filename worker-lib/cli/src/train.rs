@@ -34,7 +34,7 @@ pub struct TrainArgs<H: Args> {
     /// Aggregation.
     #[command(flatten)]
     pub group: GroupArgs,
-    /// Element types of the packets between workers and switch: f32, bf16, f16, bf16-f32, f16-f32
+    /// Element types of packets: f32, bf16, f16, bf16-f32 or f16-f32
     ///
     /// With 16-bit elements, a gradient takes half the bytes; the switch sums in 32 bits and rounds each sum once.
     /// bf16-f32 and f16-f32 keep 32 bits in the packets to the workers. Numbers that must not be rounded, such as step

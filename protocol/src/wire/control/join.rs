@@ -44,6 +44,8 @@ pub(super) const FRESH: u8 = 32;
 const GROUPS: u8 = 64;
 const PART: u8 = 128;
 const ALL_FLAGS: u8 = QUERY | RESUME | TAGGED | ROAMS | UPDATES | FRESH | GROUPS | PART;
+// An unassigned flag would have to be refused (C-3).
+const _: () = assert!(ALL_FLAGS == u8::MAX);
 
 /// Mode of a job: how contributions are admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,9 +198,6 @@ pub(super) fn parse_join(buffer: &[u8]) -> Result<JoinRepr, WireError> {
     let mode = Mode::from_code(buffer[at::MODE]).ok_or(WireError::BadValue)?;
     let kind = Kind::from_code(buffer[at::KIND]).ok_or(WireError::BadValue)?;
     let flags = buffer[at::FLAGS];
-    if flags & !ALL_FLAGS != 0 {
-        return Err(WireError::BadValue);
-    }
     let elements = ElementTypes::from_codes(buffer[at::CONTRIBUTIONS], buffer[at::RESULTS]);
     let (height, resume) = (buffer[at::HEIGHT], parse_resume(buffer, flags)?);
     let has_members =

@@ -127,7 +127,9 @@ fn keyed_jobs_authenticate_probes_and_tag_sums() {
         let key = Key::new(&[7; 32]).unwrap();
         keys.insert(None, key.clone());
         let address = "127.0.0.1:0".parse().unwrap();
-        let switch = EmbeddedSwitch::start_with_keys(address, &EmbeddedOptions::default(), keys).unwrap();
+        let config = Config { group_delivery: true, ..Config::default() };
+        let embedded = EmbeddedOptions { config, ..EmbeddedOptions::default() };
+        let switch = EmbeddedSwitch::start_with_keys(address, &embedded, keys).unwrap();
         let members =
             (0..WORKERS).map(|_| options(switch.address(), 1).with_key(key.clone(), tag_data)).collect();
         run(&switch, members, until_heard(1, WORKERS.into()));
