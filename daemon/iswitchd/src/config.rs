@@ -198,10 +198,10 @@ struct Settings {
     /// The same gradients then give the same bits in whatever order they arrive.
     #[arg(long, num_args = 0, default_missing_value = "true")]
     ordered: Option<bool>,
-    /// Use of multicast groups to send one copy of a result to several workers
+    /// Use of multicast groups for results
     ///
-    /// With auto, workers that have proved that the group of their job reaches them receive results through it, and all
-    /// others by unicast. AF_XDP ports always use unicast. The default is off.
+    /// With auto, the switch sends one copy of a result to all workers that have proved that the group of their job
+    /// reaches them, and copies by unicast to the others. AF_XDP ports always use unicast. The default is off.
     #[arg(long, value_name = "WHEN")]
     group_delivery: Option<GroupDelivery>,
     /// Time to poll for packets before blocking, in microseconds

@@ -45,7 +45,7 @@ enum Part {
     /// For asynchronous methods, the command counts the updates until the target return is reached. All synchronous
     /// methods must have the same curve.
     Convergence(ConvergenceOptions),
-    /// Train through the switch with 16-bit and 32-bit elements, and compare the returns
+    /// Train with 16-bit and 32-bit elements, and compare the returns
     Elements(ElementsOptions),
     /// Run the measurement of `replay` over racks of workers
     ///
