@@ -182,7 +182,7 @@ pub struct Comparison {
     pub standings: Standings<Method, Training>,
 }
 
-/// Trains with each method in turns, one turn for each seed from 1.
+/// Trains with each method in turns, one turn for each of `seeds` seeds from `first_seed`.
 ///
 /// # Panics
 /// Panics in the same cases as [`train`].
@@ -190,14 +190,14 @@ pub fn measure(
     task: Task,
     methods: &[Method],
     workers: usize,
-    seeds: u64,
+    (first_seed, seeds): (u64, u64),
     steps: Option<u64>,
     progress: &Progress,
 ) -> Comparison {
     let contest = Contest::new(methods.iter().copied(), seeds as usize);
     let contest = contest.titled(format!("{} on {}", task.algorithm, task.env));
-    let standings =
-        contest.hold(progress, |method, turn| train(task, *method, workers, turn.index as u64 + 1, steps));
+    let standings = contest
+        .hold(progress, |method, turn| train(task, *method, workers, first_seed + turn.index as u64, steps));
     Comparison { task, workers, standings }
 }
 

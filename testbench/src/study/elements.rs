@@ -4,38 +4,28 @@ use serde_json::{Value, json};
 
 use iswitch::ElementTypes;
 
-use super::convergence::{Training, train};
+use super::convergence::{self, Comparison, Training};
 use super::tasks::{Method, Task};
-use crate::contest::{Contest, Interval, Markdown, Progress, Row, Standings};
+use crate::contest::{Interval, Markdown, Progress, Row};
 
-/// Training runs of one task; each seed is a turn, and the first row has the element types with which the others are
-/// compared.
+/// Training runs of one task; the first row has the element types with which the others are compared.
 #[derive(Clone, Debug)]
-pub struct Comparison {
-    /// Task.
-    pub task: Task,
-    /// Number of workers.
-    pub workers: usize,
-    /// Runs of each method.
-    pub standings: Standings<Method, Training>,
-}
+pub struct Returns(pub Comparison);
 
 /// Trains through the switch with each of the element types in turns, once for each of `seeds` seeds from `first_seed`.
 ///
 /// # Panics
-/// Panics in the same cases as [`train`].
+/// Panics in the same cases as [`convergence::measure`].
 pub fn measure(
     task: Task,
     wire: &[ElementTypes],
     workers: usize,
-    (first_seed, seeds): (u64, u64),
+    seeds: (u64, u64),
     progress: &Progress,
-) -> Comparison {
-    let methods = wire.iter().map(|elements| Method { elements: *elements, ..Method::SWITCH });
-    let contest = Contest::new(methods, seeds as usize).titled(format!("{} on {}", task.algorithm, task.env));
-    let standings = contest
-        .hold(progress, |method, turn| train(task, *method, workers, first_seed + turn.index as u64, None));
-    Comparison { task, workers, standings }
+) -> Returns {
+    let methods: Vec<_> =
+        wire.iter().map(|elements| Method { elements: *elements, ..Method::SWITCH }).collect();
+    Returns(convergence::measure(task, &methods, workers, seeds, None, progress))
 }
 
 /// Figure of a run.
@@ -43,7 +33,7 @@ type Figure = fn(&Training) -> f64;
 
 const FIGURES: [Figure; 2] = [|run| run.final_return.unwrap_or(f64::NAN), Training::mean_return];
 
-impl Comparison {
+impl Returns {
     /// Returns the mean of a figure in a row, with its interval.
     fn interval(row: &Row<Method, Training>, figure: Figure) -> Interval {
         Interval::of(&row.runs.iter().map(figure).collect::<Vec<_>>())
@@ -51,19 +41,19 @@ impl Comparison {
 
     /// Returns the mean difference between a row and the first row, seed by seed.
     fn difference(&self, row: &Row<Method, Training>, figure: Figure) -> Interval {
-        let pairs = row.runs.iter().zip(&self.standings.reference().runs);
+        let pairs = row.runs.iter().zip(&self.0.standings.reference().runs);
         Interval::of(&pairs.map(|(run, wide)| figure(run) - figure(wide)).collect::<Vec<_>>())
     }
 
     /// Returns whether no row's mean of a figure is below the interval of the first row.
     fn holds(&self, figure: Figure) -> bool {
-        let low = Self::interval(self.standings.reference(), figure).low;
-        self.standings.rows.iter().all(|row| Self::interval(row, figure).mean >= low)
+        let low = Self::interval(self.0.standings.reference(), figure).low;
+        self.0.standings.rows.iter().all(|row| Self::interval(row, figure).mean >= low)
     }
 
     /// Returns the table as Markdown.
     pub fn text(&self) -> String {
-        let Task { algorithm, env, threshold } = self.task;
+        let Task { algorithm, env, threshold } = self.0.task;
         let mut rows = Markdown::new([
             "elements",
             "seeds that reached the return",
@@ -72,7 +62,7 @@ impl Comparison {
             "mean return over the run",
             "difference over the run",
         ]);
-        for row in &self.standings.rows {
+        for row in &self.0.standings.rows {
             let reached = row.runs.iter().filter(|run| run.reached(threshold).is_some()).count();
             let [at_end, over_run] = FIGURES.map(|figure| Self::interval(row, figure).text(1));
             let [by_end, by_run] = FIGURES.map(|figure| self.difference(row, figure).text(1));
@@ -85,7 +75,7 @@ impl Comparison {
             "### {} on {env} (return {threshold}), {} workers, means over seeds with 95 % intervals\n\n{}\n\
              No mean below the interval of the first row: at the end {}, over the run {}.\n",
             algorithm.to_uppercase(),
-            self.workers,
+            self.0.workers,
             rows.text(),
             verdict[0],
             verdict[1]
@@ -108,10 +98,10 @@ impl Comparison {
             })
         };
         json!({
-            "part": "elements", "algorithm": self.task.algorithm, "environment": self.task.env,
-            "threshold": self.task.threshold, "workers": self.workers,
+            "part": "elements", "algorithm": self.0.task.algorithm, "environment": self.0.task.env,
+            "threshold": self.0.task.threshold, "workers": self.0.workers,
             "final_return_holds": self.holds(FIGURES[0]), "mean_return_holds": self.holds(FIGURES[1]),
-            "rows": self.standings.json(row),
+            "rows": self.0.standings.json(row),
         })
     }
 }
@@ -141,7 +131,7 @@ mod tests {
             |returns: [f64; 3]| returns.iter().zip(1..).map(|(x, seed)| run(seed, *x)).collect::<Vec<_>>();
         let compare = |narrow| {
             let rows = [(of("f32"), runs([480.0, 490.0, 500.0])), (of("bf16"), runs(narrow))];
-            Comparison { task: TASKS[0], workers: 4, standings: rows.into_iter().collect() }
+            Returns(Comparison { task: TASKS[0], workers: 4, standings: rows.into_iter().collect() })
         };
         let equal = compare([500.0, 480.0, 490.0]);
         assert!(equal.text().contains("at the end yes, over the run yes"), "{}", equal.text());

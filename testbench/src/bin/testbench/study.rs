@@ -361,7 +361,7 @@ fn convergence(options: &ConvergenceOptions) -> Result<(), String> {
             if options.only.is_none_or(|only| only == kind) {
                 let workers = usize::from(options.workers);
                 let ConvergenceOptions { seeds, steps, .. } = *options;
-                let comparison = measure(*task, methods, workers, seeds, steps, &progress);
+                let comparison = measure(*task, methods, workers, (1, seeds), steps, &progress);
                 options.shown.show(&comparison.text(), &comparison.json());
                 let kind = if kind == Kind::Async { "-async" } else { "" };
                 let slug = format!("study-learning-{}{kind}", task.algorithm);

@@ -37,10 +37,10 @@ pub fn train(
     stop: Arc<AtomicBool>,
     observe: &mut Observer<'_>,
 ) -> Result<PipelineReport, TrainError> {
-    let converted = Converted::new(VectorCodec::new(halves.shape, worker.element_types(), workers)?);
+    let codec = VectorCodec::new(halves.shape, worker.element_types(), workers)?;
     let replica = halves.replica;
-    let shared = SharedSide { replica, received: converted.clone(), observe, since: Instant::now() };
-    let local = SwitchedSide { local: LocalSide::new(halves.local, stop), sent: converted };
+    let shared = SharedSide { replica, codec: codec.clone(), observe, since: Instant::now() };
+    let local = SwitchedSide { local: LocalSide::new(halves.local, stop), codec };
     pipeline::run(worker, config, halves.model, local, shared).map_err(|error| match error {
         PipelineError::Learner(error) => match error.downcast::<TrainError>() {
             Ok(error) => *error,
@@ -81,48 +81,26 @@ impl LocalSide {
     }
 }
 
-/// A learner's vector that differs from the one that the switch sums.
-#[derive(Clone)]
-struct Converted {
-    codec: VectorCodec,
-    /// `[shape.len]`; empty if the switch sums the learner's vector as it is.
-    vector: Vec<f32>,
-}
-
-impl Converted {
-    fn new(codec: VectorCodec) -> Self {
-        let len = if codec.is_identity() { 0 } else { codec.shape().len() };
-        Self { codec, vector: vec![0.0; len] }
-    }
-}
-
 /// The local side with its vectors as the switch sums them.
 struct SwitchedSide {
     local: LocalSide,
-    sent: Converted,
+    codec: VectorCodec,
 }
 
 impl LocalGradient for SwitchedSide {
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> Result<(), LearnerError> {
-        let Converted { codec, vector } = &mut self.sent;
-        if codec.is_identity() {
-            return Ok(self.local.fill(model, gradient)?);
-        }
-        self.local.fill(model, vector)?;
-        codec.encode(vector, gradient);
-        Ok(())
+        let Self { local, codec } = self;
+        Ok(codec.encode(gradient, |vector| local.fill(model, vector))?)
     }
 
     fn skipped(&mut self, gradient: &[f32]) {
-        let Converted { codec, vector } = &self.sent;
-        self.local.keep_tail(if codec.is_identity() { gradient } else { vector });
+        self.local.keep_tail(self.codec.encoded(gradient));
     }
 }
 
 struct SharedSide<'a, 'b> {
     replica: Replica,
-    /// The last sum.
-    received: Converted,
+    codec: VectorCodec,
     observe: &'a mut Observer<'b>,
     since: Instant,
 }
@@ -134,13 +112,9 @@ impl LocalUpdate for SharedSide<'_, '_> {
         sum: &[f32],
         contributions: u16,
     ) -> Result<ControlFlow<()>, LearnerError> {
-        let Converted { codec, vector } = &mut self.received;
-        if codec.is_identity() {
-            self.replica.apply(model, sum, contributions);
-        } else {
-            codec.decode(sum, contributions, vector);
-            self.replica.apply(model, vector, contributions);
-        }
+        // The vectors of an aggregate are whole, so that all its values hold the same contributions.
+        let sum = self.codec.decode(sum, contributions, true);
+        self.replica.apply(model, sum, contributions);
         let is_over = self.replica.is_over();
         if is_over || self.replica.counters().iterations.is_multiple_of(REPORT_EVERY) {
             let report = self.replica.report(self.since.elapsed());

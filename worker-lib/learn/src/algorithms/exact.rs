@@ -173,13 +173,17 @@ fn all_reduce(aggregator: &mut dyn GradientAggregator, values: &mut [f32]) -> Re
     if len == 0 {
         return Err(AggregateError::WrongLength { actual: values.len(), expected: len }.into());
     }
-    let mut vector = vec![0.0; len];
     let (mut contributors, mut is_uniform) = (None, true);
     for part in values.chunks_mut(len) {
-        vector[..part.len()].copy_from_slice(part);
-        vector[part.len()..].fill(0.0);
-        let (round, sum) = aggregator.reduce(&vector)?;
-        part.copy_from_slice(&sum[..part.len()]);
+        let round = if part.len() == len {
+            aggregator.all_reduce(part)?
+        } else {
+            let mut vector = vec![0.0; len];
+            vector[..part.len()].copy_from_slice(part);
+            let (round, sum) = aggregator.reduce(&vector)?;
+            part.copy_from_slice(&sum[..part.len()]);
+            round
+        };
         is_uniform &= round.uniform && *contributors.get_or_insert(round.contributors) == round.contributors;
     }
     Ok(is_uniform)

@@ -60,7 +60,7 @@ impl SynchronousTrainer {
             local,
             replica,
             aggregator,
-            vector: vec![0.0; shape.len()],
+            vector: vec![0.0; actual],
             codec,
             aggregation_times: Vec::with_capacity(ITERATIONS as usize),
             stop: Arc::default(),
@@ -88,20 +88,25 @@ impl SynchronousTrainer {
     }
 
     fn iterate(&mut self) -> Result<(), TrainError> {
-        let gradient_len = self.vector.len() - Tail::LEN;
-        let mut tail = self.local.gradient(&self.model, &mut self.vector[..gradient_len])?;
-        tail.stop = if self.stop.load(Ordering::Relaxed) { 1.0 } else { 0.0 };
-        tail.write(&mut self.vector);
+        let (local, model, stop) = (&mut self.local, &self.model, &self.stop);
+        self.codec.encode(&mut self.vector, |vector| -> Result<(), TrainError> {
+            let gradient_len = vector.len() - Tail::LEN;
+            let mut tail = local.gradient(model, &mut vector[..gradient_len])?;
+            tail.stop = if stop.load(Ordering::Relaxed) { 1.0 } else { 0.0 };
+            tail.write(vector);
+            Ok(())
+        })?;
         let aggregating = Phase::Aggregation.enter();
         let begin = Instant::now();
-        let round = self.codec.all_reduce(self.aggregator.as_mut(), &mut self.vector)?;
+        let round = self.aggregator.all_reduce(&mut self.vector)?;
         self.aggregation_times.push(begin.elapsed());
         drop(aggregating);
         let (contributors, workers) = (usize::from(round.contributors), self.world.size);
         if self.all_or_none && contributors < workers {
             return Err(TrainError::Lost { contributors, workers });
         }
-        self.replica.apply(&mut self.model, &self.vector, round.contributors);
+        let sum = self.codec.decode(&self.vector, round.contributors, round.uniform);
+        self.replica.apply(&mut self.model, sum, round.contributors);
         self.local.observe(self.replica.counters());
         Ok(())
     }

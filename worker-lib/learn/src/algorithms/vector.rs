@@ -7,7 +7,7 @@
 
 use super::TrainError;
 use super::exact::{Limbs, from_fixed, to_fixed};
-use iswitch::{ElementTypes, GradientAggregator, Round};
+use iswitch::ElementTypes;
 
 /// Lengths of the two parts of a learner's vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +38,11 @@ impl VectorShape {
 #[derive(Clone, Debug)]
 pub struct VectorCodec {
     shape: VectorShape,
-    /// Limbs of the exact values; `None` if the elements hold any float.
+    /// Limbs of the exact values; `None` if the aggregator sums the learner's vector as it is.
     limbs: Option<Limbs>,
     workers: usize,
-    /// Vector as the aggregator sums it; empty if it is the learner's.
-    summed: Vec<f32>,
+    /// The last vector of the learner, `[shape.len]`; empty without limbs.
+    vector: Vec<f32>,
 }
 
 impl VectorCodec {
@@ -52,17 +52,8 @@ impl VectorCodec {
     /// See [`VectorShape::summed_len`].
     pub fn new(shape: VectorShape, elements: ElementTypes, workers: usize) -> Result<Self, TrainError> {
         let limbs = (elements != ElementTypes::F32).then(|| Limbs::new(elements, workers)).transpose()?;
-        Ok(Self { shape, limbs, workers, summed: Vec::new() })
-    }
-
-    /// Returns the lengths of the learner's vector.
-    pub fn shape(&self) -> VectorShape {
-        self.shape
-    }
-
-    /// Whether the aggregator sums the learner's vector as it is.
-    pub fn is_identity(&self) -> bool {
-        self.limbs.is_none()
+        let len = limbs.map_or(0, |_| shape.len());
+        Ok(Self { shape, limbs, workers, vector: vec![0.0; len] })
     }
 
     /// Returns the number of floats that the aggregator sums.
@@ -70,55 +61,44 @@ impl VectorCodec {
         self.shape.gradient + self.shape.exact * self.limbs.map_or(1, Limbs::of_sum)
     }
 
-    /// Replaces a learner's `vector` by the sum over all workers. If a worker was lost during the round, its exact
-    /// values may be incomplete and are zero.
+    /// Writes the vector that `fill` writes, `[shape.len]`, to `summed`, as the aggregator sums it (`[summed_len]`).
     ///
     /// # Errors
-    /// Fails if the aggregation fails.
-    pub fn all_reduce(
+    /// Fails if `fill` fails.
+    pub fn encode<E>(
         &mut self,
-        aggregator: &mut dyn GradientAggregator,
-        vector: &mut [f32],
-    ) -> Result<Round, TrainError> {
-        if self.limbs.is_none() {
-            return Ok(aggregator.all_reduce(vector)?);
-        }
-        let mut summed = std::mem::take(&mut self.summed);
-        summed.resize(self.summed_len(), 0.0);
-        self.encode(vector, &mut summed);
-        let round = aggregator.all_reduce(&mut summed);
-        if let Ok(round) = &round {
-            self.decode(&summed, round.contributors, vector);
-            if !round.uniform {
-                vector[self.shape.gradient..].fill(0.0);
-            }
-        }
-        self.summed = summed;
-        Ok(round?)
-    }
-
-    /// Writes a learner's vector as the aggregator sums it (`[summed_len]`).
-    pub fn encode(&self, vector: &[f32], summed: &mut [f32]) {
-        let Some(limbs) = self.limbs else { return summed.copy_from_slice(vector) };
-        let (gradient, exact) = vector.split_at(self.shape.gradient);
+        summed: &mut [f32],
+        fill: impl FnOnce(&mut [f32]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(limbs) = self.limbs else { return fill(summed) };
+        fill(&mut self.vector)?;
+        let (gradient, exact) = self.vector.split_at(self.shape.gradient);
         let (rounded, encoded) = summed.split_at_mut(self.shape.gradient);
         rounded.copy_from_slice(gradient);
         for (value, floats) in exact.iter().zip(encoded.chunks_exact_mut(limbs.of_sum())) {
             limbs.write_sum(to_fixed(f64::from(*value)), floats);
         }
+        Ok(())
     }
 
-    /// Reads a learner's vector from a sum of `contributions` vectors. The exact values of a sum of more vectors than
-    /// the job has workers cannot be read and are zero.
-    pub fn decode(&self, summed: &[f32], contributions: u16, vector: &mut [f32]) {
-        let Some(limbs) = self.limbs else { return vector.copy_from_slice(summed) };
+    /// Returns the vector that the last call of [`Self::encode`] wrote to `summed`.
+    pub fn encoded<'a>(&'a self, summed: &'a [f32]) -> &'a [f32] {
+        if self.limbs.is_some() { &self.vector } else { summed }
+    }
+
+    /// Returns the learner's vector of a sum of `contributions` vectors. In limbs, the exact values cannot be read and
+    /// are zero if they are sums of more vectors than the job has workers, or if the sum is not `uniform`, because
+    /// limbs of a number may then hold different contributions.
+    pub fn decode<'a>(&'a mut self, summed: &'a [f32], contributions: u16, uniform: bool) -> &'a [f32] {
+        let Some(limbs) = self.limbs else { return summed };
         let (rounded, encoded) = summed.split_at(self.shape.gradient);
-        let (gradient, exact) = vector.split_at_mut(self.shape.gradient);
+        let (gradient, exact) = self.vector.split_at_mut(self.shape.gradient);
         gradient.copy_from_slice(rounded);
-        let is_readable = usize::from(contributions) <= self.workers;
+        let is_readable = uniform && usize::from(contributions) <= self.workers;
         for (value, floats) in exact.iter_mut().zip(encoded.chunks_exact(limbs.of_sum())) {
             *value = if is_readable { from_fixed(limbs.read_sum(floats)) as f32 } else { 0.0 };
         }
+        &self.vector
     }
 }
 
@@ -126,6 +106,14 @@ impl VectorCodec {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn encode(codec: &mut VectorCodec, vector: &[f32], summed: &mut [f32]) {
+        let copy = |to: &mut [f32]| -> Result<(), TrainError> {
+            to.copy_from_slice(vector);
+            Ok(())
+        };
+        codec.encode(summed, copy).unwrap();
+    }
 
     proptest! {
         #[test]
@@ -135,15 +123,14 @@ mod tests {
         ) {
             let elements: ElementTypes = elements.parse().unwrap();
             let shape = VectorShape { gradient: 3, exact: 4 };
-            let codec = VectorCodec::new(shape, elements, vectors.len()).unwrap();
+            let mut codec = VectorCodec::new(shape, elements, vectors.len()).unwrap();
             let mut sum = vec![0.0_f32; codec.summed_len()];
             for vector in &vectors {
                 let mut summed = vec![0.0; codec.summed_len()];
-                codec.encode(vector, &mut summed);
+                encode(&mut codec, vector, &mut summed);
                 sum.iter_mut().zip(summed).for_each(|(sum, x)| *sum += x);
             }
-            let mut decoded = vec![0.0; shape.len()];
-            codec.decode(&sum, vectors.len() as u16, &mut decoded);
+            let decoded = codec.decode(&sum, vectors.len() as u16, true);
             for at in 3..7 {
                 let expected: f64 = vectors.iter().map(|vector| f64::from(vector[at])).sum();
                 let tolerance = if elements == ElementTypes::F32 { 1.0 } else { 0.0 };
@@ -153,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_too_many_vectors_have_no_exact_values() {
+    fn sums_of_too_many_or_different_vectors_have_no_exact_values() {
         let shape = VectorShape { gradient: 1, exact: 1 };
-        let codec = VectorCodec::new(shape, "bf16".parse().unwrap(), 2).unwrap();
-        let (mut summed, mut vector) = (vec![0.0; codec.summed_len()], vec![9.0; 2]);
-        codec.encode(&[1.0, 2.0], &mut summed);
-        codec.decode(&summed, 3, &mut vector);
-        assert_eq!(vector, [1.0, 0.0]);
-        codec.decode(&summed, 2, &mut vector);
-        assert_eq!(vector, [1.0, 2.0]);
+        let mut codec = VectorCodec::new(shape, "bf16".parse().unwrap(), 2).unwrap();
+        let mut summed = vec![0.0; codec.summed_len()];
+        encode(&mut codec, &[1.0, 2.0], &mut summed);
+        assert_eq!(codec.encoded(&summed), [1.0, 2.0]);
+        assert_eq!(codec.decode(&summed, 3, true), [1.0, 0.0]);
+        assert_eq!(codec.decode(&summed, 2, false), [1.0, 0.0]);
+        assert_eq!(codec.decode(&summed, 2, true), [1.0, 2.0]);
     }
 }

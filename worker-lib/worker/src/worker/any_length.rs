@@ -154,8 +154,7 @@ impl AnyLengthWorker {
             failure: None,
             contribution: Vec::new(),
         };
-        let first = worker.options.clone();
-        worker.member(first, 1, keep_waiting)?;
+        worker.member(worker.options.elements, 1, keep_waiting)?;
         Ok(worker)
     }
 
@@ -283,7 +282,7 @@ impl AnyLengthWorker {
         buffer: &mut Vec<f32>,
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<Summed, AnyLengthError> {
-        let member = self.member(self.options.in_elements(elements), piece.len(), keep_waiting)?;
+        let member = self.member(elements, piece.len(), keep_waiting)?;
         let job_len = member.gradient_len();
         let contribution = match &piece {
             Values::F32(floats) if floats.len() == job_len => &**floats,
@@ -314,20 +313,21 @@ impl AnyLengthWorker {
         Ok(Summed { contributors: round.contributors, uniform: round.uniform })
     }
 
-    /// Returns the membership in the job for vectors of `floats` elements; joins the job with `options` if it is new.
+    /// Returns the membership in the job for vectors of `floats` elements of these types; joins the job if it is new.
     /// Vectors that fit in one packet share a job.
     fn member(
         &mut self,
-        options: JoinOptions,
+        elements: ElementTypes,
         floats: usize,
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<&mut Worker, AnyLengthError> {
-        let len = floats.max(usize::from(options.segment_floats));
-        let is_of_job =
-            |member: &Worker| member.gradient_len() == len && member.element_types() == options.elements;
-        let member = match self.members.iter().position(is_of_job) {
-            Some(at) => self.members.remove(at),
-            None => self.join_job(JoinOptions { gradient_len: len as u32, ..options }, keep_waiting)?,
+        let len = floats.max(usize::from(self.options.segment_floats_in(elements)));
+        let is_of_job = |member: &Worker| member.gradient_len() == len && member.element_types() == elements;
+        let member = if let Some(at) = self.members.iter().position(is_of_job) {
+            self.members.remove(at)
+        } else {
+            let options = self.options.in_elements(elements);
+            self.join_job(JoinOptions { gradient_len: len as u32, ..options }, keep_waiting)?
         };
         self.members.push(member);
         Ok(self.members.last_mut().expect("the worker was just pushed"))

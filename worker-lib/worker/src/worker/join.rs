@@ -134,9 +134,13 @@ impl JoinOptions {
 
     /// Returns the options for packets of the same length with elements of these types.
     pub(super) fn in_elements(&self, elements: ElementTypes) -> Self {
+        Self { segment_floats: self.segment_floats_in(elements), elements, ..self.clone() }
+    }
+
+    /// Returns the number of elements of these types in packets of the same length.
+    pub(super) fn segment_floats_in(&self, elements: ElementTypes) -> u16 {
         let len_bytes = usize::from(self.segment_floats) * self.elements.longest_len_bytes();
-        let segment_floats = (len_bytes / elements.longest_len_bytes()).min(usize::from(u16::MAX)) as u16;
-        Self { segment_floats, elements, ..self.clone() }
+        (len_bytes / elements.longest_len_bytes()).min(usize::from(u16::MAX)) as u16
     }
 
     fn default_segment_floats(&self) -> u16 {
