@@ -13,10 +13,7 @@ The hook sums the buckets of one DistributedDataParallel model and works with an
 Both sum a bucket while the backward pass computes the next one.
 """
 
-import queue
 import random
-import threading
-import weakref
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -24,165 +21,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from iswitch import ClosedError, Worker, WorkersLostError
+from iswitch import Worker
+from iswitch._reducer import Job, Reducer
 
 __all__ = ["ProcessGroupISwitch", "Reducer", "all_reduce_hook"]
 
 _SUMMED_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-
-# Time that `close` waits for the thread, which abandons its call within a quarter of a second.
-_CLOSE_TIMEOUT_S = 5.0
-
-
-class _Stager:
-    """Sums tensors on all supported devices through a worker, which only sums contiguous tensors in CPU memory."""
-
-    def __init__(self, worker: Worker) -> None:
-        self.worker = worker
-        # One buffer per device type and dtype; those for CUDA are in pinned memory, so that copies are direct.
-        self._buffers: dict[tuple[str, torch.dtype], torch.Tensor] = {}
-        self._streams: dict[torch.device, torch.cuda.Stream] = {}
-
-    def all_reduce(self, tensor: torch.Tensor, mean: bool, ready: torch.cuda.Event | None = None) -> None:
-        """Replaces `tensor` with its sum or mean, once the event `ready` has occurred on its device."""
-        if tensor.is_cuda:
-            stream = self._streams.get(tensor.device) or torch.cuda.Stream(tensor.device)
-            self._streams[tensor.device] = stream
-            with torch.cuda.stream(stream):
-                stream.wait_event(ready)
-                self._all_reduce_copy(tensor, mean)
-                stream.synchronize()
-        elif tensor.is_contiguous():
-            self._all_reduce_here(tensor.detach(), mean)
-        else:
-            self._all_reduce_copy(tensor, mean)
-
-    def _all_reduce_copy(self, tensor: torch.Tensor, mean: bool) -> None:
-        copy = self._buffer(tensor).copy_(tensor.detach())
-        self._all_reduce_here(copy, mean)
-        tensor.detach().copy_(copy)
-
-    def _all_reduce_here(self, tensor: torch.Tensor, mean: bool) -> None:
-        size = self.worker.world_size
-        summed = self.worker.all_reduce_mean_(tensor) if mean else self.worker.all_reduce_(tensor)
-        if summed < size:
-            raise WorkersLostError(f"the sum contains {summed} of {size} gradients: workers have left or were expelled")
-
-    def _buffer(self, tensor: torch.Tensor) -> torch.Tensor:
-        kind = tensor.device.type, tensor.dtype
-        kept = self._buffers.get(kind)
-        if kept is None or kept.numel() < tensor.numel():
-            kept = torch.empty(tensor.numel(), dtype=tensor.dtype, pin_memory=tensor.is_cuda)
-            self._buffers[kind] = kept
-        return kept[: tensor.numel()].view(tensor.shape)
-
-
-class _Job:
-    """Job of summing one tensor in the thread. Its future's value is the tensor, or a list with only the tensor."""
-
-    def __init__(self, tensor: torch.Tensor, mean: bool, in_list: bool) -> None:
-        self.tensor = tensor
-        self.result = [tensor] if in_list else tensor
-        self.mean = mean
-        self.ready = torch.cuda.current_stream(tensor.device).record_event() if tensor.is_cuda else None
-        self.error: BaseException | None = None
-        # A Python event, because Ctrl-C interrupts a thread that waits for it.
-        self.done = threading.Event()
-        devices = [tensor.device] if tensor.is_cuda else None
-        self._ended: torch.futures.Future = torch.futures.Future(devices=devices)
-        # A PyTorch future, for the reducer of DistributedDataParallel. Only a callback can make it fail.
-        self.future = self._ended.then(self._outcome)
-
-    def run(self, stager: _Stager) -> None:
-        try:
-            stager.all_reduce(self.tensor, self.mean, self.ready)
-        except BaseException as error:  # noqa: BLE001: raised again where the result is awaited
-            self.error = error
-        self.end()
-
-    def end(self) -> None:
-        self._ended.set_result(None)
-        self.done.set()
-
-    def _outcome(self, _: torch.futures.Future) -> torch.Tensor | list[torch.Tensor]:
-        if self.error is not None:
-            raise self.error
-        return self.result
-
-
-def _serve(jobs: "queue.SimpleQueue[_Job | None]", stager: _Stager) -> None:
-    """Runs the queued jobs in order until it receives None."""
-    while (job := jobs.get()) is not None:
-        job.run(stager)
-
-
-def _stop(jobs: "queue.SimpleQueue[_Job | None]", worker: Worker, thread: threading.Thread) -> None:
-    jobs.put(None)
-    worker.close()
-    thread.join(_CLOSE_TIMEOUT_S)
-
-
-class Reducer:
-    """Sums tensors through a worker, in the order in which they are submitted, in a background thread.
-
-    Contiguous tensors on the CPU are summed in place. float16 and bfloat16 tensors travel as such; the switch sums them in
-    32 bits and rounds each sum once. Tensors on a GPU are copied through pinned CPU memory.
-
-    Args:
-        worker: The worker. The reducer takes ownership of it and closes it.
-    """
-
-    def __init__(self, worker: Worker) -> None:
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._stager = _Stager(worker)
-        self._last: _Job | None = None
-        self._thread = threading.Thread(
-            target=_serve, args=(self._jobs, self._stager), name="iswitch-reducer", daemon=True
-        )
-        self._thread.start()
-        # Stops the thread before the interpreter shuts down.
-        self._stop = weakref.finalize(self, _stop, self._jobs, worker, self._thread)
-
-    @property
-    def worker(self) -> Worker:
-        return self._stager.worker
-
-    def submit(self, tensor: torch.Tensor, mean: bool = False) -> torch.futures.Future[torch.Tensor]:
-        """Begins to replace `tensor` with its sum or mean over all workers; the future's value is the tensor."""
-        return self.begin(tensor, mean).future
-
-    def all_reduce(self, tensor: torch.Tensor, mean: bool = False) -> None:
-        """Replaces `tensor` with its sum or mean over all workers; returns when the result is complete.
-
-        Raises:
-            iswitch.Error: See `iswitch.Worker.all_reduce_`.
-            iswitch.WorkersLostError: The sum lacks the gradients of workers that have left the job or were expelled.
-        """
-        if self._last is None or self._last.done.is_set():
-            # No job is pending, so this thread can sum the tensor without waking the background thread.
-            ready = torch.cuda.current_stream(tensor.device).record_event() if tensor.is_cuda else None
-            self._stager.all_reduce(tensor, mean, ready)
-        else:
-            _Work(self.begin(tensor, mean)).wait()
-
-    def close(self) -> None:
-        """Leaves the job. Pending tensors fail with ClosedError."""
-        self._stop()
-
-    def begin(self, tensor: torch.Tensor, mean: bool, in_list: bool = False) -> _Job:
-        """Like `submit`, but returns the job, which has more state than its future."""
-        job = _Job(tensor, mean, in_list)
-        if threading.current_thread() is self._thread:
-            # A callback of the previous job wants this sum, and may wait for it, as PowerSGD's does. It comes next on all
-            # workers, whatever else has been submitted meanwhile.
-            job.run(self._stager)
-        elif self._stop.alive:
-            self._last = job
-            self._jobs.put(job)
-        else:
-            job.error = ClosedError("the reducer was closed")
-            job.end()
-        return job
 
 
 def all_reduce_hook(state: Reducer, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
@@ -193,7 +37,7 @@ def all_reduce_hook(state: Reducer, bucket: dist.GradBucket) -> torch.futures.Fu
 class _Work(dist._Work):
     """Handle of an asynchronous collective."""
 
-    def __init__(self, job: _Job) -> None:
+    def __init__(self, job: Job) -> None:
         super().__init__()
         self._job = job
 
@@ -201,8 +45,7 @@ class _Work(dist._Work):
         seconds = timeout.total_seconds() if timeout else 0.0
         if not self._job.done.wait(seconds if seconds > 0.0 else None):
             raise TimeoutError(f"the sum is not complete after {seconds} s")
-        if self._job.error is not None:
-            raise self._job.error
+        self._job.outcome()
         return True
 
     def is_completed(self) -> bool:

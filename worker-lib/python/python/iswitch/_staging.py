@@ -1,0 +1,110 @@
+"""Tensors of all devices and layouts in CPU memory, which is where a worker sums them.
+
+A `Staged` tensor passes through three steps. Its creation begins the copy to CPU memory, `host` waits for that copy, and
+`finish` begins the copy back. On a GPU both copies run on streams of their own, through pinned memory: while the network
+sums one bucket of a backward pass, the next one is on its way to the CPU and the previous one on its way back.
+"""
+
+import torch
+
+
+class Staged:
+    """Tensor that a worker sums in place: contiguous, in CPU memory."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+    def host(self) -> torch.Tensor:
+        """Returns the contiguous tensor in CPU memory with the elements of `tensor`. Waits until they are there."""
+        return self.tensor.detach()
+
+    def finish(self) -> None:
+        """Copies the elements of `host` into `tensor`; on a GPU, the copy has only begun on return."""
+
+    def wait(self) -> None:
+        """Orders everything that this thread does with `tensor` from now on after the copy that `finish` began."""
+
+
+class _Copied(Staged):
+    """Tensor in CPU memory that is not contiguous."""
+
+    def host(self) -> torch.Tensor:
+        self._copy = self.tensor.detach().contiguous()
+        return self._copy
+
+    def finish(self) -> None:
+        self.tensor.detach().copy_(self._copy)
+
+
+class _OnGpu(Staged):
+    """Tensor on a GPU, behind a pinned buffer."""
+
+    def __init__(self, tensor: torch.Tensor, copies: "_GpuCopies") -> None:
+        super().__init__(tensor)
+        self._copies = copies
+        self._buffer = copies.take_buffer(tensor)
+        self._copied = torch.cuda.Event()
+        stream = copies.to_host
+        stream.wait_stream(torch.cuda.current_stream(tensor.device))
+        with torch.cuda.stream(stream):
+            self._buffer.copy_(tensor.detach(), non_blocking=True)
+            self._copied.record(stream)
+        # The allocator must not reuse the tensor's memory before the copy has ended, even if the caller drops the tensor.
+        tensor.record_stream(stream)
+
+    def host(self) -> torch.Tensor:
+        self._copied.synchronize()
+        return self._buffer
+
+    def finish(self) -> None:
+        stream = self._copies.from_host
+        with torch.cuda.stream(stream):
+            self.tensor.detach().copy_(self._buffer, non_blocking=True)
+            self._copied.record(stream)
+        self.tensor.record_stream(stream)
+        self._copies.return_buffer(self._buffer, self._copied)
+
+    def wait(self) -> None:
+        torch.cuda.current_stream(self.tensor.device).wait_event(self._copied)
+
+
+class _GpuCopies:
+    """Streams and pinned buffers of one GPU."""
+
+    def __init__(self, device: torch.device) -> None:
+        # Two streams, because the two directions of the bus are independent.
+        self.to_host = torch.cuda.Stream(device)
+        self.from_host = torch.cuda.Stream(device)
+        # Unused buffers of one dimension, and for each the event after which it may be written.
+        self._buffers: list[tuple[torch.Tensor, torch.cuda.Event]] = []
+
+    def take_buffer(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Returns pinned memory with the shape and type of the tensor."""
+        size = tensor.numel() * tensor.element_size()
+        fitting = [index for index, (buffer, _) in enumerate(self._buffers) if buffer.numel() >= size]
+        # The oldest buffer is the most likely to be free, so the wait seldom takes time.
+        if fitting:
+            memory, copied = self._buffers.pop(fitting[0])
+            copied.synchronize()
+        else:
+            memory = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+        return memory[:size].view(tensor.dtype).view(tensor.shape)
+
+    def return_buffer(self, buffer: torch.Tensor, copied: torch.cuda.Event) -> None:
+        memory = torch.empty(0, dtype=torch.uint8).set_(buffer.untyped_storage())
+        self._buffers.append((memory, copied))
+
+
+class Stager:
+    """Brings tensors of all devices and layouts into CPU memory and back."""
+
+    def __init__(self) -> None:
+        self._copies: dict[torch.device, _GpuCopies] = {}
+
+    def stage(self, tensor: torch.Tensor) -> Staged:
+        """Begins to bring the tensor into CPU memory, after all that this thread has given its GPU to do so far."""
+        if not tensor.is_cuda:
+            return Staged(tensor) if tensor.is_contiguous() else _Copied(tensor)
+        if tensor.device not in self._copies:
+            self._copies[tensor.device] = _GpuCopies(tensor.device)
+        return _OnGpu(tensor, self._copies[tensor.device])
