@@ -1,0 +1,160 @@
+"""Trains with 32-bit and with 16-bit elements in the packets, and compares the outcomes over several seeds.
+
+    python benchmarks/elements.py [--seeds 10] [--first-seed 1] [--ranks 2]
+
+Needs iswitchd on the PATH or in ISWITCHD. Two trainings run with each element type and each seed, on loopback:
+
+- a character model (a transformer of two layers) of the text of this repository's documentation, through
+  DistributedDataParallel over the switch: the mean loss of the last 20 steps, in nats per character;
+- `examples/ppo.py` on CartPole: the mean return of the last 20 episodes of rank 0.
+
+The table gives the mean over the seeds with its 95 % bootstrap interval, and the lowest and highest outcome.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).resolve()
+PPO = HERE.parents[1] / "examples" / "ppo.py"
+DOCUMENTATION = HERE.parents[3] / "docs"
+ELEMENTS = ("f32", "bf16", "f16")
+
+CONTEXT = 64  # characters
+WIDTH = 64
+HEADS = 4
+LAYERS = 2
+BATCH = 16  # sequences per rank and step
+STEPS = 300
+LAST = 20  # steps whose mean loss is the outcome
+
+
+def train_characters(seed: int) -> None:
+    """Runs one rank of the character model; rank 0 prints the outcome."""
+    import torch
+    import torch.distributed as dist
+    from torch import nn
+
+    import iswitch.torch  # noqa: F401: registers the backend
+
+    class Model(nn.Module):
+        def __init__(self, characters: int) -> None:
+            super().__init__()
+            self.characters = nn.Embedding(characters, WIDTH)
+            self.positions = nn.Parameter(torch.randn(CONTEXT, WIDTH) * 0.02)
+            layer = nn.TransformerEncoderLayer(WIDTH, HEADS, 4 * WIDTH, dropout=0.0, batch_first=True, norm_first=True)
+            self.layers = nn.TransformerEncoder(layer, LAYERS, enable_nested_tensor=False)
+            self.head = nn.Linear(WIDTH, characters)
+            self.mask = nn.Transformer.generate_square_subsequent_mask(CONTEXT)
+
+        def forward(self, text: torch.Tensor) -> torch.Tensor:
+            return self.head(self.layers(self.characters(text) + self.positions, mask=self.mask, is_causal=True))
+
+    torch.set_num_threads(1)
+    dist.init_process_group("iswitch")
+    text = "".join(path.read_text() for path in sorted(DOCUMENTATION.glob("*.md")))
+    alphabet = {character: number for number, character in enumerate(sorted(set(text)))}
+    data = torch.tensor([alphabet[character] for character in text])
+    torch.manual_seed(seed)
+    model = nn.parallel.DistributedDataParallel(Model(len(alphabet)))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    batches = torch.Generator().manual_seed(seed * 1000 + dist.get_rank())
+    losses = []
+    for _ in range(STEPS):
+        begins = torch.randint(len(data) - CONTEXT, (BATCH, 1), generator=batches)
+        sequences = data[begins + torch.arange(CONTEXT + 1)]
+        optimizer.zero_grad()
+        logits = model(sequences[:, :-1])
+        loss = nn.functional.cross_entropy(logits.flatten(0, 1), sequences[:, 1:].flatten())
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    if dist.get_rank() == 0:
+        print(statistics.mean(losses[-LAST:]))
+    dist.destroy_process_group()
+
+
+@contextmanager
+def running_switch() -> Iterator[str]:
+    """Runs iswitchd on a free port of loopback; yields its address."""
+    program = os.environ.get("ISWITCHD") or shutil.which("iswitchd") or sys.exit("there is no iswitchd")
+    address = f"127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
+    with tempfile.TemporaryDirectory() as directory:
+        command = [program, "--udp", address, "--control-socket", f"{directory}/control.sock", "--log-level", "warn"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as daemon:
+            assert " ready: " in daemon.stdout.readline(), "iswitchd has not started"
+            yield address
+            daemon.terminate()
+
+
+def free_port(kind: socket.SocketKind) -> int:
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def outcome(options: argparse.Namespace, switch: str, command: list[str], element: str) -> float:
+    """Runs all ranks of one training; returns the last number that rank 0 prints."""
+    common = {"ISWITCH_SWITCH": switch, "ISWITCH_WIRE": element, "WORLD_SIZE": str(options.ranks)}
+    common |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port(socket.SOCK_STREAM))}
+    # The backend draws a job number of its own; a plain worker takes this one, never one that an earlier training left.
+    common |= {"ISWITCH_JOB": str(random.randrange(1, 1 << 32))}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, *command],
+            env={**os.environ, **common, "RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(options.ranks)
+    ]
+    outputs = [process.communicate()[0] for process in processes]
+    if any(process.returncode for process in processes):
+        sys.exit(f"a rank of {command} failed")
+    return float(outputs[0].split()[-1])
+
+
+def row(training: str, element: str, outcomes: list[float]) -> str:
+    draws = random.Random(0)
+    means = sorted(statistics.mean(draws.choices(outcomes, k=len(outcomes))) for _ in range(10_000))
+    columns = [training, element, f"{statistics.mean(outcomes):.6g} ({means[250]:.6g} to {means[-251]:.6g})"]
+    columns += [f"{min(outcomes):.6g} to {max(outcomes):.6g}"]
+    return "| " + " | ".join(columns) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=10, help="number of seeds")
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--ppo-steps", type=int, default=100_000, help="environment steps of PPO, over all ranks")
+    parser.add_argument("--rank-of-seed", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.rank_of_seed is not None:
+        return train_characters(options.rank_of_seed)
+    trainings: dict[str, Callable[[int], list[str]]] = {
+        "characters": lambda seed: [str(HERE), "--rank-of-seed", str(seed)],
+        "PPO": lambda seed: [str(PPO), "--seed", str(seed), "--steps", str(options.ppo_steps)],
+    }
+    outcomes: dict[tuple[str, str], list[float]] = {(name, element): [] for name in trainings for element in ELEMENTS}
+    with running_switch() as switch:
+        for seed in range(options.first_seed, options.first_seed + options.seeds):
+            for (name, element), seen in outcomes.items():
+                seen.append(outcome(options, switch, trainings[name](seed), element))
+                print(f"seed {seed}: {name}, {element}: {seen[-1]:.6g}", file=sys.stderr, flush=True)
+    print("| training | elements | mean (95 % interval) | lowest to highest |\n|---|---|---|---|")
+    for (name, element), seen in outcomes.items():
+        print(row(name, element, seen))
+
+
+if __name__ == "__main__":
+    main()
