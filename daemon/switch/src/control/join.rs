@@ -54,7 +54,10 @@ pub(super) fn handle_join(
                 Status::ForeignJob => DropReason::ForeignJob,
                 _ => DropReason::JoinRefused,
             });
-            state.report(Event::JoinRefused { job: request.job, address: from.peer, status, expected });
+            // A worker with a long vector asks for the number of parts first, usually before the job exists: that is no fault.
+            if !join.query {
+                state.report(Event::JoinRefused { job: request.job, address: from.peer, status, expected });
+            }
             reply::refuse_join(state, from, request, &refusal, join);
         }
     }
