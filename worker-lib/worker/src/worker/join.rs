@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::num::NonZero;
 use std::time::Duration;
 
 use iswitch_protocol::limits::{
@@ -17,6 +18,9 @@ use super::state::StateError;
 
 /// Default of [`JoinOptions::spin`].
 pub(crate) const DEFAULT_SPIN: Duration = Duration::from_micros(100);
+
+/// Cores for each thread of a worker, unless the caller sets their number: the switch and other workers need cores too.
+const CORES_PER_THREAD: usize = 4;
 
 /// Options with which a worker joins a job. Start from [`JoinOptions::new`].
 #[derive(Clone, Debug)]
@@ -53,6 +57,10 @@ pub struct JoinOptions {
     /// Time that the worker polls for packets before it sleeps until one arrives; it polls only while that pays
     /// off. Waking up takes tens of microseconds, but other threads can use the core during the sleep.
     pub spin: Duration,
+    /// Number of threads that send and receive during a call, if the vector is divided among the threads of the switch
+    /// (`iswitchd --threads`); zero means one for each four cores of this machine. More pay off only with cores that
+    /// neither the switch nor other workers use.
+    pub threads: usize,
     /// Whether to share the learner's state with workers that join late, see
     /// [`Worker::publish_state`](super::Worker::publish_state).
     pub shares_state: bool,
@@ -96,6 +104,7 @@ impl JoinOptions {
             recv_buffer_bytes: 8 << 20,
             offload: true,
             spin: DEFAULT_SPIN,
+            threads: 0,
             shares_state: false,
             peer: None,
             connect_timeout: Duration::from_secs(10),
@@ -177,6 +186,12 @@ impl JoinOptions {
             padding_len: JoinRepr::padding_to(packet_len, self.tag_data, self.key.is_some()),
             ..JoinRepr::worker(self.gradient_len, self.segment_floats, self.workers)
         }
+    }
+
+    /// Returns the number of threads that drive the parts of a vector.
+    pub(super) fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+        if self.threads == 0 { cores() / CORES_PER_THREAD } else { self.threads }.clamp(1, MAX_PARTS)
     }
 
     /// Returns the maximum number of members of the job.

@@ -15,6 +15,7 @@ mod group;
 mod heartbeat;
 mod join;
 mod joining;
+mod lane;
 mod link;
 mod membership;
 mod outcome;

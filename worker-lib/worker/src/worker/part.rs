@@ -186,12 +186,11 @@ impl Part {
         let _ = self.link.send(class, &self.send_buffer, stride);
     }
 
-    /// Copies this part of the last sum to its place in a vector, or in a prefix of one.
-    pub(super) fn copy_sum(&self, to: &mut [f32]) {
-        let end = self.range.end.min(to.len());
-        if let Some(to) = to.get_mut(self.range.start..end) {
-            to.copy_from_slice(&self.session.sum()[..to.len()]);
-        }
+    /// Copies this part of the last sum to the beginning of `to`, as far as it fits; returns what follows it.
+    pub(super) fn copy_sum<'a>(&self, to: &'a mut [f32]) -> &'a mut [f32] {
+        let (own, rest) = to.split_at_mut(self.range.len().min(to.len()));
+        own.copy_from_slice(&self.session.sum()[..own.len()]);
+        rest
     }
 
     /// Divides each segment of this part of the last sum, in a vector or in a prefix of one, by the number of gradients

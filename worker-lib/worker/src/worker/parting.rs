@@ -143,7 +143,7 @@ impl Division {
             Ok(())
         };
         let outcome = join_rest();
-        let mut parts = Parts::new(parts, self.options.spin);
+        let mut parts = Parts::new(parts, &self.options);
         let outcome = outcome.and_then(|()| match parts.agree() {
             Agreement::Together => Ok(()),
             Agreement::Apart => self.align(&mut parts, keep_waiting),

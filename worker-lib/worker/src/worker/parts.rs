@@ -1,4 +1,5 @@
-//! Rounds of a worker over all parts of its vector, driven by one thread that waits for all of them together.
+//! Rounds of a worker over all parts of its vector. The caller's thread drives them, with the help of others if the
+//! machine has cores to spare; each thread waits for all its parts together.
 //!
 //! Each part is summed by a switch of its own, with its own rounds and members. A call is over when every part has its
 //! result. A part that has finished waits for the others; after an error that repeats the round, it keeps its result.
@@ -6,30 +7,31 @@
 //! of sums in their histories, show whether they are at the same vector (requirement T-7).
 
 use core::cmp::Ordering;
-use std::os::fd::AsFd;
+use std::io;
+use std::panic::resume_unwind;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::thread::{self, Scope, ScopedJoinHandle, Thread};
 use std::time::Duration;
 
+use iswitch_protocol::Round;
 use iswitch_protocol::limits::TURN_BITS;
-use iswitch_protocol::{Instant, Round};
-use iswitch_socket::{PollSet, Spin};
 
 use super::join::JoinOptions;
-use super::outcome::round_error;
+use super::lane::{Lane, Stop, Task};
 use super::part::{self, Part};
-use super::protocol::{Failure, Finished, WorkerCounters};
+use super::protocol::{Finished, WorkerCounters};
 use crate::aggregate::AggregateError;
 
-/// Time that exceeds every wait within a round: if more time has passed since the last wait, the process was suspended.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// Interval at which the caller is asked whether to keep waiting for the lanes of other threads.
+const INTERVAL: Duration = Duration::from_millis(100);
 
 /// All parts of a worker's vector, at least one, in the order of the vector.
 #[derive(Debug)]
 pub(super) struct Parts {
     all: Vec<Part>,
-    spin: Spin,
-    poll: PollSet,
-    /// Time at which the round in progress last waited.
-    looked: Instant,
+    /// One for each thread that drives parts, at most one for each part.
+    lanes: Vec<Lane>,
     /// Number of rounds that all parts have finished.
     rounds: u64,
 }
@@ -44,8 +46,10 @@ pub(super) enum Agreement {
 }
 
 impl Parts {
-    pub(super) fn new(all: Vec<Part>, spin: Duration) -> Self {
-        Self { all, spin: Spin::new(spin), poll: PollSet::new(), looked: Instant::default(), rounds: 0 }
+    pub(super) fn new(all: Vec<Part>, options: &JoinOptions) -> Self {
+        let lanes = options.threads().clamp(1, all.len().max(1));
+        let lanes = (0..lanes).map(|_| Lane::new(options.spin)).collect();
+        Self { all, lanes, rounds: 0 }
     }
 
     pub(super) fn first(&self) -> &Part {
@@ -110,15 +114,82 @@ impl Parts {
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<Finished, AggregateError> {
         let begin = self.first().link.now();
-        self.looked = begin;
         self.all.iter_mut().for_each(|part| part.begin_round(begin));
-        let mut failure = None;
-        let outcome = self.drive(options, contribution, begin, &mut failure, keep_waiting);
-        match (failure, outcome) {
-            (Some(failure), _) => Err(self.in_numbers_of_first(failure)),
-            (None, Ok(())) => Ok(self.take_finished()),
-            (None, Err(error)) => Err(error),
+        let task = Task { options, contribution, begin };
+        match self.drive(task, keep_waiting) {
+            Ok(()) => Ok(self.take_finished()),
+            Err(stop) => Err(self.stop(stop)),
         }
+    }
+
+    /// Drives all parts through the round, each lane in a thread of its own; the first lane in this one.
+    fn drive(&mut self, task: Task<'_>, keep_waiting: &mut dyn FnMut() -> bool) -> Result<(), Stop> {
+        let share = self.share();
+        let Self { all, lanes, .. } = self;
+        let Some((own, others)) = lanes.split_first_mut() else { return Ok(()) };
+        if others.is_empty() {
+            return own.drive(all, task, keep_waiting);
+        }
+        let (own_parts, other_parts) = all.split_at_mut(share);
+        let crew =
+            Crew { stop: AtomicBool::new(false), running: AtomicUsize::new(0), caller: thread::current() };
+        thread::scope(|scope| {
+            let work = others.iter_mut().zip(other_parts.chunks_mut(share));
+            let threads: Vec<_> = work
+                .map(|(lane, parts)| crew.spawn(scope, move |keep| lane.drive(parts, task, keep)))
+                .collect();
+            let own = own.drive(own_parts, task, &mut || !crew.is_stopped() && keep_waiting());
+            let own = crew.note(own);
+            let waiting = crew.wait_for_others(keep_waiting);
+            let ended =
+                threads.into_iter().map(|thread| thread?.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            // A lane that stopped because of another has less to say.
+            let stops = [own, waiting].into_iter().chain(ended).filter_map(Result::err);
+            stops
+                .reduce(|one, other| if matches!(one, Stop::Interrupted) { other } else { one })
+                .map_or(Ok(()), Err)
+        })
+    }
+
+    /// Ends the round after a lane has stopped; returns its error.
+    fn stop(&mut self, stop: Stop) -> AggregateError {
+        let missing = self.all.iter().map(|part| part.session.remaining()).sum();
+        if stop.stops_all() && !matches!(stop, Stop::Io(_)) {
+            self.all.iter_mut().for_each(|part| part.session.abandon_round());
+        }
+        match stop {
+            Stop::Failed(error) | Stop::Repeats(error) => self.in_numbers_of_first(error),
+            Stop::Stalled(waited) => {
+                let parent_lost = self.all.iter().any(|part| part.session.is_orphaned());
+                AggregateError::Stalled { round: self.round().get(), waited, missing, parent_lost }
+            }
+            Stop::Interrupted => AggregateError::Interrupted,
+            Stop::Io(error) => error.into(),
+        }
+    }
+
+    /// Copies the last sum, or a prefix of it.
+    pub(super) fn copy_sum(&self, to: &mut [f32]) {
+        thread::scope(|scope| {
+            let mut rest = to;
+            let mut lanes = self.all.chunks(self.share()).peekable();
+            while let Some(parts) = lanes.next() {
+                let len: usize = parts.iter().map(|part| part.range().len()).sum();
+                let (own, others) = rest.split_at_mut(len.min(rest.len()));
+                rest = others;
+                let copy = || _ = parts.iter().fold(own, |to, part| part.copy_sum(to));
+                if lanes.peek().is_some() {
+                    scope.spawn(copy);
+                } else {
+                    copy();
+                }
+            }
+        });
+    }
+
+    /// Returns the number of parts for each lane; the last one may have fewer.
+    fn share(&self) -> usize {
+        self.all.len().div_ceil(self.lanes.len())
     }
 
     /// Converts the round numbers of an error to those of the first part, which the caller knows. By now, all parts
@@ -134,128 +205,6 @@ impl Parts {
             }
             error => error,
         }
-    }
-
-    /// Drives all parts until each has finished the round or failed. `failure` holds the first failure.
-    fn drive(
-        &mut self,
-        options: &JoinOptions,
-        contribution: &[f32],
-        begin: Instant,
-        failure: &mut Option<AggregateError>,
-        keep_waiting: &mut dyn FnMut() -> bool,
-    ) -> Result<(), AggregateError> {
-        let mut idle_since = begin;
-        let mut failed = 0u32;
-        loop {
-            let now = self.first().link.now();
-            self.flush(now, contribution)?;
-            for (at, part) in self.all.iter_mut().enumerate() {
-                let Err(cause) = part.note_outcome() else { continue };
-                failed |= 1 << at;
-                let is_over = ends_round(cause);
-                failure.get_or_insert_with(|| round_error(part.session.round(), cause));
-                if !is_over {
-                    // The next call repeats the round in this part, and so in all parts that have not finished it.
-                    self.abandon();
-                    return Ok(());
-                }
-            }
-            if self.is_over(failed) {
-                return Ok(());
-            }
-            if self.receive(now)? {
-                self.spin.note(self.last_heard().since(idle_since));
-                idle_since = self.first().link.now();
-            } else if self.spin.goes_on(self.first().link.now().since(idle_since)) {
-                // The workers whose contributions are awaited may need this core.
-                std::thread::yield_now();
-            } else {
-                self.wait(options, begin, failed)?;
-                if !keep_waiting() {
-                    self.abandon();
-                    return Err(AggregateError::Interrupted);
-                }
-            }
-        }
-    }
-
-    /// Sends what all parts have to send, frame by frame in turn, so that all switches have work from the beginning.
-    fn flush(&mut self, now: Instant, contribution: &[f32]) -> Result<(), AggregateError> {
-        self.all.iter_mut().for_each(Part::follow_group);
-        loop {
-            let mut any = false;
-            for part in &mut self.all {
-                any |= part.send(now, contribution)?;
-            }
-            if !any {
-                return Ok(());
-            }
-        }
-    }
-
-    fn is_over(&self, failed: u32) -> bool {
-        self.pending(failed).next().is_none()
-    }
-
-    /// Returns the parts that have neither finished the round nor failed; `failed` has one bit for each part.
-    fn pending(&self, failed: u32) -> impl Iterator<Item = &Part> {
-        let is_pending = move |(at, part): &(usize, &Part)| part.done().is_none() && failed >> at & 1 == 0;
-        self.all.iter().enumerate().filter(is_pending).map(|(_, part)| part)
-    }
-
-    fn last_heard(&self) -> Instant {
-        self.all.iter().fold(Instant::default(), |latest, part| latest.max(part.link.last_heard))
-    }
-
-    fn abandon(&mut self) {
-        self.all.iter_mut().for_each(|part| part.session.abandon_round());
-    }
-
-    /// Handles what has arrived, and the timers of parts for which nothing has; returns whether anything has.
-    fn receive(&mut self, now: Instant) -> Result<bool, AggregateError> {
-        let mut any = false;
-        for part in &mut self.all {
-            if part.receive()? {
-                any = true;
-            } else if part.session.poll_timeout().is_some_and(|deadline| deadline <= now) {
-                part.session.handle_timeout(now);
-            }
-        }
-        Ok(any)
-    }
-
-    /// Sleeps until a datagram arrives or the earliest deadline of a part, within the caller's timeouts.
-    fn wait(&mut self, options: &JoinOptions, begin: Instant, failed: u32) -> Result<(), AggregateError> {
-        let now = self.first().link.now();
-        let paused = now.since(self.looked.max(self.last_heard())).saturating_sub(LONGEST_WAIT);
-        // A process that was suspended could not have heard the switch.
-        self.all.iter_mut().for_each(|part| part.excuse_silence(paused));
-        let is_silent = |part: &&Part| now.since(part.link.last_heard) > options.switch_timeout;
-        let silence = self.pending(failed).find(is_silent).map(Part::silence);
-        if let Some(error) = silence {
-            self.abandon();
-            return Err(error);
-        }
-        let waited = now.since(begin);
-        if options.round_timeout.is_some_and(|timeout| waited > timeout) {
-            let missing = self.all.iter().map(|part| part.session.remaining()).sum();
-            let parent_lost = self.all.iter().any(|part| part.session.is_orphaned());
-            let round = self.round().get();
-            self.abandon();
-            return Err(AggregateError::Stalled { round, waited, missing, parent_lost });
-        }
-        let deadline = self.all.iter().filter_map(|part| part.session.poll_timeout()).min().unwrap_or(now);
-        self.poll.clear();
-        for part in &self.all {
-            self.poll.push(part.link.socket.as_fd());
-            if let Some(group) = part.link.group_socket() {
-                self.poll.push(group.as_fd());
-            }
-        }
-        self.poll.wait(Some(deadline.since(now)))?;
-        self.looked = self.first().link.now();
-        Ok(())
     }
 
     /// Returns the result of the whole round, and readies the parts for the next round.
@@ -281,10 +230,68 @@ fn are_equal(mut turns: impl Iterator<Item = Option<u32>>) -> bool {
     first.is_some() && turns.all(|turn| turn == first)
 }
 
-/// Returns whether a failure ends the round for the worker, so that the part continues with a later vector. The other
-/// parts then end the round as well, so that all continue together.
-fn ends_round(failure: Failure) -> bool {
-    matches!(failure, Failure::Missed(_) | Failure::StaleRound(_))
+/// The threads that drive the lanes of one round.
+struct Crew {
+    stop: AtomicBool,
+    /// Number of threads that have not ended, besides the caller's.
+    running: AtomicUsize,
+    caller: Thread,
+}
+
+/// A thread of the crew, which no longer counts as running once this value is dropped.
+struct Hand<'a>(&'a Crew);
+
+impl Drop for Hand<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Relaxed);
+        self.0.caller.unpark();
+    }
+}
+
+impl Crew {
+    /// Starts a thread that drives a lane until it ends or another lane stops.
+    fn spawn<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        drive: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<(), Stop> + Send + 'scope,
+    ) -> io::Result<ScopedJoinHandle<'scope, Result<(), Stop>>> {
+        self.running.fetch_add(1, Relaxed);
+        let hand = Hand(self);
+        let run = move || {
+            // A closure that names only the field would not own the value.
+            let hand = hand;
+            hand.0.note(drive(&mut || !hand.0.is_stopped()))
+        };
+        let thread = thread::Builder::new().name("iswitch-lane".into()).spawn_scoped(scope, run);
+        if thread.is_err() {
+            self.stop.store(true, Relaxed);
+        }
+        thread
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    /// Stops the other lanes if this outcome demands it.
+    fn note(&self, outcome: Result<(), Stop>) -> Result<(), Stop> {
+        if outcome.as_ref().is_err_and(Stop::stops_all) {
+            self.stop.store(true, Relaxed);
+        }
+        outcome
+    }
+
+    /// Waits until all threads have ended; asks `keep_waiting` meanwhile.
+    fn wait_for_others(&self, keep_waiting: &mut dyn FnMut() -> bool) -> Result<(), Stop> {
+        let mut outcome = Ok(());
+        while self.running.load(Relaxed) > 0 {
+            thread::park_timeout(INTERVAL);
+            if !self.is_stopped() && !keep_waiting() {
+                outcome = self.note(Err(Stop::Interrupted));
+            }
+        }
+        outcome
+    }
 }
 
 /// Returns the turn `by` turns earlier.

@@ -26,7 +26,8 @@ const QUERIES_ADAPTED: u32 = 3;
 /// A separate thread keeps the lease alive while the worker computes. Dropping the worker leaves the job.
 ///
 /// If the switch runs several threads (`iswitchd --threads`), each of them sums a part of a long vector. The worker
-/// learns this when it joins, and drives all parts from the calling thread.
+/// learns this when it joins, and drives the parts from the calling thread and, if the machine has cores to spare, from
+/// others that live as long as a call ([`JoinOptions::threads`]).
 ///
 /// ```no_run
 /// use iswitch::{GradientAggregator, JoinOptions, Worker};
@@ -296,13 +297,13 @@ impl Worker {
         if !self.division.is_divided() {
             return self.parts.first().session.sum();
         }
-        self.parts.iter().for_each(|part| part.copy_sum(&mut self.sum));
+        self.parts.copy_sum(&mut self.sum);
         &self.sum
     }
 
     /// Copies the last sum, or a prefix of it.
     pub(super) fn copy_sum(&self, to: &mut [f32]) {
-        self.parts.iter().for_each(|part| part.copy_sum(to));
+        self.parts.copy_sum(to);
     }
 
     /// Divides each segment of the last sum, or of a prefix of it, by the number of gradients that the segment holds.

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddrV4;
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -24,8 +24,16 @@ fn restart(address: SocketAddrV4, threads: usize, config: Config) -> EmbeddedSwi
     EmbeddedSwitch::start(address, &options).unwrap()
 }
 
+/// Returns options with which the workers drive their parts from one, two and three threads in turn.
 fn options(switch: SocketAddrV4, workers: u16, len: u32) -> JoinOptions {
-    JoinOptions { workers_timeout: SOON, round_timeout: SOON, ..JoinOptions::new(switch, workers, len) }
+    static WORKERS: AtomicUsize = AtomicUsize::new(0);
+    let threads = 1 + WORKERS.fetch_add(1, Ordering::Relaxed) % 3;
+    JoinOptions {
+        threads,
+        workers_timeout: SOON,
+        round_timeout: SOON,
+        ..JoinOptions::new(switch, workers, len)
+    }
 }
 
 /// Runs each worker in a separate thread.
@@ -94,6 +102,30 @@ fn a_stalled_round_of_parts_resumes_where_it_stopped() {
             let (_, sum) = worker.reduce(&vector).unwrap();
             assert!(sum.iter().all(|x| *x == f32::from(round * 20 + 1)), "{}", sum[0]);
         }
+    });
+}
+
+#[test]
+fn a_caller_interrupts_all_threads_of_a_call() {
+    let switch = start(4);
+    let was_interrupted = Barrier::new(2);
+    together(2, |rank| {
+        let options = JoinOptions { threads: 4, ..options(switch.address(), 2, 300 * SEGMENT) };
+        let mut worker = Worker::join(options).unwrap();
+        let vector = vec![f32::from(rank); worker.gradient_len()];
+        if rank == 0 {
+            let mut asked = 0;
+            let mut keep_waiting = || {
+                asked += 1;
+                asked < 3
+            };
+            let error = worker.reduce_while(&vector, &mut keep_waiting).unwrap_err();
+            assert!(matches!(error, AggregateError::Interrupted), "{error}");
+            assert_eq!(asked, 3, "nobody should be asked after the call was interrupted");
+        }
+        was_interrupted.wait();
+        let (_, sum) = worker.reduce(&vector).unwrap();
+        assert!(sum.iter().all(|x| *x == 1.0), "{}", sum[0]);
     });
 }
 

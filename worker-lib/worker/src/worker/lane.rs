@@ -1,0 +1,200 @@
+//! A thread's share of the parts of a vector, and the loop that drives them through a round.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use iswitch_protocol::Instant;
+use iswitch_socket::{PollSet, Spin};
+
+use super::join::JoinOptions;
+use super::outcome::round_error;
+use super::part::Part;
+use super::protocol::Failure;
+use crate::aggregate::AggregateError;
+
+/// Time that exceeds every wait within a round: if more time has passed since the last wait, the process was suspended.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// What a thread keeps from one round to the next to wait for its parts together.
+#[derive(Debug)]
+pub(super) struct Lane {
+    spin: Spin,
+    poll: PollSet,
+    /// Time at which the round in progress last waited.
+    looked: Instant,
+}
+
+/// Round that all lanes run.
+#[derive(Clone, Copy)]
+pub(super) struct Task<'a> {
+    pub(super) options: &'a JoinOptions,
+    /// The whole contribution, of which each part sends its range.
+    pub(super) contribution: &'a [f32],
+    pub(super) begin: Instant,
+}
+
+/// Reason why a lane ended the round without all its results.
+pub(super) enum Stop {
+    /// A part failed with an error that ends the round; the other parts of the lane have ended it as well.
+    Failed(AggregateError),
+    /// The next call repeats the round, in all parts that have not finished it.
+    Repeats(AggregateError),
+    /// The round takes longer than its timeout: this long.
+    Stalled(Duration),
+    /// The caller, or another lane, does not want to wait any longer.
+    Interrupted,
+    Io(io::Error),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl Stop {
+    /// Returns whether the other lanes must stop as well. They finish the round if it has only ended for some parts.
+    pub(super) fn stops_all(&self) -> bool {
+        !matches!(self, Self::Failed(_))
+    }
+}
+
+impl Lane {
+    pub(super) fn new(spin: Duration) -> Self {
+        Self { spin: Spin::new(spin), poll: PollSet::new(), looked: Instant::default() }
+    }
+
+    /// Drives the parts until each has finished the round or failed, as long as `keep_waiting` returns true.
+    pub(super) fn drive(
+        &mut self,
+        parts: &mut [Part],
+        task: Task<'_>,
+        keep_waiting: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Stop> {
+        let mut failure = None;
+        let outcome = self.drive_to_end(parts, task, &mut failure, keep_waiting);
+        match (failure, outcome) {
+            (None, outcome) => outcome,
+            (Some(failure), Ok(())) => Err(Stop::Failed(failure)),
+            // The first failure is the cause.
+            (Some(failure), Err(_)) => Err(Stop::Repeats(failure)),
+        }
+    }
+
+    /// Works like [`Self::drive`]. `failure` holds the first failure that ends the round.
+    fn drive_to_end(
+        &mut self,
+        parts: &mut [Part],
+        task: Task<'_>,
+        failure: &mut Option<AggregateError>,
+        keep_waiting: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Stop> {
+        self.looked = task.begin;
+        let mut idle_since = task.begin;
+        let mut failed = 0u32;
+        loop {
+            let now = now(parts);
+            flush(parts, now, task.contribution)?;
+            for (at, part) in parts.iter_mut().enumerate() {
+                let Err(cause) = part.note_outcome() else { continue };
+                failed |= 1 << at;
+                let error = failure.take().unwrap_or_else(|| round_error(part.session.round(), cause));
+                if !ends_round(cause) {
+                    return Err(Stop::Repeats(error));
+                }
+                *failure = Some(error);
+            }
+            if pending(parts, failed).next().is_none() {
+                return Ok(());
+            }
+            if receive(parts, now)? {
+                self.spin.note(last_heard(parts).since(idle_since));
+                idle_since = self::now(parts);
+            } else if self.spin.goes_on(self::now(parts).since(idle_since)) {
+                // The workers whose contributions are awaited may need this core.
+                std::thread::yield_now();
+            } else {
+                self.wait(parts, task, failed)?;
+                if !keep_waiting() {
+                    return Err(Stop::Interrupted);
+                }
+            }
+        }
+    }
+
+    /// Sleeps until a datagram arrives or the earliest deadline of a part, within the caller's timeouts.
+    fn wait(&mut self, parts: &mut [Part], task: Task<'_>, failed: u32) -> Result<(), Stop> {
+        let now = now(parts);
+        let paused = now.since(self.looked.max(last_heard(parts))).saturating_sub(LONGEST_WAIT);
+        // A process that was suspended could not have heard the switch.
+        parts.iter_mut().for_each(|part| part.excuse_silence(paused));
+        let is_silent = |part: &&Part| now.since(part.link.last_heard) > task.options.switch_timeout;
+        if let Some(part) = pending(parts, failed).find(is_silent) {
+            return Err(Stop::Repeats(part.silence()));
+        }
+        let waited = now.since(task.begin);
+        if task.options.round_timeout.is_some_and(|timeout| waited > timeout) {
+            return Err(Stop::Stalled(waited));
+        }
+        let deadline = parts.iter().filter_map(|part| part.session.poll_timeout()).min().unwrap_or(now);
+        self.poll.clear();
+        for part in parts.iter() {
+            self.poll.push(part.link.socket.as_fd());
+            if let Some(group) = part.link.group_socket() {
+                self.poll.push(group.as_fd());
+            }
+        }
+        self.poll.wait(Some(deadline.since(now)))?;
+        self.looked = self::now(parts);
+        Ok(())
+    }
+}
+
+/// Returns the time, of which all parts have the same idea.
+fn now(parts: &[Part]) -> Instant {
+    parts[0].link.now()
+}
+
+/// Sends what all parts have to send, frame by frame in turn, so that all switches have work from the beginning.
+fn flush(parts: &mut [Part], now: Instant, contribution: &[f32]) -> io::Result<()> {
+    parts.iter_mut().for_each(Part::follow_group);
+    loop {
+        let mut any = false;
+        for part in &mut *parts {
+            any |= part.send(now, contribution)?;
+        }
+        if !any {
+            return Ok(());
+        }
+    }
+}
+
+/// Returns the parts that have neither finished the round nor failed; `failed` has one bit for each part.
+fn pending(parts: &[Part], failed: u32) -> impl Iterator<Item = &Part> {
+    let is_pending = move |(at, part): &(usize, &Part)| part.done().is_none() && failed >> at & 1 == 0;
+    parts.iter().enumerate().filter(is_pending).map(|(_, part)| part)
+}
+
+fn last_heard(parts: &[Part]) -> Instant {
+    parts.iter().fold(Instant::default(), |latest, part| latest.max(part.link.last_heard))
+}
+
+/// Handles what has arrived, and the timers of parts for which nothing has; returns whether anything has.
+fn receive(parts: &mut [Part], now: Instant) -> io::Result<bool> {
+    let mut any = false;
+    for part in parts {
+        if part.receive()? {
+            any = true;
+        } else if part.session.poll_timeout().is_some_and(|deadline| deadline <= now) {
+            part.session.handle_timeout(now);
+        }
+    }
+    Ok(any)
+}
+
+/// Returns whether a failure ends the round for the worker, so that the part continues with a later vector. The other
+/// parts then end the round as well, so that all continue together.
+fn ends_round(failure: Failure) -> bool {
+    matches!(failure, Failure::Missed(_) | Failure::StaleRound(_))
+}
