@@ -28,7 +28,7 @@ const SUBNET: &str = "10.9.0.0/16";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contender {
     /// iswitchd on ports of this kind, with these element types.
-    Switch(PortKind, ElementTypes),
+    Switch(PortKind, Delivery, ElementTypes),
     /// Open MPI with elements of this type. `None` leaves the choice of the algorithm to Open MPI; `Some` selects an
     /// algorithm of its component `tuned`.
     Mpi(Option<u8>, ElementType),
@@ -38,6 +38,15 @@ pub enum Contender {
     ParameterServer(Style),
     /// Ring of this project.
     Ring(Style),
+}
+
+/// How iswitchd delivers results to the workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// To each worker separately.
+    Unicast,
+    /// To all workers of a job as one multicast frame, which the bridge copies.
+    Group,
 }
 
 /// Algorithms of Open MPI's `coll_tuned_allreduce_algorithm`.
@@ -57,12 +66,15 @@ impl fmt::Display for Contender {
             Style::Pipelined => "pipelined",
         };
         match self {
-            Self::Switch(kind, _) => f.write_str(match kind {
-                PortKind::Raw => "iswitchd, raw ports",
-                PortKind::Udp => "iswitchd, UDP port",
-                PortKind::Xdp => "iswitchd, AF_XDP ports",
-                PortKind::XdpGeneric => "iswitchd, AF_XDP ports, generic",
-            }),
+            Self::Switch(kind, delivery, _) => {
+                f.write_str(match kind {
+                    PortKind::Raw => "iswitchd, raw ports",
+                    PortKind::Udp => "iswitchd, UDP port",
+                    PortKind::Xdp => "iswitchd, AF_XDP ports",
+                    PortKind::XdpGeneric => "iswitchd, AF_XDP ports, generic",
+                })?;
+                f.write_str(if *delivery == Delivery::Group { ", group delivery" } else { "" })
+            }
             Self::Mpi(None, _) => f.write_str("Open MPI, its choice"),
             Self::Mpi(Some(algorithm), _) => {
                 let name = MPI_ALGORITHMS
@@ -77,7 +89,7 @@ impl fmt::Display for Contender {
         }?;
         // 32 bits go without saying.
         match self {
-            Self::Switch(_, elements) if *elements != ElementTypes::F32 => write!(f, ", {elements}"),
+            Self::Switch(_, _, elements) if *elements != ElementTypes::F32 => write!(f, ", {elements}"),
             Self::Mpi(_, element) | Self::Gloo(element) if *element != ElementType::F32 => {
                 write!(f, ", {element}")
             }
@@ -89,7 +101,7 @@ impl fmt::Display for Contender {
 impl Contender {
     /// Returns the switch with elements of 32 bits.
     pub const fn switch(kind: PortKind) -> Self {
-        Self::Switch(kind, ElementTypes::F32)
+        Self::Switch(kind, Delivery::Unicast, ElementTypes::F32)
     }
 
     /// Returns all contenders that can run on this machine with the given element types, the switch first. The
@@ -97,7 +109,12 @@ impl Contender {
     pub fn all(tools: &Tools, wire: &[ElementTypes]) -> Vec<Self> {
         let styles = [Style::Paper, Style::Pipelined];
         let kinds: Vec<_> = PortKind::ALL.into_iter().chain(has_xdp().then_some(PortKind::Xdp)).collect();
-        let switches = wire.iter().flat_map(|wire| kinds.iter().map(|kind| Self::Switch(*kind, *wire)));
+        let setups = kinds.into_iter().map(|kind| (kind, Delivery::Unicast));
+        // A group needs the bridge of raw ports.
+        let setups: Vec<_> = setups.chain([(PortKind::Raw, Delivery::Group)]).collect();
+        let switches = wire
+            .iter()
+            .flat_map(|wire| setups.iter().map(|(kind, delivery)| Self::Switch(*kind, *delivery, *wire)));
         let own = styles.map(Self::ParameterServer).into_iter().chain(styles.map(Self::Ring));
         // The peers have the same type in both directions.
         let uniform = |wire: &&ElementTypes| **wire == ElementTypes::uniform(wire.contributions());
@@ -112,7 +129,7 @@ impl Contender {
     /// Returns the length of the longer element that crosses a link, as a share of 32 bits.
     pub fn wire_share(self) -> f64 {
         let len_bytes = match self {
-            Self::Switch(_, elements) => elements.longest_len_bytes(),
+            Self::Switch(_, _, elements) => elements.longest_len_bytes(),
             Self::Mpi(_, element) | Self::Gloo(element) => element.len_bytes(),
             Self::ParameterServer(_) | Self::Ring(_) => ElementType::F32.len_bytes(),
         };
@@ -130,7 +147,7 @@ impl Contender {
     /// Panics if a sum is wrong or does not arrive.
     pub fn run(self, network: &Network, tools: &Tools, load: Load) -> Run {
         match self {
-            Self::Switch(kind, elements) => run_switch(network, kind, elements, load),
+            Self::Switch(kind, delivery, elements) => run_switch(network, (kind, delivery), elements, load),
             Self::ParameterServer(style) => run_parameter_server(network, style, load),
             Self::Ring(style) => run_ring(network, style, load),
             Self::Mpi(algorithm, element) => run_mpi(network, tools, (algorithm, element), load),
@@ -139,8 +156,17 @@ impl Contender {
     }
 }
 
-fn run_switch(network: &Network, kind: PortKind, elements: ElementTypes, load: Load) -> Run {
-    let daemons = network.start_switches(kind);
+fn run_switch(
+    network: &Network,
+    (kind, delivery): (PortKind, Delivery),
+    elements: ElementTypes,
+    load: Load,
+) -> Run {
+    let options: &[&str] = match delivery {
+        Delivery::Unicast => &["--group-delivery", "off"],
+        Delivery::Group => &["--group-delivery", "auto"],
+    };
+    let daemons = network.start_switches(kind, options);
     let cpu = || daemons.iter().map(|daemon| cpu_seconds(daemon.process.id())).sum::<f64>();
     let before = cpu();
     let workers = own_workers(network, load, |rank| {

@@ -129,14 +129,14 @@ impl Network {
         }
     }
 
-    /// Starts a daemon on each switch.
+    /// Starts a daemon with these options on each switch.
     ///
     /// # Panics
     /// Panics if a daemon does not become ready.
-    pub fn start_switches(&self, kind: PortKind) -> Vec<Daemon> {
+    pub fn start_switches(&self, kind: PortKind, options: &[&str]) -> Vec<Daemon> {
         match &self.layout {
-            Layout::Star(star) => vec![Daemon::in_star(star, kind, &[])],
-            Layout::Racks(racks) => racks.start_switches(kind),
+            Layout::Star(star) => vec![Daemon::in_star(star, kind, options)],
+            Layout::Racks(racks) => racks.start_switches(kind, options),
         }
     }
 

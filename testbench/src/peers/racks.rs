@@ -121,13 +121,14 @@ impl Racks {
     }
 
     /// Starts the daemon of the parent switch, then those of the racks.
-    pub(super) fn start_switches(&self, kind: PortKind) -> Vec<Daemon> {
+    pub(super) fn start_switches(&self, kind: PortKind, options: &[&str]) -> Vec<Daemon> {
         let ports = |count, name: fn(usize) -> String| (0..count).map(name).collect::<Vec<_>>();
-        let root = Daemon::serving(&self.root, ROOT_ADDRESS, kind, &ports(self.each.len(), port), &[]);
+        let root = Daemon::serving(&self.root, ROOT_ADDRESS, kind, &ports(self.each.len(), port), options);
         let parent = SocketAddrV4::new(ROOT_ADDRESS, DEFAULT_PORT).to_string();
         let racks = self.each.iter().enumerate().map(|(rack, Rack { switch, workers })| {
             let ports = ports(workers.len(), Star::port);
-            Daemon::serving(switch, switch_address(rack), kind, &ports, &["--parent", &parent])
+            let options = [&["--parent", &parent], options].concat();
+            Daemon::serving(switch, switch_address(rack), kind, &ports, &options)
         });
         [root].into_iter().chain(racks).collect()
     }

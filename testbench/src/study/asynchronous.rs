@@ -172,7 +172,7 @@ impl Job<'_> {
     }
 
     fn with_switch(&self) -> AsyncRun {
-        let daemons = self.network.start_switches(PortKind::Raw);
+        let daemons = self.network.start_switches(PortKind::Raw, &[]);
         let lines = self.workers(|rank| ["--switch".to_owned(), self.network.switch_of(rank).to_string()]);
         daemons.into_iter().rev().for_each(|daemon| drop(daemon.stop()));
         let is_same = lines.iter().all(|line| line["digest"] == lines[0]["digest"]);
