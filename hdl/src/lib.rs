@@ -1,4 +1,4 @@
-//! The accelerator of figure 7 as RTL for a NetFPGA-SUME, written in rust-hdl.
+//! The accelerator of the paper's figure 7 as RTL for a NetFPGA-SUME, written in rust-hdl.
 //!
 //! The hardware in this crate follows rules, because rust-hdl simulates some constructs differently from the Verilog
 //! that it generates: use one operator per local signal of exact width; use no arithmetic and no complement inside a

@@ -43,7 +43,7 @@ def arguments():
     parser.add_argument("--cleanrl", help="directory of the clone of CleanRL (default: CleanRL is not measured)")
     parser.add_argument("--algorithms", nargs="+", default=["ppo", "ddpg"], choices=["ppo", "ddpg"],
                         help="algorithms to train (default: both)")
-    parser.add_argument("--turns", type=int, default=3, help="number of turns of each contender (default: %(default)s)")
+    parser.add_argument("--turns", type=int, default=3, help="number of interleaved runs of each contender (default: %(default)s)")
     parser.add_argument("--ppo-steps", type=int, default=65536, help="environment steps of a PPO run (default: %(default)s)")
     parser.add_argument("--ddpg-steps", type=int, default=12000, help="environment steps of a DDPG run (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")

@@ -47,7 +47,7 @@ impl Storm {
         Self::open_on(WORKER_INTERFACE, seed)
     }
 
-    /// Opens any interface of the namespace.
+    /// Opens the interface `name` of the current namespace.
     pub fn open_on(name: &str, seed: u64) -> io::Result<Self> {
         let interface = pnet_datalink::interfaces().into_iter().find(|it| it.name == name);
         let interface = interface.ok_or(io::ErrorKind::NotFound)?;

@@ -94,7 +94,7 @@ pub(crate) fn value(counters: &Counters, name: &str) -> u64 {
     counters.get(name).copied().unwrap_or(0)
 }
 
-/// Returns the number of parts of a job at a daemon that does not state it.
+/// Returns the number of parts of a job if the daemon does not report it.
 fn one() -> u16 {
     1
 }

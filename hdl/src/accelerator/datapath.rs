@@ -14,7 +14,7 @@ use super::separator::Separator;
 use crate::axis::{Flit, Lanes};
 use crate::primitives::Fifo;
 
-/// The accelerator of figure 7 and the bypass around it.
+/// The accelerator of the paper's figure 7 and the bypass around it.
 #[derive(LogicBlock, Default)]
 pub struct Datapath {
     pub clock: Signal<In, Clock>,

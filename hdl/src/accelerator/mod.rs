@@ -1,4 +1,4 @@
-//! The accelerator of figure 7 and the modules that make it a bump in the wire.
+//! The accelerator of the paper's figure 7 and the modules that make it a bump in the wire.
 
 pub mod accumulator;
 pub mod adder_array;

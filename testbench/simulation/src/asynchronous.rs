@@ -81,7 +81,7 @@ struct Packet {
 struct Aggregate {
     /// Number of contributions that the switch sent.
     sent: Option<u16>,
-    /// Sum and number of contributions that the first worker received.
+    /// Sum that the first worker received, and the number of contributions to it.
     sum: Option<(Vec<f32>, u16)>,
     /// Model of the first worker after it applied the aggregate.
     model: Vec<f32>,

@@ -42,7 +42,7 @@ pub struct Load {
     pub actors: usize,
     /// Length of the model in bytes.
     pub len_bytes: usize,
-    /// Number of turns of each contender.
+    /// Number of interleaved measurements of each contender.
     pub turns: usize,
 }
 

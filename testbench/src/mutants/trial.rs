@@ -180,7 +180,7 @@ impl Bench {
         self.build(&["-p", "iswitch-simulation", "--bin", SIMULATE], SIMULATE)
     }
 
-    /// Builds the simulation with a bug, and searches for a seed that shows it, starting with the recorded seed.
+    /// Builds the simulation with a bug, and searches for a seed that reveals it, starting with the recorded seed.
     fn search(&self, bug: &Bug) -> Result<Trial> {
         let (program, build_seconds) = self.build_simulation()?;
         let begin = Instant::now();

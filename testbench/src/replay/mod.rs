@@ -65,7 +65,7 @@ pub struct Load {
     pub len_bytes: usize,
     /// Rate of the links of the shards.
     pub rate: Rate,
-    /// Number of turns of each contender.
+    /// Number of interleaved measurements of each contender.
     pub turns: usize,
     /// Minimum measured time of a turn.
     pub least: Duration,

@@ -41,7 +41,7 @@ pub struct Load {
     pub len_bytes: usize,
     /// Number of actors, each with one insert in flight.
     pub actors: usize,
-    /// Number of turns of each pair.
+    /// Number of interleaved measurements of each pair.
     pub turns: usize,
     /// Measured time of a turn.
     pub measured: Duration,

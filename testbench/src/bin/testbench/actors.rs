@@ -34,7 +34,7 @@ pub(crate) struct Options {
     /// Repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE", default_value = "hidden=[256,256]")]
     settings: Vec<String>,
-    /// Runs with each number of actors
+    /// Number of runs with each number of actors
     ///
     /// Each turn runs the training once with each number of actors. Each turn has its own seed.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]

@@ -22,7 +22,7 @@ const TURN: Duration = Duration::from_millis(5);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Number of turns of the core and of each plain addition
+    /// Number of interleaved measurements of the core and of each plain addition
     #[arg(long, default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..))]
     turns: u32,
     /// Measure only the threads that share a vector

@@ -25,8 +25,8 @@ pub(crate) struct Options {
     names: Vec<String>,
     /// Number of seeds to search for each mutant
     ///
-    /// A mutant must be found within this number of seeds, unless the seed recorded in its file shows it. The default
-    /// is 150000 for synchronous jobs, and 300 for asynchronous jobs, whose simulations take longer.
+    /// A mutant must be found within this number of seeds, unless the seed recorded in its file already reveals it. The
+    /// default is 150000 for synchronous jobs, and 300 for asynchronous jobs, whose simulations take longer.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: Option<u64>,
     /// Time limit for the simulations or the test of a mutant, in seconds

@@ -55,7 +55,7 @@ pub(crate) struct Measured {
     /// Rate of each link, in each direction
     #[arg(long, default_value = "0.8gbit")]
     pub(crate) rate: Rate,
-    /// Number of turns of each contender
+    /// Number of interleaved measurements of each contender
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) turns: u16,
     /// File to write every turn of every contender to, as CSV

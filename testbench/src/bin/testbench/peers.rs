@@ -53,7 +53,7 @@ pub(crate) struct Common {
     /// The relay that delays the frames adds a further delay.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     delay_us: Option<u64>,
-    /// Number of turns of each contender
+    /// Number of interleaved measurements of each contender
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
     /// Words in the names of the contenders to measure [default: all contenders]

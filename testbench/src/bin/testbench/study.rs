@@ -59,7 +59,7 @@ enum Part {
 
 #[derive(Clone, Debug, Args)]
 struct Repeated {
-    /// Number of turns of each contender
+    /// Number of interleaved measurements of each contender
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
     #[command(flatten)]

@@ -16,8 +16,8 @@ pub struct StaticPriorities {
 }
 
 impl StaticPriorities {
-    /// Creates the order of jobs by their critical path, shortest first. Within a job, the coflow with the longest path
-    /// to the end of the job is first.
+    /// Creates priorities that order the jobs by critical path, shortest first, and the coflows of a job by their
+    /// longest path to the end of the job, longest first.
     pub fn by_need(jobs: &[Job]) -> Self {
         let of_job = |job: &Job| {
             let paths = job.paths();

@@ -92,7 +92,7 @@ impl Attempt {
         }
     }
 
-    /// Returns the id of the Join if it is due, and clears the mark.
+    /// Returns the id of the Join if it is due to be sent, and marks it as no longer due.
     pub(crate) fn take_due(&mut self) -> Option<u32> {
         core::mem::take(&mut self.due).then_some(self.request)
     }

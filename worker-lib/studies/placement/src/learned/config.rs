@@ -28,7 +28,7 @@ pub enum RandomReference {
     /// Mean makespan of the best of several random plans. The plan is chosen and measured on two independent sets of
     /// failures, neither of which is that of the policy's run.
     Independent,
-    /// Lowest makespan of several random simulated runs on the very failures of the policy's run, as in the patent's
+    /// Lowest makespan of several random simulated runs on the same failures as the policy's run, as in the patent's
     /// text.
     Hindsight,
 }

@@ -72,7 +72,7 @@ pub fn best_of(scenario: &Scenario, count: usize, seed: u64) -> Result<Plan, Stu
     Ok(best.expect("at least one must have been tried").1)
 }
 
-/// Returns the outcome with the lowest makespan among `count` random simulated runs **on the very failures on which
+/// Returns the outcome with the lowest makespan among `count` random simulated runs **on the same failures on which
 /// they are compared**: a minimum in hindsight that a policy without foresight cannot be expected to reach. This is
 /// T_Random as the patent's text defines it.
 ///

@@ -240,7 +240,7 @@ impl World {
         self.process.journal.append(&record, None);
     }
 
-    /// Returns the key of an item of the table.
+    /// Returns the key of a random item of the table, or `None` if the table is empty.
     fn some_key(&mut self) -> Option<u64> {
         let items = lock(&self.process.table).part(0, usize::MAX, u64::MAX).0;
         if items.is_empty() { None } else { Some(items[self.rng.random_range(0..items.len())].key) }

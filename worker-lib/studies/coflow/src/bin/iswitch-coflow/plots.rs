@@ -25,7 +25,7 @@ pub(super) fn cdf(what: &str, policies: &[PolicyRuns], of: TimesOf) -> String {
     };
     LineChart {
         title: format!("{what} completion times under each policy: cumulative distribution"),
-        note: "All draws together; further left and higher is better. Dashed lines repeat colours."
+        note: "All draws together; further left and higher is better. Dashed lines reuse the colours of solid lines."
             .to_owned(),
         x: Axis::logarithmic(Quantity::new(format!("{what} completion time"), "s")),
         y: Axis {

@@ -10,7 +10,8 @@ use super::{DAY_S, HOUR_S};
 /// Colours of the lines, in order; further lines use the same colours dashed.
 const PAINTS: [Paint; 7] =
     [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK, Paint::GREY];
-const NOTE: &str = "Mean over draws; whiskers: 95 % confidence interval. Dashed lines repeat colours.";
+const NOTE: &str =
+    "Mean over draws; whiskers: 95 % confidence interval. Dashed lines reuse the colours of solid lines.";
 const UNITS: [(f64, &str); 3] = [(DAY_S, "d"), (HOUR_S, "h"), (60.0, "min")];
 
 /// Draws makespans over the failure-rate factor, with a line for each policy, from the summaries with the checkpoint
