@@ -1,4 +1,4 @@
-//! The Seg counter, which decides about frames one at a time in the order of arrival.
+//! The Seg counter, which decides for each frame whether it is summed, one frame at a time, in the order of arrival.
 
 use rust_hdl::prelude::*;
 

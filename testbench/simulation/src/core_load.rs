@@ -333,8 +333,8 @@ fn drain(switch: &mut Switch) -> usize {
     packets
 }
 
-/// The additions without the core: `add` adds a payload to a sum, and `add_into` adds the last one and writes the
-/// result into the outgoing packet.
+/// Additions of payloads to a sum, without the rest of the core. `add` adds one payload to the sum. `add_into` adds the
+/// last payload of a segment and writes the result into the outgoing packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Adder {
     add: fn(&mut [f32], &[u8]),

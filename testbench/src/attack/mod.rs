@@ -72,19 +72,19 @@ pub const ALL: &[Attack] = &[
     Attack {
         name: "forged-orders",
         what: "Leaves, Resets, Halts and other requests in the name of the members of a job with a key",
-        promise: "no round lacks a member, and sums are exact",
+        promise: "every round includes all members, and sums are exact",
         run: forged::orders,
     },
     Attack {
         name: "random-bytes",
         what: "random and corrupted packets in the name of members of a job with a key and tags",
-        promise: "the switch keeps running, no round lacks a member, and sums are exact",
+        promise: "the switch keeps running, every round includes all members, and sums are exact",
         run: forged::random_bytes,
     },
     Attack {
         name: "recorded-requests",
         what: "replay of everything that a member of a job with a key and tags has sent, in this job and the next",
-        promise: "no round lacks a member, and sums are exact",
+        promise: "every round includes all members, and sums are exact",
         run: recorded::requests,
     },
     Attack {
@@ -108,13 +108,13 @@ pub const ALL: &[Attack] = &[
     Attack {
         name: "second-cable",
         what: "all frames of a worker also arrive at another port",
-        promise: "each worker is counted once, and no round lacks a worker",
+        promise: "each worker is counted once, and every round includes all workers",
         run: cables::second_cable,
     },
     Attack {
         name: "other-mac",
         what: "the MAC address of a worker changes in the middle of a round",
-        promise: "the job continues, and no round lacks a member",
+        promise: "the job continues, and every round includes all members",
         run: cables::other_mac,
     },
     Attack {

@@ -227,7 +227,7 @@ fn report_recovery(fault: &str, results: &[Value]) {
     report(&format!("{fault}: {}", costs(results)));
 }
 
-/// Asserts that no worker has missed a round, and that no round lacks a worker.
+/// Asserts that no worker has missed a round, and that every round includes all workers.
 fn assert_complete(results: &[Value]) {
     assert_eq!(results.len(), WORKERS * PortKind::ALL.len());
     assert_eq!((total(results, "partial_rounds"), total(results, "missed_rounds")), (0, 0));

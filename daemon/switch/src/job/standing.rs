@@ -143,7 +143,7 @@ impl Job {
             let Some(open) = open.filter(|open| open.participants.is_empty()) else { continue };
             let is_awaited = self.members.iter().any(|(_, member)| member.awaits(round));
             match open.replay {
-                // The parent decides about the sum, or still has it for the members that await it.
+                // The parent decides what happens to the sum, or still has it for the members that await it.
                 Replay::Above if is_awaited => {}
                 Replay::Not if self.is_deserted(round) => {}
                 Replay::Here if is_awaited && open.unfinished == 0 => {}

@@ -16,7 +16,7 @@
 //! | [`search`] | local search for the priorities of a known batch |
 //! | [`simulation`] | simulation of a fabric over time |
 //! | [`measure`] | results of a run |
-//! | [`policy`] | policies without learning: Fair, FIFO, Varys, Sincronia, Aalo, and job-level policies |
+//! | [`policy`] | policies that do not learn: Fair, FIFO, Varys, Sincronia, Aalo, and job-level policies |
 //! | [`deepweave`] | learned priorities |
 //! | [`generate`] | random jobs from shapes and coflows, synthetic traces |
 //! | [`trace`] | files: the FB2010 benchmark, shapes of TPC-H queries, Alibaba's jobs of 2018 |

@@ -70,7 +70,7 @@ pub struct Options {
     /// Time that each start of a job except its first takes before the job works. A failure in this time stops the job
     /// again.
     pub restart: f64,
-    /// Time to repair a GPU. Not used for failures at known times, which have their own ends.
+    /// Time to repair a GPU. It does not apply to failures at known times, because each of them has a known end.
     pub repair: f64,
     /// Checkpoint setting of jobs.
     pub checkpoint: Checkpoint,

@@ -1,4 +1,4 @@
-//! Policies without learning, by name.
+//! Policies that do not learn, selected by name.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use strum::IntoEnumIterator as _;
 use super::{Aalo, Bssi, ByKey, JobBssi, Key, Policy, ShafieeGhaderi};
 use iswitch_study::{StudyError, names};
 
-/// Policy without learning.
+/// Policy that does not learn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 #[strum(serialize_all = "kebab-case")]
 pub enum PolicySpec {

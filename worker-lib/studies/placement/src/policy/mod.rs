@@ -20,7 +20,7 @@ pub use spec::PolicySpec;
 
 use super::state::State;
 
-/// Placement policy: decides about the queue and about GPUs after every event of the cluster. The simulation calls the
+/// Placement policy: orders the queue and assigns GPUs after every event of the cluster. The simulation calls the
 /// methods in the order in which they appear here.
 pub trait Placer {
     /// Adds the running jobs that should be suspended to `_jobs`; they return to the queue.

@@ -188,7 +188,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
     /// # Panics
     /// Panics if `next` has not returned a job to place.
     pub fn start(&mut self, picks: &[usize]) -> Result<(), StudyError> {
-        let mut round = self.round.expect("next must have returned a job to place");
+        let mut round = self.round.expect("`next` must have returned a job to place");
         let job = self.state.queue[round.at];
         if picks.len() != round.size {
             let field = format!("GPUs picked for job {job}");
@@ -219,7 +219,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
     /// # Panics
     /// Panics if `next` has not returned a job to place.
     pub fn pass(&mut self) {
-        let mut round = self.round.expect("next must have returned a job to place");
+        let mut round = self.round.expect("`next` must have returned a job to place");
         self.round = self.skip(&mut round).then_some(round);
     }
 

@@ -73,7 +73,7 @@ impl Open {
         parts
             .into_iter()
             .try_for_each(|part| requests.send(part))
-            .expect("the receiver exists until the call below");
+            .expect("the channel must be open, because its receiver still exists");
         let answers = grpc::call(channel.clone(), INSERT_PATH, UnboundedReceiverStream::new(sent)).await?;
         Ok(Self { requests, answers })
     }

@@ -27,7 +27,7 @@ const REPORT_INTERVAL: u64 = 50;
 /// Source of a policy.
 #[derive(Debug)]
 pub(super) enum PolicySource {
-    /// Policy without learning.
+    /// Policy that does not learn.
     Plain(PolicySpec),
     /// Fixed priorities that a search finds for the jobs.
     LocalSearch {

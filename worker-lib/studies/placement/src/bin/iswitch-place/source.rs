@@ -68,7 +68,7 @@ impl PolicySource {
     /// Returns a placer that picks GPUs for one job at a time, in a cluster that another scheduler runs.
     ///
     /// # Errors
-    /// Fails if the policy also decides about other jobs.
+    /// Fails if the policy also makes decisions about other jobs.
     pub(super) fn picker(&self, scenario: &Scenario, seed: u64) -> anyhow::Result<Box<dyn Placer>> {
         match self {
             Self::Plain(

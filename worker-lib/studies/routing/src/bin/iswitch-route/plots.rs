@@ -25,7 +25,7 @@ pub(super) fn delay() -> Quantity {
     Quantity::new("Mean delay", "slots")
 }
 
-/// Draws figures 2 to 5: a value over policy iterations, with those of policies without learning as references.
+/// Draws figures 2 to 5: a value over policy iterations, with the values of policies that do not learn as references.
 pub(super) fn learning(
     title: String,
     quantity: Quantity,
