@@ -113,7 +113,7 @@ impl Lanes {
     }
 }
 
-/// Converts halves to floats, as another view of the same 256 bits. It consists of wires without logic.
+/// Converts halves to floats, as another view of the same 256 bits. The block only connects wires.
 #[derive(LogicBlock, Default)]
 pub struct HalvesToLanes {
     pub halves: Signal<In, Halves>,
@@ -148,7 +148,7 @@ impl Logic for HalvesToLanes {
     }
 }
 
-/// Converts floats to halves. It consists of wires without logic.
+/// Converts floats to halves. The block only connects wires.
 #[derive(LogicBlock, Default)]
 pub struct LanesToHalves {
     pub lanes: Signal<In, Lanes>,

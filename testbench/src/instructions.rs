@@ -29,7 +29,7 @@ pub struct Count {
     /// Mode of the job.
     #[serde(serialize_with = "name")]
     pub mode: LoadMode,
-    /// Floats in the packet. With one float, nearly all instructions are outside the addition.
+    /// Number of floats in the packet. With one float, nearly all instructions are outside the addition.
     pub floats: usize,
     /// Number of instructions.
     pub instructions: u64,

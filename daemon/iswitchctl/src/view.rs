@@ -64,7 +64,7 @@ pub(crate) struct MemberView {
     pub(crate) silent_ms: u64,
     /// Number of segments that the member has contributed since it joined.
     pub(crate) contributions: u64,
-    /// Round of its last contribution.
+    /// Round of the member's last contribution.
     pub(crate) last_round: Option<u32>,
 }
 

@@ -16,7 +16,7 @@ pub enum Event {
     JobCreated {
         /// The job's number.
         job: u32,
-        /// Number of floats in its vector.
+        /// Number of floats in the job's vector.
         gradient_len: u32,
         /// Number of workers that the job waits for; zero if it does not wait.
         workers: u16,

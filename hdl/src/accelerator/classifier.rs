@@ -100,7 +100,7 @@ impl Logic for Classifier {
     }
 }
 
-/// Converts a half to or from network byte order. It consists of wires without logic.
+/// Converts a half to or from network byte order. The block only connects wires.
 #[derive(LogicBlock, Default)]
 pub struct SwapBytes {
     pub half: Signal<In, Bits<16>>,

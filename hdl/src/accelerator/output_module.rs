@@ -137,7 +137,7 @@ impl Logic for OutputModule {
 }
 
 /// Joins the last 18 bytes of one beat, or a header, with the first 14 bytes of a burst, and adds the sideband of a
-/// result. It consists of wires.
+/// result. The block only connects wires.
 #[derive(LogicBlock, Default)]
 pub struct JoinBeats {
     pub earlier: Signal<In, Halves>,

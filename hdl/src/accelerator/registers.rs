@@ -191,7 +191,7 @@ impl Logic for Registers {
     }
 }
 
-/// Presents register words as records. It consists of wires.
+/// Presents register words as records. The block only connects wires.
 #[derive(LogicBlock, Default)]
 pub struct ConfigView {
     pub control: Signal<In, Bits<32>>,

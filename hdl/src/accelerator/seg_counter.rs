@@ -143,7 +143,8 @@ impl Logic for SegCounter {
     }
 }
 
-/// Produces the decision about ordinary traffic. It consists of wires.
+/// Produces the decision for ordinary traffic, which is to forward the frame. The block only connects wires and
+/// constants.
 #[derive(LogicBlock, Default)]
 pub struct Bypass {
     pub ordinary: Signal<In, Bit>,

@@ -4,8 +4,8 @@ use rust_hdl::prelude::*;
 
 use super::records::{Header, Job, Key, RawSeg};
 
-/// Converts a data frame to a request to the Seg counter by decoding Seg (D-1, D-3). It consists of wires and the
-/// substitution for zero contributions.
+/// Converts a data frame to a request to the Seg counter by decoding Seg (D-1, D-3). Apart from the replacement of zero
+/// contributions by 1, the block only connects wires.
 #[derive(LogicBlock, Default)]
 pub struct SegDecoder {
     pub header: Signal<In, Header>,

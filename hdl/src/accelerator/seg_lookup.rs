@@ -101,7 +101,7 @@ impl Logic for SegLookup {
     }
 }
 
-/// Converts a verdict to records. It consists of wires.
+/// Converts a verdict to records. The block only connects wires.
 #[derive(LogicBlock, Default)]
 pub struct Outcome {
     pub key: Signal<In, Key>,

@@ -26,7 +26,7 @@ pub enum TimingError {
     UnknownPin {
         /// Name of the primitive.
         primitive: String,
-        /// Name of its pin.
+        /// Name of the pin that the model does not know.
         pin: String,
     },
     /// A signal without a driver.

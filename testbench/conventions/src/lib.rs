@@ -116,11 +116,11 @@ pub struct Package {
     pub name: String,
     /// Version.
     pub version: String,
-    /// SPDX expression of its licence.
+    /// SPDX expression of the licence.
     pub license: Option<String>,
     /// Registry that the package comes from; None for a package of the workspace.
     pub source: Option<String>,
-    /// Path of its Cargo.toml.
+    /// Path of the Cargo.toml of the package.
     pub manifest_path: String,
     /// Dependencies, as declared in the manifest.
     pub dependencies: Vec<Dependency>,
@@ -133,11 +133,11 @@ pub struct Package {
 pub struct Target {
     /// Kinds, such as `lib` and `bin`.
     pub kind: Vec<String>,
-    /// Path of its root source file.
+    /// Path of the root source file of the target.
     pub src_path: PathBuf,
-    /// Whether `cargo test` builds it as a test program.
+    /// Whether `cargo test` builds the target as a test program.
     pub test: bool,
-    /// Whether `cargo test` runs the examples in its documentation.
+    /// Whether `cargo test` runs the examples in the documentation of the target.
     pub doctest: bool,
 }
 

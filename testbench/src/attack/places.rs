@@ -12,11 +12,11 @@ use crate::neighbour::member::Member;
 const JOBS: u32 = 200;
 /// Number of the attacker's first job. The attacker's jobs have higher numbers than the workers' job.
 const FIRST_JOB: u32 = 1000;
-/// Floats in the vector of the attacker's first job. When a job is refused, the next one has half as many.
+/// Number of floats in the vector of the attacker's first job. When a job is refused, the next one has half as many.
 const FLOATS: u32 = 1 << 28;
-/// Floats in a long segment. Jobs with long segments take the memory for sums.
+/// Number of floats in a long segment. Jobs with long segments take the memory for sums.
 const LONG_SEGMENT_FLOATS: u16 = 366;
-/// Floats in a short segment. Jobs with short segments take the memory for the state of segments.
+/// Number of floats in a short segment. Jobs with short segments take the memory for the state of segments.
 const SHORT_SEGMENT_FLOATS: u16 = 1;
 
 /// Lets members of other jobs join until the switch refuses them, and then lets workers with the key aggregate.

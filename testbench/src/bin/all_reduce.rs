@@ -41,7 +41,7 @@ struct Cli {
     /// Rank of this worker, from 0 [default: OMPI_COMM_WORLD_RANK or RANK]
     #[arg(long)]
     rank: Option<u16>,
-    /// Floats in the vector
+    /// Number of floats in the vector
     #[arg(long, default_value_t = 10_119)]
     floats: u32,
     /// Number of rounds to check
@@ -54,7 +54,7 @@ struct Cli {
     /// All workers end after the round in which the first of them has run for this time.
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
-    /// Floats in a packet [default: as many as fit an MTU of 1500 bytes]
+    /// Number of floats in a packet [default: as many as fit an MTU of 1500 bytes]
     #[arg(long)]
     segment_floats: Option<u16>,
     /// Timeout of a round, in milliseconds [default: none]

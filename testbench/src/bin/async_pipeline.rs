@@ -31,7 +31,7 @@ struct Cli {
     /// Rank of this worker, from 0
     #[arg(long)]
     rank: u16,
-    /// Floats in the vector
+    /// Number of floats in the vector
     #[arg(long, default_value_t = 10_119)]
     floats: u32,
     /// Time that a gradient takes, in microseconds

@@ -45,7 +45,7 @@ struct Cli {
     /// Rank of this worker
     #[arg(long, default_value_t = 0)]
     rank: u16,
-    /// Floats in each vector, including the tail of the learner
+    /// Number of floats in each vector, including the tail of the learner
     #[arg(long)]
     floats: u32,
     /// Time that a gradient takes, in microseconds

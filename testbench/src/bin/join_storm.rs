@@ -42,7 +42,7 @@ struct Cli {
     /// A turn without forged Joins precedes each of them.
     #[arg(long, default_value_t = 20)]
     turns: u64,
-    /// Floats in the vector of the job
+    /// Number of floats in the vector of the job
     #[arg(long, default_value_t = 100_000)]
     floats: u32,
     /// Send frames that are not for the switch in the turns without forged Joins

@@ -45,7 +45,7 @@ struct Cli {
     /// Number of workers of the job
     #[arg(long)]
     workers: u16,
-    /// Floats in each vector
+    /// Number of floats in each vector
     #[arg(long)]
     floats: u32,
     /// Number of measured rounds

@@ -25,7 +25,7 @@ const JOB: u32 = 66;
 /// segment.
 const LARGE_SEGMENTS: u32 = 500_000;
 const LARGE_SEGMENT_FLOATS: u16 = 60;
-/// Floats in a segment whose data packet has 32 bytes.
+/// Number of floats in a segment whose data packet has 32 bytes.
 const SHORT_SEGMENT_FLOATS: u16 = 6;
 /// Number of segments of the first asynchronous job that is tried. If it is refused, the number is halved; the memory
 /// that is left suffices for other jobs.

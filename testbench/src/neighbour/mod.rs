@@ -41,9 +41,9 @@ const PREFILL_LEN_BYTES: usize = 56 << 10;
 pub struct Load {
     /// Number of workers.
     pub workers: usize,
-    /// Floats in its vector.
+    /// Number of floats in the job's vector.
     pub floats: u32,
-    /// Duration of its aggregation, in seconds.
+    /// Duration of the aggregation, in seconds.
     pub seconds: f64,
 }
 
@@ -72,9 +72,9 @@ pub struct Testbed {
 pub struct Target {
     /// Address at which workers reach the daemon.
     pub switch: SocketAddrV4,
-    /// Address of its metrics.
+    /// Address of the HTTP listener for metrics.
     pub metrics: SocketAddr,
-    /// Path of its control socket.
+    /// Path of the control socket.
     pub control: std::path::PathBuf,
 }
 

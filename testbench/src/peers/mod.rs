@@ -45,7 +45,7 @@ pub struct Run {
 /// Vector to sum, and the number of rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Floats in the vector.
+    /// Number of floats in the vector.
     pub floats: u32,
     /// Number of measured rounds.
     pub rounds: usize,

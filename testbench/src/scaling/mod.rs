@@ -101,7 +101,7 @@ pub struct Scenario {
     pub rack: usize,
     /// Number of switches below a switch of a higher level.
     pub radix: usize,
-    /// Floats in the vector.
+    /// Number of floats in the vector.
     pub floats: u32,
     /// Rate of every link in each direction, in bits per second. It is infinite if only processors limit the rate.
     pub bits_per_s: f64,

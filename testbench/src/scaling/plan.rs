@@ -224,7 +224,7 @@ pub(super) struct Step {
 /// Schedule of exchanges between the workers.
 #[derive(Clone, Debug)]
 pub(super) struct Exchange {
-    /// Number of pairs of workers, the first ranks, that act as one worker.
+    /// Number of pairs of workers in which both workers act as one. The pairs have the lowest ranks.
     pub(super) first_pairs: usize,
     pub(super) steps: Vec<Step>,
 }

@@ -16,7 +16,7 @@ use crate::contest::Markdown;
 pub struct Setting {
     /// Number of workers below one switch.
     pub workers: usize,
-    /// Floats in the vector.
+    /// Number of floats in the vector.
     pub floats: u32,
     /// Rate of the links, if it is limited.
     pub bits_per_s: Option<f64>,

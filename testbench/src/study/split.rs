@@ -58,7 +58,7 @@ pub struct Split {
     pub model: Model,
     /// Environment.
     pub env: String,
-    /// Floats in the vector to sum.
+    /// Number of floats in the vector to sum.
     pub floats: usize,
     /// Number of workers that the batch is divided among; the times are those of one of them.
     pub workers: usize,

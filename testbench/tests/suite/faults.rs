@@ -16,7 +16,7 @@ use iswitch_testbench::wire_relay::{Relayed, WireRelay};
 use serde_json::Value;
 
 const WORKERS: usize = 4;
-/// Floats in a vector of 6.4 MB, whose rounds take long enough to stop a worker in mid-round.
+/// Number of floats in a vector of 6.4 MB, whose rounds take long enough to stop a worker in mid-round.
 const LARGE: u32 = 1_687_206;
 /// Short lease, for tests that wait until it expires.
 const SHORT_LEASE_MS: u64 = 1000;

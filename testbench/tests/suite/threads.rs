@@ -13,7 +13,7 @@ use iswitch_harness::tree::{Tree, TreeJob};
 use serde_json::Value;
 
 const WORKERS: u64 = 4;
-/// Floats in a vector that four threads divide: 274 segments.
+/// Number of floats in a vector that four threads divide: 274 segments.
 const FLOATS: u64 = 100_000;
 const KINDS: [PortKind; 2] = [PortKind::Raw, PortKind::Udp];
 /// Number of workers of each rack.

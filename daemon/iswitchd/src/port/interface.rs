@@ -54,7 +54,7 @@ pub enum PortError {
     Queues {
         /// Name of the interface.
         name: String,
-        /// Number of its queues.
+        /// Number of receive queues of the interface.
         queues: usize,
         /// Maximum number of queues that a port serves.
         most: usize,

@@ -81,7 +81,7 @@ pub(crate) struct Addition {
 pub(super) struct Acceptable {
     /// Whether the segment begins a vector.
     pub(super) is_first: bool,
-    /// Number of staged segments of its vector, including this one.
+    /// Number of staged segments of the same vector, including this one.
     pub(super) received: u32,
 }
 

@@ -159,7 +159,7 @@ pub(crate) struct Group {
 /// A Probe that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// A member is ready to hear it.
+    /// A member is ready to receive a Probe through the group.
     Asked,
     /// All members that hear the group confirm it again.
     Periodic,

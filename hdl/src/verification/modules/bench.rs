@@ -16,7 +16,7 @@ pub enum ModulesError {
         "the Verilog of {module} differs from its simulation: in cycle {cycle}, {port} is {got}, expected {expected}"
     )]
     Different {
-        /// Name of the module. `port` is the name of its output.
+        /// Name of the module. `port` is the output that differs.
         module: String,
         #[expect(missing_docs)]
         port: String,

@@ -11,9 +11,9 @@ use serde::Serialize;
 pub struct WorkerReport {
     /// Clock t of the worker and the staleness of its gradients.
     pub staleness: Staleness,
-    /// Counters of its protocol.
+    /// Counters of the worker's protocol.
     pub counters: AsyncCounters,
-    /// Times that it needed the state of a peer.
+    /// Number of times that the worker needed the state of a peer.
     pub missed: u64,
 }
 

@@ -21,7 +21,7 @@ const SWEEP_FLOATS: [u32; 8] = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 <
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Floats in the vectors
+    /// Lengths of the vectors, in floats
     ///
     /// The default lengths are those of the paper's four models.
     #[arg(long, value_delimiter = ',', default_values_t = PAPER_FLOATS)]

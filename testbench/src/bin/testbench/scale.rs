@@ -10,7 +10,7 @@ use crate::peers::{Common, PAPER_FLOATS, Prepared};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Floats in the vectors
+    /// Lengths of the vectors, in floats
     ///
     /// The default lengths are those of the paper's four models.
     #[arg(long, value_delimiter = ',', default_values_t = PAPER_FLOATS)]

@@ -29,7 +29,7 @@ pub(crate) struct Options {
         value_parser = clap::value_parser!(u32).range(1..=MAX_WORKERS)
     )]
     workers: Vec<u32>,
-    /// Floats in the vectors
+    /// Lengths of the vectors, in floats
     ///
     /// The default lengths are those of the paper's four models.
     #[arg(

@@ -175,7 +175,7 @@ fn is_closed(error: &PipelineError) -> bool {
     matches!(error, PipelineError::Aggregate(AggregateError::Closed))
 }
 
-/// The model and its time t.
+/// Model of this worker, with its clock t and the staleness of the gradients.
 struct Learner {
     model: Vec<f32>,
     staleness: Staleness,

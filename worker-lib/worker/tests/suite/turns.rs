@@ -14,7 +14,7 @@ const MEMBERS: usize = 3;
 const PARTS: usize = 2;
 const CALLS: u32 = 25;
 const SEGMENT_FLOATS: u16 = 2;
-/// Floats in each part: five segments.
+/// Number of floats in each part: five segments.
 const LEN: u32 = 9;
 const SEEDS: u64 = 150;
 /// Steps of the world after which a seed counts as stuck.

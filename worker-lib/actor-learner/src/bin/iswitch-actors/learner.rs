@@ -65,7 +65,7 @@ pub(crate) struct ServiceArgs {
     publish: Vec<Listen>,
     /// Minimum interval between published policies, in milliseconds
     ///
-    /// Default: 100; for ppo and a2c 0, so that each update publishes a policy.
+    /// The default is 100. For ppo and a2c, it is 0, so that each update publishes a policy.
     #[arg(long, value_name = "MS")]
     publish_every_ms: Option<u64>,
     /// Time that the first learner serves policies after the run, in seconds
