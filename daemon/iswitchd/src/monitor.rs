@@ -44,8 +44,8 @@ struct Resources {
     log_level: LogLevel,
 }
 
-/// A running monitor. When dropped, it waits until the monitor has removed the daemon's resources, which must be
-/// closed by then.
+/// Handle of a running monitor process. Dropping it waits until that process has removed the daemon's resources, which
+/// the daemon must have closed before.
 #[derive(Debug)]
 pub struct Monitor {
     child: Child,

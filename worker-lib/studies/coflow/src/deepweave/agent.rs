@@ -39,7 +39,7 @@ pub struct Decision {
     pub credits: Advice,
 }
 
-/// Policy that orders coflows by the priorities of a network. Each simulated run needs a new value, which holds the
+/// Policy that orders coflows by the priorities of a network. Each simulated run needs a new instance, which holds the
 /// state of the run.
 #[derive(Clone, Debug)]
 pub struct DeepWeave {

@@ -41,7 +41,7 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 /// The implementation is based on the published abstract and the structure of the algorithm. The text of the paper was
 /// not available, so the constants (powers of two, the divisor of the maximum delay) may differ from the paper's.
 ///
-/// Each simulated run needs a new value, which holds the plan of the run.
+/// Each simulated run needs a new instance, which holds the plan of the run.
 #[derive(Clone, Debug)]
 pub struct ShafieeGhaderi {
     rng: ChaCha8Rng,

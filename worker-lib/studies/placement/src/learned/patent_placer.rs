@@ -14,7 +14,7 @@ use crate::state::State;
 /// Length of a week in seconds.
 const WEEK: f64 = 7.0 * 86_400.0;
 
-/// Placer with the patent's policy network. Each simulated run needs a new value.
+/// Placer with the patent's policy network. Each simulated run needs a new instance.
 #[derive(Clone, Debug)]
 pub struct PatentPlacer {
     net: PatentNet,

@@ -75,7 +75,7 @@ struct Random {
     score: Score,
 }
 
-/// Placer with the shared network. Each simulated run needs a new value.
+/// Placer with the shared network. Each simulated run needs a new instance.
 #[derive(Clone, Debug)]
 pub struct SharedPlacer {
     net: SharedNet,
