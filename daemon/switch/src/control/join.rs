@@ -54,7 +54,8 @@ pub(super) fn handle_join(
                 Status::ForeignJob => DropReason::ForeignJob,
                 _ => DropReason::JoinRefused,
             });
-            // A worker with a long vector asks for the number of parts first, usually before the job exists: that is no fault.
+            // A refused query is not a fault: a worker with a long vector asks for the number of parts before it joins,
+            // usually before the job exists.
             if !join.query {
                 state.report(Event::JoinRefused { job: request.job, address: from.peer, status, expected });
             }

@@ -79,8 +79,8 @@ pub(super) fn over_load(
     }
     LineChart {
         title,
-        note: "Mean over all draws. Dashed lines reuse the colours of solid lines; grey and dashed: lower bound for any \
-               policy."
+        note: "Mean over all draws. Dashed lines reuse the colours of solid lines; grey and dashed: lower bound for \
+               any policy."
             .to_owned(),
         x: Axis::linear(Quantity::plain("Load")),
         y: Axis { includes: vec![0.0], ..Axis::linear(quantity) },
