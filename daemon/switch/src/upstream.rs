@@ -4,8 +4,8 @@
 //! result goes to all members. The partial sum is kept until then. Workers detect lost packets: the Help of a worker
 //! makes the switch ask its parent, if the switch has no result itself.
 //!
-//! A job is complete when the parent says so. If the parent forgets this switch, the switch forgets its own members.
-//! They rejoin with their histories, and the topmost switch decides where the job continues.
+//! A job is complete when the parent states that it is. If the parent forgets this switch, the switch forgets its own
+//! members. They rejoin with their histories, and the topmost switch decides where the job continues.
 
 use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::wire::control::SegmentSetRepr;
