@@ -1,5 +1,6 @@
 //! Parts: the division of a vector among the threads of a switch (requirements T-3 and T-4).
 
+use core::net::SocketAddrV4;
 use core::ops::Range;
 
 use crate::limits::{MAX_PARTS, MIN_PART_SEGMENTS};
@@ -34,6 +35,14 @@ pub fn count_of_first(gradient_len: u32, segment_floats: u16, first_len: u32) ->
     (1..=most).find(|count| range(gradient_len, segment_floats, *count, 0).len() == first_len as usize)
 }
 
+/// Returns the address of thread `at` of a switch whose first thread is at `first`: the UDP port that lies `at` above
+/// the first one. Returns `None` if that port number would exceed 65,535.
+#[inline]
+pub fn address(first: SocketAddrV4, at: usize) -> Option<SocketAddrV4> {
+    let port = u16::try_from(at).ok().and_then(|at| first.port().checked_add(at))?;
+    Some(SocketAddrV4::new(*first.ip(), port))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -60,6 +69,14 @@ mod tests {
             }
         }
         assert_eq!(count_of_first(1_000_000, FLOATS, 999), None);
+    }
+
+    #[test]
+    fn threads_serve_consecutive_ports() {
+        let first: SocketAddrV4 = "10.0.0.1:65533".parse().unwrap();
+        let ports = [0, 2, 3, 65_536].map(|at| address(first, at).map(|address| address.port()));
+        assert_eq!(ports, [Some(65_533), Some(65_535), None, None]);
+        assert_eq!(address(first, 1).map(|address| *address.ip()), Some(*first.ip()));
     }
 
     proptest! {

@@ -79,7 +79,9 @@ pub struct Cli {
     /// The rule keeps tagged frames from the bridge and the IP stack, which would otherwise handle them too.
     #[arg(long)]
     no_ingress_rule: bool,
-    /// Keep all privileges and do not filter system calls
+    /// Run without the sandbox
+    ///
+    /// The process keeps all its privileges and installs no system-call filter.
     #[arg(long)]
     no_sandbox: bool,
     #[command(flatten)]

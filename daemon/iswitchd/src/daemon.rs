@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::Path;
 
 use anyhow::Context;
+use iswitch_protocol::part;
 use iswitch_socket::Options;
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
@@ -202,7 +203,7 @@ fn create_loop(
     let first_uplink = PortId(ports.len() as u8);
     ports.extend(uplinks.into_iter().map(|port| Box::new(port) as Box<dyn Port>));
     let of_thread = |parent: &SocketAddrV4| {
-        threads::address_of(*parent, at).with_context(|| {
+        part::address(*parent, at).with_context(|| {
             format!("parent is {parent}, expected room for a UDP port for each of the threads up to 65535")
         })
     };

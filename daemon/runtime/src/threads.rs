@@ -8,6 +8,7 @@ use std::net::SocketAddrV4;
 use std::thread::JoinHandle;
 
 use iswitch_protocol::limits::MAX_PARTS;
+use iswitch_protocol::part;
 use iswitch_protocol::wire::Classifier;
 use iswitch_socket::Options;
 
@@ -52,13 +53,6 @@ pub fn of_thread(divided: Config, at: usize) -> Config {
     Config { parts, boot, ..divided }
 }
 
-/// Returns the address that thread `at` serves, or `None` if its port number would exceed 65,535.
-#[must_use]
-pub fn address_of(first: SocketAddrV4, at: usize) -> Option<SocketAddrV4> {
-    let port = u16::try_from(at).ok().and_then(|at| first.port().checked_add(at))?;
-    Some(SocketAddrV4::new(*first.ip(), port))
-}
-
 /// Binds the UDP port of each of `count` threads. If the port number of `address` is zero, the first port is free to
 /// choose, and several are tried until those behind it are free as well.
 ///
@@ -74,7 +68,7 @@ pub fn bind_consecutive(
     let bind = |address| UdpPort::bind(id, address, classifier, options);
     let bind_all = || -> io::Result<Vec<UdpPort>> {
         let first = bind(address)?;
-        let next = |at| address_of(first.address(), at).ok_or(io::ErrorKind::AddrNotAvailable);
+        let next = |at| part::address(first.address(), at).ok_or(io::ErrorKind::AddrNotAvailable);
         let others = (1..count).map(|at| bind(next(at)?)).collect::<io::Result<Vec<_>>>()?;
         Ok(std::iter::once(first).chain(others).collect())
     };

@@ -1,5 +1,6 @@
 //! Aggregators of a job's gradients: the options that select one, and starting or joining it.
 
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,6 +31,14 @@ pub enum Aggregator {
     Ring,
     /// No aggregation: a single worker
     Local,
+}
+
+impl fmt::Display for Aggregator {
+    /// Writes the value of `--aggregator`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.to_possible_value().expect("no aggregator is hidden");
+        f.write_str(value.get_name())
+    }
 }
 
 /// Options that select the aggregator and its address.
@@ -127,7 +136,7 @@ impl GroupArgs {
         for (name, is_given, expected) in given {
             // The switch may come from the environment.
             if is_given && aggregator != expected && name != "--switch" {
-                bail!("{name} requires --aggregator {expected:?}, but this job uses {aggregator:?}");
+                bail!("{name} requires --aggregator {expected}, but this job uses {aggregator}");
             }
         }
         if aggregator == Aggregator::Local && workers > 1 {

@@ -172,7 +172,7 @@ impl<H: OwnParameters> TrainArgs<H> {
     pub fn check_wire(&self, workers: usize) -> anyhow::Result<()> {
         let aggregator = self.group.aggregator(workers);
         if self.wire != ElementTypes::F32 && aggregator != Aggregator::Switch {
-            bail!("--wire {} requires --aggregator switch, but this job uses {aggregator:?}", self.wire);
+            bail!("--wire {} requires --aggregator switch, but this job uses {aggregator}", self.wire);
         }
         Ok(())
     }

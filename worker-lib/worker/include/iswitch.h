@@ -51,27 +51,27 @@ typedef struct iswitch_join_options {
   const char *switch_address;
   // Number of the job, which identifies it at the switch.
   uint32_t job;
-  // Number of workers with which the job starts; 0: any number.
+  // Number of workers with which the job starts; 0 means any number.
   uint16_t workers;
-  // Number of floats in a packet; 0: as many as fit an MTU of 1500 bytes.
+  // Number of floats in a packet; 0 means as many as fit an MTU of 1500 bytes.
   uint16_t segment_floats;
   // Number of floats in the vector.
   uint32_t gradient_len;
-  // Rank of this worker; determines the order of addition if the switch adds in a fixed order (iswitchd --ordered).
+  // Rank of this worker. If the switch adds in a fixed order (`iswitchd --ordered`), the rank determines it.
   uint16_t rank;
   // Timeout for the switch's answer to a Join, in milliseconds.
   uint32_t connect_timeout_ms;
-  // Timeout for the other workers to join, in milliseconds; 0: no timeout.
+  // Timeout for the other workers to join, in milliseconds; 0 means no timeout.
   uint32_t workers_timeout_ms;
-  // Timeout of a round, in milliseconds; 0: no timeout.
+  // Timeout of a round, in milliseconds; 0 means no timeout.
   uint32_t round_timeout_ms;
-  // Path of the file with the job's key, as created by `iswitchctl keygen`; null: the job has no key.
+  // Path of the file with the job's key, as created by `iswitchctl keygen`; null if the job has no key.
   const char *key_file;
-  // Whether data packets also carry tags computed from the key. It must be the same on all workers; a tag takes the
-  // space of two floats in each packet.
+  // Whether data packets also carry tags computed from the key. The value must be the same on all workers. A tag
+  // takes the space of two floats in each packet.
   bool tag_data;
   // Element types of packets, the same on all workers: "f32", "bf16" or "f16"; or "bf16-f32" or "f16-f32", with
-  // results in 32 bits. Null: "f32".
+  // results in 32 bits. Null means "f32".
   const char *wire;
 } iswitch_join_options;
 
@@ -89,7 +89,7 @@ typedef struct iswitch_round {
 typedef struct iswitch_aggregate {
   // Number of the sum; sums are delivered in order and without gaps.
   uint32_t number;
-  // Number of worker gradients in the sum.
+  // Number of gradients in the sum.
   uint16_t contributions;
 } iswitch_aggregate;
 
@@ -121,10 +121,10 @@ enum iswitch_status iswitch_all_reduce(struct iswitch_worker *worker,
                                        size_t len,
                                        struct iswitch_round *round);
 
-// Like `iswitch_all_reduce`, but divides the sum by the number of gradients that it contains.
+// Works like `iswitch_all_reduce`, but divides the sum by the number of gradients that it contains.
 //
 // # Safety
-// As for `iswitch_all_reduce`.
+// The requirements of `iswitch_all_reduce` apply.
 enum iswitch_status iswitch_all_reduce_mean(struct iswitch_worker *worker,
                                             float *vector,
                                             size_t len,
@@ -144,7 +144,7 @@ const char *iswitch_last_error(void);
 // success, pass `*worker` to `iswitch_async_leave`.
 //
 // # Safety
-// As for `iswitch_join`.
+// The requirements of `iswitch_join` apply.
 enum iswitch_status iswitch_async_join(const struct iswitch_join_options *options,
                                        struct iswitch_async_worker **worker);
 
@@ -157,8 +157,8 @@ enum iswitch_status iswitch_async_submit(const struct iswitch_async_worker *work
                                          const float *vector,
                                          size_t len);
 
-// Waits for the next sum and copies it to `sum`. `aggregate` may be null. `ISWITCH_STATUS_MISSED_ROUNDS` means that
-// sums are missing: before the next call, the state of another worker must be obtained.
+// Waits for the next sum and copies it to `sum`. `aggregate` may be null. If the status is
+// `ISWITCH_STATUS_MISSED_ROUNDS`, sums are missing: obtain the state of another worker before the next call.
 //
 // # Safety
 // `worker` is null or comes from `iswitch_async_join`; `sum` is null or points to `len` floats; `aggregate` is null or

@@ -61,27 +61,27 @@ pub struct IswitchJoinOptions {
     pub switch_address: *const c_char,
     /// Number of the job, which identifies it at the switch.
     pub job: u32,
-    /// Number of workers with which the job starts; 0: any number.
+    /// Number of workers with which the job starts; 0 means any number.
     pub workers: u16,
-    /// Number of floats in a packet; 0: as many as fit an MTU of 1500 bytes.
+    /// Number of floats in a packet; 0 means as many as fit an MTU of 1500 bytes.
     pub segment_floats: u16,
     /// Number of floats in the vector.
     pub gradient_len: u32,
-    /// Rank of this worker; determines the order of addition if the switch adds in a fixed order (iswitchd --ordered).
+    /// Rank of this worker. If the switch adds in a fixed order (`iswitchd --ordered`), the rank determines it.
     pub rank: u16,
     /// Timeout for the switch's answer to a Join, in milliseconds.
     pub connect_timeout_ms: u32,
-    /// Timeout for the other workers to join, in milliseconds; 0: no timeout.
+    /// Timeout for the other workers to join, in milliseconds; 0 means no timeout.
     pub workers_timeout_ms: u32,
-    /// Timeout of a round, in milliseconds; 0: no timeout.
+    /// Timeout of a round, in milliseconds; 0 means no timeout.
     pub round_timeout_ms: u32,
-    /// Path of the file with the job's key, as created by `iswitchctl keygen`; null: the job has no key.
+    /// Path of the file with the job's key, as created by `iswitchctl keygen`; null if the job has no key.
     pub key_file: *const c_char,
-    /// Whether data packets also carry tags computed from the key. It must be the same on all workers; a tag takes the
-    /// space of two floats in each packet.
+    /// Whether data packets also carry tags computed from the key. The value must be the same on all workers. A tag
+    /// takes the space of two floats in each packet.
     pub tag_data: bool,
     /// Element types of packets, the same on all workers: "f32", "bf16" or "f16"; or "bf16-f32" or "f16-f32", with
-    /// results in 32 bits. Null: "f32".
+    /// results in 32 bits. Null means "f32".
     pub wire: *const c_char,
 }
 
@@ -104,6 +104,7 @@ thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
 }
 
+/// Stores the message for `iswitch_last_error`, and returns the status.
 fn fail(status: IswitchStatus, message: &str) -> IswitchStatus {
     let message = CString::new(message.replace('\0', " ")).unwrap_or_default();
     LAST_ERROR.with(|last| *last.borrow_mut() = message);
@@ -154,6 +155,7 @@ fn aggregate_status(error: &AggregateError) -> IswitchStatus {
     }
 }
 
+/// Returns a timeout, or `None` for 0.
 fn milliseconds(ms: u32) -> Option<Duration> {
     (ms > 0).then(|| Duration::from_millis(u64::from(ms)))
 }
@@ -181,7 +183,7 @@ pub unsafe extern "C" fn iswitch_join_options_init(options: *mut IswitchJoinOpti
         wire: std::ptr::null(),
     };
     if !options.is_null() {
-        // SAFETY: not null, and the caller vouches for the memory.
+        // SAFETY: the pointer is not null, and the caller vouches for the memory.
         unsafe { options.write(filled) };
     }
 }
@@ -204,7 +206,7 @@ pub unsafe extern "C" fn iswitch_join(
 /// Joins with `join_worker` and stores the resulting worker in `*worker`.
 ///
 /// # Safety
-/// As for `iswitch_join`.
+/// The requirements of `iswitch_join` apply.
 unsafe fn join_as<W>(
     options: *const IswitchJoinOptions,
     worker: *mut *mut W,
@@ -217,7 +219,7 @@ unsafe fn join_as<W>(
             return fail(IswitchStatus::InvalidArgument, "options or worker is a null pointer");
         };
         *out = std::ptr::null_mut();
-        // SAFETY: the caller vouches for the pointers in it.
+        // SAFETY: the caller vouches for the pointers in `options`.
         let joined = match unsafe { join_options(options) } {
             Ok(options) => join_worker(options),
             Err(message) => return fail(IswitchStatus::InvalidArgument, &message),
@@ -240,7 +242,7 @@ unsafe fn join_options(options: &IswitchJoinOptions) -> Result<JoinOptions, Stri
     if options.switch_address.is_null() {
         return Err("switch_address is a null pointer".to_owned());
     }
-    // SAFETY: not null, and the caller vouches that it ends with a zero byte.
+    // SAFETY: the pointer is not null, and the caller vouches that it ends with a zero byte.
     let text = unsafe { CStr::from_ptr(options.switch_address) }.to_string_lossy();
     let switch =
         text.parse().map_err(|_| format!("switch_address is {text:?}, expected an IPv4 ADDRESS:PORT"))?;
@@ -253,7 +255,7 @@ unsafe fn join_options(options: &IswitchJoinOptions) -> Result<JoinOptions, Stri
     join.tag_data = options.tag_data;
     let mut elements = ElementTypes::F32;
     if !options.wire.is_null() {
-        // SAFETY: not null, and the caller vouches that it ends with a zero byte.
+        // SAFETY: the pointer is not null, and the caller vouches that it ends with a zero byte.
         let text = unsafe { CStr::from_ptr(options.wire) }.to_string_lossy();
         elements = text.parse().map_err(|expected| format!("wire is {text:?}, {expected}"))?;
     }
@@ -262,7 +264,7 @@ unsafe fn join_options(options: &IswitchJoinOptions) -> Result<JoinOptions, Stri
         join.segment_floats = options.segment_floats;
     }
     if !options.key_file.is_null() {
-        // SAFETY: not null, and the caller vouches that it ends with a zero byte.
+        // SAFETY: the pointer is not null, and the caller vouches that it ends with a zero byte.
         let path = unsafe { CStr::from_ptr(options.key_file) };
         let path = Path::new(OsStr::from_bytes(path.to_bytes()));
         let key = key_file::read(path).map_err(|error| format!("key_file {}: {error}", path.display()))?;
@@ -287,10 +289,10 @@ pub unsafe extern "C" fn iswitch_all_reduce(
     unsafe { reduce(worker, vector, len, round, Worker::all_reduce) }
 }
 
-/// Like `iswitch_all_reduce`, but divides the sum by the number of gradients that it contains.
+/// Works like `iswitch_all_reduce`, but divides the sum by the number of gradients that it contains.
 ///
 /// # Safety
-/// As for `iswitch_all_reduce`.
+/// The requirements of `iswitch_all_reduce` apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn iswitch_all_reduce_mean(
     worker: *mut IswitchWorker,
@@ -304,8 +306,10 @@ pub unsafe extern "C" fn iswitch_all_reduce_mean(
 
 type Reduce = fn(&mut Worker, &mut [f32]) -> Result<crate::aggregate::Round, AggregateError>;
 
+/// Replaces `vector` with the result of `reduce`, and describes the round in `*round` unless it is null.
+///
 /// # Safety
-/// As for `iswitch_all_reduce`.
+/// The requirements of `iswitch_all_reduce` apply.
 unsafe fn reduce(
     worker: *mut IswitchWorker,
     vector: *mut f32,
@@ -321,7 +325,7 @@ unsafe fn reduce(
         if vector.is_null() {
             return fail(IswitchStatus::InvalidArgument, "vector is a null pointer");
         }
-        // SAFETY: not null, and the caller vouches that it points to `len` floats.
+        // SAFETY: the pointer is not null, and the caller vouches that it points to `len` floats.
         let vector = unsafe { std::slice::from_raw_parts_mut(vector, len) };
         match reduce(&mut worker.0, vector) {
             Ok(done) => {
@@ -347,7 +351,7 @@ pub unsafe extern "C" fn iswitch_leave(worker: *mut IswitchWorker) -> IswitchSta
         if worker.is_null() {
             return IswitchStatus::Ok;
         }
-        // SAFETY: not null, created by `Box::into_raw` in `iswitch_join`, and returned only once.
+        // SAFETY: the pointer is not null, was created by `iswitch_join`, and is not used again.
         let worker = unsafe { Box::from_raw(worker) };
         match worker.0.leave() {
             Ok(()) => IswitchStatus::Ok,

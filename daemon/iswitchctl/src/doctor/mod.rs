@@ -80,6 +80,11 @@ pub(crate) struct DoctorArgs {
     /// A request is sent up to three times before it counts as unanswered.
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = value_parser!(u64).range(1..=60_000))]
     timeout_ms: u64,
+    /// Also check the bridges and the firewall of this machine for group delivery
+    ///
+    /// These checks matter only if the switch runs with --group-delivery auto.
+    #[arg(long)]
+    group_delivery: bool,
     /// Exit with status 1 also if there are only warnings
     #[arg(long)]
     strict: bool,
@@ -110,7 +115,9 @@ fn examine(args: &DoctorArgs, control: &QueryArgs, report: &mut Report) -> anyho
     check_interface(args, report, switch.or(peer), patience);
     host::check_receive_buffer(report, args.recv_buffer_bytes);
     host::check_cpu(report);
-    group::check_host(report);
+    if args.group_delivery {
+        group::check_host(report);
+    }
     check_daemon(report, control)?;
     if let Some(address) = switch {
         let key = key.as_ref();

@@ -11,7 +11,7 @@ use iswitch_protocol::wire::control::{ACK_LEN_BYTES, JOIN_LEN_BYTES};
 use iswitch_protocol::wire::{
     AckRepr, Action, Classifier, ControlBody, ControlPacket, ControlRepr, JoinRepr, Status, emit_seg,
 };
-use iswitch_protocol::{Round, Seg, SegmentIndex};
+use iswitch_protocol::{Round, Seg, SegmentIndex, part};
 
 use super::finding::Report;
 use super::path_mtu::{HEADERS_LEN_BYTES, check_path_mtu};
@@ -167,17 +167,17 @@ impl SwitchCheck<'_> {
         const CHECK: &str = "threads";
         let question = self.question(JOIN_LEN_BYTES + self.trailer_len(), true);
         let Ok(answer) = self.ask_with(probe, &question) else { return };
-        let count = ack_of(&answer.payload).map_or(1, |ack| u16::from(ack.parts));
-        let (first, address) = (self.address.port(), *self.address.ip());
-        let ports = || (1..count).filter_map(|at| first.checked_add(at));
-        let is_silent = |port: &u16| {
-            let other = SwitchCheck { address: SocketAddrV4::new(address, *port), ..*self };
+        let count = ack_of(&answer.payload).map_or(1, |ack| usize::from(ack.parts));
+        let others = || (1..count).filter_map(|at| part::address(self.address, at));
+        let is_silent = |address: &SocketAddrV4| {
+            let other = SwitchCheck { address: *address, ..*self };
             let asked = Probe::connect(other.address, self.patience)
                 .and_then(|mut probe| other.ask(&mut probe, JOIN_LEN_BYTES + self.trailer_len()));
             asked.is_err()
         };
-        let silent: Vec<_> = ports().filter(is_silent).map(|port| port.to_string()).collect();
-        let last = ports().next_back().unwrap_or(first);
+        let silent: Vec<_> = others().filter(is_silent).map(|address| address.port().to_string()).collect();
+        let first = self.address.port();
+        let last = others().next_back().map_or(first, |address| address.port());
         match silent.is_empty() {
             _ if count == 1 => {}
             true => report.ok(CHECK, format!("{count} threads answer at UDP ports {first} to {last}")),

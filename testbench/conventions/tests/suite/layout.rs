@@ -54,33 +54,6 @@ fn paths_in_the_documentation_exist() {
     report(&problems);
 }
 
-/// Returns the targets of the links of a page.
-fn links(text: &str) -> impl Iterator<Item = &str> {
-    text.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(target, _)| target))
-}
-
-#[test]
-fn links_between_pages_have_existing_targets() {
-    let mut problems = Vec::new();
-    for (page, text) in sources(".md") {
-        let directory = root().join(&page);
-        let directory = directory.parent().expect("a page must be in a directory");
-        for target in links(&text).filter(|target| !target.contains("://") && !target.starts_with('#')) {
-            let path = target.split('#').next().unwrap_or_default();
-            if !directory.join(path).exists() {
-                problems.push(format!("{page}: the target {target} of a link does not exist"));
-            }
-        }
-    }
-    report(&problems);
-}
-
-#[test]
-fn links_are_found_in_text() {
-    let text = "[a](b.md), `[x]` and [c](../d/e.md#f); f(x)";
-    assert!(links(text).eq(["b.md", "../d/e.md#f"]));
-}
-
 #[test]
 fn files_do_not_exceed_the_line_limit() {
     let mut problems = Vec::new();

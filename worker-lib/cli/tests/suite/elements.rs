@@ -31,7 +31,7 @@ fn impossible_element_types_are_refused_before_the_workers_start() {
     let refusals = [
         (
             &["--wire", "bf16", "--aggregator", "ring", "--workers", "2"][..],
-            "--wire bf16 requires --aggregator switch, but this job uses Ring",
+            "--wire bf16 requires --aggregator switch, but this job uses ring",
         ),
         (&["--wire", "f8"], "invalid value 'f8' for '--wire <TYPES>'"),
     ];

@@ -12,7 +12,7 @@ pub struct IswitchAsyncWorker(AsyncWorker);
 pub struct IswitchAggregate {
     /// Number of the sum; sums are delivered in order and without gaps.
     pub number: u32,
-    /// Number of worker gradients in the sum.
+    /// Number of gradients in the sum.
     pub contributions: u16,
 }
 
@@ -20,7 +20,7 @@ pub struct IswitchAggregate {
 /// success, pass `*worker` to `iswitch_async_leave`.
 ///
 /// # Safety
-/// As for `iswitch_join`.
+/// The requirements of `iswitch_join` apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn iswitch_async_join(
     options: *const IswitchJoinOptions,
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn iswitch_async_submit(
         if vector.is_null() {
             return fail(IswitchStatus::InvalidArgument, "vector is a null pointer");
         }
-        // SAFETY: not null, and the caller vouches that it points to `len` floats.
+        // SAFETY: the pointer is not null, and the caller vouches that it points to `len` floats.
         let vector = unsafe { std::slice::from_raw_parts(vector, len) };
         match worker.0.submit(vector) {
             Ok(_) => IswitchStatus::Ok,
@@ -59,8 +59,8 @@ pub unsafe extern "C" fn iswitch_async_submit(
     })
 }
 
-/// Waits for the next sum and copies it to `sum`. `aggregate` may be null. `ISWITCH_STATUS_MISSED_ROUNDS` means that
-/// sums are missing: before the next call, the state of another worker must be obtained.
+/// Waits for the next sum and copies it to `sum`. `aggregate` may be null. If the status is
+/// `ISWITCH_STATUS_MISSED_ROUNDS`, sums are missing: obtain the state of another worker before the next call.
 ///
 /// # Safety
 /// `worker` is null or comes from `iswitch_async_join`; `sum` is null or points to `len` floats; `aggregate` is null or
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn iswitch_async_recv_sum(
         if sum.is_null() {
             return fail(IswitchStatus::InvalidArgument, "sum is a null pointer");
         }
-        // SAFETY: not null, and the caller vouches that it points to `len` floats.
+        // SAFETY: the pointer is not null, and the caller vouches that it points to `len` floats.
         let sum = unsafe { std::slice::from_raw_parts_mut(sum, len) };
         match worker.0.recv_sum(sum) {
             Ok((number, contributions)) => {
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn iswitch_async_leave(worker: *mut IswitchAsyncWorker) {
     if worker.is_null() {
         return;
     }
-    // SAFETY: not null, created by `Box::into_raw` in `iswitch_async_join`, and returned only once.
+    // SAFETY: the pointer is not null, was created by `iswitch_async_join`, and is not used again.
     let worker = unsafe { Box::from_raw(worker) };
     guarded(|| {
         drop(worker);

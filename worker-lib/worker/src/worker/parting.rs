@@ -43,9 +43,7 @@ pub(super) struct Division {
 impl Division {
     /// Divides the vector among the threads of `options.switch`, which serve consecutive UDP ports.
     fn among_threads(options: JoinOptions, count: usize) -> Self {
-        let (base, address) = (options.switch.port(), *options.switch.ip());
-        let ports = (0..count).map_while(|at| base.checked_add(at as u16));
-        let switches = ports.map(|port| SocketAddrV4::new(address, port)).collect();
+        let switches = (0..count).map_while(|at| part::address(options.switch, at)).collect();
         Self { options, switches, are_threads: true, instance: instance() }
     }
 

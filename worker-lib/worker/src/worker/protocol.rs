@@ -654,7 +654,7 @@ impl WorkerProtocol {
     /// order of the segments.
     fn ask_for_gaps(&mut self) {
         let Some(progress) = self.current else { return };
-        let below = progress.frontier.saturating_sub(REORDER_SEGMENTS).min(progress.unsent);
+        let below = progress.frontier.saturating_sub(REORDER_SEGMENTS + 1).min(progress.unsent);
         if below <= progress.asked {
             return;
         }

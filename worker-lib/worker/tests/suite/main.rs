@@ -11,6 +11,7 @@ mod parts;
 mod pipeline;
 mod rejoin;
 mod sharded;
+mod specification;
 mod switches;
 mod turns;
 mod worker;
