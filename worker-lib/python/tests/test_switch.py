@@ -44,8 +44,10 @@ time.sleep(1000)
 
 
 @pytest.fixture(autouse=True)
-def own_iswitchd(monkeypatch):
+def environment(monkeypatch, tmp_path):
     monkeypatch.setenv("ISWITCHD", find_iswitchd())
+    # Killed ranks leave their files there.
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Runs docs/guide/pytorch.md: saves its scripts and executes its commands, in order.
 
-A word after `python` names the file of a script. A word after `sh` states how a command runs: with `runs`, until the end of
-the chapter; with `machines`, on two machines, which are this one here.
+A word after `python` names the file of a script. A word after `sh` states how a command runs: with `fails`, it ends with an
+error; with `runs`, it runs until the end of the chapter; with `machines`, it runs on two machines, which are this one here.
 """
 
 import os
@@ -36,14 +36,20 @@ class Shell:
             ADDRESS: f"127.0.0.1:{free_port()}",
             "node0:29400": f"127.0.0.1:{free_port()}",
         }
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        self._variables = {**os.environ, "ISWITCHD": find_iswitchd(), "OMP_NUM_THREADS": "1", "PATH": path}
+        self._variables = {
+            **os.environ,
+            "ISWITCHD": find_iswitchd(),
+            "OMP_NUM_THREADS": "1",
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            # Killed ranks leave their files there.
+            "XDG_RUNTIME_DIR": str(directory),
+        }
 
     def start(self, command: str) -> subprocess.Popen[str]:
         for text, replacement in self._replaced.items():
             command = command.replace(text, replacement)
         return subprocess.Popen(
-            ["bash", "-ec", command],
+            ["bash", "-ec", f"exec env {command}"],
             cwd=self._directory,
             env=self._variables,
             stdout=subprocess.PIPE,
@@ -52,13 +58,20 @@ class Shell:
         )
 
 
-def finish(command: str, processes: list[subprocess.Popen[str]]) -> None:
-    for process in processes:
-        try:
+def stop(process: subprocess.Popen[str]) -> None:
+    """Ends a command that may be running, and its children: torchrun stops its ranks on SIGTERM."""
+    process.terminate()
+    process.communicate(timeout=PATIENCE_S)
+
+
+def finish(command: str, processes: list[subprocess.Popen[str]], fails: bool = False) -> None:
+    try:
+        for process in processes:
             output, errors = process.communicate(timeout=PATIENCE_S)
-        finally:
-            process.kill()
-        assert process.returncode == 0, f"{command}\n{output}\n{errors}"
+            assert (process.returncode != 0) == fails, f"{command}\n{output}\n{errors}"
+    finally:
+        for process in processes:
+            stop(process)
 
 
 def test_every_block_of_the_guide_runs(tmp_path):
@@ -71,8 +84,10 @@ def test_every_block_of_the_guide_runs(tmp_path):
                     (tmp_path / name).write_text(text)
                 case "sh", None:
                     finish(text, [shell.start(text)])
+                case "sh", "fails":
+                    finish(text, [shell.start(text)], fails=True)
                 case "sh", "runs":
-                    running.append(shell.start(f"exec {text}"))
+                    running.append(shell.start(text))
                     assert " ready: " in running[-1].stdout.readline()
                 case "sh", "machines":
                     finish(text, [shell.start(text) for _ in range(MACHINES)])
@@ -80,5 +95,4 @@ def test_every_block_of_the_guide_runs(tmp_path):
                     pytest.fail(f"a block of the guide has the words {other}")
     finally:
         for process in running:
-            process.kill()
-            process.communicate()
+            stop(process)
