@@ -134,7 +134,8 @@ impl Opened {
             loops.dump_stalls(&flight);
         }
         if config.stop_on_stdin_eof {
-            stdin::stop_on_eof(handle.clone()).context("cannot start the thread that reads standard input")?;
+            stdin::stop_on_eof(handle.clone())
+                .context("cannot start the thread that reads standard input")?;
         }
         obey_signals(signals, handle, flight.dumps())?;
         // The filter below applies to all threads that are running.

@@ -63,8 +63,10 @@ def _installed_iswitchd() -> str | None:
         files = importlib.metadata.files("iswitch-linux") or []
     except importlib.metadata.PackageNotFoundError:
         return None
-    paths = [os.path.realpath(file.locate()) for file in files if file.name == "iswitchd"]
-    return next(filter(os.path.exists, paths), None)
+    # `pip install --target` moves the scripts after it has recorded their paths.
+    moved = os.path.join(os.path.dirname(__file__), os.pardir, "bin", "iswitchd")
+    paths = [*(os.fspath(file.locate()) for file in files if file.name == "iswitchd"), moved]
+    return next((os.path.realpath(path) for path in paths if os.path.exists(path)), None)
 
 
 class LocalSwitch:
