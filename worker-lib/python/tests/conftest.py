@@ -113,6 +113,12 @@ class Ranks:
             else:
                 pytest.fail(f"a rank ended before it printed {line!r}: {process.stderr.read()}")
 
+    def kill(self) -> None:
+        """Kills all processes, if they are still running."""
+        for process in self.processes:
+            process.kill()
+            process.communicate()
+
     def finish(self) -> list[tuple[int, str, str]]:
         """Waits for all processes; returns the status, standard output and standard error of each."""
         deadline = time.monotonic() + PATIENCE_S

@@ -130,9 +130,7 @@ def test_the_switch_of_a_killed_job_is_not_that_of_the_next(tmp_path):
     variables = {"ISWITCH_SWITCH": "auto", "MASTER_PORT": str(free_port())}
     killed = Ranks(2, script, "1000", **variables)
     first = [process.stdout.readline() for process in killed.processes]
-    for process in killed.processes:
-        process.kill()
-    killed.finish()
+    killed.kill()
     second = Ranks(2, script, "0", **variables).succeed()
     assert len(set(first)) == len(set(second)) == 1
     assert first[0] != second[0]
@@ -141,9 +139,14 @@ def test_the_switch_of_a_killed_job_is_not_that_of_the_next(tmp_path):
 def test_two_jobs_at_once_have_a_switch_each(tmp_path):
     script = tmp_path / "summing.py"
     script.write_text(SUMMING)
-    jobs = [Ranks(2, script, "0", ISWITCH_SWITCH="auto") for _ in range(2)]
-    first, second = (job.succeed() for job in jobs)
-    assert first[0] != second[0]
+    first = Ranks(2, script, "1000", ISWITCH_SWITCH="auto")
+    lines = [process.stdout.readline() for process in first.processes]
+    try:
+        second = Ranks(2, script, "0", ISWITCH_SWITCH="auto").succeed()
+    finally:
+        first.kill()
+    assert len(set(lines)) == len(set(second)) == 1
+    assert lines[0] != second[0]
 
 
 def test_the_private_switch_has_the_settings_of_rank_0(auto):
