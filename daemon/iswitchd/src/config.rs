@@ -56,10 +56,10 @@ Examples:
 ///
 /// The switch sums the gradients while their packets pass through it. At least one --udp or --port is required.
 ///
-/// All options except --config, --check, --stop-on-stdin-eof and the --no-... flags can also be set in the configuration
-/// file, under the same name with underscores instead of dashes (--key-file is `key_files` there). In the file,
-/// --no-offload is `offload = false`, --no-ingress-rule is `ingress_rule = false` and --no-sandbox is `sandbox = false`.
-/// The command line takes precedence over the file.
+/// All options except --config, --check, --stop-on-stdin-eof and the --no-... flags can also be set in the
+/// configuration file, under the same name with underscores instead of dashes (--key-file is `key_files` there). In the
+/// file, --no-offload is `offload = false`, --no-ingress-rule is `ingress_rule = false` and --no-sandbox is
+/// `sandbox = false`. The command line takes precedence over the file.
 #[derive(Debug, Parser)]
 #[command(name = "iswitchd", version, max_term_width = 79, after_help = EXAMPLES)]
 pub struct Cli {
