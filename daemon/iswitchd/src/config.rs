@@ -56,10 +56,10 @@ Examples:
 ///
 /// The switch sums the gradients while their packets pass through it. At least one --udp or --port is required.
 ///
-/// All options except --config, --check and the --no-... flags can also be set in the configuration file, under the
-/// same name with underscores instead of dashes (--key-file is `key_files` there). In the file, --no-offload is
-/// `offload = false`, --no-ingress-rule is `ingress_rule = false` and --no-sandbox is `sandbox = false`. The command
-/// line takes precedence over the file.
+/// All options except --config, --check, --stop-on-stdin-eof and the --no-... flags can also be set in the
+/// configuration file, under the same name with underscores instead of dashes (--key-file is `key_files` there). In the
+/// file, --no-offload is `offload = false`, --no-ingress-rule is `ingress_rule = false` and --no-sandbox is
+/// `sandbox = false`. The command line takes precedence over the file.
 #[derive(Debug, Parser)]
 #[command(name = "iswitchd", version, max_term_width = 79, after_help = EXAMPLES)]
 pub struct Cli {
@@ -84,6 +84,17 @@ pub struct Cli {
     /// The process keeps all its privileges and installs no system-call filter.
     #[arg(long)]
     no_sandbox: bool,
+    /// Serve no control socket
+    ///
+    /// iswitchctl then cannot reach the switch.
+    #[arg(long, conflicts_with = "control_socket")]
+    no_control_socket: bool,
+    /// Stop after the end of standard input, once no job is left
+    ///
+    /// For a program that starts a private switch: if the program holds the other end of a pipe, the switch stops after
+    /// the program, however the program ends.
+    #[arg(long)]
+    stop_on_stdin_eof: bool,
     #[command(flatten)]
     settings: Settings,
 }
@@ -373,6 +384,8 @@ pub struct Config {
     job_keys: Vec<(Option<u32>, Key)>,
     /// Path of the control socket for iswitchctl, if any.
     pub control_socket: Option<PathBuf>,
+    /// Whether to stop after the end of standard input, once no job is left.
+    pub stop_on_stdin_eof: bool,
     /// Address to serve metrics at, if any.
     pub metrics: Option<SocketAddr>,
     /// File that the flight recorder is dumped to when a job stalls, if any.
@@ -457,7 +470,12 @@ impl Cli {
             file.check(|key| format!("{}: {key}", path.display()))?;
             settings = settings.or(file);
         }
-        settings.resolve()
+        let mut config = settings.resolve()?;
+        if self.no_control_socket {
+            config.control_socket = None;
+        }
+        config.stop_on_stdin_eof = self.stop_on_stdin_eof;
+        Ok(config)
     }
 }
 
@@ -660,6 +678,7 @@ impl Settings {
             ingress_rule: self.ingress_rule.unwrap_or(true),
             spin: Duration::from_micros(self.spin_us.unwrap_or(DEFAULT_SPIN_US).into()),
             control_socket: self.control_socket.or_else(default_control_socket),
+            stop_on_stdin_eof: false,
             metrics: self.metrics,
             flight_recorder: self.flight_recorder,
             sandbox: self.sandbox.unwrap_or(true),

@@ -19,7 +19,7 @@ use crate::metrics::MetricsListener;
 use crate::monitor::Monitor;
 use crate::port::{PacketOptions, PacketPort, XdpModes, XdpOptions, XdpPort, remove_orphans};
 use crate::sandbox::{self, Account};
-use crate::service_manager;
+use crate::{service_manager, stdin};
 use iswitch_runtime::embedded::{random_boot, random_secret};
 use iswitch_runtime::port::{Port, UdpPort};
 use iswitch_runtime::runtime::{Handle, Runtime};
@@ -27,8 +27,8 @@ use iswitch_runtime::snapshot::Snapshot;
 use iswitch_runtime::threads::{self, OtherThreads};
 use iswitch_switch::{PortId, StrangerLimits, Uplinks};
 
-/// Runs the daemon until SIGTERM or SIGINT arrives. On return, the ingress rules and the control socket have been
-/// removed.
+/// Runs the daemon until SIGTERM or SIGINT arrives, or as `stop_on_stdin_eof` of the configuration says. On return, the
+/// ingress rules and the control socket have been removed.
 pub fn run(config: &Config) -> anyhow::Result<()> {
     // The handlers are installed before anything that must be removed on shutdown, so that a signal stays pending
     // instead of killing the process.
@@ -133,6 +133,10 @@ impl Opened {
         let flight = flight.start()?;
         if flight.dumps().has_file() {
             loops.dump_stalls(&flight);
+        }
+        if config.stop_on_stdin_eof {
+            stdin::stop_on_eof(handle.clone())
+                .context("cannot start the thread that reads standard input")?;
         }
         obey_signals(signals, handle, flight.dumps())?;
         // The filter below applies to all threads that are running.

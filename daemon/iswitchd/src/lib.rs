@@ -13,3 +13,4 @@ pub mod port;
 pub mod sandbox;
 pub mod service_manager;
 mod side_thread;
+mod stdin;

@@ -31,6 +31,18 @@ fn unavailable_memory_is_refused_with_the_option_and_its_value() {
 }
 
 #[test]
+fn the_end_of_standard_input_stops_the_daemon_if_requested() {
+    let serve = "$iswitchd --udp 127.0.0.1:0 --no-control-socket --stop-on-stdin-eof";
+    // The daemon runs as long as the writing end of the pipe is open.
+    let output = shell(&format!("{{ sleep 0.5; echo open >&2; }} | {serve} --log-level info; echo $? >&2"));
+    let text = error(&output);
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what:?} is missing in: {text}"));
+    assert!(at("open\n") < at("standard input has ended") && text.ends_with("\n0\n"), "{text}");
+    let output = shell(&format!("{serve} --control-socket here.sock"));
+    assert_eq!(output.status.code(), Some(2), "{}", error(&output));
+}
+
+#[test]
 fn a_closed_standard_output_is_not_an_error() {
     // The reader of the pipe has terminated before the daemon starts.
     let script = "{ sleep 0.2; $iswitchd --udp 127.0.0.1:0 --check; echo $? >&2; } | true";

@@ -1,8 +1,9 @@
 //! Settings of a worker: arguments, and environment variables for the arguments that are omitted.
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::net::{SocketAddr, SocketAddrV4, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use iswitch::{ElementTypes, JoinOptions, key_file};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+/// Value of `switch` for which rank 0 starts a private switch.
+const AUTO: &str = "auto";
 /// Port of the switch if none is given.
 const DEFAULT_PORT: u16 = 7711;
 /// Default time that the switch may be silent, in seconds. It is long enough for a restart of the switch, and short
@@ -93,17 +96,25 @@ impl Arguments {
     ///
     /// # Errors
     /// A `ValueError` that names the missing or invalid argument or variable.
-    pub(crate) fn resolve(self) -> PyResult<(JoinOptions, Option<ElementTypes>)> {
-        let switch = required(self.switch, "switch", "ISWITCH_SWITCH", "HOST:PORT of iswitchd")?;
+    /// The errors of a private switch are those of `iswitch._auto.address`.
+    pub(crate) fn resolve(self, py: Python<'_>) -> PyResult<(JoinOptions, Option<ElementTypes>)> {
+        let expected = "HOST:PORT of iswitchd, or auto if all workers run on this machine";
+        let switch = required(self.switch, "switch", "ISWITCH_SWITCH", expected)?;
         let workers: u16 = required(self.world_size, "world_size", "WORLD_SIZE", "the number of workers")?;
         let rank: u16 = required(self.rank, "rank", "RANK", "this worker's number, from 0")?;
         if workers == 0 || rank >= workers {
             return Err(bad(format!("rank is {rank} of {workers} workers, expected 0 <= rank < world_size")));
         }
+        let timeout = duration(self.timeout, "timeout", "ISWITCH_TIMEOUT", DEFAULT_TIMEOUT_S)?;
+        let sends_non_finite = sends_non_finite(self.non_finite)?;
+        let key_file: Option<PathBuf> = given(self.key_file, "ISWITCH_KEY_FILE", "a path")?;
+        let switch = match switch.as_str() {
+            AUTO => private_switch(py, rank, timeout, sends_non_finite, key_file.as_deref())?,
+            _ => switch,
+        };
         let mut options = JoinOptions::new(resolve(&switch)?, workers, 0);
         options.rank = rank;
         options.job = given(self.job, "ISWITCH_JOB", "a number below 2^32")?.unwrap_or(0);
-        let timeout = duration(self.timeout, "timeout", "ISWITCH_TIMEOUT", DEFAULT_TIMEOUT_S)?;
         (options.workers_timeout, options.round_timeout) = (Some(timeout), Some(timeout));
         let variable = "ISWITCH_SWITCH_TIMEOUT";
         options.switch_timeout =
@@ -119,11 +130,32 @@ impl Arguments {
         {
             options.segment_floats = floats;
         }
-        options.sends_non_finite = sends_non_finite(self.non_finite)?;
+        options.sends_non_finite = sends_non_finite;
         options.tag_data =
             given(self.tag_data.map(u8::from), "ISWITCH_TAG_DATA", "0 or 1")?.unwrap_or(0) != 0;
-        Ok((with_key(options, self.key_file)?, elements))
+        Ok((with_key(options, key_file)?, elements))
     }
+}
+
+/// Returns the address of the private switch of this machine's job. Rank 0 starts it with the settings of its worker.
+fn private_switch(
+    py: Python<'_>,
+    rank: u16,
+    timeout: Duration,
+    sends_non_finite: bool,
+    key_file: Option<&Path>,
+) -> PyResult<String> {
+    let mut options = Vec::new();
+    if sends_non_finite {
+        options.push(OsString::from("--non-finite=sum"));
+    }
+    if let Some(path) = key_file {
+        let mut option = OsString::from("--key-file=");
+        option.push(path);
+        options.push(option);
+    }
+    let address = py.import("iswitch._auto")?.getattr("address")?;
+    address.call1((rank, timeout.as_secs_f64(), options))?.extract()
 }
 
 fn sends_non_finite(word: Option<String>) -> PyResult<bool> {
@@ -135,7 +167,7 @@ fn sends_non_finite(word: Option<String>) -> PyResult<bool> {
 }
 
 fn with_key(options: JoinOptions, path: Option<PathBuf>) -> PyResult<JoinOptions> {
-    let Some(path) = given(path, "ISWITCH_KEY_FILE", "a path")? else { return Ok(options) };
+    let Some(path) = path else { return Ok(options) };
     let key = key_file::read(&path).map_err(|error| bad(format!("key_file {}: {error}", path.display())))?;
     let tag_data = options.tag_data;
     Ok(JoinOptions { tag_data: false, ..options }.with_key(key, tag_data))

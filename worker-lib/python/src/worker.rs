@@ -84,7 +84,7 @@ impl Worker {
             non_finite,
             wire,
         };
-        let (options, elements) = arguments.resolve()?;
+        let (options, elements) = arguments.resolve(py)?;
         let (switch, rank, world_size) = (options.switch.to_string(), options.rank, options.workers);
         let is_closing = AtomicBool::new(false);
         let mut interruption = None;

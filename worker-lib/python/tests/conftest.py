@@ -31,15 +31,19 @@ def find_iswitchd() -> str:
     return found
 
 
+def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
+    """Returns a port of the loopback interface that no socket of this kind uses at the moment."""
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 class Switch:
     """An iswitchd on a loopback port, which it keeps across restarts."""
 
     def __init__(self, *options: str) -> None:
         self._options = options
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        self.address = f"127.0.0.1:{port}"
+        self.address = f"127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
         self._directory = tempfile.TemporaryDirectory()
         self._process: subprocess.Popen[str] | None = None
         self.start()
@@ -88,10 +92,7 @@ class Ranks:
     """Processes that run a script with the environment variables that torchrun would set."""
 
     def __init__(self, count: int, script: Path, *arguments: str, **variables: str) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        common = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), **variables}
+        common = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), **variables}
         self.processes = [
             subprocess.Popen(
                 [sys.executable, str(script), *arguments],
@@ -111,6 +112,12 @@ class Ranks:
                     break
             else:
                 pytest.fail(f"a rank ended before it printed {line!r}: {process.stderr.read()}")
+
+    def kill(self) -> None:
+        """Kills all processes, if they are still running."""
+        for process in self.processes:
+            process.kill()
+            process.communicate()
 
     def finish(self) -> list[tuple[int, str, str]]:
         """Waits for all processes; returns the status, standard output and standard error of each."""

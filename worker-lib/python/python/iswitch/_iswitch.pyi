@@ -5,6 +5,7 @@ from typing import Any, Literal, Self, final
 __all__ = ["Worker", "__version__"]
 
 __version__: str
+"""Version of the package and of the `iswitchd` in its wheel."""
 
 @final
 class Worker:
@@ -15,7 +16,8 @@ class Worker:
     omitted, the environment variable in parentheses or else the default is used.
 
     Args:
-        switch: Address of iswitchd, as "HOST:PORT" with an IPv4 address (ISWITCH_SWITCH).
+        switch: Address of iswitchd, as "HOST:PORT" with an IPv4 address (ISWITCH_SWITCH). If the value is "auto", rank 0
+            starts a private switch for the workers of the job, all of which must run on one machine.
         rank: Rank of this worker, from 0 (RANK).
         world_size: Number of workers of the job, 1 to 64 (WORLD_SIZE).
         job: Number of the job on the switch; each additional array length takes the next number (ISWITCH_JOB, else 0).
@@ -34,6 +36,7 @@ class Worker:
 
     Raises:
         ValueError: A setting is missing or invalid; the message names it.
+        FileNotFoundError: The value of `switch` is "auto", and there is no iswitchd.
         SwitchLostError: No switch answers at `switch`.
         RefusedError: The switch refused the worker; the message contains the reason.
         WorkersMissingError: The other workers did not join before the timeout.
@@ -88,11 +91,17 @@ class Worker:
         """Leaves the job. A call that waits in another thread raises ClosedError."""
 
     @property
-    def switch(self) -> str: ...
+    def switch(self) -> str:
+        """Address of the switch, as "HOST:PORT"."""
+
     @property
-    def rank(self) -> int: ...
+    def rank(self) -> int:
+        """Rank of this worker, from 0."""
+
     @property
-    def world_size(self) -> int: ...
+    def world_size(self) -> int:
+        """Number of workers of the job, 1 to 64."""
+
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /

@@ -1,0 +1,35 @@
+//! Standard input as the lifeline of a private switch: its end stops the daemon.
+
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use iswitch_runtime::runtime::Handle;
+
+/// Time between two checks for remaining jobs.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Starts the thread that stops the daemon once standard input has ended and no job is left. The remaining workers can
+/// thus finish their rounds; the lease bounds the time for which workers that have died keep their job.
+pub(crate) fn stop_on_eof(handle: Handle) -> io::Result<()> {
+    let wait = move || {
+        // An unreadable standard input has ended, too.
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        tracing::info!("standard input has ended; stopping when no job is left");
+        while has_jobs(&handle) {
+            // Unlike `sleep`, this needs no system call besides those that the sandbox allows.
+            thread::park_timeout(CHECK_INTERVAL);
+        }
+        handle.stop();
+    };
+    thread::Builder::new().name("stdin".to_owned()).spawn(wait)?;
+    Ok(())
+}
+
+/// Returns false only if it is certain that there is no job. A busy switch may not answer in time.
+fn has_jobs(handle: &Handle) -> bool {
+    match handle.snapshot() {
+        Ok(snapshot) => !snapshot.jobs.is_empty(),
+        Err(error) => error.kind() != io::ErrorKind::BrokenPipe,
+    }
+}

@@ -1,0 +1,128 @@
+"""Switch of a job whose ranks run on one machine: `ISWITCH_SWITCH=auto`.
+
+Rank 0 starts a private switch and publishes its address in a file, which it keeps locked; the other ranks read the file.
+The lock ends with the process that holds it, so no rank takes the file of a dead rank 0 for that of its own job. A file
+also serves programs without PyTorch and the communication hook, which have no store of PyTorch.
+"""
+
+import atexit
+import errno
+import fcntl
+import hashlib
+import os
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from iswitch.errors import WorkersMissingError
+from iswitch.switch import LocalSwitch
+
+# Time between two looks for the file, in seconds.
+_POLL_INTERVAL_S = 0.02
+# Variables that identify a job of torchrun, and one run of it.
+_JOB_VARIABLES = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT")
+
+_lock = threading.Lock()
+
+
+def address(rank: int, timeout: float, options: list[str]) -> str:
+    """Returns the address of the job's switch, as "127.0.0.1:PORT"; in rank 0 of the machine, starts the switch first.
+
+    LOCAL_RANK or RANK states the rank of this process in the job, because `rank` may be that in a smaller group.
+
+    Args:
+        rank: Rank of the worker, from 0, if neither LOCAL_RANK nor RANK is set.
+        timeout: Time to wait for rank 0, in seconds.
+        options: Further options of iswitchd if this process starts it.
+
+    Raises:
+        ValueError: The ranks of the job run on several machines.
+        WorkersMissingError: Rank 0 has not started a switch before the timeout.
+        OSError, RuntimeError: See `LocalSwitch`.
+    """
+    _check_one_machine()
+    path = _path()
+    with _lock:
+        if (found := _read(path)) is not None:
+            return found
+        if _is_first(rank):
+            return _publish(path, LocalSwitch(*options))
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        if (found := _read(path)) is not None:
+            return found
+        time.sleep(_POLL_INTERVAL_S)
+    raise WorkersMissingError(
+        f"switch is 'auto', and rank 0 has not started a switch within {timeout:g} s, expected a rank 0 on this machine "
+        f"with the same {_identity()}"
+    )
+
+
+def _check_one_machine() -> None:
+    local, world = (os.environ.get(name) for name in ("LOCAL_WORLD_SIZE", "WORLD_SIZE"))
+    if local and world and local != world:
+        raise ValueError(
+            f"switch is 'auto', and {local} of the {world} ranks run on this machine, expected all of them; start "
+            "iswitchd on a machine that all ranks reach, and set ISWITCH_SWITCH to its HOST:PORT"
+        )
+
+
+def _is_first(rank: int) -> bool:
+    variables = (os.environ.get(name) for name in ("LOCAL_RANK", "RANK"))
+    return next(filter(None, variables), str(rank)) == "0"
+
+
+def _identity() -> str:
+    """Returns what the ranks of this job have in common, and no other job on this machine has."""
+    if "MASTER_PORT" in os.environ:
+        return ", ".join(f"{name}={os.environ[name]}" for name in _JOB_VARIABLES if name in os.environ)
+    return f"parent process {os.getppid()}"
+
+
+def _path() -> Path:
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    directory = runtime if os.access(runtime, os.W_OK) else tempfile.gettempdir()
+    digest = hashlib.sha256(_identity().encode()).hexdigest()[:16]
+    return Path(directory, f"iswitch-{os.geteuid()}-{digest}.switch")
+
+
+def _read(path: Path) -> str | None:
+    """Returns the address in the file, or None if there is no file, or only one of a process that has ended."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ELOOP, errno.EACCES):
+            return None
+        raise
+    with open(file) as published:
+        # In a directory that all users share, the file may be that of another user.
+        if os.fstat(file).st_uid != os.geteuid():
+            return None
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return published.read()
+        return None
+
+
+def _publish(path: Path, switch: LocalSwitch) -> str:
+    """Publishes the switch until this process ends; returns its address."""
+    # The file has its lock and its content when it appears under its name.
+    file = tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False)  # noqa: SIM115
+    fcntl.flock(file, fcntl.LOCK_EX)
+    file.write(switch.address)
+    file.flush()
+    os.replace(file.name, path)
+    # A forked process must not keep the lock of its parent.
+    os.register_at_fork(after_in_child=file.close)
+
+    def withdraw() -> None:
+        if not file.closed:
+            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                path.unlink()
+            file.close()
+            switch.detach()
+
+    atexit.register(withdraw)
+    return switch.address
