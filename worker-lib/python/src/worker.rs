@@ -182,6 +182,7 @@ impl Worker {
         match self.inner.try_lock() {
             Ok(guard) => Ok(guard),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) if self.is_closing.load(Ordering::Relaxed) => Err(closed()),
             // With two concurrent calls, the order of their arrays could differ between the workers.
             Err(TryLockError::WouldBlock) => Err(pyo3::exceptions::PyRuntimeError::new_err(
                 "another thread is using this worker, expected one thread at a time",

@@ -26,6 +26,10 @@ pub const MAX_PIECE_FLOATS: usize = 1 << 20;
 /// job. Together, these jobs take at most half of a switch's default memory.
 pub const MAX_LENGTHS: usize = 16;
 
+/// Minimum time to wait for the answer to a Join, even if the time limit of the call is shorter: an unanswered Join is
+/// otherwise taken for a path whose MTU is too small.
+const MIN_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+
 /// Reason why a vector was not summed.
 #[non_exhaustive]
 #[derive(Debug)]
@@ -170,7 +174,7 @@ impl AnyLengthWorker {
     }
 
     /// Sets the time limit of each following call. It includes joining the job of a new length. A call that exceeds it
-    /// ends within a quarter of a second, with an error that names what it waited for; it may be repeated. With `None`,
+    /// ends within half a second, with an error that names what it waited for; it may be repeated. With `None`,
     /// which is the default, the timeouts of the options apply to each piece of a vector.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
@@ -306,7 +310,7 @@ impl AnyLengthWorker {
             let mut options = JoinOptions { gradient_len: len as u32, ..self.options.in_elements(elements) };
             if let Some(left) = deadline.map(left_until) {
                 options.workers_timeout = Some(left);
-                options.connect_timeout = options.connect_timeout.min(left);
+                options.connect_timeout = options.connect_timeout.min(left.max(MIN_CONNECT_TIMEOUT));
             }
             self.join_job(options, keep_waiting)?
         };

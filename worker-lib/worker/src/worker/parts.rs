@@ -240,7 +240,7 @@ impl Parts {
         let waited = now.since(begin);
         if options.round_timeout.is_some_and(|timeout| waited > timeout) {
             // A switch that waits for other workers answers the Helps, which are at most a quarter of a second apart.
-            let is_silent = |part: &&Part| now.since(part.link.last_heard) > LONGEST_WAIT.min(waited);
+            let is_silent = |part: &&Part| now.since(part.link.last_heard) >= LONGEST_WAIT.min(waited);
             let silence = self.pending(failed).find(is_silent).map(Part::silence);
             let missing = self.all.iter().map(|part| part.session.remaining()).sum();
             let parent_lost = self.all.iter().any(|part| part.session.is_orphaned());

@@ -1,0 +1,48 @@
+"""Tests of killed ranks, replicas and switches. `benchmarks/kills.py` kills at more moments."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import PATIENCE_S, find_iswitchd
+
+PACKAGE = Path(__file__).parents[1]
+
+
+def run(script, *arguments, **variables):
+    done = subprocess.run(
+        [sys.executable, str(PACKAGE / script), *arguments],
+        env={**os.environ, "ISWITCHD": find_iswitchd(), "OMP_NUM_THREADS": "1", **variables},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-5000:]}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("victim", ["rank", "switch", "both"])
+def test_ranks_end_and_name_what_was_killed(victim):
+    assert f"group, {victim}: 1 kills" in run("benchmarks/kills.py", "--mode", "group", "--victim", victim, "--times", "1")
+
+
+@pytest.mark.parametrize("victim", ["rank", "both"])
+def test_replicas_train_on_with_the_right_divisor_and_equal_weights(victim):
+    pytest.importorskip("torchft")
+    output = run("benchmarks/kills.py", "--mode", "elastic", "--victim", victim, "--times", "1")
+    assert f"elastic, {victim}: 1 kills" in output
+
+
+def test_the_elastic_example_runs(switch):
+    coordination = pytest.importorskip("torchft.coordination")
+    lighthouse = coordination.LighthouseServer(bind="127.0.0.1:0", min_replicas=1, join_timeout_ms=100)
+    address = f"http://127.0.0.1:{lighthouse.address().rsplit(':', 1)[1]}"
+    try:
+        arguments = ("--replica", "0", "--steps", "100", "--address", "127.0.0.1")
+        output = run("examples/elastic.py", *arguments, ISWITCH_SWITCH=switch.address, TORCHFT_LIGHTHOUSE=address)
+    finally:
+        lighthouse.shutdown()
+    assert "step 100: 1 replicas" in output
