@@ -19,6 +19,7 @@ import argparse
 import collections
 import dataclasses
 import faulthandler
+import importlib
 import multiprocessing
 import os
 import queue
@@ -43,6 +44,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+import iswitch.torch  # noqa: F401: registers the backend
 
 RANKS = 3
 VICTIMS = ("rank", "switch", "both")
@@ -64,7 +68,7 @@ RANK_LOST = re.compile(
     re.IGNORECASE,
 )
 
-# Ranks are forked, because importing PyTorch takes seconds. This process must not use torch.distributed itself.
+# Ranks are forked, because importing PyTorch takes seconds. This process must have no group and no worker itself.
 FORK = multiprocessing.get_context("fork")
 
 
@@ -137,10 +141,6 @@ def step_of_ddp(model: nn.Module, optimizer: torch.optim.Optimizer, gradient: fl
 
 def train_rank(rank: int, reports: Any, address: str, port: int) -> None:
     """Trains in a process group until an error, and reports it."""
-    from torch.nn.parallel import DistributedDataParallel
-
-    import iswitch.torch  # noqa: F401: registers the backend
-
     os.environ |= {"ISWITCH_SWITCH": address, "ISWITCH_SWITCH_TIMEOUT": str(SWITCH_TIMEOUT_S)}
     try:
         store = dist.TCPStore("127.0.0.1", port, is_master=rank == 0, timeout=timedelta(seconds=TIMEOUT_S))
@@ -401,6 +401,9 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60.0, help="limit of each wait, in seconds")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if options.mode != "group":
+        # Importing it takes seconds as well.
+        importlib.import_module("iswitch.torchft")
     seed = random.SystemRandom().getrandbits(32) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     choices = random.Random(seed)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE_S, find_iswitchd
+from conftest import PATIENCE_S, find_iswitchd, lighthouse
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -37,12 +37,8 @@ def test_replicas_train_on_with_the_right_divisor_and_equal_weights(victim):
 
 
 def test_the_elastic_example_runs(switch):
-    coordination = pytest.importorskip("torchft.coordination")
-    lighthouse = coordination.LighthouseServer(bind="127.0.0.1:0", min_replicas=1, join_timeout_ms=100)
-    address = f"http://127.0.0.1:{lighthouse.address().rsplit(':', 1)[1]}"
-    try:
-        arguments = ("--replica", "0", "--steps", "100", "--address", "127.0.0.1")
+    pytest.importorskip("torchft")
+    arguments = ("--replica", "0", "--steps", "100", "--address", "127.0.0.1")
+    with lighthouse() as address:
         output = run("examples/elastic.py", *arguments, ISWITCH_SWITCH=switch.address, TORCHFT_LIGHTHOUSE=address)
-    finally:
-        lighthouse.shutdown()
     assert "step 100: 1 replicas" in output
