@@ -338,14 +338,16 @@ def run_elastic(switch: Switch, victim: str, rank: int, moment_s: float, limit_s
             if victim == "rank":
                 others = set(range(RANKS)) - {rank}
                 wait_until(lambda: steps.participants(others) == RANKS - 1, limit_s, "the first step without the rank")
-            took = time.monotonic()
+            begin = time.monotonic()
             if victim in ("switch", "both"):
+                # Half of the pauses are longer than the replicas wait for the switch.
+                time.sleep(moment_s % 0.5 * 4 * SWITCH_TIMEOUT_S)
                 switch.start()
             if victim in ("rank", "both"):
                 ranks.start(rank)
             steps.forget()
             wait_until(steps.are_together, limit_s, "the first step of all replicas")
-            return time.monotonic() - took
+            return time.monotonic() - begin
     finally:
         lighthouse.kill()
         lighthouse.join()
@@ -396,7 +398,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=10, help="number of kills")
     parser.add_argument("--seed", type=int, help="seed of the choices; random if omitted")
     parser.add_argument("--mode", choices=(*MODES, "all"), default="all", help="which training to kill")
-    parser.add_argument("--victim", choices=(*VICTIMS, "random"), default="random", help="which processes to kill")
+    parser.add_argument("--victim", choices=(*VICTIMS, "random", "each"), default="random", help="which to kill")
     parser.add_argument("--latest", type=float, default=1.0, help="latest moment of a kill, in seconds of training")
     parser.add_argument("--limit", type=float, default=60.0, help="limit of each wait, in seconds")
     options = parser.parse_args()
@@ -411,7 +413,8 @@ def main() -> None:
     modes = list(MODES) if options.mode == "all" else [options.mode]
     for number in range(options.times):
         mode = modes[number % len(modes)]
-        victim = choices.choice(VICTIMS) if options.victim == "random" else options.victim
+        each = VICTIMS[number // len(modes) % len(VICTIMS)]
+        victim = {"random": choices.choice(VICTIMS), "each": each}.get(options.victim, options.victim)
         rank, moment_s = choices.randrange(RANKS), choices.uniform(0, options.latest)
         with tempfile.TemporaryDirectory() as directory, Switch(directory) as switch:
             print(f"{number + 1}. {mode}: {victim}, rank {rank}, {moment_s:.3f} s", end="", flush=True)
