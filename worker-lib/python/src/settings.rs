@@ -22,6 +22,8 @@ const DEFAULT_SWITCH_TIMEOUT_S: f64 = 3.0;
 const DEFAULT_TIMEOUT_S: f64 = 1800.0;
 /// Upper bound of both timeouts, in seconds: one year, which the clock can represent without overflow.
 const LONGEST_TIMEOUT_S: f64 = 31_536_000.0;
+/// Description of a valid timeout.
+const EXPECTED_SECONDS: &str = "seconds above 0";
 
 /// Arguments as Python passes them.
 #[derive(Default)]
@@ -59,10 +61,16 @@ fn required<T: FromStr>(argument: Option<T>, name: &str, variable: &str, expecte
 }
 
 fn duration(argument: Option<f64>, name: &str, variable: &str, default: f64) -> PyResult<Duration> {
-    let expected = "seconds above 0";
-    let seconds = given(argument, variable, expected)?.unwrap_or(default);
+    to_duration(given(argument, variable, EXPECTED_SECONDS)?.unwrap_or(default), name)
+}
+
+/// Converts the seconds that the setting or argument `name` holds.
+///
+/// # Errors
+/// A `ValueError` if the number is not above 0.
+pub(crate) fn to_duration(seconds: f64, name: &str) -> PyResult<Duration> {
     if seconds.is_nan() || seconds <= 0.0 {
-        return Err(bad(format!("{name} is {seconds}, expected {expected}")));
+        return Err(bad(format!("{name} is {seconds}, expected {EXPECTED_SECONDS}")));
     }
     Ok(Duration::from_secs_f64(seconds.min(LONGEST_TIMEOUT_S)))
 }

@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 
 use crate::array::Elements;
 use crate::errors::{ClosedError, to_python};
-use crate::settings::Arguments;
+use crate::settings::{Arguments, to_duration};
 
 /// Worker that sums arrays of any length with the other workers of its job.
 #[pyclass(module = "iswitch", frozen)]
@@ -96,13 +96,15 @@ impl Worker {
     }
 
     /// Replaces `array` with its sum over all workers and returns the number of gradients in the sum.
-    fn all_reduce_(&self, array: &Bound<'_, PyAny>) -> PyResult<u16> {
-        self.reduce(array, false)
+    #[pyo3(signature = (array, *, timeout=None))]
+    fn all_reduce_(&self, array: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<u16> {
+        self.reduce(array, false, timeout)
     }
 
     /// Like `all_reduce_`, but divides the sum by the number of gradients that it contains.
-    fn all_reduce_mean_(&self, array: &Bound<'_, PyAny>) -> PyResult<u16> {
-        self.reduce(array, true)
+    #[pyo3(signature = (array, *, timeout=None))]
+    fn all_reduce_mean_(&self, array: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<u16> {
+        self.reduce(array, true, timeout)
     }
 
     /// Returns the current values of the counters.
@@ -157,11 +159,13 @@ impl Worker {
 }
 
 impl Worker {
-    fn reduce(&self, array: &Bound<'_, PyAny>, is_mean: bool) -> PyResult<u16> {
+    fn reduce(&self, array: &Bound<'_, PyAny>, is_mean: bool, timeout: Option<f64>) -> PyResult<u16> {
+        let timeout = timeout.map(|seconds| to_duration(seconds, "timeout")).transpose()?;
         let mut elements = Elements::borrow(array)?;
         let mut elements = elements.detached();
         let mut guard = self.lock()?;
         let worker = guard.as_mut().ok_or_else(closed)?;
+        worker.set_timeout(timeout);
         let mut interruption = None;
         let summed = {
             let worker = &mut *worker;
@@ -178,6 +182,7 @@ impl Worker {
         match self.inner.try_lock() {
             Ok(guard) => Ok(guard),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) if self.is_closing.load(Ordering::Relaxed) => Err(closed()),
             // With two concurrent calls, the order of their arrays could differ between the workers.
             Err(TryLockError::WouldBlock) => Err(pyo3::exceptions::PyRuntimeError::new_err(
                 "another thread is using this worker, expected one thread at a time",

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,19 @@ class Ranks:
         for rank, (status, _, errors) in enumerate(results):
             assert status == 0, f"rank {rank}: {errors}"
         return [output for _, output, _ in results]
+
+
+@contextmanager
+def lighthouse() -> Iterator[str]:
+    """A lighthouse of torchft; its address is `http://HOST:PORT`."""
+    from torchft.coordination import LighthouseServer
+
+    server = LighthouseServer(bind="127.0.0.1:0", min_replicas=1, join_timeout_ms=100)
+    try:
+        # The server names its machine, which may have no address.
+        yield f"http://127.0.0.1:{server.address().rsplit(':', 1)[1]}"
+    finally:
+        server.shutdown()
 
 
 def has_torch() -> bool:

@@ -16,6 +16,9 @@ from pathlib import Path
 
 TORCH = "torch==2.15.0"
 REAL = ["nvidia-cuda-runtime==13.2.*", "nvidia-cuda-cupti==13.2.*"]
+# torchft requires PyTorch, and therefore the NVIDIA libraries; without dependencies, it does not.
+TORCHFT = "torchft==0.2.0"
+OF_TORCHFT = [f"opentelemetry-{part}>=1.39" for part in ("api", "sdk", "exporter-otlp-proto-http")]
 PURE = ["filelock", "sympy", "networkx", "jinja2", "fsspec", "typing-extensions", "numpy"]
 
 SITE = Path(sysconfig.get_path("purelib"))
@@ -81,8 +84,8 @@ def build(soname, wanted):
 
 
 def main():
-    install(*PURE)
-    install("--no-deps", TORCH, *REAL)
+    install(*PURE, *OF_TORCHFT)
+    install("--no-deps", TORCH, TORCHFT, *REAL)
     libraries = sorted(map(str, (SITE / "torch" / "lib").glob("*.so")))
     built = set(BUILT.read_text().split()) if BUILT.exists() else set()
     present = {Path(library).name for library in libraries} | {path.name for path in STUBS.iterdir()} - built

@@ -15,11 +15,11 @@ HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"
 
 
-def torchrun(processes, script, *arguments, **variables):
+def torchrun(processes, script, *arguments, options=(), **variables):
     """Runs a script under torchrun and returns the combined standard output of all ranks."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     done = subprocess.run(
-        [*command, str(script), *arguments],
+        [*command, *options, str(script), *arguments],
         env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
         capture_output=True,
         text=True,

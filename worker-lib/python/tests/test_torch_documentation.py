@@ -1,7 +1,7 @@
 """Tests of the Python code in the documentation of PyTorch."""
 
 import pytest
-from conftest import Ranks
+from conftest import Ranks, lighthouse
 from test_documentation import python_blocks
 
 # Makes a model, which every rank then trains for a step; the gradients must be the mean over the ranks.
@@ -35,3 +35,31 @@ def test_a_hook_sums_the_buckets(switch, tmp_path):
     hook = block_with("docs/python.md", "register_comm_hook")
     script.write_text(IMPORTS + 'dist.init_process_group("gloo")\n' + STEP.format(model=MODEL, hook=hook))
     Ranks(2, script, ISWITCH_SWITCH=switch.address).succeed()
+
+
+# The name of this machine may have no address.
+ELASTIC = """
+import os, socket
+socket.gethostname = lambda: "127.0.0.1"
+import torch, torch.distributed as dist, torchft, iswitch.torchft
+store = dist.TCPStore("127.0.0.1", int(os.environ["MASTER_PORT"]), is_master=True, wait_for_workers=False)
+model = torch.nn.Linear(2, 1, bias=False)
+optimizer = torch.optim.SGD(model.parameters(), 1.0)
+load, save = model.load_state_dict, model.state_dict
+before = model.weight.detach().clone()
+{block}
+optimizer.zero_grad()
+model(torch.full((1, 2), 1.5)).sum().backward()
+optimizer.step()
+assert manager.current_step() == 1 and manager.num_participants() == 1
+assert torch.equal(before - model.module.weight, torch.full((1, 2), 1.5))
+manager.shutdown(wait=False)
+"""
+
+
+def test_torchft_determines_the_members_of_a_step(switch, tmp_path):
+    pytest.importorskip("torchft")
+    script = tmp_path / "train.py"
+    script.write_text(ELASTIC.format(block=block_with("docs/python.md", "torchft.Manager")))
+    with lighthouse() as address:
+        Ranks(1, script, ISWITCH_SWITCH=switch.address, TORCHFT_LIGHTHOUSE=address).succeed()

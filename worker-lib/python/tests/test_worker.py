@@ -361,3 +361,23 @@ def test_ctrl_c_ends_the_wait(switch, tmp_path):
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=PATIENCE_S)
     assert output == "interrupted\n"
+
+
+def test_a_call_with_a_timeout_names_what_it_waited_for(switch):
+    workers = on_each(2, lambda rank: iswitch.Worker(switch.address, rank, 2))
+    own = np.ones(3, dtype=np.float32)
+    with pytest.raises(iswitch.WorkersMissingError, match="1 segments wait for other workers"):
+        workers[0].all_reduce_(own, timeout=0.3)
+    with pytest.raises(ValueError, match="timeout is 0, expected seconds above 0"):
+        workers[0].all_reduce_(own, timeout=0)
+    both = [own, np.ones(3, dtype=np.float32)]
+    assert on_each(2, lambda rank: workers[rank].all_reduce_(both[rank])) == [2, 2]
+    # The workers have to join a job for this length.
+    with pytest.raises(iswitch.WorkersMissingError, match="1 of 2 workers joined"):
+        workers[0].all_reduce_mean_(np.ones(FLOATS, dtype=np.float32), timeout=0.3)
+    switch.kill()
+    with pytest.raises(iswitch.SwitchLostError, match=f"no answer from the switch {switch.address}"):
+        workers[1].all_reduce_(own, timeout=0.3)
+    for worker in workers:
+        worker.close()
+    switch.start()

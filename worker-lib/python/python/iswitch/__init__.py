@@ -8,6 +8,7 @@
 
 from iswitch._iswitch import Worker, __version__
 from iswitch.errors import (
+    AbortedError,
     ClosedError,
     Error,
     ExpelledError,
@@ -15,12 +16,14 @@ from iswitch.errors import (
     NonFiniteError,
     RefusedError,
     SwitchLostError,
+    TimedOutError,
     UnfinishedError,
     WorkersLostError,
     WorkersMissingError,
 )
 
 __all__ = [
+    "AbortedError",
     "ClosedError",
     "Error",
     "ExpelledError",
@@ -28,6 +31,7 @@ __all__ = [
     "NonFiniteError",
     "RefusedError",
     "SwitchLostError",
+    "TimedOutError",
     "UnfinishedError",
     "Worker",
     "WorkersLostError",

@@ -57,13 +57,18 @@ class Worker:
         non_finite: Literal["refuse", "sum"] | None = None,
         wire: Literal["f32", "bf16", "f16", "bf16-f32", "f16-f32"] | None = None,
     ) -> Self: ...
-    def all_reduce_(self, array: Any) -> int:
+    def all_reduce_(self, array: Any, *, timeout: float | None = None) -> int:
         """Replaces `array` with its sum over all workers. All workers receive the same bits.
 
         `array` is any contiguous, writable array of float32, float16 or bfloat16 in CPU memory that supports the buffer
         protocol (NumPy, array.array, memoryview) or DLPack (PyTorch). Its memory is used in place. Arrays of 16-bit
         floats travel in half the bytes; the switch sums them in 32 bits and rounds each sum once. No other thread may
         write to the array during the call; other Python threads keep running.
+
+        Args:
+            array: The array.
+            timeout: Time limit of this call, in seconds above 0, for whatever it waits: the switch, the other workers, or
+                both. The call ends at most half a second later. If omitted, the timeouts of the worker apply.
 
         Returns:
             Number of gradients in the sum: `world_size`, or fewer if workers have left the job or were expelled (the
@@ -73,12 +78,13 @@ class Worker:
             TypeError: The argument is not an array, or its elements are not float32, float16 or bfloat16.
             ValueError: The array is read-only, not contiguous, or not on the CPU.
             NonFiniteError: The array contains NaN or an infinity; nothing was sent.
-            SwitchLostError, WorkersMissingError: See `switch_timeout` and `timeout`. Retry the call with the same
+            SwitchLostError, WorkersMissingError: The call has timed out while it waited for the switch or for the other
+                workers. Retry the call with the same
                 array, unchanged; its beginning may already contain the sum.
             ExpelledError: The other workers continued without this one.
         """
 
-    def all_reduce_mean_(self, array: Any) -> int:
+    def all_reduce_mean_(self, array: Any, *, timeout: float | None = None) -> int:
         """Like `all_reduce_`, but divides the sum by the number of gradients that it contains.
 
         The sum of float16 reaches the workers in 32 bits, so that it does not overflow.

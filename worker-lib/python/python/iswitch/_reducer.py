@@ -3,35 +3,139 @@
 import queue
 import threading
 import weakref
+from collections.abc import Callable
 
 import torch
 
-from iswitch import ClosedError, Worker, WorkersLostError
-from iswitch._staging import Staged, Stager
+from iswitch import AbortedError, ClosedError, Error, HaltedError, TimedOutError, UnfinishedError, Worker, WorkersLostError
+from iswitch._staging import Stager
 
-# Time that `close` waits for the thread, which abandons its call within a quarter of a second.
+# Time that `close` waits for the thread, which abandons its call within half a second.
 _CLOSE_TIMEOUT_S = 5.0
+
+
+class _Operation:
+    """Sum of one tensor: what the caller asked for, and the tensor's copy in CPU memory."""
+
+    def __init__(self, tensor: torch.Tensor, mean: bool, timeout: float | None, stager: Stager, failures: int) -> None:
+        self.tensor = tensor
+        self.mean = mean
+        self.timeout = timeout
+        # Number of operations that had failed when this one was submitted.
+        self.failures = failures
+        self.staged = stager.stage(tensor)
+        # PyTorch counts the changes of a tensor's elements, but not those that a worker makes.
+        self._version = 0 if tensor.is_inference() else tensor._version
+
+    def __str__(self) -> str:
+        name = "all_reduce (mean)" if self.mean else "all_reduce (sum)"
+        return f"{name} of {self.tensor.numel()} elements of {str(self.tensor.dtype).removeprefix('torch.')}"
+
+    def repeats(self, failed: "_Operation") -> bool:
+        """Returns whether this operation is the failed one, with the same elements in the same memory."""
+        return self._identity() == failed._identity()
+
+    def _identity(self) -> tuple[object, ...]:
+        tensor = self.tensor
+        place = (tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
+        return (*place, self._version, self.mean)
+
+
+class _Sums:
+    """Sums tensors through a worker, one at a time, and keeps what a failed operation needs to be repeated."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        # Last error, until the operation has been repeated successfully.
+        self.error: BaseException | None = None
+        self.failures = 0
+        self._failed: _Operation | None = None
+        self._is_aborted = False
+
+    def run(self, operation: _Operation) -> None:
+        """Sums a tensor; the result is complete once `operation.staged.wait` returns.
+
+        Raises:
+            iswitch.Error: See `Reducer.all_reduce`; the message names the operation and the tensor's size.
+        """
+        self._admit(operation)
+        try:
+            self._sum(operation)
+        except (TimedOutError, HaltedError) as error:
+            raise self._note(operation, type(error)(f"{operation}: {error}"), is_repeatable=True) from None
+        except ClosedError as error:
+            raise self._note(operation, self.closed(operation, error)) from None
+        except (Error, OSError) as error:
+            raise self._note(operation, error) from None
+        except (TypeError, ValueError):
+            # Nothing was sent.
+            raise
+        except BaseException as error:
+            # A signal handler, such as that of Ctrl-C, has interrupted the call.
+            raise self._note(operation, error, is_repeatable=True) from None
+        self._failed = self.error = None
+
+    def abort(self) -> None:
+        """Makes every operation that fails from now on report that the group was aborted."""
+        self._is_aborted = True
+
+    def closed(self, operation: _Operation, error: object) -> ClosedError:
+        """Returns the error of an operation that ends because the worker was closed."""
+        if self._is_aborted:
+            return AbortedError(f"{operation}: the process group was aborted on this rank")
+        return ClosedError(f"{operation}: {error}")
+
+    def _admit(self, operation: _Operation) -> None:
+        """Refuses an operation that is not the repetition of the one that failed."""
+        failed = self._failed
+        if failed is None or self._is_aborted:
+            return
+        # An operation that was submitted before the failure cannot be a repetition, even of an equal one.
+        if operation.failures < self.failures or not operation.repeats(failed):
+            raise UnfinishedError(
+                f"{operation}: expected the repetition of the operation that failed, {failed}, with the same tensor, "
+                f"unchanged (its error was: {self.error})"
+            )
+        # Its beginning may hold the sum already.
+        operation.staged = failed.staged
+
+    def _sum(self, operation: _Operation) -> None:
+        host, size = operation.staged.host(), self.worker.world_size
+        reduce = self.worker.all_reduce_mean_ if operation.mean else self.worker.all_reduce_
+        summed = reduce(host, timeout=operation.timeout)
+        if summed < size:
+            raise WorkersLostError(
+                f"{operation}: the sum contains {summed} of {size} gradients: workers have left or were expelled"
+            )
+        operation.staged.finish()
+
+    def _note(self, operation: _Operation, error: BaseException, is_repeatable: bool = False) -> BaseException:
+        if not isinstance(error, ValueError):
+            self.error = error
+            self.failures += 1
+            self._failed = operation if is_repeatable else None
+        return error
 
 
 class Job:
     """Job of summing one tensor in the thread. Its future's value is the tensor, or a list with only the tensor."""
 
-    def __init__(self, tensor: torch.Tensor, mean: bool, in_list: bool, stager: Stager) -> None:
+    def __init__(self, operation: _Operation, in_list: bool) -> None:
+        tensor = operation.tensor
+        self.operation = operation
         self.tensor = tensor
         self.result = [tensor] if in_list else tensor
-        self.mean = mean
         self.error: BaseException | None = None
         # A Python event, because Ctrl-C interrupts a thread that waits for it.
         self.done = threading.Event()
-        self._staged = stager.stage(tensor)
         devices = [tensor.device] if tensor.is_cuda else None
         self._ended: torch.futures.Future = torch.futures.Future(devices=devices)
         # A PyTorch future, for the reducer of DistributedDataParallel. Only a callback can make it fail.
         self.future = self._ended.then(self._outcome)
 
-    def run(self, worker: Worker) -> None:
+    def run(self, sums: Callable[[_Operation], None]) -> None:
         try:
-            _sum(self._staged, self.mean, worker)
+            sums(self.operation)
         except BaseException as error:  # noqa: BLE001: raised again where the result is awaited
             self.error = error
         self.end()
@@ -48,32 +152,25 @@ class Job:
         """
         if self.error is not None:
             raise self.error
-        self._staged.wait()
+        self.operation.staged.wait()
         return self.result
 
     def _outcome(self, _: torch.futures.Future) -> torch.Tensor | list[torch.Tensor]:
         return self.outcome()
 
 
-def _sum(staged: Staged, mean: bool, worker: Worker) -> None:
-    host = staged.host()
-    size = worker.world_size
-    summed = worker.all_reduce_mean_(host) if mean else worker.all_reduce_(host)
-    if summed < size:
-        raise WorkersLostError(f"the sum contains {summed} of {size} gradients: workers have left or were expelled")
-    staged.finish()
-
-
-def _serve(jobs: "queue.SimpleQueue[Job | None]", worker: Worker) -> None:
+def _serve(jobs: "queue.SimpleQueue[Job | None]", sums: _Sums) -> None:
     """Runs the queued jobs in order until it receives None."""
     while (job := jobs.get()) is not None:
-        job.run(worker)
+        job.run(sums.run)
 
 
 def _stop(jobs: "queue.SimpleQueue[Job | None]", worker: Worker, thread: threading.Thread) -> None:
     jobs.put(None)
     worker.close()
-    thread.join(_CLOSE_TIMEOUT_S)
+    # A callback of a future runs in the thread, and may close the reducer.
+    if threading.current_thread() is not thread:
+        thread.join(_CLOSE_TIMEOUT_S)
 
 
 class Reducer:
@@ -82,38 +179,60 @@ class Reducer:
     Contiguous tensors on the CPU are summed in place. float16 and bfloat16 tensors travel as such; the switch sums them in
     32 bits and rounds each sum once. Tensors on a GPU are copied through pinned CPU memory, on streams of their own.
 
+    If an operation times out, or is interrupted by Ctrl-C, the operations that are queued behind it fail with
+    `iswitch.UnfinishedError`, and so does every other operation until the same one is repeated with the same tensor,
+    unchanged.
+
     Args:
         worker: The worker. The reducer takes ownership of it and closes it.
+
+    Attributes:
+        worker: The worker.
+        timeout: Time limit of each operation in seconds; None for the timeouts of the worker.
     """
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
+        self.timeout: float | None = None
+        self._sums = _Sums(worker)
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._stager = Stager()
         self._last: Job | None = None
-        self._thread = threading.Thread(target=_serve, args=(self._jobs, worker), name="iswitch-reducer", daemon=True)
+        arguments = (self._jobs, self._sums)
+        self._thread = threading.Thread(target=_serve, args=arguments, name="iswitch-reducer", daemon=True)
         self._thread.start()
         # Stops the thread before the interpreter shuts down.
         self._stop = weakref.finalize(self, _stop, self._jobs, worker, self._thread)
+
+    @property
+    def error(self) -> BaseException | None:
+        """Error of the last operation that failed; None once it has been repeated successfully."""
+        return self._sums.error
 
     def submit(self, tensor: torch.Tensor, mean: bool = False) -> torch.futures.Future[torch.Tensor]:
         """Begins to replace `tensor` with its sum or mean over all workers; the future's value is the tensor."""
         return self.begin(tensor, mean).future
 
-    def all_reduce(self, tensor: torch.Tensor, mean: bool = False) -> None:
+    def all_reduce(self, tensor: torch.Tensor, mean: bool = False, timeout: float | None = None) -> None:
         """Replaces `tensor` with its sum or mean over all workers; returns when the result is complete.
+
+        Args:
+            tensor: Dense tensor of float32, float16 or bfloat16 on the CPU or a GPU.
+            mean: Whether to divide the sum by the number of workers.
+            timeout: Time limit in seconds, above 0; None for `self.timeout`.
 
         Raises:
             iswitch.Error: See `iswitch.Worker.all_reduce_`.
             iswitch.WorkersLostError: The sum lacks the gradients of workers that have left the job or were expelled.
+            iswitch.UnfinishedError: An earlier operation has failed and must be repeated first.
         """
         if self._stop.alive and (self._last is None or self._last.done.is_set()):
             # No job is pending, so this thread can sum the tensor without waking the background thread.
-            staged = self._stager.stage(tensor)
-            _sum(staged, mean, self.worker)
-            staged.wait()
+            operation = self._operation(tensor, mean, timeout)
+            self._sums.run(operation)
+            operation.staged.wait()
         else:
-            job = self.begin(tensor, mean)
+            job = self.begin(tensor, mean, timeout=timeout)
             job.done.wait()
             job.outcome()
 
@@ -121,17 +240,28 @@ class Reducer:
         """Leaves the job. Pending tensors fail with ClosedError."""
         self._stop()
 
-    def begin(self, tensor: torch.Tensor, mean: bool, in_list: bool = False) -> Job:
+    def abort(self) -> None:
+        """Leaves the job. Pending and later tensors fail with AbortedError."""
+        self._sums.abort()
+        self._stop()
+
+    def begin(
+        self, tensor: torch.Tensor, mean: bool, in_list: bool = False, timeout: float | None = None
+    ) -> Job:
         """Like `submit`, but returns the job, which has more state than its future."""
-        job = Job(tensor, mean, in_list, self._stager)
+        job = Job(self._operation(tensor, mean, timeout), in_list)
         if threading.current_thread() is self._thread:
             # A callback of the previous job wants this sum, and may wait for it, as PowerSGD's does. It comes next on all
             # workers, whatever else has been submitted meanwhile.
-            job.run(self.worker)
+            job.run(self._sums.run)
         elif self._stop.alive:
             self._last = job
             self._jobs.put(job)
         else:
-            job.error = ClosedError("the reducer was closed")
+            job.error = self._sums.closed(job.operation, "the reducer was closed")
             job.end()
         return job
+
+    def _operation(self, tensor: torch.Tensor, mean: bool, timeout: float | None) -> _Operation:
+        limit = self.timeout if timeout is None else timeout
+        return _Operation(tensor, mean, limit, self._stager, self._sums.failures)

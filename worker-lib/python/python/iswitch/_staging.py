@@ -28,8 +28,12 @@ class Staged:
 class _Copied(Staged):
     """Tensor in CPU memory that is not contiguous."""
 
+    _copy: torch.Tensor | None = None
+
     def host(self) -> torch.Tensor:
-        self._copy = self.tensor.detach().contiguous()
+        # After a failure, the beginning of the copy may hold the sum already.
+        if self._copy is None:
+            self._copy = self.tensor.detach().contiguous()
         return self._copy
 
     def finish(self) -> None:

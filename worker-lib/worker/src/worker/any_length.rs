@@ -10,6 +10,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use iswitch_protocol::{ElementType, ElementTypes};
 
@@ -24,6 +25,10 @@ pub const MAX_PIECE_FLOATS: usize = 1 << 20;
 /// Maximum number of lengths whose jobs are kept at the same time; beyond it, the worker leaves the least recently used
 /// job. Together, these jobs take at most half of a switch's default memory.
 pub const MAX_LENGTHS: usize = 16;
+
+/// Minimum time to wait for the answer to a Join, even if the time limit of the call is shorter: an unanswered Join is
+/// otherwise taken for a path whose MTU is too small.
+const MIN_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Reason why a vector was not summed.
 #[non_exhaustive]
@@ -120,6 +125,8 @@ pub struct AnyLengthWorker {
     past: AggregatorStats,
     unfinished: Option<Unfinished>,
     failure: Option<String>,
+    /// Time limit of each call; if absent, the timeouts of the options apply to each piece.
+    timeout: Option<Duration>,
     /// Buffer for a piece that is widened to floats, or padded with zeros because it is shorter than its job's vectors.
     contribution: Vec<f32>,
 }
@@ -152,9 +159,10 @@ impl AnyLengthWorker {
             past: AggregatorStats::default(),
             unfinished: None,
             failure: None,
+            timeout: None,
             contribution: Vec::new(),
         };
-        worker.member(worker.options.elements, 1, keep_waiting)?;
+        worker.member(worker.options.elements, 1, None, keep_waiting)?;
         Ok(worker)
     }
 
@@ -163,6 +171,13 @@ impl AnyLengthWorker {
     #[must_use]
     pub fn with_elements(self, elements: Option<ElementTypes>) -> Self {
         Self { elements, ..self }
+    }
+
+    /// Sets the time limit of each following call. It includes joining the job of a new length. A call that exceeds it
+    /// ends within half a second, with an error that names what it waited for; it may be repeated. With `None`,
+    /// which is the default, the timeouts of the options apply to each piece of a vector.
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) {
+        self.timeout = timeout;
     }
 
     /// Replaces `vector` by its sum over all workers. Blocks until the sum is available, as long as `keep_waiting`
@@ -233,10 +248,11 @@ impl AnyLengthWorker {
             // Checks the whole rest of the vector before any of it is sent.
             values.check_finite(state.done, elements.contributions())?;
         }
+        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
         while state.done < state.floats {
             let len = MAX_PIECE_FLOATS.min(state.floats - state.done);
             let piece = values.slice(state.done..state.done + len);
-            match self.reduce_piece(piece, elements, is_mean, keep_waiting) {
+            match self.reduce_piece(piece, elements, is_mean, deadline, keep_waiting) {
                 Ok(summed) => {
                     state.done += len;
                     state.summed = Some(state.summed.map_or(summed, |before| before.with(summed)));
@@ -266,59 +282,24 @@ impl AnyLengthWorker {
         piece: Values<'_>,
         elements: ElementTypes,
         is_mean: bool,
+        deadline: Option<Instant>,
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<Summed, AnyLengthError> {
         let mut buffer = core::mem::take(&mut self.contribution);
-        let outcome = self.reduce_buffered(piece, elements, is_mean, &mut buffer, keep_waiting);
+        let member = self.member(elements, piece.len(), deadline, keep_waiting);
+        let outcome =
+            member.and_then(|member| reduce_buffered(member, piece, is_mean, &mut buffer, keep_waiting));
         self.contribution = buffer;
         outcome
     }
 
-    fn reduce_buffered(
-        &mut self,
-        mut piece: Values<'_>,
-        elements: ElementTypes,
-        is_mean: bool,
-        buffer: &mut Vec<f32>,
-        keep_waiting: &mut dyn FnMut() -> bool,
-    ) -> Result<Summed, AnyLengthError> {
-        let member = self.member(elements, piece.len(), keep_waiting)?;
-        let job_len = member.gradient_len();
-        let contribution = match &piece {
-            Values::F32(floats) if floats.len() == job_len => &**floats,
-            piece => {
-                buffer.clear();
-                buffer.resize(job_len, 0.0);
-                piece.widen_into(buffer);
-                &*buffer
-            }
-        };
-        let round = member.reduce_checked(contribution, keep_waiting)?;
-        match &mut piece {
-            Values::F32(floats) => {
-                member.copy_sum(floats);
-                if is_mean {
-                    member.scale_segments(floats);
-                }
-            }
-            piece => {
-                buffer.resize(piece.len(), 0.0);
-                member.copy_sum(buffer);
-                if is_mean {
-                    member.scale_segments(buffer);
-                }
-                piece.round_from(buffer);
-            }
-        }
-        Ok(Summed { contributors: round.contributors, uniform: round.uniform })
-    }
-
     /// Returns the membership in the job for vectors of `floats` elements of these types; joins the job if it is new.
-    /// Vectors that fit in one packet share a job.
+    /// Vectors that fit in one packet share a job. Joining, and then each round, ends at the deadline if there is one.
     fn member(
         &mut self,
         elements: ElementTypes,
         floats: usize,
+        deadline: Option<Instant>,
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<&mut Worker, AnyLengthError> {
         let len = floats.max(usize::from(self.options.segment_floats_in(elements)));
@@ -326,11 +307,19 @@ impl AnyLengthWorker {
         let member = if let Some(at) = self.members.iter().position(is_of_job) {
             self.members.remove(at)
         } else {
-            let options = self.options.in_elements(elements);
-            self.join_job(JoinOptions { gradient_len: len as u32, ..options }, keep_waiting)?
+            let mut options = JoinOptions { gradient_len: len as u32, ..self.options.in_elements(elements) };
+            if let Some(left) = deadline.map(left_until) {
+                options.workers_timeout = Some(left);
+                options.connect_timeout = options.connect_timeout.min(left.max(MIN_CONNECT_TIMEOUT));
+            }
+            self.join_job(options, keep_waiting)?
         };
         self.members.push(member);
-        Ok(self.members.last_mut().expect("the worker was just pushed"))
+        let member = self.members.last_mut().expect("the worker was just pushed");
+        member.set_round_timeout(
+            deadline.map_or(self.options.round_timeout, |deadline| Some(left_until(deadline))),
+        );
+        Ok(member)
     }
 
     fn join_job(
@@ -360,6 +349,49 @@ impl Summed {
             uniform: self.uniform && other.uniform && self.contributors == other.contributors,
         }
     }
+}
+
+/// Returns the time until `deadline`; zero if it has passed.
+fn left_until(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
+}
+
+/// Replaces a piece by its sum, through the membership in the job for its length.
+fn reduce_buffered(
+    member: &mut Worker,
+    mut piece: Values<'_>,
+    is_mean: bool,
+    buffer: &mut Vec<f32>,
+    keep_waiting: &mut dyn FnMut() -> bool,
+) -> Result<Summed, AnyLengthError> {
+    let job_len = member.gradient_len();
+    let contribution = match &piece {
+        Values::F32(floats) if floats.len() == job_len => &**floats,
+        piece => {
+            buffer.clear();
+            buffer.resize(job_len, 0.0);
+            piece.widen_into(buffer);
+            &*buffer
+        }
+    };
+    let round = member.reduce_checked(contribution, keep_waiting)?;
+    match &mut piece {
+        Values::F32(floats) => {
+            member.copy_sum(floats);
+            if is_mean {
+                member.scale_segments(floats);
+            }
+        }
+        piece => {
+            buffer.resize(piece.len(), 0.0);
+            member.copy_sum(buffer);
+            if is_mean {
+                member.scale_segments(buffer);
+            }
+            piece.round_from(buffer);
+        }
+    }
+    Ok(Summed { contributors: round.contributors, uniform: round.uniform })
 }
 
 /// Returns whether the worker may have missed sums that the others have.

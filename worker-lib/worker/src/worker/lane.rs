@@ -135,7 +135,10 @@ impl Lane {
         }
         let waited = now.since(task.begin);
         if task.options.round_timeout.is_some_and(|timeout| waited > timeout) {
-            return Err(Stop::Stalled(waited));
+            // A switch that waits for other workers answers the Helps, which are at most a quarter of a second apart.
+            let is_silent = |part: &&Part| now.since(part.link.last_heard) >= LONGEST_WAIT.min(waited);
+            let silence = pending(parts, failed).find(is_silent).map(|part| Stop::Repeats(part.silence()));
+            return Err(silence.unwrap_or(Stop::Stalled(waited)));
         }
         let deadline = parts.iter().filter_map(|part| part.session.poll_timeout()).min().unwrap_or(now);
         self.poll.clear();

@@ -59,6 +59,11 @@ impl Division {
         &self.options
     }
 
+    /// Sets the time that a round may take, even if the switch answers.
+    pub(super) fn set_round_timeout(&mut self, timeout: Option<Duration>) {
+        self.options.round_timeout = timeout;
+    }
+
     fn count(&self) -> usize {
         self.switches.len()
     }

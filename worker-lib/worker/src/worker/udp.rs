@@ -1,6 +1,7 @@
 //! The blocking worker, which drives the protocol over a UDP socket.
 
 use std::net::SocketAddrV4;
+use std::time::Duration;
 
 use iswitch_protocol::wire::ControlBody;
 use iswitch_protocol::wire::control::RangeRepr;
@@ -257,6 +258,11 @@ impl Worker {
             check_finite(contribution, elements.contributions())?;
         }
         Ok(())
+    }
+
+    /// Sets the time that each following round may take, even if the switch answers; `None` waits forever.
+    pub(super) fn set_round_timeout(&mut self, timeout: Option<Duration>) {
+        self.division.set_round_timeout(timeout);
     }
 
     /// Sums a vector that the caller has already checked: it has the right length, and contains no NaN or infinity

@@ -1,0 +1,188 @@
+"""Faults of a process group: errors by kind, and collectives of another backend that end on abort or after a timeout.
+
+Gloo cannot end a collective that waits for another rank: its `abort` leaves the collective running, and its destructor
+waits for it. Here, only the caller's wait ends. The backend that still waits is then kept until the process exits.
+"""
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import ErrorType
+
+from iswitch.errors import AbortedError, ExpelledError, TimedOutError, WorkersLostError
+
+# Time after which a waiting thread looks whether the group was aborted.
+_SLICE = timedelta(milliseconds=100)
+# Gloo performs these while the caller waits, not in a thread of its own. It closes its connections if such a wait times
+# out, so it cannot wait in slices.
+_POINT_TO_POINT = ("send", "recv", "recv_anysource")
+# Parts of the messages of Gloo's errors.
+_GLOO_TIMEOUTS = ("timed out", "failed to pass monitoredBarrier")
+_GLOO_LOSSES = ("closed by peer", "reset by peer", "Connection refused", "errors while waiting for send/recv from rank 0")
+
+
+def seconds_of(timeout: timedelta | None) -> float | None:
+    """Returns a timeout of PyTorch in seconds; None if it is not set, for which PyTorch uses values up to zero."""
+    seconds = timeout.total_seconds() if timeout else 0.0
+    return seconds if seconds > 0.0 else None
+
+
+def error_type(error: BaseException | None) -> ErrorType:
+    """Returns PyTorch's kind of an error, as `get_error` of a process group reports it."""
+    if error is None:
+        return ErrorType.SUCCESS
+    if isinstance(error, TimedOutError):
+        return ErrorType.TIMEOUT
+    if isinstance(error, WorkersLostError | ExpelledError):
+        return ErrorType.REMOTE_ERROR
+    return ErrorType.COMM_ERROR
+
+
+class Delegate:
+    """Another backend that performs some collectives of a process group.
+
+    Args:
+        backend: The backend, which the delegate may keep beyond the lifetime of the group.
+    """
+
+    def __init__(self, backend: dist.Backend) -> None:
+        self.error: BaseException | None = None
+        self._backend = backend
+        self._is_aborted = False
+        self._pending: list[dist.Work] = []
+
+    def call(self, name: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Begins a collective.
+
+        Raises:
+            iswitch.AbortedError: The group was aborted.
+        """
+        self.check(name)
+        self._pending = [work for work in self._pending if not work.is_completed()]
+        work = function(*arguments, **options)
+        if not isinstance(work, dist.Work):
+            return work
+        if name not in _POINT_TO_POINT:
+            self._pending.append(work)
+        return _DelegatedWork(self, name, work)
+
+    def call_in_thread(self, name: str, function: Callable[[], Any], timeout: float | None = None) -> Any:
+        """Calls a function that blocks, in a separate thread; waits for it until the group is aborted.
+
+        Raises:
+            iswitch.AbortedError: The group was aborted.
+            iswitch.TimedOutError: The function did not return within `timeout` seconds.
+        """
+        results: list[Any] = []
+        errors: list[RuntimeError] = []
+
+        def run() -> None:
+            try:
+                results.append(function())
+            except RuntimeError as error:
+                errors.append(error)
+            done.set()
+
+        done = threading.Event()
+        threading.Thread(target=run, name="iswitch-delegate", daemon=True).start()
+        deadline = time.monotonic() + timeout if timeout else float("inf")
+        while not done.wait(_SLICE.total_seconds()):
+            self.check(name)
+            self.check_deadline(name, deadline, timeout)
+        if errors:
+            raise self.note(name, errors[0]) from errors[0]
+        return results[0]
+
+    def check(self, name: str) -> None:
+        if self._is_aborted:
+            raise AbortedError(f"{name}: the process group was aborted on this rank")
+
+    def check_deadline(self, name: str, deadline: float, timeout: float | None) -> None:
+        if time.monotonic() > deadline:
+            raise TimedOutError(f"{name}: the other ranks have not taken part within {timeout} s; the operation continues")
+
+    def note(self, name: str, error: RuntimeError) -> RuntimeError:
+        """Returns the error of a collective as one of this package if its message shows the reason."""
+        text = f"{name}: {error}"
+        if any(words in str(error) for words in _GLOO_TIMEOUTS):
+            self.error = TimedOutError(text)
+        elif any(words in str(error) for words in _GLOO_LOSSES):
+            self.error = WorkersLostError(text)
+        else:
+            self.error = error
+        return self.error
+
+    def finished(self, work: dist.Work) -> None:
+        self._pending = [other for other in self._pending if other is not work]
+
+    def abort(self) -> None:
+        """Ends every wait for a collective, and refuses all later collectives."""
+        self._is_aborted = True
+        self.close()
+
+    def close(self) -> None:
+        """Ends the use of the backend without waiting for collectives that are still running."""
+        if any(not work.is_completed() for work in self._pending):
+            self._is_aborted = True
+            # Its destructor would wait for these collectives, with the interpreter's lock.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._backend))
+        self._pending = []
+
+
+class _DelegatedWork(dist._Work):
+    """Handle of a collective of another backend."""
+
+    def __init__(self, delegate: Delegate, name: str, work: dist.Work) -> None:
+        super().__init__()
+        self._delegate = delegate
+        self._name = name
+        self._work = work
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        delegate, seconds = self._delegate, seconds_of(timeout)
+        if self._name in _POINT_TO_POINT:
+            delegate.call_in_thread(self._name, self._work.wait, seconds)
+            return True
+        deadline = time.monotonic() + seconds if seconds else float("inf")
+        while True:
+            delegate.check(self._name)
+            delegate.check_deadline(self._name, deadline, seconds)
+            try:
+                self._work.wait(_SLICE)
+            except RuntimeError as error:
+                if self._work.is_completed():
+                    delegate.finished(self._work)
+                    raise delegate.note(self._name, error) from error
+            else:
+                delegate.finished(self._work)
+                return True
+
+    def synchronize(self) -> None:
+        self.wait()
+
+    def is_completed(self) -> bool:
+        return self._work.is_completed()
+
+    def is_success(self) -> bool:
+        return self._work.is_success()
+
+    def exception(self) -> BaseException | None:
+        return self._work.exception()
+
+    def source_rank(self) -> int:
+        return self._work._source_rank()
+
+    def _source_rank(self) -> int:
+        return self._work._source_rank()
+
+    def get_future(self) -> torch.futures.Future:
+        return self._work.get_future()
+
+    def result(self) -> list[torch.Tensor]:
+        return self._work.result()

@@ -1,0 +1,66 @@
+"""Fault tolerance in each step, with torchft: replicas may end and join while the others train on.
+
+torchft's lighthouse determines, before each step, which replicas take part in it; a replica that joins receives the model,
+the optimizer and the step from another one. The switch sums the gradients of these replicas:
+
+>>> group = iswitch.torchft.ProcessGroup()
+>>> manager = torchft.Manager(pg=group, min_replica_size=1, load_state_dict=load, state_dict=save)
+>>> model = iswitch.torchft.DistributedDataParallel(manager, module)
+>>> optimizer = torchft.Optimizer(manager, torch.optim.Adam(module.parameters()))
+
+This module requires torchft (`pip install torchft`).
+"""
+
+import torch
+import torch.distributed as dist
+import torchft
+from torchft.process_group import ProcessGroupWrapper
+
+import iswitch.torch
+
+__all__ = ["DistributedDataParallel", "ProcessGroup"]
+
+
+class ProcessGroup(ProcessGroupWrapper):
+    """Process group of torchft whose sums the switch computes.
+
+    Each change of the replicas replaces the `iswitch.torch.ProcessGroupISwitch` inside, which is a new job on the switch.
+    A sum that lacks the gradient of a replica is an error, so the number by which torchft divides is always the number of
+    gradients in the sum.
+
+    Args:
+        timeout: Timeout of each operation, and of the replacement (`datetime.timedelta`, 60 s if omitted).
+    """
+
+    def getBackendName(self) -> str:  # noqa: N802: PyTorch's name
+        return "torchft-iswitch"
+
+    def errored(self) -> Exception | None:
+        """Returns the last error of the present group, after which torchft replaces it."""
+        error = getattr(self._pg, "error", None)
+        return error if isinstance(error, Exception) else None
+
+    def shutdown(self) -> None:
+        if self._pg is not None:
+            self._pg.shutdown()
+        super().shutdown()
+
+    def _create_pg(self, store: dist.Store, rank: int, world_size: int) -> dist.ProcessGroup:
+        return iswitch.torch.ProcessGroupISwitch(store, rank, world_size, self._timeout)
+
+
+class DistributedDataParallel(torchft.DistributedDataParallel):
+    """torchft's DistributedDataParallel, which also survives an error in a model with several buckets.
+
+    After the first error of a step, torchft 0.2 skips the sums of the remaining buckets, but returns futures for them with
+    which its own communication hook fails.
+    """
+
+    @staticmethod
+    def _comm_hook(state: torchft.Manager, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        tensor = bucket.buffer()
+        # After an error, the elements are undefined, and the manager does not commit the step.
+        state.allreduce(tensor).wait()
+        future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+        future.set_result(tensor)
+        return future
