@@ -3,6 +3,7 @@
 import queue
 import threading
 import weakref
+from typing import Any
 
 import torch
 
@@ -14,17 +15,16 @@ _CLOSE_TIMEOUT_S = 5.0
 
 
 class Job:
-    """Job of summing one tensor in the thread. Its future's value is the tensor, or a list with only the tensor."""
+    """Job of summing one staged tensor in the thread. `result` is the value of its future."""
 
-    def __init__(self, tensor: torch.Tensor, mean: bool, in_list: bool, stager: Stager) -> None:
-        self.tensor = tensor
-        self.result = [tensor] if in_list else tensor
+    def __init__(self, staged: Staged, mean: bool, result: Any) -> None:
+        self.result = result
         self.mean = mean
         self.error: BaseException | None = None
         # A Python event, because Ctrl-C interrupts a thread that waits for it.
         self.done = threading.Event()
-        self._staged = stager.stage(tensor)
-        devices = [tensor.device] if tensor.is_cuda else None
+        self._staged = staged
+        devices = [staged.tensor.device] if staged.tensor.is_cuda else None
         self._ended: torch.futures.Future = torch.futures.Future(devices=devices)
         # A PyTorch future, for the reducer of DistributedDataParallel. Only a callback can make it fail.
         self.future = self._ended.then(self._outcome)
@@ -40,7 +40,7 @@ class Job:
         self._ended.set_result(None)
         self.done.set()
 
-    def outcome(self) -> torch.Tensor | list[torch.Tensor]:
+    def outcome(self) -> Any:
         """Returns the result of a job that is done, for use on the current stream of its device.
 
         Raises:
@@ -51,7 +51,7 @@ class Job:
         self._staged.wait()
         return self.result
 
-    def _outcome(self, _: torch.futures.Future) -> torch.Tensor | list[torch.Tensor]:
+    def _outcome(self, _: torch.futures.Future) -> Any:
         return self.outcome()
 
 
@@ -98,7 +98,7 @@ class Reducer:
 
     def submit(self, tensor: torch.Tensor, mean: bool = False) -> torch.futures.Future[torch.Tensor]:
         """Begins to replace `tensor` with its sum or mean over all workers; the future's value is the tensor."""
-        return self.begin(tensor, mean).future
+        return self.begin(self.stage(tensor), mean, tensor).future
 
     def all_reduce(self, tensor: torch.Tensor, mean: bool = False) -> None:
         """Replaces `tensor` with its sum or mean over all workers; returns when the result is complete.
@@ -107,23 +107,30 @@ class Reducer:
             iswitch.Error: See `iswitch.Worker.all_reduce_`.
             iswitch.WorkersLostError: The sum lacks the gradients of workers that have left the job or were expelled.
         """
-        if self._stop.alive and (self._last is None or self._last.done.is_set()):
-            # No job is pending, so this thread can sum the tensor without waking the background thread.
-            staged = self._stager.stage(tensor)
-            _sum(staged, mean, self.worker)
-            staged.wait()
-        else:
-            job = self.begin(tensor, mean)
-            job.done.wait()
-            job.outcome()
+        self.complete(self.stage(tensor), mean)
 
     def close(self) -> None:
         """Leaves the job. Pending tensors fail with ClosedError."""
         self._stop()
 
-    def begin(self, tensor: torch.Tensor, mean: bool, in_list: bool = False) -> Job:
-        """Like `submit`, but returns the job, which has more state than its future."""
-        job = Job(tensor, mean, in_list, self._stager)
+    def stage(self, tensor: torch.Tensor) -> Staged:
+        """Begins to bring the tensor into CPU memory, for `complete` or `begin`."""
+        return self._stager.stage(tensor)
+
+    def complete(self, staged: Staged, mean: bool = False) -> None:
+        """Like `all_reduce`, for a staged tensor."""
+        if self._stop.alive and (self._last is None or self._last.done.is_set()):
+            # No job is pending, so this thread can sum the tensor without waking the background thread.
+            _sum(staged, mean, self.worker)
+            staged.wait()
+        else:
+            job = self.begin(staged, mean, staged.tensor)
+            job.done.wait()
+            job.outcome()
+
+    def begin(self, staged: Staged, mean: bool, result: Any) -> Job:
+        """Begins to sum a staged tensor; `result` is the value of the job's future."""
+        job = Job(staged, mean, result)
         if threading.current_thread() is self._thread:
             # A callback of the previous job wants this sum, and may wait for it, as PowerSGD's does. It comes next on all
             # workers, whatever else has been submitted meanwhile.

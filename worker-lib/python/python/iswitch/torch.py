@@ -1,6 +1,7 @@
 """Aggregation of PyTorch gradients through the switch: a backend for `torch.distributed`, and a communication hook.
 
-The backend sums and averages floats through the switch and delegates all other collectives to Gloo:
+The backend sums and averages floats through the switch, performs barriers and small collectives there too, and delegates
+the rest to Gloo:
 
 >>> import iswitch.torch
 >>> dist.init_process_group("iswitch")    # ISWITCH_SWITCH=10.9.0.254:7711
@@ -13,20 +14,31 @@ The hook sums the buckets of one DistributedDataParallel model and works with an
 Both sum a bucket while the backward pass computes the next one.
 """
 
+import contextlib
+import functools
+import logging
+import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.distributed_c10d import AllgatherOptions, AllreduceCoalescedOptions
 
-from iswitch import Worker
+from iswitch import Worker, _collectives, _contiguous
 from iswitch._reducer import Job, Reducer
+from iswitch._staging import Staged
 
 __all__ = ["ProcessGroupISwitch", "Reducer", "all_reduce_hook"]
 
 _SUMMED_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+_log = logging.getLogger(__name__)
+
+# Types that the switch does not sum and that the log has mentioned.
+_reported_dtypes: set[torch.dtype] = set()
 
 
 def all_reduce_hook(state: Reducer, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
@@ -61,7 +73,7 @@ class _Work(dist._Work):
         return self._job.future
 
     def result(self) -> list[torch.Tensor]:
-        return [self._job.tensor]
+        return self._job.result
 
 
 class _Done(dist._Work):
@@ -89,17 +101,50 @@ class _Done(dist._Work):
         return self._tensors
 
 
-class ProcessGroupISwitch(dist.ProcessGroup):
-    """Process group that all-reduces floats through the switch and delegates all other collectives to Gloo.
+def _or_gloo(options: type) -> Callable[[Callable[..., dist.Work | None]], Callable[..., dist.Work]]:
+    """Decorates a collective that runs through the switch, or returns None for the calls that Gloo must perform.
 
-    The switch computes SUM and AVG of single dense tensors of float32, float16 and bfloat16. Settings come from the
-    environment, as for `iswitch.Worker`, except for the job number: rank 0 draws it at random, so that several groups
-    and training jobs can use one switch. A group of one process needs no switch.
+    The choice must be the same on all ranks, so it may depend only on the sizes, types and devices of the tensors. Calls in
+    PyTorch's older forms, with a root or an operation instead of an object of the type `options`, go to Gloo.
+    """
+
+    def decorate(collective: Callable[..., dist.Work | None]) -> Callable[..., dist.Work]:
+        name, expected = collective.__name__, collective.__code__.co_argcount - 2
+
+        @functools.wraps(collective)
+        def method(self: "ProcessGroupISwitch", *arguments: Any, **named: Any) -> dist.Work:
+            tensors, opts = arguments, named.get("opts")
+            if opts is None:
+                has_options = len(arguments) > expected and isinstance(arguments[-1], options)
+                tensors, opts = (arguments[:-1], arguments[-1]) if has_options else (arguments, options())
+            if self._reducer is not None and len(tensors) == expected and named.keys() <= {"opts"}:
+                work = collective(self, *tensors, opts)
+                if work is not None:
+                    return work
+            return self._by_gloo(name, *arguments, **named)
+
+        return method
+
+    return decorate
+
+
+class ProcessGroupISwitch(dist.ProcessGroup):
+    """Process group that all-reduces floats through the switch and delegates most other collectives to Gloo.
+
+    The switch computes SUM and AVG of dense tensors of float32, float16 and bfloat16. It also performs barriers, and small
+    collectives of tensors in CPU memory (see `iswitch._collectives`). Settings come from the environment, as for
+    `iswitch.Worker`, except for the job number: rank 0 draws it at random, so that several groups and training jobs can use
+    one switch. A group of one process needs no switch.
     """
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
         super().__init__(rank, size)
         self._others = _gloo(dist.PrefixStore("gloo", store), rank, size, timeout)
+        self._rank, self._size = rank, size
+        # Bytes travel as integers in float32, which the 16-bit elements of packets would round.
+        self._is_exact = os.environ.get("ISWITCH_WIRE", "f32") == "f32"
+        # Collectives of Gloo that may not have completed.
+        self._pending: list[torch.futures.Future] = []
         self._reducer: Reducer | None = None
         if size > 1:
             worker = Worker(
@@ -110,16 +155,57 @@ class ProcessGroupISwitch(dist.ProcessGroup):
     def getBackendName(self) -> str:  # noqa: N802: PyTorch's name
         return "iswitch"
 
-    def allreduce(self, tensors: Any, opts: Any = None) -> dist.Work:
-        opts = opts or dist.AllreduceOptions()
+    @_or_gloo(dist.AllreduceOptions)
+    def allreduce(self, tensors: Any, opts: Any) -> dist.Work | None:
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else tensors
-        if not self._is_summed(tensors, opts.reduceOp):
-            return self._others.allreduce(tensors, opts)
-        mean = opts.reduceOp == dist.ReduceOp.AVG
-        if opts.asyncOp:
-            return _Work(self._reducer.begin(tensors[0], mean, in_list=True))
-        self._reducer.all_reduce(tensors[0], mean)
-        return _Done(tensors)
+        if len(tensors) == 1 and _is_summed(tensors, opts):
+            return self._sum(self._reducer.stage(tensors[0]), tensors, opts)
+        self._report_type(tensors)
+        return None
+
+    @_or_gloo(AllreduceCoalescedOptions)
+    def allreduce_coalesced(self, tensors: Any, opts: Any) -> dist.Work | None:
+        if _is_summed(tensors, opts) and _collectives.are_alike(tensors):
+            return self._sum(_collectives.Flattened(tensors), tensors, opts)
+        self._report_type(tensors)
+        return None
+
+    @_or_gloo(dist.ReduceOptions)
+    def reduce(self, tensors: Any, opts: Any) -> dist.Work | None:
+        if len(tensors) != 1 or not _is_summed(tensors, opts) or not _collectives.may_reduce(tensors[0]):
+            return None
+        return self._sum(_collectives.Reduce(tensors[0], self._is_root(opts)), tensors, opts)
+
+    @_or_gloo(dist.ReduceScatterOptions)
+    def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any) -> dist.Work | None:
+        return self._reduce_scatter(outputs[0], inputs[0], opts)
+
+    @_or_gloo(dist.ReduceScatterOptions)
+    def _reduce_scatter_base(self, output: torch.Tensor, joined: torch.Tensor, opts: Any) -> dist.Work | None:
+        return self._reduce_scatter(output, self._parts(joined), opts)
+
+    reduce_scatter_single = _reduce_scatter_base
+
+    @_or_gloo(dist.BroadcastOptions)
+    def broadcast(self, tensors: Any, opts: Any) -> dist.Work | None:
+        if len(tensors) != 1 or not self._is_exact or not _collectives.may_broadcast(tensors[0]):
+            return None
+        return self._sum(_collectives.Broadcast(tensors[0], self._is_root(opts)), tensors, opts)
+
+    @_or_gloo(AllgatherOptions)
+    def allgather(self, outputs: Any, inputs: Any, opts: Any) -> dist.Work | None:
+        return self._all_gather(outputs[0], inputs[0], outputs, opts)
+
+    @_or_gloo(AllgatherOptions)
+    def _allgather_base(self, joined: torch.Tensor, tensor: torch.Tensor, opts: Any) -> dist.Work | None:
+        return self._all_gather(self._parts(joined), tensor, joined, opts)
+
+    all_gather_single = _allgather_base
+
+    @_or_gloo(dist.BarrierOptions)
+    def barrier(self, opts: Any) -> dist.Work | None:
+        pending, self._pending = self._pending, []
+        return self._sum(_collectives.Barrier(pending), [], opts)
 
     def shutdown(self) -> None:
         if self._reducer is not None:
@@ -131,16 +217,71 @@ class ProcessGroupISwitch(dist.ProcessGroup):
             self._reducer.close()
         self._others.abort()
 
-    def _is_summed(self, tensors: list[torch.Tensor], op: dist.ReduceOp) -> bool:
-        return (
-            self._reducer is not None
-            and len(tensors) == 1
-            and tensors[0].dtype in _SUMMED_DTYPES
-            and tensors[0].layout == torch.strided
-            and tensors[0].device.type in ("cpu", "cuda")
-            # `in` does not work here, because the comparison requires the operation on the left side.
-            and (op == dist.ReduceOp.SUM or op == dist.ReduceOp.AVG)
-        )
+    def _reduce_scatter(self, output: torch.Tensor, inputs: Sequence[torch.Tensor], opts: Any) -> dist.Work | None:
+        if not _is_summed([output, *inputs], opts) or not _collectives.may_reduce_scatter(output, inputs, self._size):
+            return None
+        return self._sum(_collectives.ReduceScatter(output, inputs, self._rank), [output], opts)
+
+    def _all_gather(
+        self, outputs: Sequence[torch.Tensor], tensor: torch.Tensor, result: Any, opts: Any
+    ) -> dist.Work | None:
+        if not self._is_exact or not _collectives.may_all_gather(outputs, tensor, self._size):
+            return None
+        return self._sum(_collectives.AllGather(outputs, tensor, self._rank), result, opts)
+
+    def _sum(self, staged: Staged, result: Any, opts: Any) -> dist.Work:
+        """Performs a collective through the switch."""
+        mean = getattr(opts, "reduceOp", dist.ReduceOp.SUM) == dist.ReduceOp.AVG
+        has_timeout = opts.timeout > timedelta(0)
+        # Older versions of PyTorch do not have the option for all collectives.
+        is_async = getattr(opts, "asyncOp", True)
+        if not is_async and not has_timeout:
+            self._reducer.complete(staged, mean)
+            return _Done(result)
+        work = _Work(self._reducer.begin(staged, mean, result))
+        if not is_async:
+            work.wait(opts.timeout)
+        return work
+
+    def _by_gloo(self, name: str, *arguments: Any, **named: Any) -> Any:
+        work = _contiguous.call(getattr(self._others, name), *arguments, **named)
+        opts = named.get("opts", arguments[-1] if arguments else None)
+        if isinstance(work, dist.Work) and getattr(opts, "asyncOp", True):
+            self._await_in_barrier(work)
+        return work
+
+    def _await_in_barrier(self, work: dist.Work) -> None:
+        self._pending = [future for future in self._pending if not future.done()]
+        # Gloo's reduce-scatter has no future. It writes its result when it is awaited, so a barrier need not wait for it.
+        with contextlib.suppress(RuntimeError):
+            self._pending.append(work.get_future())
+
+    def _is_root(self, opts: Any) -> bool:
+        return opts.rootRank == self._rank
+
+    def _parts(self, joined: torch.Tensor) -> Sequence[torch.Tensor]:
+        """Returns one part of a tensor for each rank, or none if its first dimension cannot be divided."""
+        if joined.dim() == 0 or joined.shape[0] % self._size:
+            return []
+        return joined.detach().unflatten(0, (self._size, -1))
+
+    def _report_type(self, tensors: Sequence[torch.Tensor]) -> None:
+        dtype = tensors[0].dtype
+        if self._rank != 0 or dtype in _SUMMED_DTYPES or dtype in _reported_dtypes:
+            return
+        _reported_dtypes.add(dtype)
+        # Tensors of floats may be gradients, whose user expects the speed of the switch.
+        level = logging.WARNING if dtype.is_floating_point else logging.INFO
+        _log.log(level, "all_reduce of %s goes to Gloo: the switch sums only float32, float16 and bfloat16", dtype)
+
+
+def _is_summed(tensors: Sequence[torch.Tensor], opts: Any) -> bool:
+    # `in` does not work here, because the comparison requires the operation on the left side.
+    has_operation = opts.reduceOp == dist.ReduceOp.SUM or opts.reduceOp == dist.ReduceOp.AVG
+    return has_operation and all(
+        tensor.dtype in _SUMMED_DTYPES and tensor.layout == torch.strided and tensor.device.type in ("cpu", "cuda")
+        for tensor in tensors
+    )
 
 
 def _gloo(store: dist.Store, rank: int, size: int, timeout: timedelta) -> dist.ProcessGroup:
@@ -153,28 +294,50 @@ def _gloo(store: dist.Store, rank: int, size: int, timeout: timedelta) -> dist.P
 
 
 def _to_others(name: str) -> Callable[..., Any]:
-    def method(self: ProcessGroupISwitch, *arguments: Any, **options: Any) -> Any:
-        return getattr(self._others, name)(*arguments, **options)
+    def method(self: ProcessGroupISwitch, *arguments: Any, **named: Any) -> Any:
+        return getattr(self._others, name)(*arguments, **named)
 
     method.__name__ = name
     return method
 
 
-# A separate process group implements these collectives, not the base class. A call of the base class through this class
+def _collective_of_gloo(name: str) -> Callable[..., Any]:
+    def method(self: ProcessGroupISwitch, *arguments: Any, **named: Any) -> Any:
+        return self._by_gloo(name, *arguments, **named)
+
+    method.__name__ = name
+    return method
+
+
+def _point_to_point_of_gloo(name: str) -> Callable[..., Any]:
+    def method(self: ProcessGroupISwitch, *arguments: Any, **named: Any) -> Any:
+        return _contiguous.call(getattr(self._others, name), *arguments, writes=name != "send", **named)
+
+    method.__name__ = name
+    return method
+
+
+# A separate process group implements these methods, not the base class. A call of the base class through this class
 # holds the interpreter's lock while it waits for Gloo's lock, which another thread may hold while it waits for the
 # interpreter's lock: a deadlock.
-for _name in (
-    "_allgather_base", "_end_coalescing", "_get_backend", "_reduce_scatter_base", "_set_sequence_number_for_group",
-    "_get_sequence_number_for_group", "_start_coalescing", "_wait_for_pending_works", "all_gather_single",
-    "all_gather_single_coalesced", "all_to_all_single", "allgather", "allgather_coalesced",
-    "allgather_into_tensor_coalesced", "allreduce_coalesced", "alltoall", "alltoall_base", "barrier", "broadcast",
-    "gather", "gather_into_tensor", "gather_single", "get_backend", "monitored_barrier", "recv", "recv_anysource", "reduce",
-    "reduce_scatter", "reduce_scatter_single", "reduce_scatter_single_coalesced", "reduce_scatter_tensor_coalesced",
-    "scatter", "send", "set_timeout",
-):  # fmt: skip
-    # Some of them exist only in newer versions of PyTorch.
-    if hasattr(dist.ProcessGroup, _name):
-        setattr(ProcessGroupISwitch, _name, _to_others(_name))
+_DELEGATED = {
+    _to_others: (
+        "_end_coalescing", "_get_backend", "_get_sequence_number_for_group", "_set_sequence_number_for_group",
+        "_start_coalescing", "_wait_for_pending_works", "get_backend", "monitored_barrier", "set_timeout",
+    ),
+    _point_to_point_of_gloo: ("recv", "recv_anysource", "send"),
+    _collective_of_gloo: (
+        "all_gather_single_coalesced", "all_to_all_single", "allgather_coalesced", "allgather_into_tensor_coalesced",
+        "alltoall", "alltoall_base", "gather", "gather_into_tensor", "gather_single", "reduce_scatter_single_coalesced",
+        "reduce_scatter_tensor_coalesced", "scatter",
+    ),
+}  # fmt: skip
+
+for _method_of, _names in _DELEGATED.items():
+    for _name in _names:
+        # Some of them exist only in newer versions of PyTorch.
+        if hasattr(dist.ProcessGroup, _name):
+            setattr(ProcessGroupISwitch, _name, _method_of(_name))
 
 
 def _common_job(store: dist.Store, rank: int) -> int:
