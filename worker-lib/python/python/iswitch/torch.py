@@ -101,6 +101,11 @@ class _Done(dist._Work):
         return self._tensors
 
 
+def _untraced(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates a method of the process group that torch.compile must call as it is: it cannot trace access to the group."""
+    return torch.compiler.disable(method)
+
+
 def _or_gloo(options: type) -> Callable[[Callable[..., dist.Work | None]], Callable[..., dist.Work]]:
     """Decorates a collective that runs through the switch, or returns None for the calls that Gloo must perform.
 
@@ -123,7 +128,7 @@ def _or_gloo(options: type) -> Callable[[Callable[..., dist.Work | None]], Calla
                     return work
             return self._by_gloo(name, *arguments, **named)
 
-        return method
+        return _untraced(method)
 
     return decorate
 
@@ -139,7 +144,11 @@ class ProcessGroupISwitch(dist.ProcessGroup):
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
         super().__init__(rank, size)
-        self._others = _gloo(dist.PrefixStore("gloo", store), rank, size, timeout)
+        gloo = dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout=timeout)
+        self._others = dist.ProcessGroup(store, rank, size)
+        # The base class derives the devices and the name of this group from its backends.
+        for group in (self, self._others):
+            _register(gloo, group)
         self._rank, self._size = rank, size
         # Bytes travel as integers in float32, which the 16-bit elements of packets would round.
         self._is_exact = os.environ.get("ISWITCH_WIRE", "f32") == "f32"
@@ -172,7 +181,7 @@ class ProcessGroupISwitch(dist.ProcessGroup):
 
     @_or_gloo(dist.ReduceOptions)
     def reduce(self, tensors: Any, opts: Any) -> dist.Work | None:
-        if len(tensors) != 1 or not _is_summed(tensors, opts) or not _collectives.may_reduce(tensors[0]):
+        if not self._is_for_one(tensors, opts) or not _is_summed(tensors, opts) or not _collectives.may_reduce(tensors[0]):
             return None
         return self._sum(_collectives.Reduce(tensors[0], self._is_root(opts)), tensors, opts)
 
@@ -188,7 +197,7 @@ class ProcessGroupISwitch(dist.ProcessGroup):
 
     @_or_gloo(dist.BroadcastOptions)
     def broadcast(self, tensors: Any, opts: Any) -> dist.Work | None:
-        if len(tensors) != 1 or not self._is_exact or not _collectives.may_broadcast(tensors[0]):
+        if not self._is_for_one(tensors, opts) or not self._is_exact or not _collectives.may_broadcast(tensors[0]):
             return None
         return self._sum(_collectives.Broadcast(tensors[0], self._is_root(opts)), tensors, opts)
 
@@ -256,6 +265,10 @@ class ProcessGroupISwitch(dist.ProcessGroup):
         with contextlib.suppress(RuntimeError):
             self._pending.append(work.get_future())
 
+    def _is_for_one(self, tensors: Sequence[torch.Tensor], opts: Any) -> bool:
+        """Returns whether a collective has one tensor and a root in the group. Otherwise, Gloo reports the error."""
+        return len(tensors) == 1 and 0 <= opts.rootRank < self._size and opts.rootTensor == 0
+
     def _is_root(self, opts: Any) -> bool:
         return opts.rootRank == self._rank
 
@@ -266,13 +279,14 @@ class ProcessGroupISwitch(dist.ProcessGroup):
         return joined.detach().unflatten(0, (self._size, -1))
 
     def _report_type(self, tensors: Sequence[torch.Tensor]) -> None:
-        dtype = tensors[0].dtype
-        if self._rank != 0 or dtype in _SUMMED_DTYPES or dtype in _reported_dtypes:
+        """Logs a type that the switch does not sum, once and on rank 0."""
+        if self._rank != 0:
             return
-        _reported_dtypes.add(dtype)
-        # Tensors of floats may be gradients, whose user expects the speed of the switch.
-        level = logging.WARNING if dtype.is_floating_point else logging.INFO
-        _log.log(level, "all_reduce of %s goes to Gloo: the switch sums only float32, float16 and bfloat16", dtype)
+        for dtype in {tensor.dtype for tensor in tensors}.difference(_SUMMED_DTYPES, _reported_dtypes):
+            _reported_dtypes.add(dtype)
+            # Tensors of floats may be gradients, whose user expects the speed of the switch.
+            level = logging.WARNING if dtype.is_floating_point else logging.INFO
+            _log.log(level, "all_reduce of %s goes to Gloo: the switch sums only float32, float16 and bfloat16", dtype)
 
 
 def _is_summed(tensors: Sequence[torch.Tensor], opts: Any) -> bool:
@@ -284,20 +298,16 @@ def _is_summed(tensors: Sequence[torch.Tensor], opts: Any) -> bool:
     )
 
 
-def _gloo(store: dist.Store, rank: int, size: int, timeout: timedelta) -> dist.ProcessGroup:
-    group = dist.ProcessGroup(store, rank, size)
-    backend = dist.ProcessGroupGloo(store, rank, size, timeout=timeout)
+def _register(gloo: dist.ProcessGroupGloo, group: dist.ProcessGroup) -> None:
     for device in ("cpu", "cuda"):
-        group._register_backend(torch.device(device), dist.ProcessGroup.BackendType.GLOO, backend)
+        group._register_backend(torch.device(device), dist.ProcessGroup.BackendType.GLOO, gloo)
     group._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
-    return group
 
 
 def _to_others(name: str) -> Callable[..., Any]:
     def method(self: ProcessGroupISwitch, *arguments: Any, **named: Any) -> Any:
         return getattr(self._others, name)(*arguments, **named)
 
-    method.__name__ = name
     return method
 
 
@@ -305,7 +315,6 @@ def _collective_of_gloo(name: str) -> Callable[..., Any]:
     def method(self: ProcessGroupISwitch, *arguments: Any, **named: Any) -> Any:
         return self._by_gloo(name, *arguments, **named)
 
-    method.__name__ = name
     return method
 
 
@@ -313,7 +322,6 @@ def _point_to_point_of_gloo(name: str) -> Callable[..., Any]:
     def method(self: ProcessGroupISwitch, *arguments: Any, **named: Any) -> Any:
         return _contiguous.call(getattr(self._others, name), *arguments, writes=name != "send", **named)
 
-    method.__name__ = name
     return method
 
 
@@ -337,7 +345,9 @@ for _method_of, _names in _DELEGATED.items():
     for _name in _names:
         # Some of them exist only in newer versions of PyTorch.
         if hasattr(dist.ProcessGroup, _name):
-            setattr(ProcessGroupISwitch, _name, _method_of(_name))
+            _method = _method_of(_name)
+            _method.__name__ = _name
+            setattr(ProcessGroupISwitch, _name, _untraced(_method))
 
 
 def _common_job(store: dist.Store, rank: int) -> int:
