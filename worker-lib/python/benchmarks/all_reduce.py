@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -35,50 +36,48 @@ WARM_UP = 5
 
 
 class Collective:
-    """Collective that a rank performs again and again on vectors of `floats` floats, and the check of its last result.
+    """Collective that a rank performs again and again with a vector of `floats` floats for each rank.
 
     If the collective has a root, each rank is the root in turn. All sums are exact in float32.
     """
 
-    def __init__(self, name: str, group: "dist.ProcessGroup", rank: int, floats: int) -> None:
-        self.run = getattr(self, f"_{name}")
+    def __init__(self, name: str, group: dist.ProcessGroup, rank: int, floats: int) -> None:
         self.has_root = name in ("broadcast", "reduce")
-        self._group, self._rank, self._floats, self._root = group, rank, floats, 0
+        self._name, self._rank, self._root = name, rank, 0
         self._vector = torch.empty(floats)
         self._vectors = torch.empty(RANKS, floats)
-        self._expected: torch.Tensor | None = None
+        joined = self._vectors.view(-1)
+        calls: dict[str, Callable[[], object]] = {
+            "all_reduce": lambda: dist.all_reduce(self._vector, group=group),
+            "broadcast": lambda: dist.broadcast(self._vector, self._root, group=group),
+            "reduce": lambda: dist.reduce(self._vector, self._root, group=group),
+            "all_gather": lambda: dist.all_gather_into_tensor(joined, self._vector, group=group),
+            "reduce_scatter": lambda: dist.reduce_scatter_tensor(self._vector, joined, group=group),
+            "barrier": lambda: dist.barrier(group=group),
+        }
+        self.perform = calls[name]
 
     def write(self, number: int) -> None:
         """Writes the input of a round in place, as a backward pass writes a gradient."""
         self._root = number % RANKS
-        torch.arange(self._rank, self._rank + self._floats, out=self._vector)
-        if self.run == self._reduce_scatter:
+        torch.arange(self._rank, self._rank + self._vector.numel(), out=self._vector)
+        if self._name == "reduce_scatter":
             self._vectors.copy_(self._vector)
 
     def is_correct(self) -> bool:
-        ranks = [torch.arange(rank, rank + self._floats, dtype=torch.float32) for rank in range(RANKS)]
-        if self.run == self._all_gather:
-            return torch.equal(self._vectors, torch.stack(ranks))
-        is_sum = self.run in (self._all_reduce, self._reduce_scatter) or self.run == self._reduce and self._rank == self._root
-        return not is_sum and self.run != self._broadcast or torch.equal(self._vector, sum(ranks) if is_sum else ranks[self._root])
-
-    def _all_reduce(self) -> None:
-        dist.all_reduce(self._vector, group=self._group)
-
-    def _broadcast(self) -> None:
-        dist.broadcast(self._vector, self._root, group=self._group)
-
-    def _reduce(self) -> None:
-        dist.reduce(self._vector, self._root, group=self._group)
-
-    def _all_gather(self) -> None:
-        dist.all_gather_into_tensor(self._vectors, self._vector.view(1, -1), group=self._group)
-
-    def _reduce_scatter(self) -> None:
-        dist.reduce_scatter_tensor(self._vector, self._vectors.view(-1), group=self._group)
-
-    def _barrier(self) -> None:
-        dist.barrier(group=self._group)
+        """Checks every element of the last result."""
+        floats = self._vector.numel()
+        inputs = torch.stack([torch.arange(rank, rank + floats, dtype=torch.float32) for rank in range(RANKS)])
+        match self._name:
+            case "all_gather":
+                return torch.equal(self._vectors, inputs)
+            case "broadcast":
+                return torch.equal(self._vector, inputs[self._root])
+            case "all_reduce" | "reduce_scatter":
+                return torch.equal(self._vector, inputs.sum(0))
+            case "reduce":
+                return self._rank != self._root or torch.equal(self._vector, inputs.sum(0))
+        return True
 
 
 def turn(collective: Collective, rounds: int) -> tuple[float, float]:
@@ -89,7 +88,7 @@ def turn(collective: Collective, rounds: int) -> tuple[float, float]:
             cpu = time.process_time()
         collective.write(number)
         begin = time.perf_counter()
-        collective.run()
+        collective.perform()
         times.append(time.perf_counter() - begin)
     cpu = (time.process_time() - cpu) / rounds
     if not collective.is_correct():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -170,6 +171,22 @@ def test_a_sum_without_all_workers_is_an_error(switch):
 def test_the_example_of_ddp_runs(switch):
     output = torchrun(2, EXAMPLES / "ddp.py", "--steps", "30", ISWITCH_SWITCH=switch.address)
     assert "step 30" in output
+
+
+def test_the_example_of_a_compression_hook_learns(switch):
+    output = torchrun(2, EXAMPLES / "compress_hook.py", "--steps", "30", ISWITCH_SWITCH=switch.address)
+    assert_decreases(output, r"step \d+: loss (\S+)")
+
+
+def test_the_example_of_one_flat_gradient_learns(switch):
+    output = torchrun(2, EXAMPLES / "flat_gradient.py", "--updates", "60", ISWITCH_SWITCH=switch.address)
+    assert_decreases(output, r"update \d+: reward -(\S+)")
+
+
+def assert_decreases(output, pattern):
+    """Checks that the last number that the pattern captures is less than the first one."""
+    first, *_, last = [float(number) for number in re.findall(pattern, output)]
+    assert last < first
 
 
 def test_the_example_of_ppo_runs(switch):

@@ -29,17 +29,16 @@ def test_every_collective_works_for_all_types_and_layouts_and_in_groups(ranks):
 
 
 def test_the_switch_performs_the_collectives_that_it_can_sum(ranks):
-    size = len(ranks)
     # Number of sums for a small and for a large tensor.
     expected = {
         "all_reduce": [1, 1],
         "all_reduce_mean": [1, 1],
         "all_reduce_others": [0, 0],
         "all_reduce_coalesced": [1, 1],
-        "broadcast": [size, 0],
+        "broadcast": [0, 0],
         "reduce": [1, 1],
-        "all_gather": [1, 0],
-        "all_gather_into_tensor": [1, 0],
+        "all_gather": [0, 0],
+        "all_gather_into_tensor": [0, 0],
         "gather": [0, 0],
         "scatter": [0, 0],
         "reduce_scatter": [1, 0],

@@ -9,8 +9,8 @@ import pytest
 from conftest import Ranks, Switch
 
 HERE = Path(__file__).parent
-# Three ranks, so that a group of two ranks is not the whole world.
-RANKS = 3
+# Three ranks, so that a group of two ranks is not the whole world. A few cases need four.
+RANKS, RANKS_FOR_ALL = 3, 4
 # Cases that wait for timeouts or start PyTorch's profiler; --all-pytorch-cases includes them.
 SLOW = r"profiler|monitored_barrier|barrier_timeout"
 # Cases that fail, because they expect the words of Gloo's error messages.
@@ -28,9 +28,10 @@ def test_pytorchs_own_cases_pass(module_switch, tmp_path, pytestconfig):
     pytest.importorskip("expecttest", reason="pip install expecttest")
     for directory in ("barrier", "test_dir", "init_dir"):
         (tmp_path / directory).mkdir()
-    excluded = "|".join(OTHER_WORDS) if pytestconfig.getoption("--all-pytorch-cases") else SLOW
+    runs_all = pytestconfig.getoption("--all-pytorch-cases")
+    count, excluded = (RANKS_FOR_ALL, "|".join(OTHER_WORDS)) if runs_all else (RANKS, SLOW)
     variables = {"ISWITCH_SWITCH": module_switch.address, "TEMP_DIR": str(tmp_path)}
-    outputs = Ranks(RANKS, HERE / "pytorch_cases.py", excluded, **variables).succeed()
+    outputs = Ranks(count, HERE / "pytorch_cases.py", excluded, **variables).succeed()
     passed = set()
     for outcomes in (json.loads(output.splitlines()[-1]) for output in outputs):
         failures = [f"{name}: {outcome}" for name, outcome in outcomes.items() if not outcome.startswith(("passed", "skipped: "))]

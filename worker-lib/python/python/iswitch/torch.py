@@ -1,7 +1,6 @@
 """Aggregation of PyTorch gradients through the switch: a backend for `torch.distributed`, and a communication hook.
 
-The backend sums and averages floats through the switch, performs barriers and small collectives there too, and delegates
-the rest to Gloo:
+The backend sums and averages floats through the switch, and delegates all collectives that are not sums to Gloo:
 
 >>> import iswitch.torch
 >>> dist.init_process_group("iswitch")    # ISWITCH_SWITCH=10.9.0.254:7711
@@ -17,7 +16,6 @@ Both sum a bucket while the backward pass computes the next one.
 import contextlib
 import functools
 import logging
-import os
 import random
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -25,7 +23,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed.distributed_c10d import AllgatherOptions, AllreduceCoalescedOptions
+from torch.distributed.distributed_c10d import AllreduceCoalescedOptions
 
 from iswitch import Worker, _collectives, _contiguous
 from iswitch._reducer import Job, Reducer
@@ -136,8 +134,8 @@ def _or_gloo(options: type) -> Callable[[Callable[..., dist.Work | None]], Calla
 class ProcessGroupISwitch(dist.ProcessGroup):
     """Process group that all-reduces floats through the switch and delegates most other collectives to Gloo.
 
-    The switch computes SUM and AVG of dense tensors of float32, float16 and bfloat16. It also performs barriers, and small
-    collectives of tensors in CPU memory (see `iswitch._collectives`). Settings come from the environment, as for
+    The switch computes SUM and AVG of dense tensors of float32, float16 and bfloat16. It also performs barriers, and reduces
+    and small reduce-scatters of tensors in CPU memory (see `iswitch._collectives`). Settings come from the environment, as for
     `iswitch.Worker`, except for the job number: rank 0 draws it at random, so that several groups and training jobs can use
     one switch. A group of one process needs no switch.
     """
@@ -150,8 +148,6 @@ class ProcessGroupISwitch(dist.ProcessGroup):
         for group in (self, self._others):
             _register(gloo, group)
         self._rank, self._size = rank, size
-        # Bytes travel as integers in float32, which the 16-bit elements of packets would round.
-        self._is_exact = os.environ.get("ISWITCH_WIRE", "f32") == "f32"
         # Collectives of Gloo that may not have completed.
         self._pending: list[torch.futures.Future] = []
         self._reducer: Reducer | None = None
@@ -181,9 +177,11 @@ class ProcessGroupISwitch(dist.ProcessGroup):
 
     @_or_gloo(dist.ReduceOptions)
     def reduce(self, tensors: Any, opts: Any) -> dist.Work | None:
-        if not self._is_for_one(tensors, opts) or not _is_summed(tensors, opts) or not _collectives.may_reduce(tensors[0]):
+        # Gloo reports an error if there are several tensors or if the root is not in the group.
+        is_valid = len(tensors) == 1 and 0 <= opts.rootRank < self._size
+        if not is_valid or not _is_summed(tensors, opts) or not _collectives.may_reduce(tensors[0]):
             return None
-        return self._sum(_collectives.Reduce(tensors[0], self._is_root(opts)), tensors, opts)
+        return self._sum(_collectives.Reduce(tensors[0], opts.rootRank == self._rank), tensors, opts)
 
     @_or_gloo(dist.ReduceScatterOptions)
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any) -> dist.Work | None:
@@ -194,22 +192,6 @@ class ProcessGroupISwitch(dist.ProcessGroup):
         return self._reduce_scatter(output, self._parts(joined), opts)
 
     reduce_scatter_single = _reduce_scatter_base
-
-    @_or_gloo(dist.BroadcastOptions)
-    def broadcast(self, tensors: Any, opts: Any) -> dist.Work | None:
-        if not self._is_for_one(tensors, opts) or not self._is_exact or not _collectives.may_broadcast(tensors[0]):
-            return None
-        return self._sum(_collectives.Broadcast(tensors[0], self._is_root(opts)), tensors, opts)
-
-    @_or_gloo(AllgatherOptions)
-    def allgather(self, outputs: Any, inputs: Any, opts: Any) -> dist.Work | None:
-        return self._all_gather(outputs[0], inputs[0], outputs, opts)
-
-    @_or_gloo(AllgatherOptions)
-    def _allgather_base(self, joined: torch.Tensor, tensor: torch.Tensor, opts: Any) -> dist.Work | None:
-        return self._all_gather(self._parts(joined), tensor, joined, opts)
-
-    all_gather_single = _allgather_base
 
     @_or_gloo(dist.BarrierOptions)
     def barrier(self, opts: Any) -> dist.Work | None:
@@ -230,13 +212,6 @@ class ProcessGroupISwitch(dist.ProcessGroup):
         if not _is_summed([output, *inputs], opts) or not _collectives.may_reduce_scatter(output, inputs, self._size):
             return None
         return self._sum(_collectives.ReduceScatter(output, inputs, self._rank), [output], opts)
-
-    def _all_gather(
-        self, outputs: Sequence[torch.Tensor], tensor: torch.Tensor, result: Any, opts: Any
-    ) -> dist.Work | None:
-        if not self._is_exact or not _collectives.may_all_gather(outputs, tensor, self._size):
-            return None
-        return self._sum(_collectives.AllGather(outputs, tensor, self._rank), result, opts)
 
     def _sum(self, staged: Staged, result: Any, opts: Any) -> dist.Work:
         """Performs a collective through the switch."""
@@ -265,16 +240,9 @@ class ProcessGroupISwitch(dist.ProcessGroup):
         with contextlib.suppress(RuntimeError):
             self._pending.append(work.get_future())
 
-    def _is_for_one(self, tensors: Sequence[torch.Tensor], opts: Any) -> bool:
-        """Returns whether a collective has one tensor and a root in the group. Otherwise, Gloo reports the error."""
-        return len(tensors) == 1 and 0 <= opts.rootRank < self._size and opts.rootTensor == 0
-
-    def _is_root(self, opts: Any) -> bool:
-        return opts.rootRank == self._rank
-
     def _parts(self, joined: torch.Tensor) -> Sequence[torch.Tensor]:
-        """Returns one part of a tensor for each rank, or none if its first dimension cannot be divided."""
-        if joined.dim() == 0 or joined.shape[0] % self._size:
+        """Returns one part of a tensor for each rank, or none if the tensor is empty or its first dimension cannot be divided."""
+        if joined.dim() == 0 or joined.numel() == 0 or joined.shape[0] % self._size:
             return []
         return joined.detach().unflatten(0, (self._size, -1))
 
@@ -335,9 +303,9 @@ _DELEGATED = {
     ),
     _point_to_point_of_gloo: ("recv", "recv_anysource", "send"),
     _collective_of_gloo: (
-        "all_gather_single_coalesced", "all_to_all_single", "allgather_coalesced", "allgather_into_tensor_coalesced",
-        "alltoall", "alltoall_base", "gather", "gather_into_tensor", "gather_single", "reduce_scatter_single_coalesced",
-        "reduce_scatter_tensor_coalesced", "scatter",
+        "_allgather_base", "all_gather_single", "all_gather_single_coalesced", "all_to_all_single", "allgather",
+        "allgather_coalesced", "allgather_into_tensor_coalesced", "alltoall", "alltoall_base", "broadcast", "gather",
+        "gather_into_tensor", "gather_single", "reduce_scatter_single_coalesced", "reduce_scatter_tensor_coalesced", "scatter",
     ),
 }  # fmt: skip
 
