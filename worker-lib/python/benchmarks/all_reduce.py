@@ -95,7 +95,8 @@ def turn(collective: Collective, rounds: int) -> tuple[float, float]:
         sys.exit("a result differs from the expected one")
     # A root may return before the others have its data, so the times of all roots belong together.
     together = RANKS if collective.has_root else 1
-    means = [statistics.mean(times[first : first + together]) for first in range(WARM_UP, len(times) - together + 1, together)]
+    firsts = range(WARM_UP, len(times) - together + 1, together)
+    means = [statistics.mean(times[first : first + together]) for first in firsts]
     return statistics.median(means) * 1e6, cpu * 1e6
 
 

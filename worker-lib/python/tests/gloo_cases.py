@@ -26,14 +26,13 @@ def raises(function, *arguments, text="", **options):
         raise AssertionError("the call did not raise an error")
 
 
-def broadcast_checks():
+def root_checks():
     group = dist.group.WORLD
-    tensor = torch.zeros(1)
-    for root in (-1, dist.get_world_size()):
-        options = dist.BroadcastOptions()
-        options.rootRank = root
-        raises(group.broadcast, [tensor], options, text="invalid root rank")
-    raises(group.broadcast, [], dist.BroadcastOptions())
+    for collective, options in ((group.broadcast, dist.BroadcastOptions()), (group.reduce, dist.ReduceOptions())):
+        for root in (-1, dist.get_world_size()):
+            options.rootRank = root
+            raises(collective, [torch.zeros(1)], options, text="invalid root rank")
+        raises(collective, [], options)
 
 
 def all_reduce_checks():
@@ -68,7 +67,8 @@ def scalars():
 
 def barrier_implies_wait():
     for dtype in (torch.float32, torch.int64):
-        tensors = [torch.full((100, 100), number, dtype=dtype) for number in range(16)]
+        # Large, so that the barrier alone would end before the sums.
+        tensors = [torch.full((500, 1000), number, dtype=dtype) for number in range(8)]
         for tensor in tensors:
             dist.group.WORLD.allreduce([tensor])
         dist.group.WORLD.barrier().wait()
@@ -140,7 +140,7 @@ def groups_of_devices():
 
 
 CASES = (
-    broadcast_checks, all_reduce_checks, all_gather_checks, empty_tensors, scalars, barrier_implies_wait, stress, futures,
+    root_checks, all_reduce_checks, all_gather_checks, empty_tensors, scalars, barrier_implies_wait, stress, futures,
     barrier_timeout, unused_and_sparse_parameters, groups_of_devices,
 )  # fmt: skip
 

@@ -174,12 +174,12 @@ def test_the_example_of_ddp_runs(switch):
 
 
 def test_the_example_of_a_compression_hook_learns(switch):
-    output = torchrun(2, EXAMPLES / "compress_hook.py", "--steps", "30", ISWITCH_SWITCH=switch.address)
+    output, _ = Ranks(2, EXAMPLES / "compress_hook.py", "--steps", "30", ISWITCH_SWITCH=switch.address).succeed()
     assert_decreases(output, r"step \d+: loss (\S+)")
 
 
 def test_the_example_of_one_flat_gradient_learns(switch):
-    output = torchrun(2, EXAMPLES / "flat_gradient.py", "--updates", "60", ISWITCH_SWITCH=switch.address)
+    output, _ = Ranks(2, EXAMPLES / "flat_gradient.py", "--updates", "60", ISWITCH_SWITCH=switch.address).succeed()
     assert_decreases(output, r"update \d+: reward -(\S+)")
 
 

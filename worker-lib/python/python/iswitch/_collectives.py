@@ -97,9 +97,9 @@ def may_reduce(tensor: torch.Tensor) -> bool:
 
 def may_reduce_scatter(output: torch.Tensor, inputs: Sequence[torch.Tensor], world_size: int) -> bool:
     """Returns whether the switch performs a reduce-scatter of tensors like these."""
-    has_equal_sizes = all(tensor.numel() == output.numel() for tensor in inputs)
-    floats = output.numel() * world_size
-    return len(inputs) == world_size and are_alike([output, *inputs]) and has_equal_sizes and floats <= MAX_REDUCE_SCATTER_FLOATS
+    if len(inputs) != world_size or output.numel() * world_size > MAX_REDUCE_SCATTER_FLOATS:
+        return False
+    return are_alike([output, *inputs]) and all(tensor.numel() == output.numel() for tensor in inputs)
 
 
 def are_alike(tensors: Sequence[torch.Tensor]) -> bool:

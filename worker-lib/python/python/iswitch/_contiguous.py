@@ -1,4 +1,4 @@
-"""Calls of Gloo with tensors that are not contiguous, which Gloo does not accept."""
+"""Calls of Gloo with tensors that are not contiguous, for which some collectives of Gloo return wrong results."""
 
 import threading
 from collections.abc import Callable

@@ -135,9 +135,9 @@ class ProcessGroupISwitch(dist.ProcessGroup):
     """Process group that all-reduces floats through the switch and delegates most other collectives to Gloo.
 
     The switch computes SUM and AVG of dense tensors of float32, float16 and bfloat16. It also performs barriers, and reduces
-    and small reduce-scatters of tensors in CPU memory (see `iswitch._collectives`). Settings come from the environment, as for
-    `iswitch.Worker`, except for the job number: rank 0 draws it at random, so that several groups and training jobs can use
-    one switch. A group of one process needs no switch.
+    and small reduce-scatters of tensors in CPU memory (see `iswitch._collectives`). Settings come from the environment, as
+    for `iswitch.Worker`, except for the job number: rank 0 draws it at random, so that several groups and training jobs can
+    use one switch. A group of one process needs no switch.
     """
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
@@ -241,7 +241,7 @@ class ProcessGroupISwitch(dist.ProcessGroup):
             self._pending.append(work.get_future())
 
     def _parts(self, joined: torch.Tensor) -> Sequence[torch.Tensor]:
-        """Returns one part of a tensor for each rank, or none if the tensor is empty or its first dimension cannot be divided."""
+        """Returns one part of a tensor for each rank, or none if its first dimension cannot be divided."""
         if joined.dim() == 0 or joined.numel() == 0 or joined.shape[0] % self._size:
             return []
         return joined.detach().unflatten(0, (self._size, -1))
@@ -305,7 +305,8 @@ _DELEGATED = {
     _collective_of_gloo: (
         "_allgather_base", "all_gather_single", "all_gather_single_coalesced", "all_to_all_single", "allgather",
         "allgather_coalesced", "allgather_into_tensor_coalesced", "alltoall", "alltoall_base", "broadcast", "gather",
-        "gather_into_tensor", "gather_single", "reduce_scatter_single_coalesced", "reduce_scatter_tensor_coalesced", "scatter",
+        "gather_into_tensor", "gather_single", "reduce_scatter_single_coalesced", "reduce_scatter_tensor_coalesced",
+        "scatter",
     ),
 }  # fmt: skip
 
