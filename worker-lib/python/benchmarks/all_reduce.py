@@ -1,7 +1,8 @@
-"""Compares `torch.distributed.all_reduce` over the switch and over Gloo in one run. Each of 4 ranks has a network
-namespace and a veth link to the bridge in the switch's namespace. Run as root, with iswitchd on the PATH or in ISWITCHD:
+"""Compares a collective of `torch.distributed`, by default `all_reduce`, over the switch and over Gloo in one run. Each of 4
+ranks has a network namespace and a veth link to the bridge in the switch's namespace. Run as root, with iswitchd on the PATH
+or in ISWITCHD:
 
-    python benchmarks/all_reduce.py [--port raw|udp] [--turns 7] [--rounds 50] [--rate 1gbit]
+    python benchmarks/all_reduce.py [--collective NAME] [--port raw|udp] [--turns 7] [--rounds 50] [--rate 1gbit]
 
 Both backends take turns in the same processes, in alternating order. The time of a turn is the median of its rounds on
 rank 0; as in training, there is no barrier between rounds. Every element of the last sum of each turn is checked.
@@ -16,50 +17,105 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+import torch
+import torch.distributed as dist
+
+import iswitch.torch  # noqa: F401: registers the backend
+from iswitch import _collectives
+
 # Vector lengths of the paper's DDPG, PPO (with its critic), A2C and DQN, as in `testbench peers`.
 SIZES = (10_119, 40_327, 866_439, 1_687_206)
+COLLECTIVES = ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "barrier")
 RANKS = 4
 SWITCH = "10.77.0.254"
 WARM_UP = 5
 
 
+class Collective:
+    """Collective that a rank performs again and again with a vector of `floats` floats for each rank.
+
+    If the collective has a root, each rank is the root in turn. All sums are exact in float32.
+    """
+
+    def __init__(self, name: str, group: dist.ProcessGroup, rank: int, floats: int) -> None:
+        self.has_root = name in ("broadcast", "reduce")
+        self._name, self._rank, self._root = name, rank, 0
+        self._vector = torch.empty(floats)
+        self._vectors = torch.empty(RANKS, floats)
+        joined = self._vectors.view(-1)
+        calls: dict[str, Callable[[], object]] = {
+            "all_reduce": lambda: dist.all_reduce(self._vector, group=group),
+            "broadcast": lambda: dist.broadcast(self._vector, self._root, group=group),
+            "reduce": lambda: dist.reduce(self._vector, self._root, group=group),
+            "all_gather": lambda: dist.all_gather_into_tensor(joined, self._vector, group=group),
+            "reduce_scatter": lambda: dist.reduce_scatter_tensor(self._vector, joined, group=group),
+            "barrier": lambda: dist.barrier(group=group),
+        }
+        self.perform = calls[name]
+
+    def write(self, number: int) -> None:
+        """Writes the input of a round in place, as a backward pass writes a gradient."""
+        self._root = number % RANKS
+        torch.arange(self._rank, self._rank + self._vector.numel(), out=self._vector)
+        if self._name == "reduce_scatter":
+            self._vectors.copy_(self._vector)
+
+    def is_correct(self) -> bool:
+        """Checks every element of the last result."""
+        floats = self._vector.numel()
+        inputs = torch.stack([torch.arange(rank, rank + floats, dtype=torch.float32) for rank in range(RANKS)])
+        match self._name:
+            case "all_gather":
+                return torch.equal(self._vectors, inputs)
+            case "broadcast":
+                return torch.equal(self._vector, inputs[self._root])
+            case "all_reduce" | "reduce_scatter":
+                return torch.equal(self._vector, inputs.sum(0))
+            case "reduce":
+                return self._rank != self._root or torch.equal(self._vector, inputs.sum(0))
+        return True
+
+
+def turn(collective: Collective, rounds: int) -> tuple[float, float]:
+    """Returns the median time and the mean processor time of a round, in microseconds."""
+    times = []
+    for number in range(WARM_UP + rounds):
+        if number == WARM_UP:
+            cpu = time.process_time()
+        collective.write(number)
+        begin = time.perf_counter()
+        collective.perform()
+        times.append(time.perf_counter() - begin)
+    cpu = (time.process_time() - cpu) / rounds
+    if not collective.is_correct():
+        sys.exit("a result differs from the expected one")
+    # A root may return before the others have its data, so the times of all roots belong together.
+    together = RANKS if collective.has_root else 1
+    firsts = range(WARM_UP, len(times) - together + 1, together)
+    means = [statistics.mean(times[first : first + together]) for first in firsts]
+    return statistics.median(means) * 1e6, cpu * 1e6
+
+
 def rank_main(options: argparse.Namespace) -> None:
     """Runs one rank; rank 0 prints the medians of the turns as JSON."""
-    import torch
-    import torch.distributed as dist
-
-    import iswitch.torch  # noqa: F401: registers the backend
-
     torch.set_num_threads(1)
+    if options.no_limits:
+        for name in [name for name in vars(_collectives) if name.startswith("MAX_")]:
+            setattr(_collectives, name, sys.maxsize)
     dist.init_process_group("gloo")
     groups = {"gloo": dist.group.WORLD, "iswitch": dist.new_group(backend="iswitch")}
     rank = dist.get_rank()
-
-    def turn(group: dist.ProcessGroup, floats: int) -> tuple[float, float]:
-        vector, times = torch.empty(floats), []
-        for number in range(WARM_UP + options.rounds):
-            if number == WARM_UP:
-                cpu = time.process_time()
-            # The values are written in place, as a backward pass writes a gradient. All sums are exact in float32.
-            torch.arange(rank, rank + floats, out=vector)
-            begin = time.perf_counter()
-            dist.all_reduce(vector, group=group)
-            times.append(time.perf_counter() - begin)
-        cpu = (time.process_time() - cpu) / options.rounds
-        expected = torch.arange(floats).mul(RANKS).add(sum(range(RANKS))).to(torch.float32)
-        if not torch.equal(vector, expected):
-            sys.exit(f"rank {rank}: a sum differs from the expected one")
-        return statistics.median(times[WARM_UP:]) * 1e6, cpu * 1e6
-
     results = {floats: {name: [] for name in groups} for floats in options.floats}
     for number in range(options.turns):
         for floats in options.floats:
             for name in sorted(groups, reverse=number % 2 == 1):
+                collective = Collective(options.collective, groups[name], rank, floats)
                 dist.barrier()
-                results[floats][name].append(turn(groups[name], floats))
+                results[floats][name].append(turn(collective, options.rounds))
     if rank == 0:
         print(json.dumps(results), flush=True)
     dist.barrier()
@@ -148,11 +204,13 @@ def table(results: dict[str, dict[str, list[tuple[float, float]]]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--collective", choices=COLLECTIVES, default=COLLECTIVES[0])
+    parser.add_argument("--no-limits", action="store_true", help="use the switch for all lengths, to find the limits")
     parser.add_argument("--port", choices=("raw", "udp"), default="raw", help="kind of the switch's ports")
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--rounds", type=int, default=50, help="number of rounds in a turn")
     parser.add_argument("--rate", help="rate of each link in both directions, such as 1gbit")
-    parser.add_argument("--floats", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--floats", type=int, nargs="+", default=SIZES, help="lengths of the vector of one rank")
     options = parser.parse_args()
     if "RANK" in os.environ:
         return rank_main(options)

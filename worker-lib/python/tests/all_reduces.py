@@ -48,7 +48,7 @@ def reduced(dtype, op=dist.ReduceOp.SUM, shape=(3, 4), async_op=False):
 
 
 def collectives():
-    rank, size = dist.get_rank(), dist.get_world_size()
+    rank = dist.get_rank()
     worker = dist.distributed_c10d._get_default_group()._reducer.worker
     seen = {}
 
@@ -70,19 +70,6 @@ def collectives():
     matrix = torch.ones(4, 6)
     dist.all_reduce(matrix[:, ::2])
     note("not contiguous", [matrix[:, ::2].unique().tolist(), matrix[:, 1::2].unique().tolist()])
-    gathered = [torch.zeros(1) for _ in range(size)]
-    dist.all_gather(gathered, torch.tensor([float(rank)]))
-    note("all_gather", torch.cat(gathered).tolist())
-    objects = [None] * size
-    dist.all_gather_object(objects, {"rank": rank})
-    note("all_gather_object", objects)
-    sent = torch.tensor([float(rank)])
-    dist.broadcast(sent, src=1)
-    note("broadcast", sent.tolist())
-    scattered = torch.zeros(1)
-    dist.reduce_scatter(scattered, [torch.tensor([float(i)]) for i in range(size)])
-    note("reduce_scatter", scattered.tolist())
-    dist.barrier()
     half = dist.new_group([0, 1])
     if rank < 2:
         part = torch.ones(5)

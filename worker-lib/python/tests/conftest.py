@@ -159,6 +159,10 @@ def has_torch() -> bool:
     return importlib.util.find_spec("torch") is not None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all-pytorch-cases", action="store_true", help="run PyTorch's slow test cases for a backend too")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if has_torch():
         return

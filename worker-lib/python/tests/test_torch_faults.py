@@ -80,7 +80,7 @@ def test_an_abort_ends_what_waits_and_what_follows(pair, error_types, over_switc
     with pytest.raises(iswitch.AbortedError):
         pair[0].allreduce([torch.ones(9, dtype=dtype)], options).wait()
     with pytest.raises(iswitch.AbortedError):
-        pair[0].barrier()
+        pair[0].barrier().wait()
     assert pair[0].get_error() == error_types.COMM_ERROR
     # The other rank learns of it from the switch. The sum to which the aborted rank has contributed is still complete.
     with pytest.raises(iswitch.WorkersLostError, match="1 of 2 gradients"):
@@ -200,12 +200,12 @@ def test_tensors_behind_a_failed_one_fail_and_may_be_submitted_again(switch):
     first.timeout = SHORT_S
     # All have the same length: without an order, the second could be taken for a repetition of the first.
     tensors = [torch.full((4,), float(number)) for number in range(3)]
-    jobs = [first.begin(tensor, mean=False) for tensor in tensors]
+    jobs = [first.begin(first.stage(tensor), False, tensor) for tensor in tensors]
     assert all(job.done.wait(PATIENCE_S) for job in jobs)
     assert [type(job.error) for job in jobs] == [iswitch.WorkersMissingError, iswitch.UnfinishedError, iswitch.UnfinishedError]
     first.timeout = None
     theirs = [torch.full((4,), float(number)) for number in range(3)]
-    jobs = [reducer.begin(own, mean=False) for reducer, all_of in ((first, tensors), (second, theirs)) for own in all_of]
+    jobs = [reducer.begin(reducer.stage(own), False, own) for reducer, all_of in ((first, tensors), (second, theirs)) for own in all_of]
     assert all(job.done.wait(PATIENCE_S) for job in jobs)
     assert [job.outcome().unique().tolist() for job in jobs] == [[0.0], [2.0], [4.0]] * 2
     first.close()
@@ -219,11 +219,11 @@ def test_a_long_tensor_with_gaps_keeps_the_sums_that_it_has(switch):
     # The tensor has two pieces. The other worker contributes only to the first piece before the operation times out.
     piece = 1 << 20
     own = torch.ones(piece + 9, 2)[:, 0]
-    job = second.begin(torch.ones(piece), mean=False)
+    job = second.begin(second.stage(torch.ones(piece)), False, None)
     with pytest.raises(iswitch.TimedOutError):
         first.all_reduce(own, timeout=2)
     assert own.unique().tolist() == [1.0]
-    rest = second.begin(torch.ones(9), mean=False)
+    rest = second.begin(second.stage(torch.ones(9)), False, None)
     first.all_reduce(own)
     assert job.done.wait(PATIENCE_S) and rest.done.wait(PATIENCE_S)
     assert own.unique().tolist() == job.outcome().unique().tolist() == rest.outcome().unique().tolist() == [2.0]

@@ -51,7 +51,7 @@ class Delegate:
         backend: The backend, which the delegate may keep beyond the lifetime of the group.
     """
 
-    def __init__(self, backend: dist.Backend) -> None:
+    def __init__(self, backend: dist.ProcessGroupGloo) -> None:
         self.error: BaseException | None = None
         self._backend = backend
         self._is_aborted = False

@@ -4,41 +4,45 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable
+from typing import Any, cast
 
 import torch
 
 from iswitch import AbortedError, ClosedError, Error, HaltedError, TimedOutError, UnfinishedError, Worker, WorkersLostError
-from iswitch._staging import Stager
+from iswitch._staging import Staged, Stager
 
 # Time that `close` waits for the thread, which abandons its call within half a second.
 _CLOSE_TIMEOUT_S = 5.0
 
 
 class _Operation:
-    """Sum of one tensor: what the caller asked for, and the tensor's copy in CPU memory."""
+    """Sum of one staged tensor, and what the caller asked for."""
 
-    def __init__(self, tensor: torch.Tensor, mean: bool, timeout: float | None, stager: Stager, failures: int) -> None:
-        self.tensor = tensor
+    def __init__(self, staged: Staged, mean: bool, timeout: float | None, failures: int) -> None:
+        self.staged = staged
         self.mean = mean
         self.timeout = timeout
         # Number of operations that had failed when this one was submitted.
         self.failures = failures
-        self.staged = stager.stage(tensor)
         # PyTorch counts the changes of a tensor's elements, but not those that a worker makes.
-        self._version = 0 if tensor.is_inference() else tensor._version
+        self._identity = (staged.name, mean, *map(_identity, staged.inputs))
 
     def __str__(self) -> str:
-        name = "all_reduce (mean)" if self.mean else "all_reduce (sum)"
-        return f"{name} of {self.tensor.numel()} elements of {str(self.tensor.dtype).removeprefix('torch.')}"
+        name, inputs = self.staged.name, self.staged.inputs
+        if not inputs:
+            return name
+        kind = "mean" if self.mean else "sum"
+        elements = sum(tensor.numel() for tensor in inputs)
+        return f"{name} ({kind}) of {elements} elements of {str(inputs[0].dtype).removeprefix('torch.')}"
 
     def repeats(self, failed: "_Operation") -> bool:
         """Returns whether this operation is the failed one, with the same elements in the same memory."""
-        return self._identity() == failed._identity()
+        return self._identity == failed._identity
 
-    def _identity(self) -> tuple[object, ...]:
-        tensor = self.tensor
-        place = (tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
-        return (*place, self._version, self.mean)
+
+def _identity(tensor: torch.Tensor) -> tuple[object, ...]:
+    version = 0 if tensor.is_inference() else tensor._version
+    return (tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride(), version)
 
 
 class _Sums:
@@ -118,17 +122,16 @@ class _Sums:
 
 
 class Job:
-    """Job of summing one tensor in the thread. Its future's value is the tensor, or a list with only the tensor."""
+    """Job of summing one staged tensor in the thread. `result` is the value of its future."""
 
-    def __init__(self, operation: _Operation, in_list: bool) -> None:
-        tensor = operation.tensor
+    def __init__(self, operation: _Operation, result: Any) -> None:
         self.operation = operation
-        self.tensor = tensor
-        self.result = [tensor] if in_list else tensor
+        self.result = result
         self.error: BaseException | None = None
         # A Python event, because Ctrl-C interrupts a thread that waits for it.
         self.done = threading.Event()
-        devices = [tensor.device] if tensor.is_cuda else None
+        tensor = operation.staged.tensor
+        devices: list[int | str | torch.device] | None = [tensor.device] if tensor.is_cuda else None
         self._ended: torch.futures.Future = torch.futures.Future(devices=devices)
         # A PyTorch future, for the reducer of DistributedDataParallel. Only a callback can make it fail.
         self.future = self._ended.then(self._outcome)
@@ -144,7 +147,7 @@ class Job:
         self._ended.set_result(None)
         self.done.set()
 
-    def outcome(self) -> torch.Tensor | list[torch.Tensor]:
+    def outcome(self) -> Any:
         """Returns the result of a job that is done, for use on the current stream of its device.
 
         Raises:
@@ -155,7 +158,7 @@ class Job:
         self.operation.staged.wait()
         return self.result
 
-    def _outcome(self, _: torch.futures.Future) -> torch.Tensor | list[torch.Tensor]:
+    def _outcome(self, _: torch.futures.Future) -> Any:
         return self.outcome()
 
 
@@ -211,7 +214,7 @@ class Reducer:
 
     def submit(self, tensor: torch.Tensor, mean: bool = False) -> torch.futures.Future[torch.Tensor]:
         """Begins to replace `tensor` with its sum or mean over all workers; the future's value is the tensor."""
-        return self.begin(tensor, mean).future
+        return cast("torch.futures.Future[torch.Tensor]", self.begin(self.stage(tensor), mean, tensor).future)
 
     def all_reduce(self, tensor: torch.Tensor, mean: bool = False, timeout: float | None = None) -> None:
         """Replaces `tensor` with its sum or mean over all workers; returns when the result is complete.
@@ -226,15 +229,7 @@ class Reducer:
             iswitch.WorkersLostError: The sum lacks the gradients of workers that have left the job or were expelled.
             iswitch.UnfinishedError: An earlier operation has failed and must be repeated first.
         """
-        if self._stop.alive and (self._last is None or self._last.done.is_set()):
-            # No job is pending, so this thread can sum the tensor without waking the background thread.
-            operation = self._operation(tensor, mean, timeout)
-            self._sums.run(operation)
-            operation.staged.wait()
-        else:
-            job = self.begin(tensor, mean, timeout=timeout)
-            job.done.wait()
-            job.outcome()
+        self.complete(self.stage(tensor), mean, timeout)
 
     def close(self) -> None:
         """Leaves the job. Pending tensors fail with ClosedError."""
@@ -245,11 +240,25 @@ class Reducer:
         self._sums.abort()
         self._stop()
 
-    def begin(
-        self, tensor: torch.Tensor, mean: bool, in_list: bool = False, timeout: float | None = None
-    ) -> Job:
-        """Like `submit`, but returns the job, which has more state than its future."""
-        job = Job(self._operation(tensor, mean, timeout), in_list)
+    def stage(self, tensor: torch.Tensor) -> Staged:
+        """Begins to bring the tensor into CPU memory, for `complete` or `begin`."""
+        return self._stager.stage(tensor)
+
+    def complete(self, staged: Staged, mean: bool = False, timeout: float | None = None) -> None:
+        """Like `all_reduce`, for a staged tensor."""
+        if self._stop.alive and (self._last is None or self._last.done.is_set()):
+            # No job is pending, so this thread can sum the tensor without waking the background thread.
+            operation = self._operation(staged, mean, timeout)
+            self._sums.run(operation)
+            operation.staged.wait()
+        else:
+            job = self.begin(staged, mean, staged.tensor, timeout)
+            job.done.wait()
+            job.outcome()
+
+    def begin(self, staged: Staged, mean: bool, result: Any, timeout: float | None = None) -> Job:
+        """Begins to sum a staged tensor; `result` is the value of the job's future."""
+        job = Job(self._operation(staged, mean, timeout), result)
         if threading.current_thread() is self._thread:
             # A callback of the previous job wants this sum, and may wait for it, as PowerSGD's does. It comes next on all
             # workers, whatever else has been submitted meanwhile.
@@ -262,6 +271,6 @@ class Reducer:
             job.end()
         return job
 
-    def _operation(self, tensor: torch.Tensor, mean: bool, timeout: float | None) -> _Operation:
+    def _operation(self, staged: Staged, mean: bool, timeout: float | None) -> _Operation:
         limit = self.timeout if timeout is None else timeout
-        return _Operation(tensor, mean, limit, self._stager, self._sums.failures)
+        return _Operation(staged, mean, limit, self._sums.failures)

@@ -5,14 +5,24 @@ A `Staged` tensor passes through three steps. Its creation begins the copy to CP
 sums one bucket of a backward pass, the next one is on its way to the CPU and the previous one on its way back.
 """
 
+from collections.abc import Sequence
+
 import torch
 
 
 class Staged:
     """Tensor that a worker sums in place: contiguous, in CPU memory."""
 
+    # Name of the operation, for messages.
+    name = "all_reduce"
+
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
+
+    @property
+    def inputs(self) -> Sequence[torch.Tensor]:
+        """Tensors that the operation reads or writes. The repetition of a failed operation must pass the same."""
+        return [self.tensor]
 
     def host(self) -> torch.Tensor:
         """Returns the contiguous tensor in CPU memory with the elements of `tensor`. Waits until they are there."""
@@ -25,19 +35,27 @@ class Staged:
         """Orders everything that this thread does with `tensor` from now on after the copy that `finish` began."""
 
 
-class _Copied(Staged):
-    """Tensor in CPU memory that is not contiguous."""
+class Copied(Staged):
+    """Tensor in CPU memory that is not contiguous, or another contribution that has to be put together."""
 
     _copy: torch.Tensor | None = None
 
     def host(self) -> torch.Tensor:
         # After a failure, the beginning of the copy may hold the sum already.
         if self._copy is None:
-            self._copy = self.tensor.detach().contiguous()
+            self._copy = self.contribution()
         return self._copy
 
+    def contribution(self) -> torch.Tensor:
+        """Returns what this rank contributes: a contiguous tensor in CPU memory."""
+        return self.tensor.detach().contiguous()
+
     def finish(self) -> None:
-        self.tensor.detach().copy_(self._copy)
+        self.take(self.host())
+
+    def take(self, total: torch.Tensor) -> None:
+        """Copies what this rank needs of the sum."""
+        self.tensor.detach().copy_(total)
 
 
 class _OnGpu(Staged):
@@ -108,7 +126,7 @@ class Stager:
     def stage(self, tensor: torch.Tensor) -> Staged:
         """Begins to bring the tensor into CPU memory, after all that this thread has given its GPU to do so far."""
         if not tensor.is_cuda:
-            return Staged(tensor) if tensor.is_contiguous() else _Copied(tensor)
+            return Staged(tensor) if tensor.is_contiguous() else Copied(tensor)
         if tensor.device not in self._copies:
             self._copies[tensor.device] = _GpuCopies(tensor.device)
         return _OnGpu(tensor, self._copies[tensor.device])
