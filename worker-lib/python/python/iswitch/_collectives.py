@@ -3,8 +3,8 @@
 The switch only sums. Each class therefore describes one collective by the vector that a rank contributes (`host`) and by
 what the rank does with the sum (`finish`). All tensors are in CPU memory.
 
-A broadcast and an all-gather could be sums too, in which the other ranks contribute zeros. Gloo is faster at both, for all
-sizes (docs/results/python.md).
+A broadcast and an all-gather could be sums too, in which the other ranks contribute zeros. The switch was not faster than
+Gloo at either, for any size (docs/results/python.md).
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ import torch
 from iswitch._staging import Staged
 
 # Largest sums, in floats, for which the switch was measured to be faster than Gloo (docs/results/python.md).
-MAX_REDUCE_FLOATS = 100_000
-MAX_REDUCE_SCATTER_FLOATS = 4096
+MAX_REDUCE_FLOATS = 10_000
+MAX_REDUCE_SCATTER_FLOATS = 40_000
 
 
 class Flattened(Staged):
@@ -75,6 +75,8 @@ class ReduceScatter(Staged):
 
 class Barrier(Staged):
     """Sum of one float, which is complete when all ranks have contributed.
+
+    A barrier of Gloo would not wait for the sums that the switch has not completed.
 
     Args:
         pending: Results that this rank awaits before it contributes.
