@@ -16,8 +16,8 @@ import iswitch.torch  # noqa: F401: registers the backend
 DTYPES = (
     torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int8, torch.uint8, torch.int32, torch.int64,
 )  # fmt: skip
-# The switch performs a reduce-scatter of the small tensors, but not of the large ones.
-SHAPES = ((2, 3), (60, 80))
+# The switch performs a reduce and a reduce-scatter of the small tensors, but not of the large ones.
+SHAPES = ((2, 3), (100, 140))
 LAYOUTS = ("contiguous", "strided")
 
 

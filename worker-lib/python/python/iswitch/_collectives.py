@@ -3,8 +3,8 @@
 The switch only sums. Each class therefore describes one collective by the vector that a rank contributes (`contribution`)
 and by what the rank does with the sum (`take`). All tensors are in CPU memory.
 
-A broadcast and an all-gather could be sums too, in which the other ranks contribute zeros. Gloo is faster at both, for all
-sizes (docs/results/python.md).
+A broadcast and an all-gather could be sums too, in which the other ranks contribute zeros. The switch was not faster than
+Gloo at either, for any size (docs/results/python.md).
 """
 
 import time
@@ -15,8 +15,8 @@ import torch
 from iswitch._staging import Copied
 
 # Largest sums, in floats, for which the switch was measured to be faster than Gloo (docs/results/python.md).
-MAX_REDUCE_FLOATS = 100_000
-MAX_REDUCE_SCATTER_FLOATS = 4096
+MAX_REDUCE_FLOATS = 10_000
+MAX_REDUCE_SCATTER_FLOATS = 40_000
 
 
 # Interval at which a barrier looks whether earlier collectives of another backend have completed, in seconds.
@@ -91,6 +91,8 @@ class ReduceScatter(Copied):
 
 class Barrier(Copied):
     """Sum of one float, which is complete when all ranks have contributed.
+
+    A barrier of Gloo would not wait for the sums that the switch has not completed.
 
     Args:
         pending: Results that this rank awaits before it contributes.
