@@ -39,6 +39,7 @@ pub(crate) struct Arguments {
     pub(crate) tag_data: Option<bool>,
     pub(crate) non_finite: Option<String>,
     pub(crate) wire: Option<String>,
+    pub(crate) threads: Option<u8>,
 }
 
 fn bad(message: impl Display) -> PyErr {
@@ -138,6 +139,7 @@ impl Arguments {
         {
             options.segment_floats = floats;
         }
+        options.threads = threads(self.threads)?;
         options.sends_non_finite = sends_non_finite;
         options.tag_data =
             given(self.tag_data.map(u8::from), "ISWITCH_TAG_DATA", "0 or 1")?.unwrap_or(0) != 0;
@@ -164,6 +166,16 @@ fn private_switch(
     }
     let address = py.import("iswitch._auto")?.getattr("address")?;
     address.call1((rank, timeout.as_secs_f64(), options))?.extract()
+}
+
+fn threads(argument: Option<u8>) -> PyResult<usize> {
+    let expected = "a number from 1 to 16";
+    let threads = given(argument, "ISWITCH_THREADS", expected)?;
+    match threads {
+        Some(0 | 17..) => Err(bad(format!("threads is {}, expected {expected}", threads.unwrap_or(0)))),
+        // Zero lets the worker decide.
+        other => Ok(other.unwrap_or(0).into()),
+    }
 }
 
 fn sends_non_finite(word: Option<String>) -> PyResult<bool> {

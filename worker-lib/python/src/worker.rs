@@ -54,7 +54,7 @@ impl Worker {
     #[new]
     #[pyo3(signature = (
         switch=None, rank=None, world_size=None, *, job=None, timeout=None, switch_timeout=None,
-        segment_floats=None, key_file=None, tag_data=None, non_finite=None, wire=None
+        segment_floats=None, key_file=None, tag_data=None, non_finite=None, wire=None, threads=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are Python's keywords")]
     fn new(
@@ -70,6 +70,7 @@ impl Worker {
         tag_data: Option<bool>,
         non_finite: Option<String>,
         wire: Option<String>,
+        threads: Option<u8>,
     ) -> PyResult<Self> {
         let arguments = Arguments {
             switch,
@@ -83,6 +84,7 @@ impl Worker {
             tag_data,
             non_finite,
             wire,
+            threads,
         };
         let (options, elements) = arguments.resolve(py)?;
         let (switch, rank, world_size) = (options.switch.to_string(), options.rank, options.workers);

@@ -11,7 +11,7 @@ import griffe
 
 PACKAGE = Path(__file__).resolve().parents[1] / "python"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "python-api.md"
-MODULES = ("iswitch", "iswitch.torch", "iswitch.switch")
+MODULES = ("iswitch", "iswitch.torch", "iswitch.torchft", "iswitch.switch")
 # A longer signature has a line for each parameter.
 LINE_CHARACTERS = 110
 HEADER = """\
@@ -21,6 +21,7 @@ This page describes every public name of the package, with its signature and doc
 parts work together. `worker-lib/python/tests/api_page.py` writes this page.
 """
 SECTIONS = {
+    griffe.DocstringSectionKind.attributes: "Attributes",
     griffe.DocstringSectionKind.parameters: "Arguments",
     griffe.DocstringSectionKind.returns: "Returns",
     griffe.DocstringSectionKind.raises: "Raises",

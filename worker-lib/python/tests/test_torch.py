@@ -21,7 +21,8 @@ def torchrun(processes, script, *arguments, options=(), **variables):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     done = subprocess.run(
         [*command, *options, str(script), *arguments],
-        env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
+        # On a machine with a GPU, PyTorch's PowerSGD hook would wait for it, also if all tensors are on the CPU.
+        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **variables},
         capture_output=True,
         text=True,
         timeout=3 * PATIENCE_S,

@@ -33,6 +33,8 @@ class Worker:
         wire: Element types of the packets of all arrays, the same on all workers (ISWITCH_WIRE, else the type of each
             array): "bf16" and "f16" take half the bytes, and each sum is rounded once; "bf16-f32" and "f16-f32" have
             sums in 32 bits; "f32" is for switches that sum nothing else.
+        threads: Number of threads that send and receive during a call, 1 to 16, if the switch runs several threads
+            (ISWITCH_THREADS, else one for each four cores of the machine).
 
     Raises:
         ValueError: A setting is missing or invalid; the message names it.
@@ -56,6 +58,7 @@ class Worker:
         tag_data: bool | None = None,
         non_finite: Literal["refuse", "sum"] | None = None,
         wire: Literal["f32", "bf16", "f16", "bf16-f32", "f16-f32"] | None = None,
+        threads: int | None = None,
     ) -> Self: ...
     def all_reduce_(self, array: Any, *, timeout: float | None = None) -> int:
         """Replaces `array` with its sum over all workers. All workers receive the same bits.

@@ -30,6 +30,9 @@ DEFAULT_ADDRESS = "127.0.0.1:7711"
 _PORT_OPTIONS = {"--udp", "--port", "--config"}
 # Defaults of a private switch. All of its jobs belong to one address, and each process group may have 16 of them.
 _DEFAULTS = {"--log-level": "warn", "--max-jobs-per-source": "64"}
+# Cores for each thread of a private switch; the workers on this machine need the others.
+_CORES_PER_THREAD = 4
+_MAX_THREADS = 16
 # Time that `close` waits before it kills the switch, in seconds.
 _CLOSE_TIMEOUT_S = 5.0
 
@@ -71,6 +74,8 @@ def _installed_iswitchd() -> str | None:
 
 class LocalSwitch:
     """Private switch: an iswitchd on a free UDP port of the loopback interface, which needs no privileges.
+
+    It runs one thread for each four cores of the machine, unless `--threads` sets another number.
 
     The switch stops on `close`, or after the end of this process, however it ends: the switch then continues until the
     workers of its jobs have left or their lease has expired (10 seconds unless `--lease-ms` sets another value). The
@@ -161,7 +166,9 @@ def _names(options: Sequence[str]) -> set[str]:
 
 
 def _with_defaults(options: Sequence[str]) -> list[str]:
-    missing = [(name, value) for name, value in _DEFAULTS.items() if name not in _names(options)]
+    threads = min(max((os.cpu_count() or 1) // _CORES_PER_THREAD, 1), _MAX_THREADS)
+    defaults = {**_DEFAULTS, "--threads": str(threads)}
+    missing = [(name, value) for name, value in defaults.items() if name not in _names(options)]
     return [*itertools.chain(*missing), *options]
 
 

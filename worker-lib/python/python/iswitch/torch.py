@@ -215,7 +215,9 @@ class ProcessGroupISwitch(dist.ProcessGroup):
         """
         name, arguments = "monitored_barrier", (timeout or timedelta(0), wait_all_ranks)
         self._delegate.check(name)
-        self._delegate.call_in_thread(name, lambda: self._gloo.monitored_barrier(*arguments))
+        # The stubs of PyTorch lack this method of Gloo.
+        gloo: Any = self._gloo
+        self._delegate.call_in_thread(name, lambda: gloo.monitored_barrier(*arguments))
 
     def set_timeout(self, timeout: timedelta) -> None:
         """Sets the timeout of all operations that begin from now on."""
