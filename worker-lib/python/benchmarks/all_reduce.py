@@ -2,7 +2,7 @@
 ranks has a network namespace and a veth link to the bridge in the switch's namespace. Run as root, with iswitchd on the PATH
 or in ISWITCHD:
 
-    python benchmarks/all_reduce.py [--collective NAME] [--port raw|udp] [--turns 7] [--rounds 50] [--rate 1gbit]
+    python benchmarks/all_reduce.py [--collective NAME] [--dtype bfloat16] [--port raw|udp] [--turns 7] [--rate 1gbit]
 
 Both backends take turns in the same processes, in alternating order. The time of a turn is the median of its rounds on
 rank 0; as in training, there is no barrier between rounds. Every element of the last sum of each turn is checked.
@@ -29,6 +29,7 @@ from iswitch import _collectives
 
 # Vector lengths of the paper's DDPG, PPO (with its critic), A2C and DQN, as in `testbench peers`.
 SIZES = (10_119, 40_327, 866_439, 1_687_206)
+DTYPES = ("float32", "bfloat16", "float16")
 COLLECTIVES = ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "barrier")
 RANKS = 4
 SWITCH = "10.77.0.254"
@@ -38,14 +39,15 @@ WARM_UP = 5
 class Collective:
     """Collective that a rank performs again and again with a vector of `floats` floats for each rank.
 
-    If the collective has a root, each rank is the root in turn. All sums are exact in float32.
+    If the collective has a root, each rank is the root in turn. All sums are exact, also in 16 bits.
     """
 
-    def __init__(self, name: str, group: dist.ProcessGroup, rank: int, floats: int) -> None:
+    def __init__(self, name: str, group: dist.ProcessGroup, rank: int, floats: int, dtype: torch.dtype) -> None:
         self.has_root = name in ("broadcast", "reduce")
         self._name, self._rank, self._root = name, rank, 0
-        self._vector = torch.empty(floats)
-        self._vectors = torch.empty(RANKS, floats)
+        self._numbers = torch.arange(floats).remainder(32).to(dtype)
+        self._vector = torch.empty(floats, dtype=dtype)
+        self._vectors = torch.empty(RANKS, floats, dtype=dtype)
         joined = self._vectors.view(-1)
         calls: dict[str, Callable[[], object]] = {
             "all_reduce": lambda: dist.all_reduce(self._vector, group=group),
@@ -60,14 +62,13 @@ class Collective:
     def write(self, number: int) -> None:
         """Writes the input of a round in place, as a backward pass writes a gradient."""
         self._root = number % RANKS
-        torch.arange(self._rank, self._rank + self._vector.numel(), out=self._vector)
+        torch.add(self._numbers, self._rank, out=self._vector)
         if self._name == "reduce_scatter":
             self._vectors.copy_(self._vector)
 
     def is_correct(self) -> bool:
         """Checks every element of the last result."""
-        floats = self._vector.numel()
-        inputs = torch.stack([torch.arange(rank, rank + floats, dtype=torch.float32) for rank in range(RANKS)])
+        inputs = torch.stack([self._numbers + rank for rank in range(RANKS)])
         match self._name:
             case "all_gather":
                 return torch.equal(self._vectors, inputs)
@@ -113,7 +114,8 @@ def rank_main(options: argparse.Namespace) -> None:
     for number in range(options.turns):
         for floats in options.floats:
             for name in sorted(groups, reverse=number % 2 == 1):
-                collective = Collective(options.collective, groups[name], rank, floats)
+                dtype = options.gloo_dtype if name == "gloo" and options.gloo_dtype else options.dtype
+                collective = Collective(options.collective, groups[name], rank, floats, getattr(torch, dtype))
                 dist.barrier()
                 results[floats][name].append(turn(collective, options.rounds))
     if rank == 0:
@@ -206,6 +208,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--collective", choices=COLLECTIVES, default=COLLECTIVES[0])
     parser.add_argument("--no-limits", action="store_true", help="use the switch for all lengths, to find the limits")
+    parser.add_argument("--dtype", choices=DTYPES, default="float32", help="type of the vectors")
+    parser.add_argument("--gloo-dtype", choices=DTYPES, help="type of the vectors for Gloo, if another")
     parser.add_argument("--port", choices=("raw", "udp"), default="raw", help="kind of the switch's ports")
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--rounds", type=int, default=50, help="number of rounds in a turn")
