@@ -167,7 +167,7 @@ fn status_codes_match_the_specification() {
 #[test]
 fn histories_match_the_example_in_the_specification() {
     let example = "job 1 of epoch 0x0123456789ABCDEF begins at round 0 with 8874051391050643150, and the sum of \
-                   round 9 makes history 1 into 10185778304968672382";
+                   round 9 changes history 1 to 10185778304968672382";
     assert!(SPECIFICATION.contains(example));
     let epoch = 0x0123_4567_89AB_CDEF;
     assert_eq!(history::begin(epoch, 1, Round::new(0)), 8_874_051_391_050_643_150);

@@ -36,8 +36,8 @@ fn every_contender_aggregates_and_is_measured() {
         let xdp = usize::from(has_xdp());
         assert_eq!(
             table.standings.rows.len(),
-            24 + 3 * xdp,
-            "the switch twice for each of three types, server and ring twice, and seven of Open MPI for two types"
+            27 + 3 * xdp,
+            "the switch three times for each of three types, server and ring twice, and seven of Open MPI for two types"
         );
         for Row { contender, runs } in &table.standings.rows {
             let run = runs[0];
@@ -75,7 +75,7 @@ fn every_contender_aggregates_across_racks() {
         assert_eq!((network.worker_count(), network.rack_count()), (workers, Some(2)));
         measure(&network, &tools, &contenders, LOAD, 1, &Progress::silent())
     });
-    let rows = 12 + 3 * usize::from(has_xdp());
+    let rows = 15 + 3 * usize::from(has_xdp());
     assert!(tables.iter().all(|table| table.standings.rows.len() == rows && table.json()["racks"] == 2));
     let series = Series { axis: Axis::Workers, tables: tables.to_vec() };
     let text = series.text();
