@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,8 +19,9 @@ from typing import Any
 
 import pytest
 
-# If this variable is set, a test that would be skipped fails instead.
+# If this variable is set, a test that would be skipped fails instead, except for those that need a GPU.
 REQUIRE_VARIABLE = "ISWITCH_REQUIRE_ALL_TESTS"
+MAY_SKIP = "test_gpu.py"
 # Time limit of each operation, with a margin for a busy machine.
 PATIENCE_S = 300
 
@@ -166,9 +167,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if has_torch():
         return
-    if os.environ.get(REQUIRE_VARIABLE):
-        pytest.exit("PyTorch is missing: python tests/install_torch.py, or pip install torch", returncode=1)
     skip = pytest.mark.skip(reason="PyTorch is missing: python tests/install_torch.py, or pip install torch")
     for item in items:
         if "torch" in item.path.stem:
             item.add_marker(skip)
+
+
+def require(report: Any, path: Path) -> Any:
+    """Turns a skip into a failure if all tests are required."""
+    if report.skipped and os.environ.get(REQUIRE_VARIABLE) and path.name != MAY_SKIP:
+        report.outcome = "failed"
+        report.longrepr = f"{REQUIRE_VARIABLE} is set, but the test was skipped: {report.longrepr}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return require((yield), item.path)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Does the same for a module that is skipped as a whole, because it lacks a package."""
+    return require((yield), collector.path)

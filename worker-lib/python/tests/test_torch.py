@@ -191,6 +191,6 @@ def assert_decreases(output, pattern):
 
 
 def test_the_example_of_ppo_runs(switch):
-    pytest.importorskip("gymnasium")
+    pytest.importorskip("gymnasium", reason="pip install gymnasium")
     output = torchrun(2, EXAMPLES / "ppo.py", "--steps", "4096", ISWITCH_SWITCH=switch.address)
     assert "steps 4096" in output
