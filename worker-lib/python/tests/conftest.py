@@ -84,6 +84,14 @@ def switch(start_switch: Callable[..., Switch]) -> Switch:
     return start_switch()
 
 
+@pytest.fixture(scope="module")
+def module_switch() -> Iterator[Switch]:
+    """A switch for all tests of a module."""
+    switch = Switch()
+    yield switch
+    switch.kill()
+
+
 def on_each(count: int, run: Callable[[int], Any]) -> list[Any]:
     """Calls `run(rank)` for each rank in a separate thread; a waiting worker releases the interpreter's lock."""
     with ThreadPoolExecutor(count) as pool:
