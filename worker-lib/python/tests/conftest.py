@@ -1,11 +1,10 @@
 """Fixtures: a switch for each test, and workers in separate processes.
 
-`iswitchd` is the one that ISWITCHD names, or that is found on the PATH.
+`iswitchd` is the one that `iswitch.switch.find_iswitchd` finds.
 """
 
 import importlib.util
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -19,18 +18,13 @@ from typing import Any
 
 import pytest
 
+from iswitch.switch import find_iswitchd
+
 # If this variable is set, a test that would be skipped fails instead, except for those that need a GPU.
 REQUIRE_VARIABLE = "ISWITCH_REQUIRE_ALL_TESTS"
 MAY_SKIP = "test_gpu.py"
 # Time limit of each operation, with a margin for a busy machine.
 PATIENCE_S = 300
-
-
-def find_iswitchd() -> str:
-    found = os.environ.get("ISWITCHD") or shutil.which("iswitchd")
-    if not found:
-        pytest.fail("iswitchd is neither in ISWITCHD nor on the PATH; run cargo build --release -p iswitch-daemon")
-    return found
 
 
 def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:

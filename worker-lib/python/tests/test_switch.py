@@ -12,10 +12,10 @@ from array import array
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE_S, Ranks, find_iswitchd, free_port, on_each
+from conftest import PATIENCE_S, Ranks, free_port, on_each
 
 import iswitch.switch
-from iswitch.switch import LocalSwitch
+from iswitch.switch import LocalSwitch, find_iswitchd
 
 # A rank that prints the address of the switch, sums once, and keeps the process running if its argument says so.
 SUMMING = """

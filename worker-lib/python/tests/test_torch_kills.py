@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE_S, find_iswitchd, lighthouse
+from conftest import PATIENCE_S, lighthouse
+
+from iswitch.switch import find_iswitchd
 
 PACKAGE = Path(__file__).parents[1]
 
