@@ -1,6 +1,6 @@
 """Compares a collective of `torch.distributed`, by default `all_reduce`, over the switch and over Gloo in one run. Each of 4
-ranks has a network namespace and a veth link to the bridge in the switch's namespace. Run as root, with iswitchd on the PATH
-or in ISWITCHD:
+ranks has a network namespace and a veth link to the bridge in the switch's namespace. Run as root, with the path of iswitchd
+in ISWITCHD:
 
     python benchmarks/all_reduce.py [--collective NAME] [--dtype bfloat16] [--port raw|udp] [--turns 7] [--rate 1gbit]
 
@@ -11,7 +11,6 @@ rank 0; as in training, there is no barrier between rounds. Every element of the
 import argparse
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -26,6 +25,7 @@ import torch.distributed as dist
 
 import iswitch.torch  # noqa: F401: registers the backend
 from iswitch import _collectives
+from iswitch.switch import find_iswitchd
 
 # Vector lengths of the paper's DDPG, PPO (with its critic), A2C and DQN, as in `testbench peers`.
 SIZES = (10_119, 40_327, 866_439, 1_687_206)
@@ -157,7 +157,7 @@ class Star:
         control = stack.enter_context(tempfile.TemporaryDirectory()) + "/control.sock"
         ports = [word for rank in range(RANKS) for word in ("--port", f"port{rank}")]
         serve = ports if kind == "raw" else ["--udp", f"{SWITCH}:7711"]
-        program = os.environ.get("ISWITCHD") or shutil.which("iswitchd") or sys.exit("there is no iswitchd")
+        program = find_iswitchd()
         daemon = subprocess.Popen(
             ["ip", "netns", "exec", self.switch, program, *serve, "--control-socket", control, "--log-level", "warn"],
             stdout=subprocess.PIPE,

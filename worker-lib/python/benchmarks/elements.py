@@ -2,7 +2,7 @@
 
     python benchmarks/elements.py [--seeds 10] [--first-seed 1] [--ranks 2]
 
-Needs iswitchd on the PATH or in ISWITCHD. Two trainings run with each element type and each seed, on loopback:
+ISWITCHD states the path of iswitchd. Two trainings run with each element type and each seed, on loopback:
 
 - a character model (a transformer of two layers) of the text of this repository's documentation, through
   DistributedDataParallel over the switch: the mean loss of the last 20 steps, in nats per character;
@@ -14,7 +14,6 @@ The table gives the mean over the seeds with its 95 % bootstrap interval, and th
 import argparse
 import os
 import random
-import shutil
 import socket
 import statistics
 import subprocess
@@ -23,6 +22,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from iswitch.switch import find_iswitchd
 
 HERE = Path(__file__).resolve()
 PPO = HERE.parents[1] / "examples" / "ppo.py"
@@ -86,7 +87,7 @@ def train_characters(seed: int) -> None:
 @contextmanager
 def running_switch() -> Iterator[str]:
     """Runs iswitchd on a free port of loopback; yields its address."""
-    program = os.environ.get("ISWITCHD") or shutil.which("iswitchd") or sys.exit("there is no iswitchd")
+    program = find_iswitchd()
     address = f"127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
     with tempfile.TemporaryDirectory() as directory:
         command = [program, "--udp", address, "--control-socket", f"{directory}/control.sock", "--log-level", "warn"]

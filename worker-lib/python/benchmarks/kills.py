@@ -25,12 +25,10 @@ import os
 import queue
 import random
 import re
-import shutil
 import signal
 import socket
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 import zlib
@@ -47,6 +45,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 import iswitch.torch  # noqa: F401: registers the backend
+from iswitch.switch import find_iswitchd
 
 RANKS = 3
 VICTIMS = ("rank", "switch", "both")
@@ -104,7 +103,7 @@ class Switch:
         self.start()
 
     def start(self) -> None:
-        program = os.environ.get("ISWITCHD") or shutil.which("iswitchd") or sys.exit("there is no iswitchd")
+        program = find_iswitchd()
         options = ["--udp", self.address, "--control-socket", str(self._socket), "--lease-ms", str(int(LEASE_S * 1000))]
         self._process = subprocess.Popen([program, *options, "--log-level", "error"], stdout=subprocess.PIPE, text=True)
         assert " ready: " in self._process.stdout.readline(), "iswitchd has not started"

@@ -1,17 +1,16 @@
 """Fixtures: a switch for each test, and workers in separate processes.
 
-`iswitchd` is the one that ISWITCHD names, or that is found on the PATH.
+`iswitchd` is the one that `iswitch.switch.find_iswitchd` finds.
 """
 
 import importlib.util
 import os
-import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,17 +18,13 @@ from typing import Any
 
 import pytest
 
-# If this variable is set, a test that would be skipped fails instead.
+from iswitch.switch import find_iswitchd
+
+# If this variable is set, a test that would be skipped fails instead, except for those that need a GPU.
 REQUIRE_VARIABLE = "ISWITCH_REQUIRE_ALL_TESTS"
+MAY_SKIP = "test_gpu.py"
 # Time limit of each operation, with a margin for a busy machine.
 PATIENCE_S = 300
-
-
-def find_iswitchd() -> str:
-    found = os.environ.get("ISWITCHD") or shutil.which("iswitchd")
-    if not found:
-        pytest.fail("iswitchd is neither in ISWITCHD nor on the PATH; run cargo build --release -p iswitch-daemon")
-    return found
 
 
 def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
@@ -81,6 +76,14 @@ def start_switch() -> Iterator[Callable[..., Switch]]:
 @pytest.fixture
 def switch(start_switch: Callable[..., Switch]) -> Switch:
     return start_switch()
+
+
+@pytest.fixture(scope="module")
+def module_switch() -> Iterator[Switch]:
+    """A switch for all tests of a module."""
+    switch = Switch()
+    yield switch
+    switch.kill()
 
 
 def on_each(count: int, run: Callable[[int], Any]) -> list[Any]:
@@ -166,9 +169,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if has_torch():
         return
-    if os.environ.get(REQUIRE_VARIABLE):
-        pytest.exit("PyTorch is missing: python tests/install_torch.py, or pip install torch", returncode=1)
     skip = pytest.mark.skip(reason="PyTorch is missing: python tests/install_torch.py, or pip install torch")
     for item in items:
         if "torch" in item.path.stem:
             item.add_marker(skip)
+
+
+def require(report: Any, path: Path) -> Any:
+    """Turns a skip into a failure if all tests are required."""
+    if report.skipped and os.environ.get(REQUIRE_VARIABLE) and path.name != MAY_SKIP:
+        report.outcome = "failed"
+        report.longrepr = f"{REQUIRE_VARIABLE} is set, but the test was skipped: {report.longrepr}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return require((yield), item.path)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Does the same for a module that is skipped as a whole, because it lacks a package."""
+    return require((yield), collector.path)

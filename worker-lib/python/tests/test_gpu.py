@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Ranks, Switch, has_torch
+from conftest import Ranks, has_torch
 
 RANKS = 2
 
@@ -22,12 +22,8 @@ pytestmark = pytest.mark.skipif(not has_gpu(), reason="THIS MACHINE HAS NO GPU: 
 
 
 @pytest.fixture(scope="module")
-def results():
-    switch = Switch()
-    try:
-        output = Ranks(RANKS, Path(__file__).with_name("gpu.py"), ISWITCH_SWITCH=switch.address).succeed()[0]
-    finally:
-        switch.kill()
+def results(module_switch):
+    output = Ranks(RANKS, Path(__file__).with_name("gpu.py"), ISWITCH_SWITCH=module_switch.address).succeed()[0]
     return json.loads(output.splitlines()[-1])
 
 

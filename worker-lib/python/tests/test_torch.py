@@ -33,15 +33,9 @@ def torchrun(processes, script, *arguments, options=(), **variables):
 
 
 @pytest.fixture(scope="module")
-def results():
+def results(module_switch):
     """Results of four ranks under torchrun."""
-    from conftest import Switch
-
-    switch = Switch()
-    try:
-        output = torchrun(4, HERE / "all_reduces.py", ISWITCH_SWITCH=switch.address)
-    finally:
-        switch.kill()
+    output = torchrun(4, HERE / "all_reduces.py", ISWITCH_SWITCH=module_switch.address)
     return json.loads(output.splitlines()[-1])
 
 
@@ -191,6 +185,6 @@ def assert_decreases(output, pattern):
 
 
 def test_the_example_of_ppo_runs(switch):
-    pytest.importorskip("gymnasium")
+    pytest.importorskip("gymnasium", reason="pip install gymnasium")
     output = torchrun(2, EXAMPLES / "ppo.py", "--steps", "4096", ISWITCH_SWITCH=switch.address)
     assert "steps 4096" in output

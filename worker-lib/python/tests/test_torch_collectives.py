@@ -4,19 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Ranks, Switch
+from conftest import Ranks
 
 HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
-def ranks():
+def ranks(module_switch):
     """Results and log of three ranks that perform every collective."""
-    switch = Switch()
-    try:
-        finished = Ranks(3, HERE / "every_collective.py", ISWITCH_SWITCH=switch.address).finish()
-    finally:
-        switch.kill()
+    finished = Ranks(3, HERE / "every_collective.py", ISWITCH_SWITCH=module_switch.address).finish()
     for status, _, errors in finished:
         assert status == 0, errors
     return [(json.loads(output.splitlines()[-1]), errors) for _, output, errors in finished]

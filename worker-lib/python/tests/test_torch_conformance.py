@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Ranks, Switch
+from conftest import Ranks
 
 HERE = Path(__file__).parent
 # Three ranks, so that a group of two ranks is not the whole world. A few cases need four.
@@ -15,13 +15,6 @@ RANKS, RANKS_FOR_ALL = 3, 4
 SLOW = r"profiler|monitored_barrier|barrier_timeout"
 # Cases that fail, because they expect the words of Gloo's error messages.
 OTHER_WORDS = {"test_barrier_timeout_full_group", "test_barrier_timeout_group"}
-
-
-@pytest.fixture(scope="module")
-def module_switch():
-    switch = Switch()
-    yield switch
-    switch.kill()
 
 
 def test_pytorchs_own_cases_pass(module_switch, tmp_path, pytestconfig):

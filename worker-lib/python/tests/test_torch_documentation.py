@@ -58,7 +58,7 @@ manager.shutdown(wait=False)
 
 
 def test_torchft_determines_the_members_of_a_step(switch, tmp_path):
-    pytest.importorskip("torchft")
+    pytest.importorskip("torchft", reason="pip install torchft")
     script = tmp_path / "train.py"
     script.write_text(ELASTIC.format(block=block_with("docs/python.md", "torchft.Manager")))
     with lighthouse() as address:

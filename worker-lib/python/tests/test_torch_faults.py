@@ -151,6 +151,78 @@ def test_a_wait_for_a_message_ends_with_its_timeout_and_on_abort(pair):
         pair[0].recv([torch.ones(3)], 1, 1).wait()
 
 
+def test_a_message_is_received_by_a_wait_after_one_that_has_timed_out(pair):
+    import torch
+
+    received = torch.zeros(3)
+    work = pair[0].recv([received], 1, 0)
+    with pytest.raises(iswitch.TimedOutError, match="the operation continues"):
+        work.wait(timedelta(seconds=SHORT_S))
+    pair[1].send([torch.ones(3)], 0, 0).wait()
+    assert work.wait(timedelta(seconds=PATIENCE_S))
+    assert received.tolist() == [1.0] * 3
+
+
+def test_a_blocking_call_that_raises_any_error_ends_the_wait(pair):
+    with pytest.raises(TypeError):
+        pair[0].monitored_barrier("soon")
+
+
+class CompletesLate:
+    """Collective that completes after the wait of a slice has timed out, and before its state is read."""
+
+    def __init__(self):
+        self.waits = 0
+
+    def wait(self, timeout=None):
+        self.waits += 1
+        if self.waits == 1:
+            raise RuntimeError("Operation timed out!")
+        return True
+
+    def is_completed(self):
+        return self.waits > 0
+
+
+def test_a_collective_that_completes_just_after_a_slice_succeeds():
+    from iswitch._faults import Delegate, _DelegatedWork
+
+    delegate = Delegate(None)
+    assert _DelegatedWork(delegate, "broadcast", CompletesLate()).wait()
+    assert delegate.error is None
+
+
+class Pending:
+    """Collective of Gloo that has not completed."""
+
+    def __init__(self):
+        import torch
+
+        self.future = torch.futures.Future()
+
+    def get_future(self):
+        return self.future
+
+
+def test_a_barrier_that_is_refused_awaits_its_collectives_when_it_is_repeated(pair):
+    import torch
+
+    own = torch.ones(7)
+    pair[0]._await_in_barrier(pending := Pending())
+    with pytest.raises(iswitch.WorkersMissingError):
+        pair[0].allreduce([own], reduce_options(SHORT_S))
+    with pytest.raises(iswitch.UnfinishedError):
+        pair[0].barrier().wait()
+    both = [own, torch.ones(7)]
+    on_each(2, lambda rank: pair[rank].allreduce([both[rank]], reduce_options()))
+    works = [group.barrier() for group in pair]
+    with pytest.raises(iswitch.TimedOutError):
+        works[1].wait(timedelta(seconds=SHORT_S))
+    # The barrier awaits the end of a collective, even if it has failed.
+    pending.future.set_exception(RuntimeError("failed"))
+    assert all(work.wait(timedelta(seconds=PATIENCE_S)) for work in works)
+
+
 def test_a_monitored_barrier_names_the_missing_rank(switch, monkeypatch):
     monkeypatch.setenv("ISWITCH_SWITCH", switch.address)
     all_three = groups(3)

@@ -4,19 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Ranks, Switch
+from conftest import Ranks
 
 HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
-def results():
+def results(module_switch):
     """Losses of two ranks, by backend."""
-    switch = Switch()
-    try:
-        output, _ = Ranks(2, HERE / "fsdp_and_compile.py", ISWITCH_SWITCH=switch.address).succeed()
-    finally:
-        switch.kill()
+    output, _ = Ranks(2, HERE / "fsdp_and_compile.py", ISWITCH_SWITCH=module_switch.address).succeed()
     return json.loads(output.splitlines()[-1])
 
 

@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE_S, find_iswitchd, free_port
+from conftest import PATIENCE_S, free_port
 from test_documentation import ADDRESS, ROOT
+
+from iswitch.switch import find_iswitchd
 
 MACHINES = 2
 

@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE_S, find_iswitchd, lighthouse
+from conftest import PATIENCE_S, lighthouse
+
+from iswitch.switch import find_iswitchd
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -30,13 +32,13 @@ def test_ranks_end_and_name_what_was_killed():
 
 
 def test_replicas_train_on_with_the_right_divisor_and_equal_weights():
-    pytest.importorskip("torchft")
+    pytest.importorskip("torchft", reason="pip install torchft")
     output = run("benchmarks/kills.py", "--mode", "elastic", "--victim", "each", "--times", "2")
     assert all(f"elastic, {victim}: 1 kills" in output for victim in ("rank", "switch"))
 
 
 def test_the_elastic_example_runs(switch):
-    pytest.importorskip("torchft")
+    pytest.importorskip("torchft", reason="pip install torchft")
     arguments = ("--replica", "0", "--steps", "100", "--address", "127.0.0.1")
     with lighthouse() as address:
         output = run("examples/elastic.py", *arguments, ISWITCH_SWITCH=switch.address, TORCHFT_LIGHTHOUSE=address)

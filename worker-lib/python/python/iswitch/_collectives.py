@@ -14,10 +14,10 @@ import torch
 
 from iswitch._staging import Copied
 
-# Largest sums, in floats, for which the switch was measured to be faster than Gloo (docs/results/python.md).
+# Largest sums, in floats, for which the switch was measured to be as fast as Gloo or faster (docs/results/python.md). The sum
+# of a reduce-scatter contains the parts of all ranks.
 MAX_REDUCE_FLOATS = 10_000
 MAX_REDUCE_SCATTER_FLOATS = 40_000
-
 
 # Interval at which a barrier looks whether earlier collectives of another backend have completed, in seconds.
 _INTERVAL_S = 0.001
@@ -95,7 +95,8 @@ class Barrier(Copied):
     A barrier of Gloo would not wait for the sums that the switch has not completed.
 
     Args:
-        pending: Results that this rank awaits before it contributes.
+        pending: Futures of collectives whose end this rank awaits before it contributes. Their errors are raised where
+            their results are awaited, so that the barrier can be repeated after a failure.
         check: Called while the rank awaits them; raises an error if it must not wait any longer.
     """
 
@@ -115,7 +116,6 @@ class Barrier(Copied):
             while not future.done():
                 self._check()
                 time.sleep(_INTERVAL_S)
-            future.value()
         return self.tensor
 
     def take(self, total: torch.Tensor) -> None:

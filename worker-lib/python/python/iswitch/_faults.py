@@ -4,6 +4,7 @@ Gloo cannot end a collective that waits for another rank: its `abort` leaves the
 waits for it. Here, only the caller's wait ends. The backend that still waits is then kept until the process exits.
 """
 
+import contextlib
 import ctypes
 import threading
 import time
@@ -44,6 +45,24 @@ def error_type(error: BaseException | None) -> ErrorType:
     return ErrorType.COMM_ERROR
 
 
+class BlockingCall:
+    """Call of a function in a separate thread, which may outlive the waits for its result."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.done = threading.Event()
+        self.result: Any = None
+        self.error: Exception | None = None
+        threading.Thread(target=self._run, args=(function,), name="iswitch-delegate", daemon=True).start()
+
+    def _run(self, function: Callable[[], Any]) -> None:
+        try:
+            self.result = function()
+        except Exception as error:  # noqa: BLE001: raised again where the result is awaited
+            self.error = error
+        finally:
+            self.done.set()
+
+
 class Delegate:
     """Another backend that performs some collectives of a process group.
 
@@ -55,6 +74,8 @@ class Delegate:
         self.error: BaseException | None = None
         self._backend = backend
         self._is_aborted = False
+        # Protects the list, because one thread may begin a collective while another one finishes waiting.
+        self._lock = threading.Lock()
         self._pending: list[dist.Work] = []
 
     def call(self, name: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
@@ -64,40 +85,30 @@ class Delegate:
             iswitch.AbortedError: The group was aborted.
         """
         self.check(name)
-        self._pending = [work for work in self._pending if not work.is_completed()]
         work = function(*arguments, **options)
         if not isinstance(work, dist.Work):
             return work
         if name not in _POINT_TO_POINT:
-            self._pending.append(work)
+            with self._lock:
+                self._pending = [*(other for other in self._pending if not other.is_completed()), work]
         return _DelegatedWork(self, name, work)
 
-    def call_in_thread(self, name: str, function: Callable[[], Any], timeout: float | None = None) -> Any:
-        """Calls a function that blocks, in a separate thread; waits for it until the group is aborted.
+    def await_call(self, name: str, call: BlockingCall, timeout: float | None = None) -> Any:
+        """Waits for the result of a blocking call until the group is aborted.
 
         Raises:
             iswitch.AbortedError: The group was aborted.
-            iswitch.TimedOutError: The function did not return within `timeout` seconds.
+            iswitch.TimedOutError: The call did not return within `timeout` seconds.
         """
-        results: list[Any] = []
-        errors: list[RuntimeError] = []
-
-        def run() -> None:
-            try:
-                results.append(function())
-            except RuntimeError as error:
-                errors.append(error)
-            done.set()
-
-        done = threading.Event()
-        threading.Thread(target=run, name="iswitch-delegate", daemon=True).start()
         deadline = time.monotonic() + timeout if timeout else float("inf")
-        while not done.wait(_SLICE.total_seconds()):
+        while not call.done.wait(_SLICE.total_seconds()):
             self.check(name)
             self.check_deadline(name, deadline, timeout)
-        if errors:
-            raise self.note(name, errors[0]) from errors[0]
-        return results[0]
+        if isinstance(call.error, RuntimeError):
+            raise self.note(name, call.error) from call.error
+        if call.error is not None:
+            raise call.error
+        return call.result
 
     def check(self, name: str) -> None:
         if self._is_aborted:
@@ -119,7 +130,8 @@ class Delegate:
         return self.error
 
     def finished(self, work: dist.Work) -> None:
-        self._pending = [other for other in self._pending if other is not work]
+        with self._lock:
+            self._pending = [other for other in self._pending if other is not work]
 
     def abort(self) -> None:
         """Ends every wait for a collective, and refuses all later collectives."""
@@ -128,11 +140,12 @@ class Delegate:
 
     def close(self) -> None:
         """Ends the use of the backend without waiting for collectives that are still running."""
-        if any(not work.is_completed() for work in self._pending):
+        with self._lock:
+            pending, self._pending = self._pending, []
+        if any(not work.is_completed() for work in pending):
             self._is_aborted = True
             # Its destructor would wait for these collectives, with the interpreter's lock.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._backend))
-        self._pending = []
 
 
 class _DelegatedWork(dist._Work):
@@ -143,25 +156,35 @@ class _DelegatedWork(dist._Work):
         self._delegate = delegate
         self._name = name
         self._work = work
+        self._call: BlockingCall | None = None
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         delegate, seconds = self._delegate, seconds_of(timeout)
         if self._name in _POINT_TO_POINT:
-            delegate.call_in_thread(self._name, self._work.wait, seconds)
+            # Only one wait of Gloo receives the message, so a later one of the caller joins the one that has begun.
+            self._call = self._call or BlockingCall(self._work.wait)
+            delegate.await_call(self._name, self._call, seconds)
             return True
         deadline = time.monotonic() + seconds if seconds else float("inf")
         while True:
             delegate.check(self._name)
             delegate.check_deadline(self._name, deadline, seconds)
-            try:
+            # This raises an error if the collective has failed, but also if the slice has ended.
+            with contextlib.suppress(RuntimeError):
                 self._work.wait(_SLICE)
-            except RuntimeError as error:
-                if self._work.is_completed():
-                    delegate.finished(self._work)
-                    raise delegate.note(self._name, error) from error
-            else:
-                delegate.finished(self._work)
-                return True
+                break
+            if self._work.is_completed():
+                return self._outcome()
+        delegate.finished(self._work)
+        return True
+
+    def _outcome(self) -> bool:
+        """Returns or raises the outcome of the completed collective, which may have succeeded just after a slice."""
+        self._delegate.finished(self._work)
+        try:
+            return self._work.wait()
+        except RuntimeError as error:
+            raise self._delegate.note(self._name, error) from error
 
     def synchronize(self) -> None:
         self.wait()

@@ -82,8 +82,7 @@ class Worker:
             ValueError: The array is read-only, not contiguous, or not on the CPU.
             NonFiniteError: The array contains NaN or an infinity; nothing was sent.
             SwitchLostError, WorkersMissingError: The call has timed out while it waited for the switch or for the other
-                workers. Retry the call with the same
-                array, unchanged; its beginning may already contain the sum.
+                workers. Retry the call with the same array, unchanged; its beginning may already contain the sum.
             ExpelledError: The other workers continued without this one.
         """
 

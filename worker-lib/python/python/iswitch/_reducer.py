@@ -168,8 +168,11 @@ def _serve(jobs: "queue.SimpleQueue[Job | None]", sums: _Sums) -> None:
         job.run(sums.run)
 
 
-def _stop(jobs: "queue.SimpleQueue[Job | None]", worker: Worker, thread: threading.Thread) -> None:
-    jobs.put(None)
+def _stop(
+    jobs: "queue.SimpleQueue[Job | None]", lock: threading.Lock, worker: Worker, thread: threading.Thread
+) -> None:
+    with lock:
+        jobs.put(None)
     worker.close()
     # A callback of a future runs in the thread, and may close the reducer.
     if threading.current_thread() is not thread:
@@ -199,13 +202,15 @@ class Reducer:
         self.timeout: float | None = None
         self._sums = _Sums(worker)
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        # Held while a job or the end is queued: the thread would never run a job behind the end.
+        self._lock = threading.Lock()
         self._stager = Stager()
         self._last: Job | None = None
         arguments = (self._jobs, self._sums)
         self._thread = threading.Thread(target=_serve, args=arguments, name="iswitch-reducer", daemon=True)
         self._thread.start()
         # Stops the thread before the interpreter shuts down.
-        self._stop = weakref.finalize(self, _stop, self._jobs, worker, self._thread)
+        self._stop = weakref.finalize(self, _stop, self._jobs, self._lock, worker, self._thread)
 
     @property
     def error(self) -> BaseException | None:
@@ -263,13 +268,19 @@ class Reducer:
             # A callback of the previous job wants this sum, and may wait for it, as PowerSGD's does. It comes next on all
             # workers, whatever else has been submitted meanwhile.
             job.run(self._sums.run)
-        elif self._stop.alive:
-            self._last = job
-            self._jobs.put(job)
-        else:
+        elif not self._queue(job):
             job.error = self._sums.closed(job.operation, "the reducer was closed")
             job.end()
         return job
+
+    def _queue(self, job: Job) -> bool:
+        """Queues the job for the thread; returns whether the reducer is still open."""
+        with self._lock:
+            is_open = self._stop.alive
+            if is_open:
+                self._last = job
+                self._jobs.put(job)
+        return is_open
 
     def _operation(self, staged: Staged, mean: bool, timeout: float | None) -> _Operation:
         limit = self.timeout if timeout is None else timeout

@@ -8,6 +8,7 @@
 ...     worker = iswitch.Worker(switch.address, rank=0, world_size=1)
 """
 
+import contextlib
 import importlib.metadata
 import itertools
 import os
@@ -183,8 +184,10 @@ def _forward(errors: IO[bytes]) -> None:
     """Copies lines to the standard error of this process until the switch ends."""
     with errors:
         for line in errors:
-            # Not through `sys.stderr`, whose lock this thread could hold while the interpreter shuts down.
-            os.write(2, line)
+            # Not through `sys.stderr`, whose lock this thread could hold while the interpreter shuts down. The switch must
+            # be able to write even if this process has closed its standard error.
+            with contextlib.suppress(OSError):
+                os.write(2, line)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

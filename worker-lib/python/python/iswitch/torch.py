@@ -1,6 +1,6 @@
 """Aggregation of PyTorch gradients through the switch: a backend for `torch.distributed`, and a communication hook.
 
-The backend sums and averages floats through the switch, and delegates all collectives that are not sums to Gloo:
+The backend sums and averages floats through the switch, and delegates most other collectives to Gloo:
 
 >>> import iswitch.torch
 >>> dist.init_process_group("iswitch")    # ISWITCH_SWITCH=10.9.0.254:7711
@@ -26,7 +26,7 @@ import torch.distributed as dist
 from torch.distributed.distributed_c10d import AllreduceCoalescedOptions
 
 from iswitch import TimedOutError, Worker, _collectives, _contiguous
-from iswitch._faults import Delegate, ErrorType, error_type, seconds_of
+from iswitch._faults import BlockingCall, Delegate, ErrorType, error_type, seconds_of
 from iswitch._reducer import Job, Reducer
 from iswitch._staging import Staged
 
@@ -138,8 +138,8 @@ def _or_gloo(options: type) -> Callable[[Callable[..., dist.Work | None]], Calla
 class ProcessGroupISwitch(dist.ProcessGroup):
     """Process group that all-reduces floats through the switch and delegates most other collectives to Gloo.
 
-    The switch computes SUM and AVG of dense tensors of float32, float16 and bfloat16. It also performs barriers, and reduces
-    and small reduce-scatters of tensors in CPU memory (see `iswitch._collectives`). Settings come from the environment, as
+    The switch computes SUM and AVG of dense tensors of float32, float16 and bfloat16. It also performs barriers, and small
+    reduces and reduce-scatters of tensors in CPU memory (see `iswitch._collectives`). Settings come from the environment, as
     for `iswitch.Worker`, except for the job number: rank 0 draws it at random, so that several groups and training jobs can
     use one switch. A group of one process needs no switch.
     """
@@ -156,7 +156,7 @@ class ProcessGroupISwitch(dist.ProcessGroup):
         self._delegate = Delegate(gloo)
         self._is_aborted = False
         self._rank, self._size = rank, size
-        # Collectives of Gloo that may not have completed.
+        # Futures of collectives of Gloo that may not have completed.
         self._pending: list[torch.futures.Future] = []
         self._reducer: Reducer | None = None
         if size > 1:
@@ -203,7 +203,8 @@ class ProcessGroupISwitch(dist.ProcessGroup):
 
     @_or_gloo(dist.BarrierOptions)
     def barrier(self, opts: Any) -> dist.Work | None:
-        pending, self._pending = self._pending, []
+        # The list keeps them, because a barrier that fails is followed by another one.
+        pending = [future for future in self._pending if not future.done()]
         return self._sum(_collectives.Barrier(pending, lambda: self._delegate.check("barrier")), [], opts)
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
@@ -217,7 +218,7 @@ class ProcessGroupISwitch(dist.ProcessGroup):
         self._delegate.check(name)
         # The stubs of PyTorch lack this method of Gloo.
         gloo: Any = self._gloo
-        self._delegate.call_in_thread(name, lambda: gloo.monitored_barrier(*arguments))
+        self._delegate.await_call(name, BlockingCall(lambda: gloo.monitored_barrier(*arguments)))
 
     def set_timeout(self, timeout: timedelta) -> None:
         """Sets the timeout of all operations that begin from now on."""
@@ -227,7 +228,8 @@ class ProcessGroupISwitch(dist.ProcessGroup):
 
     @property
     def error(self) -> BaseException | None:
-        """Last error of this rank; None after an operation has been repeated successfully."""
+        """Last error of this rank. An error of the switch is None after the operation has been repeated successfully; an
+        error of Gloo remains, because Gloo closes its connections."""
         return (self._reducer and self._reducer.error) or self._delegate.error
 
     def get_error(self) -> ErrorType:
@@ -247,9 +249,10 @@ class ProcessGroupISwitch(dist.ProcessGroup):
 
     def shutdown(self) -> None:
         """Leaves the group, whatever state the switch and the other ranks are in. Pending operations fail."""
+        # The delegate comes first, because a barrier in the reducer's thread may wait for a collective of Gloo.
+        self._delegate.close()
         if self._reducer is not None:
             self._reducer.close()
-        self._delegate.close()
 
     def _reduce_scatter(self, output: torch.Tensor, inputs: Sequence[torch.Tensor], opts: Any) -> dist.Work | None:
         if not _is_summed([output, *inputs], opts) or not _collectives.may_reduce_scatter(output, inputs, self._size):

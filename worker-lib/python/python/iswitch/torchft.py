@@ -4,11 +4,12 @@ torchft's lighthouse determines, before each step, which replicas take part in i
 the optimizer and the step from another one. The switch sums the gradients of these replicas:
 
 >>> group = iswitch.torchft.ProcessGroup()
->>> manager = torchft.Manager(pg=group, min_replica_size=1, load_state_dict=load, state_dict=save)
+>>> manager = torchft.Manager(group, load, save, min_replica_size=1, use_async_quorum=False)
 >>> model = iswitch.torchft.DistributedDataParallel(manager, module)
 >>> optimizer = torchft.Optimizer(manager, torch.optim.Adam(module.parameters()))
 
-This module requires torchft (`pip install torchft`).
+With torchft's default, the asynchronous quorum, the first mean is too small: it counts replicas that are still receiving the
+weights. This module requires torchft (`pip install torchft`).
 """
 
 import torch

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use iswitch_protocol::{ElementType, ElementTypes};
 
-use super::join::{JoinError, JoinOptions};
+use super::join::{JoinError, JoinOptions, Timeouts};
 use super::udp::Worker;
 use super::values::Values;
 use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator};
@@ -123,6 +123,8 @@ pub struct AnyLengthWorker {
     members: Vec<Worker>,
     /// Counters of the memberships that have been dropped.
     past: AggregatorStats,
+    /// Number of times that the switch has readmitted the worker in these memberships.
+    past_rejoins: u64,
     unfinished: Option<Unfinished>,
     failure: Option<String>,
     /// Time limit of each call; if absent, the timeouts of the options apply to each piece.
@@ -157,6 +159,7 @@ impl AnyLengthWorker {
             elements,
             members: Vec::new(),
             past: AggregatorStats::default(),
+            past_rejoins: 0,
             unfinished: None,
             failure: None,
             timeout: None,
@@ -220,7 +223,7 @@ impl AnyLengthWorker {
 
     /// Returns how many times the switch has forgotten this worker and readmitted it.
     pub fn rejoins(&self) -> u64 {
-        self.members.iter().map(Worker::rejoins).sum()
+        self.members.iter().map(Worker::rejoins).fold(self.past_rejoins, u64::saturating_add)
     }
 
     /// Works like [`Self::all_reduce_while`], or like [`Self::all_reduce_mean_while`] if `is_mean` is set, for floats
@@ -308,18 +311,24 @@ impl AnyLengthWorker {
             self.members.remove(at)
         } else {
             let mut options = JoinOptions { gradient_len: len as u32, ..self.options.in_elements(elements) };
-            if let Some(left) = deadline.map(left_until) {
-                options.workers_timeout = Some(left);
-                options.connect_timeout = options.connect_timeout.min(left.max(MIN_CONNECT_TIMEOUT));
-            }
+            options.set_timeouts(self.timeouts_until(deadline));
             self.join_job(options, keep_waiting)?
         };
+        let timeouts = self.timeouts_until(deadline);
         self.members.push(member);
         let member = self.members.last_mut().expect("the worker was just pushed");
-        member.set_round_timeout(
-            deadline.map_or(self.options.round_timeout, |deadline| Some(left_until(deadline))),
-        );
+        // They replace those of the call before, or of the call that joined the job.
+        member.set_timeouts(timeouts);
         Ok(member)
+    }
+
+    /// Returns the timeouts of the options, or those that end at the deadline if there is one.
+    fn timeouts_until(&self, deadline: Option<Instant>) -> Timeouts {
+        let timeouts = self.options.timeouts();
+        let Some(deadline) = deadline else { return timeouts };
+        let left = deadline.saturating_duration_since(Instant::now());
+        let connect = timeouts.connect.min(left.max(MIN_CONNECT_TIMEOUT));
+        Timeouts { connect, workers: Some(left), round: Some(left) }
     }
 
     fn join_job(
@@ -337,6 +346,7 @@ impl AnyLengthWorker {
             self.past.rounds += rounds;
             self.past.segments += segments;
             self.past.retransmitted += retransmitted;
+            self.past_rejoins += given_up.rejoins();
         }
         Ok(worker)
     }
@@ -349,11 +359,6 @@ impl Summed {
             uniform: self.uniform && other.uniform && self.contributors == other.contributors,
         }
     }
-}
-
-/// Returns the time until `deadline`; zero if it has passed.
-fn left_until(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(Instant::now())
 }
 
 /// Replaces a piece by its sum, through the membership in the job for its length.

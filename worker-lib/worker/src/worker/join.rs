@@ -22,6 +22,14 @@ pub(crate) const DEFAULT_SPIN: Duration = Duration::from_micros(100);
 /// Cores for each thread of a worker, unless the caller sets their number: the switch and other workers need cores too.
 const CORES_PER_THREAD: usize = 4;
 
+/// Timeouts of [`JoinOptions`] that a call with a time limit of its own replaces.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timeouts {
+    pub(super) connect: Duration,
+    pub(super) workers: Option<Duration>,
+    pub(super) round: Option<Duration>,
+}
+
 /// Options with which a worker joins a job. Start from [`JoinOptions::new`].
 #[derive(Clone, Debug)]
 pub struct JoinOptions {
@@ -192,6 +200,16 @@ impl JoinOptions {
     pub(super) fn threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
         if self.threads == 0 { cores() / CORES_PER_THREAD } else { self.threads }.clamp(1, MAX_PARTS)
+    }
+
+    pub(super) fn timeouts(&self) -> Timeouts {
+        Timeouts { connect: self.connect_timeout, workers: self.workers_timeout, round: self.round_timeout }
+    }
+
+    pub(super) fn set_timeouts(&mut self, timeouts: Timeouts) {
+        self.connect_timeout = timeouts.connect;
+        self.workers_timeout = timeouts.workers;
+        self.round_timeout = timeouts.round;
     }
 
     /// Returns the maximum number of members of the job.

@@ -16,13 +16,17 @@ use crate::aggregate::AggregateError;
 /// Time that exceeds every wait within a round: if more time has passed since the last wait, the process was suspended.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// What a thread keeps from one round to the next to wait for its parts together.
+/// Silence after which a round that exceeds its timeout is taken for that of a lost switch, with a margin for a busy
+/// machine: a switch that waits for other workers answers the first Help of a round within milliseconds.
+const SHORTEST_SILENCE: Duration = Duration::from_millis(50);
+
+/// State that a thread keeps from one round to the next to wait for its parts together.
 #[derive(Debug)]
 pub(super) struct Lane {
     spin: Spin,
     poll: PollSet,
     /// Time at which the round in progress last waited.
-    looked: Instant,
+    waited_at: Instant,
 }
 
 /// Round that all lanes run.
@@ -40,7 +44,7 @@ pub(super) enum Stop {
     Failed(AggregateError),
     /// The next call repeats the round, in all parts that have not finished it.
     Repeats(AggregateError),
-    /// The round takes longer than its timeout: this long.
+    /// The round has taken longer than its timeout: this long.
     Stalled(Duration),
     /// The caller, or another lane, does not want to wait any longer.
     Interrupted,
@@ -58,11 +62,23 @@ impl Stop {
     pub(super) fn stops_all(&self) -> bool {
         !matches!(self, Self::Failed(_))
     }
+
+    /// Returns the reason for the end of the round if two lanes have stopped.
+    pub(super) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            // The failure is the cause, but the next call repeats the round in the parts of the other lane.
+            (Self::Failed(error), other) if other.stops_all() => Self::Repeats(error),
+            (Self::Interrupted, Self::Failed(error)) => Self::Repeats(error),
+            // A lane that stopped because of another has less to say.
+            (Self::Interrupted, other) => other,
+            (first, _) => first,
+        }
+    }
 }
 
 impl Lane {
     pub(super) fn new(spin: Duration) -> Self {
-        Self { spin: Spin::new(spin), poll: PollSet::new(), looked: Instant::default() }
+        Self { spin: Spin::new(spin), poll: PollSet::new(), waited_at: Instant::default() }
     }
 
     /// Drives the parts until each has finished the round or failed, as long as `keep_waiting` returns true.
@@ -90,7 +106,7 @@ impl Lane {
         failure: &mut Option<AggregateError>,
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<(), Stop> {
-        self.looked = task.begin;
+        self.waited_at = task.begin;
         let mut idle_since = task.begin;
         let mut failed = 0u32;
         loop {
@@ -126,7 +142,7 @@ impl Lane {
     /// Sleeps until a datagram arrives or the earliest deadline of a part, within the caller's timeouts.
     fn wait(&mut self, parts: &mut [Part], task: Task<'_>, failed: u32) -> Result<(), Stop> {
         let now = now(parts);
-        let paused = now.since(self.looked.max(last_heard(parts))).saturating_sub(LONGEST_WAIT);
+        let paused = now.since(self.waited_at.max(last_heard(parts))).saturating_sub(LONGEST_WAIT);
         // A process that was suspended could not have heard the switch.
         parts.iter_mut().for_each(|part| part.excuse_silence(paused));
         let is_silent = |part: &&Part| now.since(part.link.last_heard) > task.options.switch_timeout;
@@ -136,9 +152,10 @@ impl Lane {
         let waited = now.since(task.begin);
         if task.options.round_timeout.is_some_and(|timeout| waited > timeout) {
             // A switch that waits for other workers answers the Helps, which are at most a quarter of a second apart.
-            let is_silent = |part: &&Part| now.since(part.link.last_heard) >= LONGEST_WAIT.min(waited);
-            let silence = pending(parts, failed).find(is_silent).map(|part| Stop::Repeats(part.silence()));
-            return Err(silence.unwrap_or(Stop::Stalled(waited)));
+            let silence = waited.clamp(SHORTEST_SILENCE, LONGEST_WAIT);
+            let is_silent = |part: &&Part| now.since(part.link.last_heard) >= silence;
+            let lost = pending(parts, failed).find(is_silent).map(|part| Stop::Repeats(part.silence()));
+            return Err(lost.unwrap_or(Stop::Stalled(waited)));
         }
         let deadline = parts.iter().filter_map(|part| part.session.poll_timeout()).min().unwrap_or(now);
         self.poll.clear();
@@ -149,12 +166,12 @@ impl Lane {
             }
         }
         self.poll.wait(Some(deadline.since(now)))?;
-        self.looked = self::now(parts);
+        self.waited_at = self::now(parts);
         Ok(())
     }
 }
 
-/// Returns the time, of which all parts have the same idea.
+/// Returns the time, which is the same for all parts.
 fn now(parts: &[Part]) -> Instant {
     parts[0].link.now()
 }
@@ -200,4 +217,22 @@ fn receive(parts: &mut [Part], now: Instant) -> io::Result<bool> {
 /// parts then end the round as well, so that all continue together.
 fn ends_round(failure: Failure) -> bool {
     matches!(failure, Failure::Missed(_) | Failure::StaleRound(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_beside_a_lane_that_has_not_finished_repeats_the_round() {
+        let failed = || Stop::Failed(AggregateError::MissedRounds { next: 7 });
+        let stalled = || Stop::Stalled(Duration::from_secs(1));
+        let repeats = |stop: Stop| matches!(stop, Stop::Repeats(AggregateError::MissedRounds { next: 7 }));
+        assert!(repeats(failed().and(stalled())));
+        assert!(repeats(failed().and(Stop::Interrupted)));
+        assert!(repeats(Stop::Interrupted.and(failed())));
+        assert!(stalled().and(failed()).stops_all());
+        assert!(!failed().and(failed()).stops_all());
+        assert!(matches!(Stop::Interrupted.and(stalled()), Stop::Stalled(_)));
+    }
 }

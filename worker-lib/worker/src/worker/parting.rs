@@ -14,7 +14,7 @@ use iswitch_protocol::part;
 use iswitch_protocol::wire::{ControlBody, Mode, Status};
 
 use super::heartbeat::Heartbeat;
-use super::join::{JoinError, JoinOptions};
+use super::join::{JoinError, JoinOptions, Timeouts};
 use super::joining::{Role, explain_silence, instance, join_once};
 use super::link::Link;
 use super::outcome::forgotten_is_done;
@@ -59,9 +59,8 @@ impl Division {
         &self.options
     }
 
-    /// Sets the time that a round may take, even if the switch answers.
-    pub(super) fn set_round_timeout(&mut self, timeout: Option<Duration>) {
-        self.options.round_timeout = timeout;
+    pub(super) fn set_timeouts(&mut self, timeouts: Timeouts) {
+        self.options.set_timeouts(timeouts);
     }
 
     fn count(&self) -> usize {

@@ -143,11 +143,8 @@ impl Parts {
             let waiting = crew.wait_for_others(keep_waiting);
             let ended =
                 threads.into_iter().map(|thread| thread?.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            // A lane that stopped because of another has less to say.
             let stops = [own, waiting].into_iter().chain(ended).filter_map(Result::err);
-            stops
-                .reduce(|one, other| if matches!(one, Stop::Interrupted) { other } else { one })
-                .map_or(Ok(()), Err)
+            stops.reduce(Stop::and).map_or(Ok(()), Err)
         })
     }
 

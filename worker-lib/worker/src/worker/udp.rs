@@ -1,14 +1,13 @@
 //! The blocking worker, which drives the protocol over a UDP socket.
 
 use std::net::SocketAddrV4;
-use std::time::Duration;
 
 use iswitch_protocol::wire::ControlBody;
 use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::{ElementTypes, Round as WireRound};
 
 use super::heartbeat::Heartbeat;
-use super::join::{JoinError, JoinOptions};
+use super::join::{JoinError, JoinOptions, Timeouts};
 use super::link::Link;
 use super::outcome::forgotten_is_done;
 use super::part::Part;
@@ -260,9 +259,9 @@ impl Worker {
         Ok(())
     }
 
-    /// Sets the time that each following round may take, even if the switch answers; `None` waits forever.
-    pub(super) fn set_round_timeout(&mut self, timeout: Option<Duration>) {
-        self.division.set_round_timeout(timeout);
+    /// Sets the timeouts of each following round, and of the attempts to rejoin before it.
+    pub(super) fn set_timeouts(&mut self, timeouts: Timeouts) {
+        self.division.set_timeouts(timeouts);
     }
 
     /// Sums a vector that the caller has already checked: it has the right length, and contains no NaN or infinity
