@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use iswitch_protocol::Round;
-use iswitch_protocol::limits::{MAX_MEMBERS, MAX_RANGE_SEGMENTS};
+use iswitch_protocol::limits::{MAX_MEMBERS, MAX_RANGE_SEGMENTS, MIN_KEY_LEN_BYTES};
 use iswitch_protocol::wire::control::SegmentSetRepr;
 use iswitch_protocol::wire::{ControlBody, JoinRepr, Mode};
+use iswitch_protocol::{Key, Round};
 
 use super::Target;
 use super::member::{ALL, Member, first};
@@ -257,9 +257,10 @@ fn helps(target: &Target) -> Result<Act, String> {
 
 fn refused_joins(target: &Target) -> Result<Act, String> {
     let mut stranger = Member::open(target.switch, JOB)?;
+    let key = Key::new(&[1; MIN_KEY_LEN_BYTES]).map_err(|error| error.to_string())?;
     Ok(Box::new(move |number| {
-        // The job does not exist. Only a query is refused at once; another Join is answered with a challenge first.
-        stranger.control(ControlBody::Join(JoinRepr { query: true, ..JoinRepr::worker(4, 4, 1) }));
+        // The job has no key. Only a signed Join is refused and logged at once; another one is answered with a challenge.
+        stranger.signed_control(&key, ControlBody::Join(JoinRepr::worker(4, 4, 1)));
         drain_sometimes(&mut stranger, number);
     }))
 }

@@ -3,12 +3,14 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
+use iswitch_protocol::auth::{Direction, NO_SESSION};
 use iswitch_protocol::limits::{
     DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, MAX_BITMAP_LEN_BYTES, MAX_SUPERFRAME_LEN_BYTES, SEG_LEN_BYTES,
+    TRAILER_LEN_BYTES,
 };
 use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::wire::{ControlBody, ControlPacket, ControlRepr, JoinRepr, Status, emit_seg};
-use iswitch_protocol::{Round, Seg, SegmentIndex};
+use iswitch_protocol::{Key, Round, Seg, SegmentIndex};
 use iswitch_socket::{Options, UdpSocket};
 
 /// Timeout of an answer, on a busy machine.
@@ -76,11 +78,24 @@ impl Member {
 
     /// Sends a request.
     pub(crate) fn control(&mut self, body: ControlBody<'_>) {
+        let packet = self.request(body, 0);
+        self.send(DEFAULT_CONTROL_TOS, &packet);
+    }
+
+    /// Sends a request signed with a key.
+    pub(crate) fn signed_control(&mut self, key: &Key, body: ControlBody<'_>) {
+        let mut packet = self.request(body, TRAILER_LEN_BYTES);
+        key.sign(Direction::ToSwitch, NO_SESSION, self.requests.into(), &mut packet);
+        self.send(DEFAULT_CONTROL_TOS, &packet);
+    }
+
+    /// Returns the next request, followed by this number of bytes.
+    fn request(&mut self, body: ControlBody<'_>, more: usize) -> Vec<u8> {
         self.requests += 1;
         let repr = ControlRepr { job: self.job, request: self.requests, body };
-        let mut packet = vec![0; repr.buffer_len()];
+        let mut packet = vec![0; repr.buffer_len() + more];
         repr.emit(&mut packet);
-        self.send(DEFAULT_CONTROL_TOS, &packet);
+        packet
     }
 
     /// Sends a contribution of zeros.

@@ -9,7 +9,9 @@ use std::time::Duration;
 use iswitch_harness::cluster::{Daemon, Group, SOON};
 use iswitch_harness::requirements::{programs, together};
 use iswitch_harness::wait;
-use iswitch_protocol::limits::DEFAULT_CONTROL_TOS;
+use iswitch_protocol::Key;
+use iswitch_protocol::auth::{Direction, NO_SESSION};
+use iswitch_protocol::limits::{DEFAULT_CONTROL_TOS, MIN_KEY_LEN_BYTES, TRAILER_LEN_BYTES};
 use iswitch_protocol::wire::{ControlBody, ControlRepr, JoinRepr};
 use iswitch_socket::{Options, UdpSocket};
 
@@ -21,20 +23,30 @@ const TICK: Duration = Duration::from_millis(100);
 /// Number of bytes in the pipe before the daemon starts, so that the pipe is soon full.
 const PREFILL_LEN_BYTES: usize = 48 << 10;
 
-/// Sends Joins that are refused, each of which is logged, until `stop` is set.
+/// Sends signed Joins, each of which is refused and logged, until `stop` is set.
 fn provoke(switch: SocketAddrV4, stop: &AtomicBool) {
     let socket = UdpSocket::bind("127.0.0.1:0".parse().expect("an address"), &Options::default());
     let socket = socket.expect("a free port");
-    // This job does not exist.
-    let join = JoinRepr { query: true, ..JoinRepr::worker(4, 366, 1) };
-    let packet = ControlRepr { job: JOB, request: 1, body: ControlBody::Join(join) };
-    let mut bytes = vec![0; packet.buffer_len()];
+    // The job has no key.
+    let key = Key::new(&[1; MIN_KEY_LEN_BYTES]).expect("a key of this length");
+    let packet = ControlRepr { job: JOB, request: 1, body: ControlBody::Join(JoinRepr::worker(4, 366, 1)) };
+    let mut bytes = vec![0; packet.buffer_len() + TRAILER_LEN_BYTES];
     packet.emit(&mut bytes);
+    key.sign(Direction::ToSwitch, NO_SESSION, 1, &mut bytes);
     while !stop.load(Ordering::Relaxed) {
         for _ in 0..JOINS_PER_TICK {
             socket.send(DEFAULT_CONTROL_TOS, Some(switch), None, &bytes, bytes.len()).expect("a route");
         }
         sleep(TICK);
+    }
+}
+
+/// Sets a flag when it is dropped, so that a test that fails does not wait for the thread that the flag stops.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -68,12 +80,12 @@ fn an_unread_log_stops_no_round() {
     daemon.wait_for_results();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _stops = Stops(&stop);
         scope.spawn(|| provoke(daemon.address(), &stop));
         wait::until("a line of the log to be dropped", SOON, || dropped_lines(&daemon) > 0);
         // Rounds continue while the pipe is full, and afterwards.
         let before = daemon.wait_for_results();
         daemon.wait_for_more("results", before);
-        stop.store(true, Ordering::Relaxed);
     });
     let reader = std::thread::spawn(move || read_all(log));
     let dropped = dropped_lines(&daemon);
@@ -97,9 +109,9 @@ fn a_daemon_with_an_unread_log_terminates_on_request() {
     let (log, daemon) = daemon_with_a_full_log();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _stops = Stops(&stop);
         scope.spawn(|| provoke(daemon.address(), &stop));
         wait::until("a line of the log to be dropped", SOON, || dropped_lines(&daemon) > 0);
-        stop.store(true, Ordering::Relaxed);
     });
     daemon.stop();
     drop(log);
