@@ -259,7 +259,7 @@ fn refused_joins(target: &Target) -> Result<Act, String> {
     let mut stranger = Member::open(target.switch, JOB)?;
     let key = Key::new(&[1; MIN_KEY_LEN_BYTES]).map_err(|error| error.to_string())?;
     Ok(Box::new(move |number| {
-        // The job has no key, so a signed Join is refused and logged at once. Another Join is answered with a challenge.
+        // The job has no key, so a signed Join is refused and logged at once; others are answered with a challenge.
         stranger.signed_control(&key, ControlBody::Join(JoinRepr::worker(4, 4, 1)));
         drain_sometimes(&mut stranger, number);
     }))
