@@ -2,14 +2,14 @@
 
 use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::wire::{DataPacket, Kind, Status};
-use iswitch_protocol::{Round, SegmentIndex};
+use iswitch_protocol::{Round, Seg, SegmentIndex};
 
 use crate::accumulate::NonFinite;
 use crate::backlog::Work;
 use crate::endpoint::Endpoint;
 use crate::flight::Incident;
 use crate::ids::{JobIndex, MemberAt};
-use crate::job::{Addition, Aggregates, Aggregation, Contribution, Job, Rounds, Verdict};
+use crate::job::{Addition, Aggregates, Aggregation, Job, Rounds, Verdict};
 use crate::limiter::StrangerPacket;
 use crate::output::Outbox;
 use crate::reason::{Counters, DropReason};
@@ -79,8 +79,10 @@ fn sum_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], str
         let outcome = authentic(key.as_ref(), bytes).and_then(|packet| {
             let (seg, elements) = (packet.seg(), packet.element_bytes());
             let floats = widener.widen(aggregation.job().element_type(at.member, seg.round), elements);
-            let contribution = Contribution { member: at.member, seg, floats, non_finite };
-            sum_contribution(&mut aggregation, outbox, counters, &contribution)
+            let goes_up = aggregation.job().goes_up(seg.round);
+            let batch = if goes_up { &mut outbox.partials.batch } else { &mut outbox.results.batch };
+            let verdict = aggregation.contribute(at.member, seg, floats, non_finite, batch);
+            count_contribution(&mut aggregation, outbox, counters, seg, (verdict, goes_up))
         });
         if let Err(reason) = outcome {
             refused.note(counters, reason, bytes);
@@ -92,17 +94,15 @@ fn sum_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], str
     refused
 }
 
-/// Sums one contribution of a member.
-fn sum_contribution(
+/// Counts a contribution, and answers it if its sum has been delivered before.
+fn count_contribution(
     aggregation: &mut Aggregation<'_>,
     outbox: &mut Outbox,
     counters: &mut Counters,
-    contribution: &Contribution<'_>,
+    seg: Seg,
+    (verdict, goes_up): (Verdict, bool),
 ) -> Result<(), DropReason> {
-    let seg = contribution.seg;
-    let goes_up = aggregation.job().goes_up(seg.round);
-    let batch = if goes_up { &mut outbox.partials.batch } else { &mut outbox.results.batch };
-    match aggregation.contribute(contribution, batch) {
+    match verdict {
         Verdict::Summed => counters.contributions += 1,
         Verdict::Completed => {
             counters.contributions += 1;
@@ -140,7 +140,7 @@ fn stage_contribution(state: &mut State, at: MemberAt, packet: &DataPacket<'_>) 
     let (mut aggregation, _, _, widener) = state.intake(at.job).ok_or(DropReason::UnknownMember)?;
     let element = aggregation.job().layout().elements().contributions();
     let (seg, floats) = (packet.seg(), widener.widen(element, packet.element_bytes()));
-    let whole = aggregation.stage(&Contribution { member: at.member, seg, floats, non_finite })?;
+    let whole = aggregation.stage(at.member, seg, floats, non_finite)?;
     let end = aggregation.job().layout().segment_count();
     state.counters.contributions += 1;
     if let Some(addition) = whole {

@@ -28,7 +28,7 @@ use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Standing, Status};
 use iswitch_protocol::{ElementType, Instant, Round, Seg, VectorLayout};
 
 pub(crate) use aggregates::{Addition, Aggregates, Receipt};
-pub(crate) use aggregation::{Aggregation, Contribution, Verdict};
+pub(crate) use aggregation::{Aggregation, Verdict};
 pub(crate) use digests::{Digests, Divergence};
 pub(crate) use formation::Granted;
 pub(crate) use group::{Due, Group, Outlet, Reception};

@@ -10,8 +10,8 @@
 use iswitch_protocol::{Round, Seg, SegmentIndex};
 
 use super::aggregates::{Acceptable, Addition};
-use super::aggregation::{Aggregation, Contribution};
-use crate::accumulate;
+use super::aggregation::Aggregation;
+use crate::accumulate::{self, NonFinite};
 use crate::batch::Batch;
 use crate::ids::MemberId;
 use crate::reason::DropReason;
@@ -19,8 +19,13 @@ use crate::reason::DropReason;
 impl Aggregation<'_> {
     /// Stages one segment of a member's vector. If the vector is now complete, returns its addition. In a synchronous
     /// job, all segments are refused.
-    pub(crate) fn stage(&mut self, contribution: &Contribution<'_>) -> Result<Option<Addition>, DropReason> {
-        let Contribution { member, seg, floats, non_finite } = *contribution;
+    pub(crate) fn stage(
+        &mut self,
+        member: MemberId,
+        seg: Seg,
+        floats: &[u8],
+        non_finite: NonFinite,
+    ) -> Result<Option<Addition>, DropReason> {
         self.check(seg, floats)?;
         if !self.job.accepts_weight(member, seg.round, seg.contributions) {
             return Err(DropReason::BadWeight);

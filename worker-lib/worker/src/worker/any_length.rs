@@ -373,9 +373,10 @@ fn reduce_buffered(
     let contribution = match &piece {
         Values::F32(floats) if floats.len() == job_len => &**floats,
         piece => {
-            buffer.clear();
             buffer.resize(job_len, 0.0);
             piece.widen_into(buffer);
+            // A shorter vector shares the job of those that fill a packet.
+            buffer[piece.len()..].fill(0.0);
             &*buffer
         }
     };
@@ -387,13 +388,15 @@ fn reduce_buffered(
                 member.scale_segments(floats);
             }
         }
-        piece => {
+        piece if is_mean => {
             buffer.resize(piece.len(), 0.0);
             member.copy_sum(buffer);
-            if is_mean {
-                member.scale_segments(buffer);
-            }
+            member.scale_segments(buffer);
             piece.round_from(buffer);
+        }
+        piece => {
+            let len = piece.len();
+            piece.round_from(&member.sum()[..len]);
         }
     }
     Ok(Summed { contributors: round.contributors, uniform: round.uniform })

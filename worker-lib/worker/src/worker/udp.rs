@@ -298,7 +298,7 @@ impl Worker {
     }
 
     /// Returns the last sum.
-    fn sum(&mut self) -> &[f32] {
+    pub(super) fn sum(&mut self) -> &[f32] {
         if !self.division.is_divided() {
             return self.parts.first().session.sum();
         }

@@ -61,6 +61,9 @@ impl Values<'_> {
             }
             Self::Bf16(halves) | Self::F16(halves) => &halves[start..],
         };
+        if self.element() == element {
+            return check_halves(element, halves).map_err(|error| after(start, error));
+        }
         let mut floats = [0.0; CHECKED_FLOATS];
         for (chunk, first) in halves.chunks(CHECKED_FLOATS).zip((start..).step_by(CHECKED_FLOATS)) {
             let floats = &mut floats[..chunk.len()];
@@ -89,6 +92,21 @@ impl Values<'_> {
             }
         }
     }
+}
+
+/// Rejects floats of 16 bits with a NaN or an infinity, whose exponent bits are all set.
+fn check_halves(element: ElementType, halves: &[u16]) -> Result<(), AggregateError> {
+    let exponent: u16 = if element == ElementType::Bf16 { 0x7f80 } else { 0x7c00 };
+    let is_finite = |half: u16| half & exponent != exponent;
+    // Without an early exit, the compiler vectorises the loop.
+    let are_finite = |chunk: &[u16]| chunk.iter().fold(true, |all, half| all & is_finite(*half));
+    if halves.chunks(CHECKED_FLOATS).all(are_finite) {
+        return Ok(());
+    }
+    let index = halves.iter().position(|half| !is_finite(*half)).unwrap_or_default();
+    let mut value = [0.0];
+    widen(element, &halves[index..=index], &mut value);
+    Err(AggregateError::NonFinite { index, value: value[0] })
 }
 
 /// Returns the error of a part of a vector that begins at `start`, with the index in the whole vector.
