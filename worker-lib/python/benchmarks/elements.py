@@ -2,7 +2,7 @@
 
     python benchmarks/elements.py [--seeds 10] [--first-seed 1] [--ranks 2]
 
-ISWITCHD states the path of iswitchd. Two trainings run with each element type and each seed, on loopback:
+The ranks of a training start a private switch. Two trainings run with each element type and each seed, on loopback:
 
 - a character model (a transformer of two layers) of the text of this repository's documentation, through
   DistributedDataParallel over the switch: the mean loss of the last 20 steps, in nats per character;
@@ -14,16 +14,11 @@ The table gives the mean over the seeds with its 95 % bootstrap interval, and th
 import argparse
 import os
 import random
-import socket
 import statistics
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-
-from iswitch.switch import find_iswitchd
 
 HERE = Path(__file__).resolve()
 PPO = HERE.parents[1] / "examples" / "ppo.py"
@@ -84,44 +79,16 @@ def train_characters(seed: int) -> None:
     dist.destroy_process_group()
 
 
-@contextmanager
-def running_switch() -> Iterator[str]:
-    """Runs iswitchd on a free port of loopback; yields its address."""
-    program = find_iswitchd()
-    address = f"127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
-    with tempfile.TemporaryDirectory() as directory:
-        command = [program, "--udp", address, "--control-socket", f"{directory}/control.sock", "--log-level", "warn"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as daemon:
-            assert " ready: " in daemon.stdout.readline(), "iswitchd has not started"
-            yield address
-            daemon.terminate()
-
-
-def free_port(kind: socket.SocketKind) -> int:
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def outcome(options: argparse.Namespace, switch: str, command: list[str], element: str) -> float:
-    """Runs all ranks of one training; returns the last number that rank 0 prints."""
-    common = {"ISWITCH_SWITCH": switch, "ISWITCH_WIRE": element, "WORLD_SIZE": str(options.ranks)}
-    common |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port(socket.SOCK_STREAM))}
-    # The backend draws a job number of its own; a plain worker takes this one, never one that an earlier training left.
-    common |= {"ISWITCH_JOB": str(random.randrange(1, 1 << 32))}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, *command],
-            env={**os.environ, **common, "RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(options.ranks)
-    ]
-    outputs = [process.communicate()[0] for process in processes]
-    if any(process.returncode for process in processes):
+def outcome(options: argparse.Namespace, command: list[str], element: str) -> float:
+    """Runs all ranks of one training and a switch of their own; returns the last number that rank 0 prints."""
+    ranks = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={options.ranks}"]
+    variables = {"ISWITCH_SWITCH": "auto", "ISWITCH_WIRE": element, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, *ranks, *command], env={**os.environ, **variables}, stdout=subprocess.PIPE, text=True, check=False
+    )
+    if done.returncode:
         sys.exit(f"a rank of {command} failed")
-    return float(outputs[0].split()[-1])
+    return float(done.stdout.split()[-1])
 
 
 def row(training: str, element: str, outcomes: list[float]) -> str:
@@ -147,11 +114,10 @@ def main() -> None:
         "PPO": lambda seed: [str(PPO), "--seed", str(seed), "--steps", str(options.ppo_steps)],
     }
     outcomes: dict[tuple[str, str], list[float]] = {(name, element): [] for name in trainings for element in ELEMENTS}
-    with running_switch() as switch:
-        for seed in range(options.first_seed, options.first_seed + options.seeds):
-            for (name, element), seen in outcomes.items():
-                seen.append(outcome(options, switch, trainings[name](seed), element))
-                print(f"seed {seed}: {name}, {element}: {seen[-1]:.6g}", file=sys.stderr, flush=True)
+    for seed in range(options.first_seed, options.first_seed + options.seeds):
+        for (name, element), seen in outcomes.items():
+            seen.append(outcome(options, trainings[name](seed), element))
+            print(f"seed {seed}: {name}, {element}: {seen[-1]:.6g}", file=sys.stderr, flush=True)
     print("| training | elements | mean (95 % interval) | lowest to highest |\n|---|---|---|---|")
     for (name, element), seen in outcomes.items():
         print(row(name, element, seen))

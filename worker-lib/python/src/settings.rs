@@ -170,9 +170,8 @@ fn private_switch(
 
 fn threads(argument: Option<u8>) -> PyResult<usize> {
     let expected = "a number from 1 to 16";
-    let threads = given(argument, "ISWITCH_THREADS", expected)?;
-    match threads {
-        Some(0 | 17..) => Err(bad(format!("threads is {}, expected {expected}", threads.unwrap_or(0)))),
+    match given(argument, "ISWITCH_THREADS", expected)? {
+        Some(threads @ (0 | 17..)) => Err(bad(format!("threads is {threads}, expected {expected}"))),
         // Zero lets the worker decide.
         other => Ok(other.unwrap_or(0).into()),
     }

@@ -8,32 +8,9 @@ import sys
 import torch
 import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
-from torch.nn.parallel import DistributedDataParallel
+from training import train
 
 import iswitch.torch
-
-STEPS = 15
-
-
-def train(hook=None):
-    """Trains a network with several buckets; returns the losses of all steps and the sum of the weights."""
-    torch.manual_seed(0)
-    layers = [torch.nn.Linear(17, 400), torch.nn.ReLU(), torch.nn.Linear(400, 300), torch.nn.ReLU(), torch.nn.Linear(300, 6)]
-    model = DistributedDataParallel(torch.nn.Sequential(*layers), bucket_cap_mb=0.1)
-    if hook is not None:
-        model.register_comm_hook(*hook)
-    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
-    batches = torch.Generator().manual_seed(dist.get_rank())
-    losses = []
-    for _ in range(STEPS):
-        inputs = torch.randn(64, 17, generator=batches)
-        targets = inputs[:, :6].sin()
-        optimizer.zero_grad()
-        loss = ((model(inputs) - targets) ** 2).mean()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return {"losses": losses, "weights": sum(p.double().sum().item() for p in model.parameters())}
 
 
 def reduced(dtype, op=dist.ReduceOp.SUM, shape=(3, 4), async_op=False):

@@ -8,34 +8,12 @@ import os
 
 import torch
 import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
+from training import train
 
 import iswitch.torch
 
-STEPS = 15
 # Clock cycles of a kernel that delays the following kernels of its stream by tens of milliseconds.
 DELAY_CYCLES = 100_000_000
-
-
-def train(device, group=None, hook=None):
-    """Trains a network of several buckets; returns the losses of all steps."""
-    torch.manual_seed(0)
-    layers = [torch.nn.Linear(17, 400), torch.nn.ReLU(), torch.nn.Linear(400, 300), torch.nn.ReLU(), torch.nn.Linear(300, 6)]
-    module = torch.nn.Sequential(*layers).to(device)
-    model = DistributedDataParallel(module, bucket_cap_mb=0.1, process_group=group)
-    if hook is not None:
-        model.register_comm_hook(*hook)
-    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
-    batches = torch.Generator().manual_seed(dist.get_rank())
-    losses = []
-    for _ in range(STEPS):
-        inputs = torch.randn(64, 17, generator=batches).to(device)
-        optimizer.zero_grad()
-        loss = ((model(inputs) - inputs[:, :6].sin()) ** 2).mean()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
 
 
 def sums(device, group):
@@ -95,12 +73,12 @@ def main():
     torch.cuda.set_device(device)
     dist.init_process_group("gloo")
     group = dist.new_group(backend="iswitch")
-    results = {"gloo": train(device)}
+    results = {"gloo": train(device=device)["losses"]}
     with iswitch.Worker(job=1000) as worker:
         reducer = iswitch.torch.Reducer(worker)
-        results["hook"] = train(device, hook=(reducer, iswitch.torch.all_reduce_hook))
+        results["hook"] = train((reducer, iswitch.torch.all_reduce_hook), device)["losses"]
         reducer.close()
-    results["backend"] = train(device, group=group)
+    results["backend"] = train(device=device, group=group)["losses"]
     results["sums"] = sums(device, group)
     results["ordered"] = ordered_with_kernels(device, group)
     results["pending"] = many_pending(device, group)

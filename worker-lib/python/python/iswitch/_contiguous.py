@@ -8,6 +8,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from iswitch._work import ForwardedWork
+
 
 def call(method: Callable[..., Any], *arguments: Any, writes: bool = True, **options: Any) -> Any:
     """Calls a collective of Gloo with contiguous copies in place of all tensors that are not contiguous.
@@ -24,14 +26,13 @@ def call(method: Callable[..., Any], *arguments: Any, writes: bool = True, **opt
     return _CopiesBack(work, copies[0], _tensors(arguments[0])) if writes and copies and copies[0] else work
 
 
-class _CopiesBack(dist._Work):
+class _CopiesBack(ForwardedWork):
     """Handle of a collective whose results are copied into tensors that are not contiguous when it is awaited."""
 
     def __init__(
         self, work: dist.Work, copies: list[tuple[torch.Tensor, torch.Tensor]], results: list[torch.Tensor]
     ) -> None:
-        super().__init__()
-        self._work = work
+        super().__init__(work)
         # A thread of Gloo, which completes the future, and a thread that waits may copy at the same time.
         self._lock = threading.Lock()
         self._copies = copies
@@ -42,23 +43,11 @@ class _CopiesBack(dist._Work):
         self._copy_back()
         return done
 
-    def is_completed(self) -> bool:
-        return self._work.is_completed()
-
-    def is_success(self) -> bool:
-        return self._work.is_success()
-
-    def exception(self) -> BaseException | None:
-        return self._work.exception()
-
     def get_future(self) -> torch.futures.Future:
         return self._work.get_future().then(self._outcome)
 
     def result(self) -> list[torch.Tensor]:
         return self._results
-
-    def _source_rank(self) -> int:
-        return self._work._source_rank()
 
     def _outcome(self, future: torch.futures.Future) -> list[torch.Tensor]:
         future.value()

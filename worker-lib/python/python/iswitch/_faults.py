@@ -12,10 +12,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import ErrorType
 
+from iswitch._work import ForwardedWork
 from iswitch.errors import AbortedError, ExpelledError, TimedOutError, WorkersLostError
 
 # Time after which a waiting thread looks whether the group was aborted.
@@ -148,14 +148,13 @@ class Delegate:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._backend))
 
 
-class _DelegatedWork(dist._Work):
+class _DelegatedWork(ForwardedWork):
     """Handle of a collective of another backend."""
 
     def __init__(self, delegate: Delegate, name: str, work: dist.Work) -> None:
-        super().__init__()
+        super().__init__(work)
         self._delegate = delegate
         self._name = name
-        self._work = work
         self._call: BlockingCall | None = None
 
     def wait(self, timeout: timedelta | None = None) -> bool:
@@ -188,24 +187,3 @@ class _DelegatedWork(dist._Work):
 
     def synchronize(self) -> None:
         self.wait()
-
-    def is_completed(self) -> bool:
-        return self._work.is_completed()
-
-    def is_success(self) -> bool:
-        return self._work.is_success()
-
-    def exception(self) -> BaseException | None:
-        return self._work.exception()
-
-    def source_rank(self) -> int:
-        return self._work._source_rank()
-
-    def _source_rank(self) -> int:
-        return self._work._source_rank()
-
-    def get_future(self) -> torch.futures.Future:
-        return self._work.get_future()
-
-    def result(self) -> list[torch.Tensor]:
-        return self._work.result()

@@ -203,9 +203,9 @@ class ProcessGroupISwitch(dist.ProcessGroup):
 
     @_or_gloo(dist.BarrierOptions)
     def barrier(self, opts: Any) -> dist.Work | None:
-        # The list keeps them, because a barrier that fails is followed by another one.
-        pending = [future for future in self._pending if not future.done()]
-        return self._sum(_collectives.Barrier(pending, lambda: self._delegate.check("barrier")), [], opts)
+        # The group keeps its list, because a barrier that fails is followed by another one.
+        staged = _collectives.Barrier(tuple(self._pending), lambda: self._delegate.check("barrier"))
+        return self._sum(staged, [], opts)
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
         """Blocks until all ranks have entered the call. Rank 0 names the ranks that have not within the timeout.
