@@ -82,7 +82,7 @@ fn sum_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], str
             let goes_up = aggregation.job().goes_up(seg.round);
             let batch = if goes_up { &mut outbox.partials.batch } else { &mut outbox.results.batch };
             let verdict = aggregation.contribute(at.member, seg, floats, non_finite, batch);
-            count_contribution(&mut aggregation, outbox, counters, seg, (verdict, goes_up))
+            count_contribution(&mut aggregation, outbox, counters, seg, verdict, goes_up)
         });
         if let Err(reason) = outcome {
             refused.note(counters, reason, bytes);
@@ -100,7 +100,8 @@ fn count_contribution(
     outbox: &mut Outbox,
     counters: &mut Counters,
     seg: Seg,
-    (verdict, goes_up): (Verdict, bool),
+    verdict: Verdict,
+    goes_up: bool,
 ) -> Result<(), DropReason> {
     match verdict {
         Verdict::Summed => counters.contributions += 1,

@@ -267,11 +267,16 @@ pub(crate) fn check_len(vector: &[f32], gradient_len: usize) -> Result<(), Aggre
 /// Rejects a vector with a NaN, an infinity, or a value that becomes infinite in packets with elements of a type.
 pub(crate) fn check_finite(vector: &[f32], element: ElementType) -> Result<(), AggregateError> {
     let overflow = element.overflow();
-    // Without an early exit, the compiler vectorises the loop to eight or more floats at a time.
-    let is_finite = |chunk: &[f32]| chunk.iter().fold(true, |all, x| all & (x.abs() < overflow));
-    if vector.chunks(FINITE_CHUNK_FLOATS).all(is_finite) {
-        return Ok(());
+    let first = first_outside(vector, |x| x.abs() < overflow);
+    first.map_or(Ok(()), |index| Err(AggregateError::NonFinite { index, value: vector[index] }))
+}
+
+/// Returns the index of the first value for which `is_valid` is false.
+pub(crate) fn first_outside<T: Copy>(values: &[T], is_valid: impl Fn(T) -> bool) -> Option<usize> {
+    // Without an early exit, the compiler vectorises the loop to eight or more values at a time.
+    let are_valid = |chunk: &[T]| chunk.iter().fold(true, |all, value| all & is_valid(*value));
+    if values.chunks(FINITE_CHUNK_FLOATS).all(are_valid) {
+        return None;
     }
-    let index = vector.iter().position(|x| !element.holds(*x)).unwrap_or_default();
-    Err(AggregateError::NonFinite { index, value: vector[index] })
+    values.iter().position(|value| !is_valid(*value))
 }

@@ -197,7 +197,7 @@ impl JoinOptions {
     }
 
     /// Returns the number of threads that drive the parts of a vector.
-    pub(super) fn threads(&self) -> usize {
+    pub(super) fn thread_count(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
         if self.threads == 0 { cores() / CORES_PER_THREAD } else { self.threads }.clamp(1, MAX_PARTS)
     }

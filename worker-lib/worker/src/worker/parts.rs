@@ -47,7 +47,7 @@ pub(super) enum Agreement {
 
 impl Parts {
     pub(super) fn new(all: Vec<Part>, options: &JoinOptions) -> Self {
-        let lanes = options.threads().clamp(1, all.len().max(1));
+        let lanes = options.thread_count().clamp(1, all.len().max(1));
         let lanes = (0..lanes).map(|_| Lane::new(options.spin)).collect();
         Self { all, lanes, rounds: 0 }
     }
@@ -167,6 +167,9 @@ impl Parts {
 
     /// Copies the last sum, or a prefix of it.
     pub(super) fn copy_sum(&self, to: &mut [f32]) {
+        if self.lanes.len() == 1 {
+            return copy(&self.all, to);
+        }
         thread::scope(|scope| {
             let mut rest = to;
             let mut lanes = self.all.chunks(self.share()).peekable();
@@ -174,11 +177,10 @@ impl Parts {
                 let len: usize = parts.iter().map(|part| part.range().len()).sum();
                 let (own, others) = rest.split_at_mut(len.min(rest.len()));
                 rest = others;
-                let copy = || _ = parts.iter().fold(own, |to, part| part.copy_sum(to));
                 if lanes.peek().is_some() {
-                    scope.spawn(copy);
+                    scope.spawn(|| copy(parts, own));
                 } else {
-                    copy();
+                    copy(parts, own);
                 }
             }
         });
@@ -219,6 +221,11 @@ impl Parts {
         self.rounds += 1;
         whole.expect("a worker has at least one part")
     }
+}
+
+/// Copies the last sums of neighbouring parts, or a prefix of them.
+fn copy(parts: &[Part], to: &mut [f32]) {
+    parts.iter().fold(to, |to, part| part.copy_sum(to));
 }
 
 /// Returns whether all turns are known and equal.

@@ -27,7 +27,7 @@ const QUERIES_ADAPTED: u32 = 3;
 ///
 /// If the switch runs several threads (`iswitchd --threads`), each of them sums a part of a long vector. The worker
 /// learns this when it joins, and drives the parts from the calling thread and, if the machine has cores to spare, from
-/// others that live as long as a call ([`threads`](field@JoinOptions::threads)).
+/// others that live as long as a call ([`JoinOptions::threads`]).
 ///
 /// ```no_run
 /// use iswitch::{GradientAggregator, JoinOptions, Worker};

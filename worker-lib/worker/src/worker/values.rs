@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use iswitch_protocol::ElementType;
 
-use crate::aggregate::{AggregateError, check_finite};
+use crate::aggregate::{AggregateError, check_finite, first_outside};
 
 /// Number of floats that are widened at a time to check them.
 const CHECKED_FLOATS: usize = 1024;
@@ -97,13 +97,7 @@ impl Values<'_> {
 /// Rejects floats of 16 bits with a NaN or an infinity, whose exponent bits are all set.
 fn check_halves(element: ElementType, halves: &[u16]) -> Result<(), AggregateError> {
     let exponent: u16 = if element == ElementType::Bf16 { 0x7f80 } else { 0x7c00 };
-    let is_finite = |half: u16| half & exponent != exponent;
-    // Without an early exit, the compiler vectorises the loop.
-    let are_finite = |chunk: &[u16]| chunk.iter().fold(true, |all, half| all & is_finite(*half));
-    if halves.chunks(CHECKED_FLOATS).all(are_finite) {
-        return Ok(());
-    }
-    let index = halves.iter().position(|half| !is_finite(*half)).unwrap_or_default();
+    let Some(index) = first_outside(halves, |half| half & exponent != exponent) else { return Ok(()) };
     let mut value = [0.0];
     widen(element, &halves[index..=index], &mut value);
     Err(AggregateError::NonFinite { index, value: value[0] })
