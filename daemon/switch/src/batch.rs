@@ -23,6 +23,14 @@ pub(crate) struct Batch {
     closed: bool,
 }
 
+/// The batches for sums that contributions complete.
+pub(crate) struct SumBatches<'a> {
+    /// Batch for the sums that are results.
+    pub(crate) results: &'a mut Batch,
+    /// Batch for the sums that are contributions to the parent's sums.
+    pub(crate) partials: &'a mut Batch,
+}
+
 impl Batch {
     pub(crate) fn new() -> Self {
         let room = vec![0; MAX_SUPERFRAME_LEN_BYTES].into_boxed_slice();

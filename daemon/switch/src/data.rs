@@ -6,12 +6,12 @@ use iswitch_protocol::{Round, Seg, SegmentIndex};
 
 use crate::accumulate::NonFinite;
 use crate::backlog::Work;
+use crate::batch::{Batch, SumBatches};
 use crate::endpoint::Endpoint;
 use crate::flight::Incident;
 use crate::ids::{JobIndex, MemberAt};
 use crate::job::{Addition, Aggregates, Aggregation, Job, Rounds, Verdict};
 use crate::limiter::StrangerPacket;
-use crate::output::Outbox;
 use crate::reason::{Counters, DropReason};
 use crate::reply::{self, Refusal};
 use crate::state::State;
@@ -75,14 +75,14 @@ fn sum_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], str
     let key = member.session.data_key();
     // A partial sum of finite contributions may overflow to infinity (D-6).
     let non_finite = if member.kind == Kind::Switch { NonFinite::Sum } else { non_finite };
+    let answers = &mut outbox.answers.batch;
+    let mut batches = SumBatches { results: &mut outbox.results.batch, partials: &mut outbox.partials.batch };
     for bytes in payload.chunks(stride) {
         let outcome = authentic(key.as_ref(), bytes).and_then(|packet| {
             let (seg, elements) = (packet.seg(), packet.element_bytes());
             let floats = widener.widen(aggregation.job().element_type(at.member, seg.round), elements);
-            let goes_up = aggregation.job().goes_up(seg.round);
-            let batch = if goes_up { &mut outbox.partials.batch } else { &mut outbox.results.batch };
-            let verdict = aggregation.contribute(at.member, seg, floats, non_finite, batch);
-            count_contribution(&mut aggregation, outbox, counters, seg, verdict, goes_up)
+            let verdict = aggregation.contribute(at.member, seg, floats, non_finite, &mut batches);
+            count_contribution(&mut aggregation, answers, counters, seg, verdict)
         });
         if let Err(reason) = outcome {
             refused.note(counters, reason, bytes);
@@ -97,20 +97,22 @@ fn sum_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], str
 /// Counts a contribution, and answers it if its sum has been delivered before.
 fn count_contribution(
     aggregation: &mut Aggregation<'_>,
-    outbox: &mut Outbox,
+    answers: &mut Batch,
     counters: &mut Counters,
     seg: Seg,
     verdict: Verdict,
-    goes_up: bool,
 ) -> Result<(), DropReason> {
     match verdict {
         Verdict::Summed => counters.contributions += 1,
         Verdict::Completed => {
             counters.contributions += 1;
-            *(if goes_up { &mut counters.partials } else { &mut counters.results }) += 1;
+            counters.results += 1;
+        }
+        Verdict::CompletedPartial => {
+            counters.contributions += 1;
+            counters.partials += 1;
         }
         Verdict::Finished => {
-            let answers = &mut outbox.answers.batch;
             if answers.has_room(aggregation.result_len(seg.index)) {
                 aggregation.push_result(seg.round, seg.index, answers);
                 counters.results_repeated += 1;

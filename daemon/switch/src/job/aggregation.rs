@@ -12,7 +12,7 @@ use super::rounds::{OpenRound, Replay, Rounds};
 use super::slot::{Generations, Slot, SlotState, add_contributions};
 use super::{Job, SUM_VECTORS};
 use crate::accumulate::{self, NonFinite};
-use crate::batch::Batch;
+use crate::batch::{Batch, SumBatches};
 use crate::ids::{MemberId, MemberSet};
 use crate::reason::DropReason;
 
@@ -21,8 +21,11 @@ use crate::reason::DropReason;
 pub(crate) enum Verdict {
     /// The contribution was added; the sum is not complete yet.
     Summed,
-    /// The contribution was added and completed the sum, which was put into the batch if it had room.
+    /// The contribution was added and completed the sum, a result, which was put into its batch if it had room.
     Completed,
+    /// The contribution was added and completed the sum, which is a contribution to the parent's sum and was put into
+    /// its batch if it had room.
+    CompletedPartial,
     /// The segment was already finished; the answer is its result.
     Finished,
     /// The contribution was dropped and changed nothing.
@@ -63,7 +66,7 @@ impl<'a> Aggregation<'a> {
         self.job
     }
 
-    /// Processes one contribution of a member. If it completes the sum, the sum goes into `batch`.
+    /// Processes one contribution of a member. If it completes the sum, the sum goes into one of `batches`.
     // The arguments are not a struct: it would be in memory, and read at once in wider words than it was written in,
     // which stalls the processor for a sixth of the time of a packet.
     pub(crate) fn contribute(
@@ -72,7 +75,7 @@ impl<'a> Aggregation<'a> {
         seg: Seg,
         floats: &[u8],
         non_finite: NonFinite,
-        batch: &mut Batch,
+        batches: &mut SumBatches<'_>,
     ) -> Verdict {
         if let Err(reason) = self.check(seg, floats) {
             return Verdict::Dropped(self.better_reason(member, seg, reason));
@@ -100,8 +103,8 @@ impl<'a> Aggregation<'a> {
         let opening = opened.is_none().then(|| self.job.prospective_round(seg.round, self.now));
         let is_last = opened.or(opening.as_ref()).is_some_and(|open| self.is_complete(contributors, open));
         let total = Seg { contributions, ..seg };
-        let batch =
-            Some(batch).filter(|batch| is_last && batch.has_room(self.outgoing_len(seg.round, seg.index)));
+        let goes_up = is_last && self.job.goes_up(seg.round);
+        let batch = if is_last { self.batch_for_sum(goes_up, seg.index, batches) } else { None };
         if self.is_ordered() {
             if !self.keep(member, seg.index, floats, non_finite) {
                 return Verdict::Dropped(DropReason::NonFinite);
@@ -110,7 +113,7 @@ impl<'a> Aggregation<'a> {
             if is_last {
                 self.sum_kept(seg.round, seg.index, contributors);
             }
-            if let Some(batch) = batch {
+            if let Some((batch, _)) = batch {
                 self.push_sum(seg.round, seg.index, batch);
             }
         } else {
@@ -119,7 +122,26 @@ impl<'a> Aggregation<'a> {
             }
             self.admit(total, contributors, opening, is_last);
         }
-        if is_last { Verdict::Completed } else { Verdict::Summed }
+        match (is_last, goes_up) {
+            (false, _) => Verdict::Summed,
+            (true, false) => Verdict::Completed,
+            (true, true) => Verdict::CompletedPartial,
+        }
+    }
+
+    /// Returns the batch for the complete sum of a segment and the type of its elements, if the batch has room.
+    fn batch_for_sum<'b>(
+        &self,
+        goes_up: bool,
+        index: SegmentIndex,
+        batches: &'b mut SumBatches<'_>,
+    ) -> Option<(&'b mut Batch, ElementType)> {
+        let (batch, element) = if goes_up {
+            (&mut *batches.partials, ElementType::F32)
+        } else {
+            (&mut *batches.results, self.job.layout.elements().results())
+        };
+        batch.has_room(self.job.layout.packet_len(index, element)).then_some((batch, element))
     }
 
     /// Records an accepted contribution in its slot, and opens the round if it is the first.
@@ -201,14 +223,13 @@ impl<'a> Aggregation<'a> {
         seg: Seg,
         floats: &[u8],
         is_first: bool,
-        batch: Option<&mut Batch>,
+        batch: Option<(&mut Batch, ElementType)>,
         non_finite: NonFinite,
     ) -> bool {
-        let element = self.outgoing(seg.round);
         let sum = self.sum_mut(seg.round, seg.index);
         match batch {
             // One pass adds the contribution and writes the packet.
-            Some(batch) if !is_first && element == ElementType::F32 => {
+            Some((batch, ElementType::F32)) if !is_first => {
                 let out = batch.next_elements(floats.len());
                 let is_taken = accumulate::accumulate_into(sum, floats, out, non_finite);
                 if is_taken {
@@ -222,7 +243,7 @@ impl<'a> Aggregation<'a> {
                 } else {
                     accumulate::accumulate(sum, floats, non_finite)
                 };
-                if let Some(batch) = batch.filter(|_| is_taken) {
+                if let Some((batch, element)) = batch.filter(|_| is_taken) {
                     batch.push_floats(seg, sum, element);
                 }
                 is_taken
@@ -230,15 +251,10 @@ impl<'a> Aggregation<'a> {
         }
     }
 
-    /// Returns the element type of the packets that carry the sums of a round: its results, or partial sums for the
-    /// parent.
-    fn outgoing(&self, round: Round) -> ElementType {
-        if self.job.goes_up(round) { ElementType::F32 } else { self.job.layout.elements().results() }
-    }
-
-    /// Returns the length of the packet that carries the sum of a segment, in bytes.
+    /// Returns the length of the packet that carries the sum of a segment, its result or a partial sum for the parent,
+    /// in bytes.
     pub(crate) fn outgoing_len(&self, round: Round, index: SegmentIndex) -> usize {
-        self.job.layout.packet_len(index, self.outgoing(round))
+        if self.job.goes_up(round) { self.partial_len(index) } else { self.result_len(index) }
     }
 
     /// Returns the length of the result of a segment, in bytes.
