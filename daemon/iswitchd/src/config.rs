@@ -226,7 +226,8 @@ struct Settings {
     /// Key file of a job, or of all jobs without a key file of their own
     ///
     /// Create the file with `iswitchctl keygen`. Senders without the key can neither join nor change the job. Without
-    /// `JOB=`, the key applies to all jobs that have no key of their own. The option may be repeated.
+    /// `JOB=`, the key applies to all jobs that have no key of their own. A `=` after a slash is part of the path. The
+    /// option may be repeated.
     #[arg(long = "key-file", value_name = "[JOB=]PATH")]
     key_files: Vec<KeyFile>,
     /// Control socket for iswitchctl
@@ -285,6 +286,8 @@ impl FromStr for KeyFile {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (job, path) = match text.split_once('=') {
+            // The `=` is part of a path, as in `/etc/keys/a=b`.
+            Some((before, _)) if before.contains('/') => (None, text),
             Some((job, path)) => {
                 let number = job.parse().map_err(|_| {
                     format!("job is {job:?}, expected a number from 0 to {} in JOB=PATH", u32::MAX)

@@ -157,6 +157,16 @@ fn keys_are_read_and_never_shown() {
 }
 
 #[test]
+fn an_equals_sign_after_a_slash_is_part_of_the_path_of_a_key_file() {
+    let parse = |text: &str| text.parse::<KeyFile>().map(|file| (file.job, file.path));
+    assert_eq!(parse("/keys/a=b.key"), Ok((None, "/keys/a=b.key".into())));
+    assert_eq!(parse("./a=b.key"), Ok((None, "./a=b.key".into())));
+    assert_eq!(parse("7=/keys/a=b.key"), Ok((Some(7), "/keys/a=b.key".into())));
+    let error = parse("a=b.key").unwrap_err();
+    assert!(error.starts_with("job is \"a\", expected a number"), "{error}");
+}
+
+#[test]
 fn the_error_names_a_missing_config_file() {
     let error = resolve(&["--config", "/nonexistent/iswitchd.toml"], "").unwrap_err();
     assert!(error.starts_with("cannot read /nonexistent/iswitchd.toml: No such file"), "{error}");

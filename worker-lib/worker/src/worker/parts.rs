@@ -7,12 +7,13 @@
 //! of sums in their histories, show whether they are at the same vector (requirement T-7).
 
 use core::cmp::Ordering;
-use std::io;
 use std::panic::resume_unwind;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle, Thread};
 use std::time::Duration;
+use std::{io, mem};
 
 use iswitch_protocol::Round;
 use iswitch_protocol::limits::TURN_BITS;
@@ -170,19 +171,32 @@ impl Parts {
         if self.lanes.len() == 1 {
             return copy(&self.all, to);
         }
+        let mut rest = to;
+        let pieces: Vec<_> = self
+            .all
+            .chunks(self.share())
+            .map(|parts| {
+                let len = parts.iter().map(|part| part.range().len()).sum::<usize>().min(rest.len());
+                let own;
+                (own, rest) = mem::take(&mut rest).split_at_mut(len);
+                (parts, own)
+            })
+            .collect();
+        let pieces = Mutex::new(pieces.into_iter());
+        let next = || pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let copy_pieces = || {
+            while let Some((parts, own)) = next() {
+                copy(parts, own);
+            }
+        };
         thread::scope(|scope| {
-            let mut rest = to;
-            let mut lanes = self.all.chunks(self.share()).peekable();
-            while let Some(parts) = lanes.next() {
-                let len: usize = parts.iter().map(|part| part.range().len()).sum();
-                let (own, others) = rest.split_at_mut(len.min(rest.len()));
-                rest = others;
-                if lanes.peek().is_some() {
-                    scope.spawn(|| copy(parts, own));
-                } else {
-                    copy(parts, own);
+            for _ in 1..self.lanes.len() {
+                // Without a thread, the copy takes longer.
+                if thread::Builder::new().spawn_scoped(scope, copy_pieces).is_err() {
+                    break;
                 }
             }
+            copy_pieces();
         });
     }
 
