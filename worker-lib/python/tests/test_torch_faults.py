@@ -337,9 +337,12 @@ def test_a_group_is_left_while_collectives_are_pending(switch, tmp_path):
 
 
 REPEATS = """
-import torch, iswitch.torch, torch.distributed as dist
-for _ in range(3):
-    dist.init_process_group("iswitch")
+import os, torch, iswitch.torch, torch.distributed as dist
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+for time in range(3):
+    # With one address for all groups, a rank may find the store of the group that another rank is just destroying.
+    where = f"file://{os.environ['STORES']}/{time}"
+    dist.init_process_group("iswitch", init_method=where, rank=rank, world_size=size)
     dist.monitored_barrier()
     own = torch.ones(3)
     dist.all_reduce(own)
@@ -352,7 +355,7 @@ for _ in range(3):
 def test_a_process_may_form_its_group_again(switch, tmp_path):
     script = tmp_path / "repeats.py"
     script.write_text(REPEATS)
-    Ranks(2, script, ISWITCH_SWITCH=switch.address).succeed()
+    Ranks(2, script, ISWITCH_SWITCH=switch.address, STORES=str(tmp_path)).succeed()
 
 
 RESTARTS = """
