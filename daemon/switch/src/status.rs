@@ -65,7 +65,7 @@ pub struct JobStatus {
     pub diverged: u64,
     /// Members of the job.
     pub members: Vec<MemberStatus>,
-    /// Oldest round that waits for members, if any, and these members.
+    /// Oldest round that is waiting for members, if any, and the members for which it is waiting.
     pub waiting: Option<WaitingStatus>,
 }
 

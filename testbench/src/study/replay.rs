@@ -156,10 +156,11 @@ impl Replay {
         ]);
         self.table.standings.rows.iter().for_each(|row| rows.row(self.cells(row)));
         let bound = self.wire_bound().map_or_else(String::new, |bound| {
-            format!("The links allow the switch a speed-up of {bound:.2} over the server. ")
+            format!("The links allow the switch a speed-up of at most {bound:.2} over the server. ")
         });
         format!(
-            "### {}\n\n{}\n{bound}The paper's switch has a speed-up of {:.2} over its own server, on its machines.\n",
+            "### {}\n\n{}\n{bound}The paper reports a speed-up of {:.2} for its switch over its server, on its own \
+             machines.\n",
             self.title(),
             rows.text(),
             self.scene.model.speed_up
@@ -374,7 +375,7 @@ mod tests {
         assert!(text.contains("| 2.00 (1.60 to 2.50) | 2.00 |"), "{text}");
         // The bound is 80 ms of computation plus the time of 40,476 bytes on the link (323.8 us), eight times for the
         // server and once for the switch.
-        assert!(text.contains("The links allow the switch a speed-up of 1.03 over"), "{text}");
+        assert!(text.contains("The links allow the switch a speed-up of at most 1.03 over"), "{text}");
         let json = replay.json();
         assert_eq!(json["rows"][0]["speed_up"]["median"], 1.0);
         assert_eq!(json["rows"][1]["aggregation_us"]["median"], 8e3);

@@ -346,7 +346,7 @@ impl World<'_> {
         };
         node.start(self.now, life, udp_port, options);
         self.lives.insert(worker_address(worker, udp_port), life);
-        self.note(|| format!("worker {worker} starts as life {life} at port {udp_port}"));
+        self.note(|| format!("worker {worker} starts life {life} on UDP port {udp_port}"));
         self.flush_worker(worker)?;
         self.schedule(Node::Worker(worker));
         Ok(())

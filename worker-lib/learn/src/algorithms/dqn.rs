@@ -51,7 +51,7 @@ pub struct DqnConfig {
     pub seed: u64,
     /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 4.
     pub environments: Option<usize>,
-    /// Capacity of the replay, in transitions over all environments.
+    /// Capacity of the replay buffer: number of transitions, over all environments.
     pub buffer_size: usize,
     /// Number of samples of one minibatch over all environments.
     pub batch_size: usize,

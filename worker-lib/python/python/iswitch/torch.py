@@ -233,8 +233,8 @@ class ProcessGroupISwitch(dist.ProcessGroup):
         return (self._reducer and self._reducer.error) or self._delegate.error
 
     def get_error(self) -> ErrorType:
-        """Returns the kind of `error`: TIMEOUT, REMOTE_ERROR if other workers were lost, COMM_ERROR for all others and
-        after `abort`, or SUCCESS."""
+        """Returns the kind of `error`: TIMEOUT; REMOTE_ERROR if other workers were lost; COMM_ERROR for any other error
+        and after `abort`; SUCCESS if there is no error."""
         return ErrorType.COMM_ERROR if self._is_aborted else error_type(self.error)
 
     def abort(self) -> None:
