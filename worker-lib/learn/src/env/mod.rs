@@ -1,12 +1,14 @@
 //! Environments in which agents act.
 //!
-//! [`CartPole`], [`Pendulum`] and [`PlanarHopper`] are built in and need no library. [`MujocoHopper`] and
+//! [`CartPole`], [`Acrobot`], [`Pendulum`], [`MountainCarContinuous`] and [`PlanarHopper`] are built in and need no library. [`MujocoHopper`] and
 //! [`HalfCheetah`] open libmujoco at run time. Every other id is passed to Gymnasium in a child Python process
 //! ([`GymnasiumEnvironment`]). [`make`] makes an environment, given its Gymnasium id.
 
+mod acrobot;
 mod cartpole;
 mod gymnasium;
 mod hopper_task;
+mod mountain_car;
 mod mujoco;
 mod paced;
 mod pendulum;
@@ -19,8 +21,10 @@ use std::borrow::Cow;
 use rand_chacha::ChaCha8Rng;
 
 pub use crate::nn::Image as ImageShape;
+pub use acrobot::Acrobot;
 pub use cartpole::CartPole;
 pub use gymnasium::{GymnasiumEnvironment, GymnasiumOptions};
+pub use mountain_car::MountainCarContinuous;
 pub use mujoco::{HalfCheetah, MujocoHopper, MujocoLibrary};
 pub use paced::Paced;
 pub use pendulum::Pendulum;
@@ -187,9 +191,11 @@ pub trait Environment: Send {
 type Maker = fn() -> Result<Box<dyn Environment>, EnvError>;
 
 /// Built-in ids and their constructors.
-const REGISTRY: [(&str, Maker); 5] = [
+const REGISTRY: [(&str, Maker); 7] = [
     (cartpole::ID, || Ok(Box::new(TimeLimit::new(CartPole::new())))),
+    (acrobot::ID, || Ok(Box::new(TimeLimit::new(Acrobot::new())))),
     (pendulum::ID, || Ok(Box::new(TimeLimit::new(Pendulum::new())))),
+    (mountain_car::ID, || Ok(Box::new(TimeLimit::new(MountainCarContinuous::new())))),
     (planar_hopper::ID, || Ok(Box::new(TimeLimit::new(PlanarHopper::new())))),
     (mujoco::HOPPER_ID, || Ok(Box::new(TimeLimit::new(MujocoHopper::new()?)))),
     (mujoco::HALF_CHEETAH_ID, || Ok(Box::new(TimeLimit::new(HalfCheetah::new()?)))),
@@ -280,8 +286,8 @@ mod tests {
         assert_eq!(
             error.as_deref(),
             Some(
-                "unknown environment \"Pong\": not built in (CartPole-v1, Pendulum-v1, PlanarHopper-v0, Hopper-v5, \
-                 HalfCheetah-v5), and /nowhere/python3 cannot be started (No such file or directory (os error 2)); \
+                "unknown environment \"Pong\": not built in (CartPole-v1, Acrobot-v1, Pendulum-v1, \
+                 MountainCarContinuous-v0, PlanarHopper-v0, Hopper-v5, HalfCheetah-v5), and /nowhere/python3 cannot be started (No such file or directory (os error 2)); \
                  install Python with Gymnasium, or set ISWITCH_PYTHON to an interpreter that has it"
             )
         );

@@ -1,0 +1,137 @@
+//! MountainCarContinuous-v0: drive a weak car out of a valley, for which it must first gain momentum on the other slope
+//! (Moore, 1990). Constants and the Euler step are those of Gymnasium; tests compare with its recorded trajectories.
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state, clipped};
+
+pub(super) const ID: &str = "MountainCarContinuous-v0";
+
+/// Change of the velocity in a step at full force.
+const POWER: f64 = 0.0015;
+/// Change of the velocity in a step on the steepest slope.
+const GRAVITY: f64 = 0.0025;
+/// Maximum speed, per step.
+const SPEED_MAX: f64 = 0.07;
+/// Position of the wall on the left.
+const POSITION_MIN: f64 = -1.2;
+/// Right end of the track.
+const POSITION_MAX: f64 = 0.6;
+/// Position at which the car has left the valley.
+const GOAL: f64 = 0.45;
+/// Interval of the uniform initial position, around the bottom of the valley.
+const START: std::ops::Range<f64> = -0.6..-0.4;
+
+/// The MountainCarContinuous-v0 environment. Observation: position, velocity (per step). Action: the force in [-1, 1].
+/// Reward: -0.1 force^2 in each step, and 100 in the step that reaches the goal. Unlike Gymnasium, the state is not
+/// rounded to 32 bits, and the reward contains the clipped force.
+#[derive(Debug)]
+pub struct MountainCarContinuous {
+    spec: EnvSpec,
+    position: f64,
+    velocity: f64,
+}
+
+impl MountainCarContinuous {
+    /// Creates a car at rest at the bottom of the valley.
+    pub fn new() -> Self {
+        let spec = EnvSpec {
+            id: ID.into(),
+            observation_dim: 2,
+            image: None,
+            action: ActionSpec::Continuous { dim: 1 },
+            episode_steps_max: 999,
+            solved_return: 90.0,
+        };
+        Self { spec, position: -0.5, velocity: 0.0 }
+    }
+
+    fn observe(&self, observation: &mut [f32]) {
+        observation.copy_from_slice(&[self.position as f32, self.velocity as f32]);
+    }
+}
+
+impl Default for MountainCarContinuous {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Environment for MountainCarContinuous {
+    fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {
+        (self.position, self.velocity) = (rng.random_range(START), 0.0);
+        self.observe(observation);
+        Ok(())
+    }
+
+    fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
+        let [force] = clipped(action)?;
+        let acceleration = force * POWER - GRAVITY * (3.0 * self.position).cos();
+        self.velocity = (self.velocity + acceleration).clamp(-SPEED_MAX, SPEED_MAX);
+        self.position = (self.position + self.velocity).clamp(POSITION_MIN, POSITION_MAX);
+        if self.position == POSITION_MIN {
+            self.velocity = self.velocity.max(0.0);
+        }
+        self.observe(observation);
+        let terminated = self.position >= GOAL && self.velocity >= 0.0;
+        let prize = if terminated { 100.0 } else { 0.0 };
+        Ok(Step { reward: prize - 0.1 * force.powi(2), terminated, truncated: false, life_lost: false })
+    }
+
+    fn save_state(&self) -> Vec<f64> {
+        vec![self.position, self.velocity]
+    }
+
+    fn restore_state(&mut self, state: &[f64]) -> Result<(), EnvError> {
+        check_state(state, 2)?;
+        (self.position, self.velocity) = (state[0], state[1]);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+
+    /// `fixtures/env/mountain_car_continuous.csv` has the columns `episode,action,position,velocity,reward,terminated`,
+    /// recorded once from Gymnasium 1.4.0's MountainCarContinuous-v0. The first line of an episode has action -9 and
+    /// holds the start state. Each step begins at the recorded state, because Gymnasium rounds it to 32 bits.
+    #[test]
+    fn steps_match_recordings_of_gymnasium() {
+        let fixture = include_str!("../../../../fixtures/env/mountain_car_continuous.csv");
+        let mut env = MountainCarContinuous::new();
+        let mut observation = [0.0; 2];
+        let (mut ends, mut at_wall) = (0, 0);
+        for line in fixture.lines().filter(|line| !line.starts_with('#')) {
+            let fields: Vec<f64> = line.split(',').map(|field| field.parse().unwrap()).collect();
+            if fields[1] > -8.0 {
+                let step = env.step(Action::Continuous(&[fields[1] as f32]), &mut observation).unwrap();
+                for (got, want) in [env.position, env.velocity, step.reward].into_iter().zip(&fields[2..5]) {
+                    assert!((got - want).abs() <= 1e-6 * want.abs().max(0.1), "{line}: {env:?} {step:?}");
+                }
+                assert_eq!(step.terminated, fields[5] > 0.0, "{line}");
+                ends += usize::from(step.terminated);
+                at_wall += usize::from(env.position == POSITION_MIN);
+            }
+            env.restore_state(&fields[2..4]).unwrap();
+        }
+        assert!(ends >= 4 && at_wall >= 1, "{ends} ends, {at_wall} steps at the wall");
+    }
+
+    #[test]
+    fn the_car_starts_at_rest_near_the_bottom() {
+        let mut env = MountainCarContinuous::default();
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        for _ in 0..100 {
+            let mut observation = [9.0; 2];
+            env.reset(&mut rng, &mut observation).unwrap();
+            assert!((-0.6..=-0.4).contains(&observation[0]) && observation[1] == 0.0, "{observation:?}");
+        }
+    }
+}
