@@ -162,7 +162,7 @@ struct Settings {
     lease_ms: Option<u32>,
     /// Waiting time after which a slow worker is logged, in milliseconds
     ///
-    /// The switch logs a warning that names the worker when a round has waited for it this long while other workers
+    /// The switch logs a warning that names the worker when a round has waited this long for it after other workers
     /// have contributed. The default is 1000.
     #[arg(long, value_name = "MS")]
     slow_ms: Option<u32>,

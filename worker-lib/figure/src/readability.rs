@@ -66,7 +66,7 @@ fn labels_do_not_overlap() {
         Line::new(format!("policy {at}"), Paint::BLUE, vec![(1.0, 5.0), (1000.0, 50.0 + at as f64)])
     };
     let chart = LineChart {
-        title: "Makespan by failure rate of GPUs, for each placement policy".to_owned(),
+        title: "Makespan by GPU failure rate, for each placement policy".to_owned(),
         note: "Mean over draws; whiskers: 95 % confidence interval.".to_owned(),
         x: Axis::logarithmic(Quantity::plain("Failure rate relative to the measured one")),
         y: Axis::logarithmic(Quantity::new("Makespan", "days")),

@@ -78,7 +78,7 @@ fn check_drops(report: &mut Report, view: &View) {
             "fragment",
             "a link on the path has a smaller MTU: run iswitchctl doctor --switch on the workers to measure it",
         ),
-        ("other_port", "packets of a worker arrive on two ports: remove the second cable or the loop"),
+        ("other_port", "packets from one worker arrive on two ports: remove the second cable or the loop"),
         (
             "rate_limited",
             "non-members send too many packets, such as Joins: find the senders, or raise --join-rate",

@@ -191,7 +191,7 @@ fn environments_with_unsupported_actions_are_refused() {
     let error = dqn().vector_shape(&spec(PENDULUM), Mode::Synchronous).unwrap_err().to_string();
     assert_eq!(
         error,
-        "Pendulum-v1 has continuous actions, expected discrete ones; train ppo, a2c or ddpg on these"
+        "Pendulum-v1 has continuous actions, expected discrete ones; for continuous actions, train with ppo, a2c or ddpg"
     );
     let error = ddpg().vector_shape(&spec(CART_POLE), Mode::Synchronous).unwrap_err().to_string();
     assert_eq!(

@@ -104,7 +104,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LearnerArgs<H>) -> anyh
     }
     if args.train.asynchronous.is_async {
         bail!(
-            "--async is not supported here, expected synchronous learners: only the actors run asynchronously; \
+            "--async is not supported here: learners must be synchronous, and only the actors run asynchronously; \
              remove --async"
         );
     }

@@ -225,7 +225,7 @@ impl Study for PlacementStudy {
         let (saved, own): (u64, u64) = (reader.number("workload")?, self.workload.digest());
         if saved != own {
             let reason =
-                "it was trained with other jobs, GPUs or rules; give the same options and files".to_owned();
+                "it was trained with different jobs, GPUs or rules; give the same options and files as for that training".to_owned();
             return Err(reader.refuse(reason).into());
         }
         self.state.weights.read(config.tensors(), reader)?;

@@ -78,7 +78,9 @@ pub(super) struct RulesArgs {
     /// With --failures, the file gives the end of each outage instead.
     #[arg(long, value_name = "SECONDS", default_value_t = Options::default().repair, allow_negative_numbers = true)]
     repair: f64,
-    /// Jobs that wait while too few GPUs are free for the first job in the queue
+    /// Rule that decides which jobs wait while too few GPUs are free for the first
+    ///
+    /// The first job is that at the head of the queue.
     #[arg(long, value_name = "RULE", default_value = "easy")]
     queueing: QueueingRule,
     /// Placement of a job after a failure
