@@ -1,7 +1,7 @@
 //! Distributed reinforcement-learning algorithms and the code that they share.
 //!
-//! The module of each algorithm documents its hyper-parameters: [`dqn`], [`a2c`], [`ppo`], [`ddpg`], [`td3`].
-//! Each algorithm is a resumable state machine around a
+//! The module of each algorithm documents its hyper-parameters: [`dqn`], [`a2c`], [`ppo`], [`ddpg`], [`td3`],
+//! [`sac`]. Each algorithm is a resumable state machine around a
 //! [`GradientAggregator`](iswitch::GradientAggregator): each worker computes the gradient of its share of a batch, the
 //! aggregator sums the gradients, and all workers apply the same step, so that their replicas of the network stay
 //! bit-identical.
@@ -40,6 +40,7 @@ pub mod remote;
 pub mod replay;
 pub mod replica;
 pub mod rollout;
+pub mod sac;
 pub mod share;
 pub mod statistics;
 pub mod streams;

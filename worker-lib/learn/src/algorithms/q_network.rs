@@ -47,7 +47,7 @@ impl QNetwork {
     pub fn new(env: &EnvSpec, hidden: &[usize], duelling: bool) -> Result<Self, TrainError> {
         let ActionSpec::Discrete { n: actions } = env.action else {
             return Err(TrainError::Config(format!(
-                "{} has continuous actions, expected discrete ones; train ppo, a2c or ddpg on these",
+                "{} has continuous actions, expected discrete ones; train ppo, a2c, ddpg, td3 or sac on these",
                 env.id
             )));
         };
@@ -264,7 +264,7 @@ mod tests {
         let error = QNetwork::new(make("Pendulum-v1").unwrap().spec(), &[8], false).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "Pendulum-v1 has continuous actions, expected discrete ones; train ppo, a2c or ddpg on these"
+            "Pendulum-v1 has continuous actions, expected discrete ones; train ppo, a2c, ddpg, td3 or sac on these"
         );
     }
 }
