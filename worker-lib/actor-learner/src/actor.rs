@@ -22,6 +22,8 @@ use iswitch_learn::algorithms::halves::Tail;
 use iswitch_learn::algorithms::ppo::PpoConfig;
 use iswitch_learn::algorithms::remote::{Demand, RemoteActor, RolloutActor, StepActor};
 use iswitch_learn::algorithms::rollout::RolloutBuffer;
+use iswitch_learn::algorithms::sac::SacConfig;
+use iswitch_learn::algorithms::td3::Td3Config;
 use iswitch_learn::algorithms::trainer::Algorithm;
 
 /// Approximate number of items in one insert request.
@@ -176,9 +178,11 @@ fn acting(
     match job.algorithm.as_str() {
         DqnConfig::NAME => of::<DqnConfig>(job, environments, factory),
         DdpgConfig::NAME => of::<DdpgConfig>(job, environments, factory),
+        Td3Config::NAME => of::<Td3Config>(job, environments, factory),
+        SacConfig::NAME => of::<SacConfig>(job, environments, factory),
         A2cConfig::NAME => of::<A2cConfig>(job, environments, factory),
         PpoConfig::NAME => of::<PpoConfig>(job, environments, factory),
-        other => Err(super::error::malformed("algorithm", other, "dqn, ddpg, a2c or ppo")),
+        other => Err(super::error::malformed("algorithm", other, "dqn, ddpg, td3, sac, a2c or ppo")),
     }
 }
 

@@ -13,6 +13,8 @@ use iswitch_learn::algorithms::a2c::A2cConfig;
 use iswitch_learn::algorithms::ddpg::DdpgConfig;
 use iswitch_learn::algorithms::dqn::DqnConfig;
 use iswitch_learn::algorithms::ppo::PpoConfig;
+use iswitch_learn::algorithms::sac::SacConfig;
+use iswitch_learn::algorithms::td3::Td3Config;
 
 use subcommand::Forwarded;
 
@@ -100,8 +102,12 @@ enum Algorithm {
     A2c(Box<TrainArgs<NoneOwn>>),
     /// Train with proximal policy optimisation (PPO)
     Ppo(Box<TrainArgs<PpoParameters>>),
-    /// Train with deep deterministic policy gradient (DDPG), with the options of TD3
+    /// Train with deep deterministic policy gradient (DDPG)
     Ddpg(Box<TrainArgs<NoneOwn>>),
+    /// Train with twin delayed deterministic policy gradient (TD3)
+    Td3(Box<TrainArgs<NoneOwn>>),
+    /// Train with soft actor-critic (SAC), with an automatic temperature
+    Sac(Box<TrainArgs<NoneOwn>>),
 }
 
 impl Algorithm {
@@ -111,6 +117,8 @@ impl Algorithm {
             Self::A2c(args) => train::run::<A2cConfig, _>(args),
             Self::Ppo(args) => train::run::<PpoConfig, _>(args),
             Self::Ddpg(args) => train::run::<DdpgConfig, _>(args),
+            Self::Td3(args) => train::run::<Td3Config, _>(args),
+            Self::Sac(args) => train::run::<SacConfig, _>(args),
         }
     }
 }

@@ -56,9 +56,9 @@ struct TaskArgs {
     /// Id of the environment
     ///
     /// The built-in environments are PlanarHopper-v0 (the default of ppo), CartPole-v1 (the default of dqn and a2c) and
-    /// Pendulum-v1 (the default of ddpg). Hopper-v5 and HalfCheetah-v5 require libmujoco (`pip install mujoco`, or
-    /// MUJOCO_LIBRARY=FILE). Any other id, such as ALE/Pong-v5, names a Gymnasium environment and requires a Python
-    /// interpreter with that package (`pip install gymnasium`, or ISWITCH_PYTHON=FILE).
+    /// Pendulum-v1 (the default of ddpg, td3 and sac). Hopper-v5 and HalfCheetah-v5 require libmujoco (`pip install
+    /// mujoco`, or MUJOCO_LIBRARY=FILE). Any other id, such as ALE/Pong-v5, names a Gymnasium environment and requires
+    /// a Python interpreter with that package (`pip install gymnasium`, or ISWITCH_PYTHON=FILE).
     #[arg(long, value_name = "ID")]
     env: Option<String>,
     /// Number of environment steps, over all workers
@@ -72,7 +72,7 @@ struct TaskArgs {
     /// Interval between checkpoints; 0 saves one only when the run ends
     ///
     /// The unit is one rollout for ppo and one hundred gradients for the other algorithms. The default is 50 for ppo
-    /// and a2c, and 500 for dqn and ddpg, whose checkpoints include the replay buffer.
+    /// and a2c, and 500 for dqn, ddpg, td3 and sac, whose checkpoints include the replay buffer.
     #[arg(long, value_name = "N")]
     checkpoint_every: Option<u64>,
 }

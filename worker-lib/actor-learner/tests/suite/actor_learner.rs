@@ -70,6 +70,13 @@ fn ddpg_learns_from_replay() {
 }
 
 #[test]
+fn td3_and_sac_learn_from_replay() {
+    for algorithm in ["td3", "sac"] {
+        learns(&format!("{algorithm} --actors 2 --steps 20000"), -900.0);
+    }
+}
+
+#[test]
 fn a2c_learns_from_rollouts_with_two_learners() {
     // A random policy reaches about 20.
     learns("a2c --actors 4 --workers 2 --steps 60000", 40.0);

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use serde::Serialize;
 
 use super::TrainError;
+use super::experience::ExperienceOptions;
 
 /// Range checks, which record the first value that is out of range.
 #[derive(Debug, Default)]
@@ -24,8 +25,17 @@ impl Checks {
         self.expect(value > 0, name, &value, "at least 1")
     }
 
+    /// Checks the sizes of a run that learns from replayed transitions.
+    pub(super) fn experience(&mut self, options: &ExperienceOptions, total_steps: u64) -> &mut Self {
+        self.positive("total_steps", total_steps)
+            .learning_starts(options.schedule.learning_starts, total_steps)
+            .positive("buffer_size", options.buffer_size as u64)
+            .positive("batch_size", options.batch_size as u64)
+            .positive("train_every", options.schedule.train_every)
+    }
+
     /// Checks that learning begins before training ends.
-    pub(super) fn learning_starts(&mut self, learning_starts: u64, total_steps: u64) -> &mut Self {
+    fn learning_starts(&mut self, learning_starts: u64, total_steps: u64) -> &mut Self {
         let expected = format!("fewer than the {total_steps} steps of the whole run");
         self.expect(learning_starts < total_steps, "learning_starts", &learning_starts, &expected)
     }

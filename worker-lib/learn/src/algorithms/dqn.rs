@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
 use super::config::Checks;
-use super::experience::{ExperienceOptions, Schedule};
+use super::experience::{ExperienceOptions, uniform_experience};
 use super::halves::{Counters, LOSSES, SharedHalf, Tail};
 use super::off_policy::{
     Behaviour, OffPolicy, OffPolicyAlgorithm, ReplayLearner, Source, follow, read_with_targets,
@@ -171,11 +171,7 @@ impl Algorithm for DqnConfig {
     fn check(&self) -> Result<(), TrainError> {
         let mut checks = Checks::default();
         checks
-            .positive("total_steps", self.total_steps)
-            .learning_starts(self.learning_starts, self.total_steps)
-            .positive("buffer_size", self.buffer_size as u64)
-            .positive("batch_size", self.batch_size as u64)
-            .positive("train_every", self.train_every)
+            .experience(&self.experience(), self.total_steps)
             .positive("target_update_interval", self.target_update_interval)
             .above_zero("learning_rate", self.learning_rate)
             .above_zero("adam_epsilon", self.adam_epsilon)
@@ -219,16 +215,9 @@ impl OffPolicyAlgorithm for DqnConfig {
 
     fn experience(&self) -> ExperienceOptions {
         ExperienceOptions {
-            seed: self.seed,
-            buffer_size: self.buffer_size,
-            batch_size: self.batch_size,
-            schedule: Schedule {
-                learning_starts: self.learning_starts,
-                train_every: self.train_every,
-                updates: self.updates,
-            },
             prioritisation: self.prioritisation,
             clip_rewards: self.clip_rewards,
+            ..uniform_experience!(self)
         }
     }
 

@@ -58,6 +58,26 @@ impl ExperienceOptions {
     }
 }
 
+/// Returns the options of an algorithm that draws from its replay uniformly, from its hyper-parameters of these names.
+macro_rules! uniform_experience {
+    ($config:expr) => {
+        $crate::algorithms::experience::ExperienceOptions {
+            seed: $config.seed,
+            buffer_size: $config.buffer_size,
+            batch_size: $config.batch_size,
+            schedule: $crate::algorithms::experience::Schedule {
+                learning_starts: $config.learning_starts,
+                train_every: $config.train_every,
+                updates: $config.updates,
+            },
+            prioritisation: None,
+            clip_rewards: false,
+        }
+    };
+}
+
+pub(super) use uniform_experience;
+
 /// This worker's environments, each with a separate replay buffer, so that the samples drawn do not depend on the
 /// division of the environments among workers.
 pub struct Experience {

@@ -1,9 +1,10 @@
 //! Distributed reinforcement-learning algorithms and the code that they share.
 //!
-//! The module of each algorithm documents its hyper-parameters: [`dqn`], [`a2c`], [`ppo`], [`ddpg`]. Each algorithm
-//! is a resumable state machine around a [`GradientAggregator`](iswitch::GradientAggregator): each worker computes
-//! the gradient of its share of a batch, the aggregator sums the gradients, and all workers apply the same step, so
-//! that their replicas of the network stay bit-identical.
+//! The module of each algorithm documents its hyper-parameters: [`dqn`], [`a2c`], [`ppo`], [`ddpg`], [`td3`],
+//! [`sac`]. Each algorithm is a resumable state machine around a
+//! [`GradientAggregator`](iswitch::GradientAggregator): each worker computes the gradient of its share of a batch, the
+//! aggregator sums the gradients, and all workers apply the same step, so that their replicas of the network stay
+//! bit-identical.
 //!
 //! Hyper-parameters are global: a batch of 64 has 64 samples over all workers, regardless of the world size. The
 //! environments of a job are numbered. Each has its own random streams, keyed by the seed of the job and the number
@@ -16,6 +17,7 @@ pub mod async_server;
 pub mod asynchronous;
 pub mod checkpoint;
 mod config;
+pub mod critics;
 pub mod ddpg;
 pub mod deterministic;
 pub mod dqn;
@@ -38,10 +40,12 @@ pub mod remote;
 pub mod replay;
 pub mod replica;
 pub mod rollout;
+pub mod sac;
 pub mod share;
 pub mod statistics;
 pub mod streams;
 pub mod synchronous;
+pub mod td3;
 pub mod trained;
 pub mod trainer;
 pub mod vector;

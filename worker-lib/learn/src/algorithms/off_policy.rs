@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use rand_chacha::ChaCha8Rng;
+
 use super::TrainError;
 use super::actor_critic::NamedTensor;
 use super::checkpoint::{Reader, Writer};
@@ -11,6 +13,7 @@ use super::experience::{Experience, ExperienceOptions};
 use super::halves::{Halves, LocalHalf, Tail};
 use super::phases::Phase;
 use super::remote::{BatchLearner, RemoteActor, RemoteHalves, RemoteLearner, Rest, StepActor, batch_share};
+use super::streams::{Purpose, stream};
 use super::trainer::{Algorithm, Family, Mode, World};
 use super::vector_env::{TransitionSink, VectorEnv};
 use crate::env::EnvSpec;
@@ -37,6 +40,17 @@ pub(super) enum Source {
     Elsewhere(usize),
 }
 
+impl Source {
+    /// Returns the random stream of a learner of remote experience; `None` for a learner of its own experience, which
+    /// uses the streams of its environments.
+    pub(super) fn rng(self, seed: u64) -> Option<ChaCha8Rng> {
+        match self {
+            Self::Own(_) => None,
+            Self::Elsewhere(rank) => Some(stream(seed, Purpose::Minibatches, rank)),
+        }
+    }
+}
+
 /// The parts that differ between the algorithms of the family.
 pub(super) trait OffPolicyAlgorithm: Algorithm {
     type Behaviour: Behaviour + 'static;
@@ -56,7 +70,7 @@ pub(super) trait OffPolicyAlgorithm: Algorithm {
     fn rest(self, spec: &EnvSpec) -> Result<Rest, TrainError>;
 }
 
-/// Algorithms that learn from replayed transitions, such as DQN and DDPG.
+/// Algorithms that learn from replayed transitions, such as DQN, DDPG, TD3 and SAC.
 #[derive(Clone, Copy, Debug)]
 pub struct OffPolicy;
 

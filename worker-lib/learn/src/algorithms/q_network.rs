@@ -47,7 +47,8 @@ impl QNetwork {
     pub fn new(env: &EnvSpec, hidden: &[usize], duelling: bool) -> Result<Self, TrainError> {
         let ActionSpec::Discrete { n: actions } = env.action else {
             return Err(TrainError::Config(format!(
-                "{} has continuous actions, expected discrete ones; for continuous actions, train with ppo, a2c or ddpg",
+                "{} has continuous actions, expected discrete ones; for continuous actions, train ppo, a2c, ddpg, \
+                 td3 or sac",
                 env.id
             )));
         };
@@ -264,7 +265,8 @@ mod tests {
         let error = QNetwork::new(make("Pendulum-v1").unwrap().spec(), &[8], false).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "Pendulum-v1 has continuous actions, expected discrete ones; for continuous actions, train with ppo, a2c or ddpg"
+            "Pendulum-v1 has continuous actions, expected discrete ones; for continuous actions, train ppo, a2c, ddpg, \
+             td3 or sac"
         );
     }
 }

@@ -8,6 +8,8 @@ use super::checkpoint::{ModelFile, job};
 use super::ddpg::DdpgConfig;
 use super::dqn::DqnConfig;
 use super::ppo::PpoConfig;
+use super::sac::SacConfig;
+use super::td3::Td3Config;
 use super::trainer::{Algorithm, Policy};
 use crate::env::EnvSpec;
 
@@ -61,6 +63,8 @@ impl Trained {
             A2cConfig::NAME => job::<A2cConfig>(&reader)?.1.policy(&reader, env),
             PpoConfig::NAME => job::<PpoConfig>(&reader)?.1.policy(&reader, env),
             DdpgConfig::NAME => job::<DdpgConfig>(&reader)?.1.policy(&reader, env),
+            Td3Config::NAME => job::<Td3Config>(&reader)?.1.policy(&reader, env),
+            SacConfig::NAME => job::<SacConfig>(&reader)?.1.policy(&reader, env),
             other => Err(reader.refuse(format!("it holds an agent of the unsupported algorithm {other}"))),
         }
     }

@@ -1,4 +1,4 @@
-//! Adam (Kingma and Ba, 2015), the optimiser of DQN, PPO and DDPG.
+//! Adam (Kingma and Ba, 2015), the optimiser of all algorithms except A2C.
 
 /// Adam with bias correction, over a flat vector. `epsilon` is added to the square root of the corrected second
 /// moment, as in PyTorch; PPO implementations use 1e-5, and PyTorch's default is 1e-8.

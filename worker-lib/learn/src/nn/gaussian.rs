@@ -2,7 +2,7 @@
 //! action dimension.
 
 /// ln(sqrt(2 pi)).
-const LOG_SQRT_TWO_PI: f32 = 0.918_938_5;
+pub(super) const LOG_SQRT_TWO_PI: f32 = 0.918_938_5;
 
 /// Log-density, entropy and derivatives of independent normal distributions.
 #[derive(Clone, Copy, Debug)]

@@ -23,6 +23,7 @@ mod matmul;
 mod network;
 mod rmsprop;
 mod sgd;
+mod squashed_gaussian;
 
 pub use activation::{Activation, tanh};
 pub use adam::Adam;
@@ -36,3 +37,4 @@ pub use matmul::{MatrixMut, MatrixRef, matmul};
 pub use network::{Network, Workspace};
 pub use rmsprop::RmsProp;
 pub use sgd::Sgd;
+pub use squashed_gaussian::SquashedGaussian;

@@ -14,6 +14,8 @@ use iswitch_learn::algorithms::checkpoint::{ModelFile, RunKind, save_model};
 use iswitch_learn::algorithms::ddpg::DdpgConfig;
 use iswitch_learn::algorithms::halves::{Halves, Tail};
 use iswitch_learn::algorithms::ppo::PpoConfig;
+use iswitch_learn::algorithms::sac::SacConfig;
+use iswitch_learn::algorithms::td3::Td3Config;
 use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Progress, World};
 use iswitch_learn::env;
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch};
@@ -104,15 +106,26 @@ fn models_are_alike(all: &[End]) {
 #[test]
 fn asynchronous_workers_with_a_switch_end_with_the_same_model() {
     models_are_alike(&by_switch(&a2c(20_000), CART_POLE, 3));
+    let (total_steps, learning_starts, batch_size, hidden) = (1_500, 200, 16, vec![16, 16]);
     let ddpg = DdpgConfig {
-        total_steps: 1_500,
-        learning_starts: 200,
-        batch_size: 16,
-        hidden: vec![16, 16],
+        total_steps,
+        learning_starts,
+        batch_size,
+        hidden: hidden.clone(),
         policy_delay: 2,
         ..DdpgConfig::preset(PENDULUM)
     };
     models_are_alike(&by_switch(&ddpg, PENDULUM, 2));
+    let td3 = Td3Config {
+        total_steps,
+        learning_starts,
+        batch_size,
+        hidden: hidden.clone(),
+        ..Td3Config::preset(PENDULUM)
+    };
+    models_are_alike(&by_switch(&td3, PENDULUM, 2));
+    let sac = SacConfig { total_steps, learning_starts, batch_size, hidden, ..SacConfig::preset(PENDULUM) };
+    models_are_alike(&by_switch(&sac, PENDULUM, 2));
     models_are_alike(&by_switch(&ppo(), CART_POLE, 2));
 }
 

@@ -1,5 +1,5 @@
-//! Tests of DQN, A2C and DDPG, which consist of two halves: with several workers, from checkpoints, and until the task
-//! is solved.
+//! Tests of DQN, A2C, DDPG, TD3 and SAC, which consist of two halves: with several workers, from checkpoints, and until
+//! the task is solved.
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -11,6 +11,8 @@ use iswitch_learn::algorithms::dqn::DqnConfig;
 use iswitch_learn::algorithms::evaluate::evaluate;
 use iswitch_learn::algorithms::ppo::PpoConfig;
 use iswitch_learn::algorithms::replay::Prioritisation;
+use iswitch_learn::algorithms::sac::SacConfig;
+use iswitch_learn::algorithms::td3::Td3Config;
 use iswitch_learn::algorithms::trained::Trained;
 use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Trainer, World, replicas_identical};
 use iswitch_learn::env;
@@ -44,6 +46,28 @@ fn ddpg() -> DdpgConfig {
         buffer_size: 300,
         hidden: vec![16, 16],
         ..DdpgConfig::preset(PENDULUM)
+    }
+}
+
+fn td3() -> Td3Config {
+    Td3Config {
+        environments: Some(4),
+        learning_starts: 100,
+        batch_size: 16,
+        buffer_size: 300,
+        hidden: vec![16, 16],
+        ..Td3Config::preset(PENDULUM)
+    }
+}
+
+fn sac() -> SacConfig {
+    SacConfig {
+        environments: Some(4),
+        learning_starts: 100,
+        batch_size: 16,
+        buffer_size: 300,
+        hidden: vec![16, 16],
+        ..SacConfig::preset(PENDULUM)
     }
 }
 
@@ -115,6 +139,8 @@ fn the_number_of_workers_does_not_change_the_learned_parameters() {
         &DdpgConfig { twin_critics: true, policy_delay: 2, target_noise: 0.2, ..ddpg() },
         1e-4,
     );
+    four_workers_do_what_one_does(PENDULUM, &td3(), 1e-4);
+    four_workers_do_what_one_does(PENDULUM, &sac(), 1e-4);
 }
 
 fn goes_on_bit_for_bit<A: Algorithm + Sync>(id: &'static str, config: &A, workers: usize) {
@@ -143,8 +169,11 @@ fn a_resumed_run_continues_bit_for_bit() {
         goes_on_bit_for_bit(CART_POLE, &DqnConfig { prioritisation, duelling: true, ..dqn() }, workers);
         goes_on_bit_for_bit(CART_POLE, &a2c(), workers);
         goes_on_bit_for_bit(PENDULUM, &ddpg(), workers);
-        let td3 = DdpgConfig { twin_critics: true, policy_delay: 2, target_noise: 0.2, ..ddpg() };
-        goes_on_bit_for_bit(PENDULUM, &td3, workers);
+        let with_options = DdpgConfig { twin_critics: true, policy_delay: 2, target_noise: 0.2, ..ddpg() };
+        goes_on_bit_for_bit(PENDULUM, &with_options, workers);
+        goes_on_bit_for_bit(PENDULUM, &Td3Config { policy_delay: 3, ..td3() }, workers);
+        goes_on_bit_for_bit(PENDULUM, &sac(), workers);
+        goes_on_bit_for_bit(PENDULUM, &SacConfig { autotune: false, ..sac() }, workers);
     }
 }
 
@@ -191,13 +220,20 @@ fn environments_with_unsupported_actions_are_refused() {
     let error = dqn().vector_shape(&spec(PENDULUM), Mode::Synchronous).unwrap_err().to_string();
     assert_eq!(
         error,
-        "Pendulum-v1 has continuous actions, expected discrete ones; for continuous actions, train with ppo, a2c or ddpg"
+        "Pendulum-v1 has continuous actions, expected discrete ones; for continuous actions, train ppo, a2c, ddpg, td3 or \
+         sac"
     );
-    let error = ddpg().vector_shape(&spec(CART_POLE), Mode::Synchronous).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "CartPole-v1 has discrete actions, expected continuous ones; train ppo, a2c or dqn on these"
-    );
+    let errors = [
+        ddpg().vector_shape(&spec(CART_POLE), Mode::Synchronous),
+        td3().vector_shape(&spec(CART_POLE), Mode::Synchronous),
+        sac().vector_shape(&spec(CART_POLE), Mode::Synchronous),
+    ];
+    for error in errors {
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "CartPole-v1 has discrete actions, expected continuous ones; for discrete actions, train ppo, a2c or dqn"
+        );
+    }
 }
 
 fn trained_returns<A: Algorithm + Sync>(id: &'static str, config: &A) -> (f64, f64) {
@@ -226,6 +262,14 @@ fn a2c_and_dqn_solve_cart_pole() {
 }
 
 #[test]
+fn td3_and_sac_swing_up_the_pendulum() {
+    let (mean, evaluated) = trained_returns(PENDULUM, &Td3Config::preset(PENDULUM));
+    assert!(mean >= -200.0 && evaluated >= -200.0, "TD3 {mean} {evaluated}");
+    let (mean, evaluated) = trained_returns(PENDULUM, &SacConfig::preset(PENDULUM));
+    assert!(mean >= -200.0 && evaluated >= -200.0, "SAC {mean} {evaluated}");
+}
+
+#[test]
 fn a_trained_agent_of_every_algorithm_can_be_loaded() {
     let acts = |id: &'static str, save: &dyn Fn(&Path)| {
         let directory = tempfile::tempdir().unwrap();
@@ -239,6 +283,8 @@ fn a_trained_agent_of_every_algorithm_can_be_loaded() {
     acts(CART_POLE, &|path| save_short_run(CART_POLE, &dqn(), path));
     acts(CART_POLE, &|path| save_short_run(CART_POLE, &a2c(), path));
     acts(PENDULUM, &|path| save_short_run(PENDULUM, &ddpg(), path));
+    acts(PENDULUM, &|path| save_short_run(PENDULUM, &td3(), path));
+    acts(PENDULUM, &|path| save_short_run(PENDULUM, &sac(), path));
     let ppo = PpoConfig { rollout_steps: 64, minibatch_size: 32, ..PpoConfig::preset(CART_POLE) };
     acts(CART_POLE, &|path| save_short_run(CART_POLE, &ppo, path));
 }

@@ -20,6 +20,8 @@ use iswitch_learn::algorithms::a2c::A2cConfig;
 use iswitch_learn::algorithms::ddpg::DdpgConfig;
 use iswitch_learn::algorithms::dqn::DqnConfig;
 use iswitch_learn::algorithms::ppo::PpoConfig;
+use iswitch_learn::algorithms::sac::SacConfig;
+use iswitch_learn::algorithms::td3::Td3Config;
 
 use actors::ActorsArgs;
 use cell::CellCommandArgs;
@@ -77,9 +79,11 @@ enum Learner {
     /// Proximal policy optimisation with on-policy rollouts
     Ppo(Box<LearnerArgs<PpoParameters>>),
     /// Deep deterministic policy gradient with experience replay
-    ///
-    /// Options enable the extensions of TD3.
     Ddpg(Box<LearnerArgs<NoneOwn>>),
+    /// Twin delayed deterministic policy gradient with experience replay
+    Td3(Box<LearnerArgs<NoneOwn>>),
+    /// Soft actor-critic with experience replay
+    Sac(Box<LearnerArgs<NoneOwn>>),
 }
 
 impl Learner {
@@ -89,6 +93,8 @@ impl Learner {
             Self::A2c(args) => learner::run::<A2cConfig, _>(args),
             Self::Ppo(args) => learner::run::<PpoConfig, _>(args),
             Self::Ddpg(args) => learner::run::<DdpgConfig, _>(args),
+            Self::Td3(args) => learner::run::<Td3Config, _>(args),
+            Self::Sac(args) => learner::run::<SacConfig, _>(args),
         }
     }
 }
@@ -103,9 +109,11 @@ enum ActorLearner {
     /// Proximal policy optimisation with on-policy rollouts
     Ppo(Box<LocalArgs<PpoParameters>>),
     /// Deep deterministic policy gradient with experience replay
-    ///
-    /// Options enable the extensions of TD3.
     Ddpg(Box<LocalArgs<NoneOwn>>),
+    /// Twin delayed deterministic policy gradient with experience replay
+    Td3(Box<LocalArgs<NoneOwn>>),
+    /// Soft actor-critic with experience replay
+    Sac(Box<LocalArgs<NoneOwn>>),
 }
 
 impl ActorLearner {
@@ -115,6 +123,8 @@ impl ActorLearner {
             Self::A2c(args) => local::run::<A2cConfig, _>(args),
             Self::Ppo(args) => local::run::<PpoConfig, _>(args),
             Self::Ddpg(args) => local::run::<DdpgConfig, _>(args),
+            Self::Td3(args) => local::run::<Td3Config, _>(args),
+            Self::Sac(args) => local::run::<SacConfig, _>(args),
         }
     }
 }
