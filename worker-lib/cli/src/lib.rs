@@ -9,6 +9,7 @@ pub mod launch;
 pub mod learner;
 pub mod line_server;
 pub mod mean;
+pub mod number;
 pub mod outcome;
 pub mod program;
 pub mod progress;

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
-use super::config::Checks;
+use super::config::{Checks, hyper_parameters};
 use super::deterministic::{CriticWorkspace, DeterministicActorCritic};
 use super::experience::{ExperienceOptions, Schedule};
 use super::halves::{Counters, LOSSES, SharedHalf, Tail};
@@ -40,6 +40,7 @@ use super::vector_env::VectorEnv;
 use crate::env::EnvSpec;
 use crate::nn::{Adam, Workspace};
 
+hyper_parameters! {
 /// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,6 +81,7 @@ pub struct DdpgConfig {
     pub target_noise: f32,
     /// TD3: bound of the noise on the target's actions.
     pub target_noise_clip: f32,
+}
 }
 
 impl DdpgConfig {
