@@ -1,6 +1,7 @@
 //! Command-line code shared by `iswitch` and the programs of its subcommands: the options of a run and of its
 //! aggregation, the launching of workers, progress and results.
 
+pub mod algorithm;
 pub mod asynchronous;
 pub mod files;
 pub mod group;
