@@ -205,6 +205,11 @@ fn waiting() {
 }
 
 #[test]
+fn sweeps() {
+    Chapter::run("sweeps.md");
+}
+
+#[test]
 fn hierarchy() {
     Chapter::run("hierarchy.md");
 }

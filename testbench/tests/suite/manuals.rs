@@ -9,7 +9,7 @@ use iswitch_harness::process::{command, run};
 use iswitch_harness::requirements::programs;
 
 /// Returns the names and paths of the commands that users run.
-pub(super) fn commands() -> [(&'static str, &'static Path); 10] {
+pub(super) fn commands() -> [(&'static str, &'static Path); 11] {
     [
         ("iswitchd", binaries::iswitchd()),
         ("iswitchctl", binaries::iswitchctl()),
@@ -19,6 +19,7 @@ pub(super) fn commands() -> [(&'static str, &'static Path); 10] {
         ("iswitch-lab", binaries::path("iswitch-lab")),
         ("iswitch-place", binaries::path("iswitch-place")),
         ("iswitch-route", binaries::path("iswitch-route")),
+        ("iswitch-sweep", binaries::path("iswitch-sweep")),
         ("iswitch-models", binaries::iswitch_models()),
         ("replayd", binaries::replayd()),
     ]

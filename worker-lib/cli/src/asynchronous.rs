@@ -36,7 +36,13 @@ pub struct AsyncArgs {
     ///
     /// The staleness of a gradient is the number of updates applied to the model since the version from which the
     /// gradient was computed.
-    #[arg(long, value_name = "S", default_value_t = 3, value_parser = clap::value_parser!(u32).range(..=1000))]
+    #[arg(
+        long,
+        value_name = "S",
+        default_value_t = 3,
+        value_parser = clap::value_parser!(u32).range(..=1000),
+        requires = "is_async"
+    )]
     pub staleness: u32,
 }
 

@@ -247,7 +247,8 @@ impl GroupArgs {
     pub fn host(&self, workers: usize, len: usize) -> anyhow::Result<Host> {
         match self.aggregator(workers) {
             Aggregator::Switch => Ok(Host::Switch(
-                switch::start_embedded_switch(&self.key).context("starting the embedded switch")?,
+                switch::start_embedded_switch(&self.key, workers, len)
+                    .context("starting the embedded switch")?,
             )),
             Aggregator::Ps => {
                 let server = self.server_options(ANY_PORT, workers, len)?;

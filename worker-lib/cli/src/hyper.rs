@@ -7,6 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::number;
+
 /// Hyper-parameters that override the environment's preset.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Hyper-parameters (defaults: the environment's preset; sizes are totals)")]
@@ -15,16 +17,17 @@ pub struct HyperParameters {
     ///
     /// The default is the smallest multiple of the number of workers that is at least 4, or for A2C at least 8 (16 for
     /// environments that observe images).
-    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = number::whole::<usize>)]
     environments: Option<usize>,
     /// Value of any hyper-parameter, such as gamma=0.98
     ///
     /// --list-parameters shows the names. The option is repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE", conflicts_with = "resume")]
     settings: Vec<String>,
-    /// Print all hyper-parameters and their values as JSON, and train nothing
+    /// Print all hyper-parameters with their values, and train nothing
     ///
-    /// The values are those with which this command would train.
+    /// The values are those with which this command would train. With --json, they are printed as one JSON object,
+    /// otherwise as text with a description of each.
     #[arg(long)]
     pub list_parameters: bool,
 }
@@ -48,28 +51,34 @@ impl OwnParameters for NoneOwn {}
 #[command(next_help_heading = "Hyper-parameters of PPO (also available through --set)")]
 pub struct PpoParameters {
     /// Number of steps in a rollout
-    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = number::whole::<usize>)]
     rollout_steps: Option<usize>,
     /// Number of samples in a minibatch
-    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = number::whole::<usize>)]
     minibatch_size: Option<usize>,
     /// Number of passes over each rollout
-    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = number::whole::<usize>)]
     epochs: Option<usize>,
     /// Initial Adam learning rate, which decreases linearly to 0
-    #[arg(long, value_name = "X", conflicts_with = "resume")]
+    #[arg(
+        long,
+        visible_alias = "lr",
+        value_name = "X",
+        conflicts_with = "resume",
+        allow_negative_numbers = true
+    )]
     learning_rate: Option<f32>,
     /// Discount factor
-    #[arg(long, value_name = "X", conflicts_with = "resume")]
+    #[arg(long, value_name = "X", conflicts_with = "resume", allow_negative_numbers = true)]
     gamma: Option<f32>,
     /// Lambda of generalised advantage estimation (GAE)
-    #[arg(long, value_name = "X", conflicts_with = "resume")]
+    #[arg(long, value_name = "X", conflicts_with = "resume", allow_negative_numbers = true)]
     gae_lambda: Option<f32>,
     /// Clip range of the probability ratio
-    #[arg(long, value_name = "X", conflicts_with = "resume")]
+    #[arg(long, value_name = "X", conflicts_with = "resume", allow_negative_numbers = true)]
     clip_range: Option<f32>,
     /// Coefficient of the entropy bonus
-    #[arg(long, value_name = "X", conflicts_with = "resume")]
+    #[arg(long, value_name = "X", conflicts_with = "resume", allow_negative_numbers = true)]
     entropy_coefficient: Option<f32>,
 }
 
@@ -99,6 +108,12 @@ impl HyperParameters {
             || self.settings.iter().any(|setting| setting.starts_with("environments="))
     }
 
+    /// Returns these hyper-parameters with further `--set` settings.
+    #[must_use]
+    pub fn with_settings(&self, settings: &[String]) -> Self {
+        Self { settings: [&self.settings, settings].concat(), ..self.clone() }
+    }
+
     /// Applies the given hyper-parameters to the preset and checks the result.
     pub fn apply<A: Algorithm>(&self, mut preset: A, own: &impl OwnParameters) -> anyhow::Result<A> {
         if self.environments.is_some() {
@@ -120,7 +135,7 @@ pub fn apply<'a, C: Serialize + DeserializeOwned>(
     for setting in settings {
         let (name, value) =
             setting.split_once('=').with_context(|| format!("--set {setting}: expected NAME=VALUE"))?;
-        given.push((name, serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))));
+        given.push((name, number::value(value)));
     }
     for (name, value) in given {
         let setting = format!("--set {name}={value}");
@@ -129,6 +144,16 @@ pub fn apply<'a, C: Serialize + DeserializeOwned>(
         C::deserialize(&config).context(setting)?;
     }
     serde_json::from_value(config).context("--set")
+}
+
+/// Returns the hyper-parameters as text: the name and value of each on a line, and its description below.
+pub fn list<A: Algorithm>(config: &A) -> anyhow::Result<String> {
+    // The text has the shortest digits of binary32; a conversion to a value would show those of binary64.
+    let values: Value = serde_json::from_str(&serde_json::to_string(config)?)?;
+    let entry = |(name, description): &(&str, &str)| {
+        format!("{name} = {}\n    {}\n", values[*name], description.trim())
+    };
+    Ok(A::descriptions().iter().map(entry).collect())
 }
 
 fn set(config: &mut Value, name: &str, value: Value) -> anyhow::Result<()> {

@@ -13,7 +13,9 @@ use anyhow::{Context as _, bail};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use iswitch_learn::algorithms::TrainError;
 use iswitch_learn::algorithms::trainer::World;
+use iswitch_learn::env::EnvError;
 
 use crate::group::Host;
 
@@ -126,6 +128,19 @@ pub fn obey_parent(stop: Arc<AtomicBool>) {
     });
 }
 
+/// Exit code of a worker that would fail in the same way if the job were restarted.
+const PERMANENT_FAILURE: u8 = 3;
+
+/// Whether a run would fail in the same way if it were restarted, because the code of its environment is at fault.
+pub fn is_permanent(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(TrainError::Env(EnvError::Raised { .. })))
+}
+
+/// Returns the exit code of a process that ends with this error.
+pub fn exit_code(error: &anyhow::Error) -> ExitCode {
+    if is_permanent(error) { ExitCode::from(PERMANENT_FAILURE) } else { ExitCode::FAILURE }
+}
+
 /// Worker processes started by this process, by rank; `None` for one that has ended.
 struct Workers {
     children: Vec<Option<Child>>,
@@ -150,6 +165,8 @@ pub enum Ended {
     Well,
     /// A fatal failure of a worker ended the group; the exit code is that of the worker.
     Failed(ExitCode),
+    /// A worker failed in a way that a restart would repeat; the exit code is that of the worker.
+    FailedPermanently(ExitCode),
 }
 
 /// Starts `workers` processes of this executable with `arguments` and the options that make them workers of the
@@ -187,7 +204,10 @@ pub fn run_workers(
         return Ok(Ended::Well);
     }
     let code = status.code().and_then(|code| u8::try_from(code).ok());
-    Ok(Ended::Failed(code.map_or(ExitCode::FAILURE, ExitCode::from)))
+    Ok(match code {
+        Some(PERMANENT_FAILURE) => Ended::FailedPermanently(ExitCode::from(PERMANENT_FAILURE)),
+        _ => Ended::Failed(code.map_or(ExitCode::FAILURE, ExitCode::from)),
+    })
 }
 
 fn spawn(rank: usize, workers: usize, host: &Host, arguments: &[OsString]) -> std::io::Result<Child> {
@@ -216,10 +236,12 @@ impl Workers {
         for (rank, slot) in self.children.iter_mut().enumerate() {
             let Some(child) = slot else { continue };
             let Some(status) = child.try_wait()? else { continue };
-            if !status.success() {
+            let is_permanent = status.code() == Some(i32::from(PERMANENT_FAILURE));
+            // A worker with a permanent failure has reported the reason.
+            if !status.success() && !is_permanent {
                 eprintln!("iswitch: worker {rank} failed: {status}");
             }
-            if rank == 0 || (fatal == Failure::OfAny && !status.success()) {
+            if rank == 0 || is_permanent || (fatal == Failure::OfAny && !status.success()) {
                 first = Some(status);
             }
             *slot = None;

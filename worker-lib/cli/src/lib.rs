@@ -1,6 +1,7 @@
 //! Command-line code shared by `iswitch` and the programs of its subcommands: the options of a run and of its
 //! aggregation, the launching of workers, progress and results.
 
+pub mod algorithm;
 pub mod asynchronous;
 pub mod files;
 pub mod group;
@@ -9,6 +10,7 @@ pub mod launch;
 pub mod learner;
 pub mod line_server;
 pub mod mean;
+pub mod number;
 pub mod outcome;
 pub mod program;
 pub mod progress;

@@ -6,15 +6,8 @@ mod subcommand;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use iswitch_cli::hyper::{NoneOwn, PpoParameters};
+use iswitch_cli::algorithm::{Algorithm, Train};
 use iswitch_cli::program;
-use iswitch_cli::train::{self, TrainArgs};
-use iswitch_learn::algorithms::a2c::A2cConfig;
-use iswitch_learn::algorithms::ddpg::DdpgConfig;
-use iswitch_learn::algorithms::dqn::DqnConfig;
-use iswitch_learn::algorithms::ppo::PpoConfig;
-use iswitch_learn::algorithms::sac::SacConfig;
-use iswitch_learn::algorithms::td3::Td3Config;
 
 use subcommand::Forwarded;
 
@@ -23,6 +16,7 @@ Examples:
   iswitch train ppo --workers 4                      Switch and workers on this machine
   iswitch train ppo --switch 10.9.0.254:7711 --workers 4 --rank 0
   iswitch eval runs/first --episodes 5               Returns of a trained agent
+  iswitch sweep train ppo --seeds 10                 Statistics over 10 seeds
   iswitch lab --workers 4 --rate 1gbit -- iswitch train ppo";
 
 /// Train and evaluate RL agents with in-network gradient aggregation
@@ -40,9 +34,12 @@ struct Cli {
 enum Command {
     /// Train an agent with one or more workers
     #[command(subcommand)]
-    Train(Algorithm),
+    Train(Algorithm<Train>),
     /// Run a trained agent and report its returns
     Eval(eval::EvalArgs),
+    /// Train with many seeds and hyper-parameters, and report robust statistics
+    #[command(disable_help_flag = true)]
+    Sweep(Forwarded),
     /// Train with separate actor, replay, cell and learner processes on this machine
     ///
     /// The command starts and supervises all of these processes.
@@ -81,6 +78,7 @@ impl Command {
         match self {
             Self::Train(algorithm) => algorithm.run(),
             Self::Eval(args) => eval::run(args).map(|()| ExitCode::SUCCESS),
+            Self::Sweep(arguments) => arguments.run("iswitch-sweep", &[]),
             Self::ActorLearner(arguments) => arguments.run("iswitch-actors", &["actor-learner"]),
             Self::Learner(arguments) => arguments.run("iswitch-actors", &["learner"]),
             Self::Actors(arguments) => arguments.run("iswitch-actors", &["actors"]),
@@ -90,35 +88,6 @@ impl Command {
             Self::Route(arguments) => arguments.run("iswitch-route", &[]),
             Self::Coflow(arguments) => arguments.run("iswitch-coflow", &[]),
             Self::Place(arguments) => arguments.run("iswitch-place", &[]),
-        }
-    }
-}
-
-#[derive(Subcommand)]
-enum Algorithm {
-    /// Train with deep Q-learning (DQN)
-    Dqn(Box<TrainArgs<NoneOwn>>),
-    /// Train with advantage actor-critic (A2C)
-    A2c(Box<TrainArgs<NoneOwn>>),
-    /// Train with proximal policy optimisation (PPO)
-    Ppo(Box<TrainArgs<PpoParameters>>),
-    /// Train with deep deterministic policy gradient (DDPG)
-    Ddpg(Box<TrainArgs<NoneOwn>>),
-    /// Train with twin delayed deterministic policy gradient (TD3)
-    Td3(Box<TrainArgs<NoneOwn>>),
-    /// Train with soft actor-critic (SAC), with an automatic temperature
-    Sac(Box<TrainArgs<NoneOwn>>),
-}
-
-impl Algorithm {
-    fn run(&self) -> anyhow::Result<ExitCode> {
-        match self {
-            Self::Dqn(args) => train::run::<DqnConfig, _>(args),
-            Self::A2c(args) => train::run::<A2cConfig, _>(args),
-            Self::Ppo(args) => train::run::<PpoConfig, _>(args),
-            Self::Ddpg(args) => train::run::<DdpgConfig, _>(args),
-            Self::Td3(args) => train::run::<Td3Config, _>(args),
-            Self::Sac(args) => train::run::<SacConfig, _>(args),
         }
     }
 }

@@ -8,6 +8,8 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::launch;
+
 /// Parses the arguments and calls `run`. An error is printed on one line and makes the exit status a failure.
 ///
 /// If a packager asks for the program's manual ([`iswitch_manual::write_if_asked`]), writes that instead. The
@@ -25,6 +27,6 @@ pub fn main<C: Parser>(run: impl FnOnce(C) -> anyhow::Result<ExitCode>) -> ExitC
     tracing_subscriber::registry().with(log).with(filter).init();
     run(C::parse()).unwrap_or_else(|error| {
         eprintln!("{}: {error:#}", C::command().get_name());
-        ExitCode::FAILURE
+        launch::exit_code(&error)
     })
 }

@@ -47,10 +47,7 @@ impl Progress {
 
     /// Prints a line of text without disturbing the progress bar.
     pub fn note(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => eprintln!("{text}"),
-        }
+        note(self.bar.as_ref(), text);
     }
 
     /// Shows the current state. Without a terminal, prints a line only if this is the `last` update or if enough time
@@ -108,6 +105,11 @@ impl Steps {
         }
     }
 
+    /// Prints a line of text without disturbing the progress bar.
+    pub fn note(&self, text: &str) {
+        note(self.bar.as_ref(), text);
+    }
+
     /// Counts one more completed unit and shows `text`.
     pub fn advance(&mut self, text: &str) {
         self.set(self.done + 1);
@@ -133,5 +135,12 @@ impl Steps {
         if let Some(bar) = &self.bar {
             bar.abandon();
         }
+    }
+}
+
+fn note(bar: Option<&ProgressBar>, text: &str) {
+    match bar {
+        Some(bar) => bar.suspend(|| eprintln!("{text}")),
+        None => eprintln!("{text}"),
     }
 }

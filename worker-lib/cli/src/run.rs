@@ -1,5 +1,7 @@
 //! Options and behaviour common to all training commands: the worker's rank, the run directory and restarts.
 
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,6 +19,8 @@ use crate::group::{Aggregator, GroupArgs, Host};
 use crate::launch::{self, Ended, Failure};
 
 const PROGRESS_FILE: &str = "progress.csv";
+/// Error that ended the job, for which no restart is attempted.
+const ERROR_FILE: &str = "error.txt";
 
 /// Arguments common to all training commands.
 #[derive(Args)]
@@ -46,7 +50,7 @@ pub struct RunArgs {
     pub resume: bool,
     /// Discard the run that the run directory already holds
     #[arg(long, conflicts_with = "resume")]
-    force: bool,
+    pub force: bool,
     /// Print the result as one JSON object on standard output
     #[arg(long)]
     pub json: bool,
@@ -176,11 +180,14 @@ impl RunArgs {
             arguments.extend(["--out".into(), out.into()]);
         }
         let mut restarts = 0;
+        // The file exists only if an earlier invocation has failed.
+        let _ = std::fs::remove_file(out.join(ERROR_FILE));
         loop {
             let host = host(restarts > 0)?;
             let code = match launch::run_workers(workers, &arguments, &host, &stop, fatal)? {
                 Ended::Well => return Ok(ExitCode::SUCCESS),
                 Ended::Failed(code) => code,
+                Ended::FailedPermanently(code) => return Ok(code),
             };
             if restarts == self.restarts || stop.load(Ordering::Relaxed) {
                 return Ok(code);
@@ -192,6 +199,19 @@ impl RunArgs {
                 arguments.push("--auto-resume".into());
             }
         }
+    }
+
+    /// Returns the error of a worker, or only its exit code if another worker of the job has reported such an error: an
+    /// error in the code of an environment usually ends all workers at once.
+    pub fn report_once(&self, out: &Path, error: anyhow::Error) -> anyhow::Result<ExitCode> {
+        let report = || File::create_new(out.join(ERROR_FILE))?.write_all(format!("{error:#}\n").as_bytes());
+        let may_be_repeated = self.supervised && launch::is_permanent(&error);
+        let is_repeated = may_be_repeated
+            && report().is_err_and(|failure: std::io::Error| failure.kind() == ErrorKind::AlreadyExists);
+        if is_repeated {
+            return Ok(launch::exit_code(&error));
+        }
+        Err(error)
     }
 
     /// Whether the command line asks to resume an earlier run.
@@ -243,6 +263,7 @@ fn discard_run(out: &Path) -> anyhow::Result<()> {
     for path in entries.map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let is_ours = name == PROGRESS_FILE
+            || name == ERROR_FILE
             || name == checkpoint::MODEL_FILE
             || (name.starts_with("worker-") && name.ends_with(".safetensors"))
             || name.starts_with("events.out.tfevents.");

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::Args;
 use iswitch::{JoinOptions, Key, key_file};
 use iswitch_runtime::embedded::{EmbeddedOptions, EmbeddedSwitch, random_secret};
-use iswitch_switch::Keys;
+use iswitch_switch::{Config, Keys};
 
 /// Time that a worker waits for the other workers of its parent process, which start together. A worker that has not
 /// joined by then has failed.
@@ -37,14 +37,29 @@ impl KeyArgs {
     }
 }
 
-/// Starts a switch on a free port of the loopback interface. If `key` holds a key, it is the key of all its jobs.
-pub fn start_embedded_switch(key: &KeyArgs) -> anyhow::Result<EmbeddedSwitch> {
+/// Starts a switch on a free port of the loopback interface, for a job whose `workers` workers sum vectors of `len`
+/// floats. If `key` holds a key, it is the key of all its jobs.
+///
+/// The switch adds the contributions in the order of ranks, so that a run is reproducible bit for bit. The exception is
+/// a job with so many workers and so long vectors that the switch lacks the memory to keep all contributions; their
+/// sums depend on the order of arrival.
+pub fn start_embedded_switch(key: &KeyArgs, workers: usize, len: usize) -> anyhow::Result<EmbeddedSwitch> {
     let any_port = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+    let config = Config { ordered: fits_ordered(workers, len), ..Config::default() };
+    let options = EmbeddedOptions { config, ..EmbeddedOptions::default() };
     let mut keys = Keys::new(random_secret()?);
     if let Some(key) = key.key()? {
         keys.insert(None, key);
     }
-    Ok(EmbeddedSwitch::start_with_keys(any_port, &EmbeddedOptions::default(), keys)?)
+    Ok(EmbeddedSwitch::start_with_keys(any_port, &options, keys)?)
+}
+
+/// Whether the contributions of all workers, and the sums of two rounds, take at most half of the memory of a switch.
+/// The rest is enough for the padding of segments.
+fn fits_ordered(workers: usize, len: usize) -> bool {
+    const ROUNDS: usize = 2;
+    (workers + ROUNDS).saturating_mul(len).saturating_mul(size_of::<f32>())
+        <= Config::default().memory_bytes / 2
 }
 
 /// Returns the options with which worker `rank` of `workers` joins `job` at `switch` to sum vectors of `gradient_len`
@@ -63,4 +78,16 @@ pub fn options(
         options = options.with_key(secret, key.tag_data);
     }
     Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits_ordered;
+
+    #[test]
+    fn ordered_sums_are_used_where_the_memory_suffices() {
+        const DQN: usize = 1_687_206;
+        assert!(fits_ordered(4, 10_119) && fits_ordered(16, DQN));
+        assert!(!fits_ordered(32, DQN) && !fits_ordered(usize::MAX - 2, usize::MAX));
+    }
 }

@@ -14,12 +14,13 @@ use iswitch_learn::algorithms::checkpoint::{self, ModelFile};
 use iswitch_learn::algorithms::trainer::{Algorithm, Mode, Trainer, World};
 use iswitch_learn::algorithms::vector::VectorShape;
 use iswitch_learn::env;
-use iswitch_manual::print_line;
+use iswitch_manual::{output, print_line};
 
 use crate::asynchronous::{AsyncArgs, Run};
 use crate::group::{Aggregator, AsyncHost, GroupArgs, Host, Vectors};
-use crate::hyper::{HyperParameters, OwnParameters};
+use crate::hyper::{self, HyperParameters, OwnParameters};
 use crate::launch::{self, Failure};
+use crate::number;
 use crate::run::{Role, RunArgs, holds_checkpoint, is_ring};
 use crate::session::{Session, SessionOptions};
 
@@ -64,7 +65,7 @@ struct TaskArgs {
     /// Number of environment steps, over all workers
     ///
     /// The default is the environment's preset or, with --resume, the number of the resumed run.
-    #[arg(long, value_name = "N")]
+    #[arg(long, visible_alias = "total-timesteps", value_name = "N", value_parser = number::whole::<u64>)]
     steps: Option<u64>,
     /// Seed of all random numbers [default: 1]
     #[arg(long, value_name = "N")]
@@ -73,11 +74,12 @@ struct TaskArgs {
     ///
     /// The unit is one rollout for ppo and one hundred gradients for the other algorithms. The default is 50 for ppo
     /// and a2c, and 500 for dqn, ddpg, td3 and sac, whose checkpoints include the replay buffer.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::whole::<u64>)]
     checkpoint_every: Option<u64>,
 }
 
-const DEFAULT_WORKERS: u16 = 4;
+/// Number of workers of a job if neither `--workers` nor a launcher gives it.
+pub const DEFAULT_WORKERS: u16 = 4;
 const DEFAULT_SEED: u64 = 1;
 
 /// Definition of a run, after defaults and the checkpoint have been applied.
@@ -107,15 +109,18 @@ pub fn run<A: Algorithm, H: OwnParameters>(args: &TrainArgs<H>) -> anyhow::Resul
         args.vectors(job.vector_shape(args.mode())?, role.world())?;
     }
     args.run.prepare(&job.out, role.world())?;
+    let out = job.out.clone();
     match role {
-        Role::Worker(world) => args.work(job, world)?,
+        Role::Worker(world) => {
+            let outcome = args.work(job, world).map(|()| ExitCode::SUCCESS);
+            outcome.or_else(|error| args.run.report_once(&out, error))
+        }
         Role::Parent(workers) => {
             let host = |restarted| args.host(job.clone(), workers, restarted);
-            return args.run.lead(&job.out, workers, Failure::OfFirst, host);
+            args.run.lead(&out, workers, Failure::OfFirst, host)
         }
-        Role::Server(workers, address) => args.serve(job, workers, address)?,
+        Role::Server(workers, address) => args.serve(job, workers, address).map(|()| ExitCode::SUCCESS),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 impl<A: Algorithm> Job<A> {
@@ -127,14 +132,21 @@ impl<A: Algorithm> Job<A> {
 impl<H: OwnParameters> TrainArgs<H> {
     /// Prints the hyper-parameters if `--list-parameters` is given; returns whether it is.
     pub fn lists_parameters<A: Algorithm>(&self, job: &Job<A>) -> anyhow::Result<bool> {
-        if self.hyper.list_parameters {
+        if self.hyper.list_parameters && self.run.json {
             print_line!("{}", serde_json::to_string_pretty(&job.config)?)?;
+        } else if self.hyper.list_parameters {
+            output::print(format_args!("{}", hyper::list(&job.config)?))?;
         }
         Ok(self.hyper.list_parameters)
     }
 
     /// Returns the definition of the run: environment, hyper-parameters and run directory.
     pub fn job<A: Algorithm>(&self) -> anyhow::Result<Job<A>> {
+        self.job_with(&[])
+    }
+
+    /// Returns the definition that the run has with these `--set` settings in addition to its own.
+    pub fn job_with<A: Algorithm>(&self, settings: &[String]) -> anyhow::Result<Job<A>> {
         let TaskArgs { env, seed, steps, .. } = &self.task;
         let wanted_env = env.clone().unwrap_or_else(|| A::DEFAULT_ENV.to_owned());
         let wanted_seed = seed.unwrap_or(DEFAULT_SEED);
@@ -146,10 +158,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         if !self.run.resume {
             let mut preset = A::preset(&wanted_env);
             *preset.common().seed = wanted_seed;
-            if let Some(steps) = steps {
-                *preset.common().total_steps = *steps;
-            }
-            let config = self.hyper.apply(preset, &self.own)?;
+            let config = self.configure(preset, settings)?;
             return Ok(Job { env: wanted_env, config, out });
         }
         let file = ModelFile::read(&out).context("nothing to resume")?;
@@ -166,6 +175,18 @@ impl<H: OwnParameters> TrainArgs<H> {
         }
         *common.total_steps = steps.unwrap_or(*common.total_steps);
         Ok(Job { env: saved_env, config, out })
+    }
+
+    /// Applies the options to a preset and checks the result.
+    fn configure<A: Algorithm>(&self, preset: A, settings: &[String]) -> anyhow::Result<A> {
+        let apply = |preset| self.hyper.with_settings(settings).apply(preset, &self.own);
+        let Some(steps) = self.task.steps else { return apply(preset) };
+        let mut shortened = preset.clone();
+        *shortened.common().total_steps = steps;
+        apply(shortened).map_err(|error| {
+            // If the number of steps alone is at fault, the error names its option.
+            if apply(preset).is_ok() { error.context(format!("--steps {steps}")) } else { error }
+        })
     }
 
     /// Refuses 16-bit elements if the packets do not pass a switch.

@@ -2,4 +2,7 @@
 
 mod closed_output;
 mod elements;
+mod exceptions;
+mod habits;
+mod reproducible;
 mod restarts;

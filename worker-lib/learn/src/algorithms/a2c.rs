@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::TrainError;
 use super::actor_critic::{Head, sample_action};
 use super::checkpoint::{Reader, Writer};
-use super::config::Checks;
+use super::config::{Checks, hyper_parameters};
 use super::environments::EnvironmentSlot;
 use super::halves::{Counters, LOSSES, SharedHalf, Tail};
 use super::on_policy::{HasSlots, OnPolicy, OnPolicyAlgorithm};
@@ -34,6 +34,7 @@ use super::vector::VectorShape;
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Categorical, RmsProp, clip_global_norm};
 
+hyper_parameters! {
 /// Hyper-parameters. The names are those of Stable-Baselines3; sizes are global, over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -71,6 +72,7 @@ pub struct A2cConfig {
     pub hidden: Vec<usize>,
     /// Whether to learn from rewards clipped to [-1, 1].
     pub clip_rewards: bool,
+}
 }
 
 impl A2cConfig {

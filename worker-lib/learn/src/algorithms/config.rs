@@ -72,6 +72,28 @@ pub(super) fn to_json(config: &impl Serialize) -> String {
     serde_json::to_string(config).expect("hyper-parameters serialise to JSON")
 }
 
+/// Defines the hyper-parameters of an algorithm. The doc comments of the fields are also their descriptions for users.
+macro_rules! hyper_parameters {
+    (
+        $(#[$attribute:meta])*
+        pub struct $name:ident {
+            $($(#[doc = $line:literal])+ pub $field:ident: $type:ty,)*
+        }
+    ) => {
+        $(#[$attribute])*
+        pub struct $name {
+            $($(#[doc = $line])+ pub $field: $type,)*
+        }
+
+        impl $name {
+            /// Names and descriptions of the hyper-parameters.
+            pub const DESCRIPTIONS: &[(&str, &str)] = &[$((stringify!($field), concat!($($line),+))),*];
+        }
+    };
+}
+
+pub(super) use hyper_parameters;
+
 #[cfg(test)]
 mod tests {
     use crate::algorithms::ddpg::DdpgConfig;

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 use super::checkpoint::Reader;
+use super::config::hyper_parameters;
 use super::critics::Architecture;
 use super::deterministic::DeterministicActorCritic;
 use super::deterministic::learner::{DeterministicAlgorithm, Settings, policy};
@@ -27,6 +28,7 @@ use super::trainer::{Algorithm, Mode, Policy, common_accessors};
 use super::vector::VectorShape;
 use crate::env::EnvSpec;
 
+hyper_parameters! {
 /// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,7 +39,7 @@ pub struct DdpgConfig {
     pub seed: u64,
     /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 4.
     pub environments: Option<usize>,
-    /// Capacity of the replay, in transitions over all environments.
+    /// Capacity of the replay buffer: number of transitions, over all environments.
     pub buffer_size: usize,
     /// Number of samples of one minibatch over all environments.
     pub batch_size: usize,
@@ -67,6 +69,7 @@ pub struct DdpgConfig {
     pub target_noise: f32,
     /// TD3: bound of the noise on the target's actions.
     pub target_noise_clip: f32,
+}
 }
 
 impl DdpgConfig {

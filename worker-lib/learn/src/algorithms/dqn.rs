@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
-use super::config::Checks;
+use super::config::{Checks, hyper_parameters};
 use super::experience::{ExperienceOptions, uniform_experience};
 use super::halves::{Counters, LOSSES, SharedHalf, Tail};
 use super::off_policy::{
@@ -41,6 +41,7 @@ use super::vector_env::VectorEnv;
 use crate::env::EnvSpec;
 use crate::nn::{Adam, clip_global_norm};
 
+hyper_parameters! {
 /// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -91,6 +92,7 @@ pub struct DqnConfig {
     pub prioritisation: Option<Prioritisation>,
     /// Whether to learn from rewards clipped to [-1, 1].
     pub clip_rewards: bool,
+}
 }
 
 impl DqnConfig {

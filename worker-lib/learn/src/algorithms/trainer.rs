@@ -232,6 +232,10 @@ macro_rules! common_accessors {
             &self.hidden
         }
 
+        fn descriptions() -> &'static [(&'static str, &'static str)] {
+            Self::DESCRIPTIONS
+        }
+
         fn common(&mut self) -> $crate::algorithms::trainer::CommonParameters<'_> {
             let Self { total_steps, seed, environments, .. } = self;
             $crate::algorithms::trainer::CommonParameters { total_steps, seed, environments }
@@ -266,6 +270,9 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
 
     /// Returns the widths of the hidden layers.
     fn hidden(&self) -> &[usize];
+
+    /// Returns the names and descriptions of the hyper-parameters.
+    fn descriptions() -> &'static [(&'static str, &'static str)];
 
     /// Returns the hyper-parameters that all algorithms have.
     fn common(&mut self) -> CommonParameters<'_>;

@@ -149,6 +149,14 @@ pub enum EnvError {
     /// An environment in a child process cannot be made or continued; the text names the environment and the reason.
     #[error("{0}")]
     Gymnasium(String),
+    /// The code of an environment raised an exception repeatedly at the same step or reset.
+    #[error("the environment {id} raised {exception}")]
+    Raised {
+        /// The id of the environment.
+        id: String,
+        /// Type, text and place of the exception.
+        exception: String,
+    },
     /// libmujoco is missing or unusable; the text lists the locations that were searched.
     #[error("{0}")]
     Mujoco(String),

@@ -36,7 +36,7 @@ use self::rollouts::{Collector, Frozen, Rollouts, Tally};
 use super::TrainError;
 use super::actor_critic::ActorCritic;
 use super::checkpoint::{Reader, Writer, read_slots, write_slots};
-use super::config::{Checks, to_json};
+use super::config::{Checks, hyper_parameters, to_json};
 use super::environments::{EnvFactory, EnvironmentSlot};
 use super::episodes::RecentReturns;
 use super::normalise::{Deviations, Moments, Normaliser, normalise_or_copy};
@@ -57,6 +57,7 @@ mod halves;
 mod loss;
 mod rollouts;
 
+hyper_parameters! {
 /// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
 /// [`Self::preset`] returns tuned values for each environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,6 +103,7 @@ pub struct PpoConfig {
     pub normalise_observations: bool,
     /// Whether rewards are scaled (detail 6).
     pub normalise_rewards: bool,
+}
 }
 
 impl PpoConfig {

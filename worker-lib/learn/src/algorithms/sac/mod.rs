@@ -36,7 +36,7 @@ pub use self::loss::{Losses, Networks, Noise, SacLoss};
 pub use self::networks::SoftActorCritic;
 use super::TrainError;
 use super::checkpoint::{Reader, Writer};
-use super::config::Checks;
+use super::config::{Checks, hyper_parameters};
 use super::experience::{ExperienceOptions, uniform_experience};
 use super::halves::{Counters, LOSSES, SharedHalf, Tail};
 use super::off_policy::{Behaviour, OffPolicy, OffPolicyAlgorithm, ReplayLearner, Source, follow};
@@ -55,6 +55,7 @@ mod networks;
 /// Epsilon of Adam: PyTorch's default.
 const ADAM_EPSILON: f32 = 1e-8;
 
+hyper_parameters! {
 /// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,7 +66,7 @@ pub struct SacConfig {
     pub seed: u64,
     /// Number of environments of the job; by default, the smallest multiple of the world size that is at least 4.
     pub environments: Option<usize>,
-    /// Capacity of the replay, in transitions over all environments.
+    /// Capacity of the replay buffer: number of transitions, over all environments.
     pub buffer_size: usize,
     /// Number of samples of one minibatch over all environments.
     pub batch_size: usize,
@@ -94,6 +95,7 @@ pub struct SacConfig {
     pub target_entropy: Option<f32>,
     /// Widths of the hidden layers of each network.
     pub hidden: Vec<usize>,
+}
 }
 
 impl SacConfig {

@@ -9,10 +9,11 @@ import signal
 import struct
 import sys
 import time
+import traceback
 
 VERSION = 1
 MAKE, RESET, STEP, REPLAY = 1, 2, 3, 4
-MADE, OBSERVED, REPLAYED, ALIVE, REFUSED = 1, 2, 3, 4, 5
+MADE, OBSERVED, REPLAYED, ALIVE, REFUSED, RAISED = 1, 2, 3, 4, 5, 6
 MISSING, UNSUPPORTED = 1, 2
 TERMINATED, TRUNCATED, LIFE_LOST = 1, 2, 4
 FLOATS, IMAGE = 0, 1
@@ -273,6 +274,14 @@ def serve(pipe, envs):
             raise ValueError(f"request of unknown kind {kind}")
 
 
+def describe(error):
+    """Returns one line with an exception and the place where it was raised."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    text = "".join(traceback.format_exception_only(type(error), error))
+    text = f"{text} ({place.filename}, line {place.lineno}, in {place.name})"
+    return " ".join(text.split())
+
+
 def main():
     faulthandler.enable()
     # Ctrl-C reaches the whole process group; this process ends when the other one closes the pipe.
@@ -291,6 +300,8 @@ def main():
         serve(pipe, envs)
     except BrokenPipeError:
         os._exit(0)
+    except Exception as error:
+        pipe.send(RAISED, describe(error).encode())
 
 
 main()

@@ -16,6 +16,7 @@
 //! | replayed | 3 | whether the episode ended u8, count u32, the last observations, oldest first |
 //! | alive | 4 | empty: the request is still being processed |
 //! | refused | 5 | kind u8 (1 not installed or unknown, 2 not supported), text in UTF-8 |
+//! | raised | 6 | text in UTF-8: an environment raised an exception, after which the child ends |
 //!
 //! An action is a u32 or one f32 per dimension. An observation is f32s, or the bytes of an image.
 
@@ -36,6 +37,7 @@ const OBSERVED: u8 = 2;
 const REPLAYED: u8 = 3;
 pub(super) const ALIVE: u8 = 4;
 const REFUSED: u8 = 5;
+const RAISED: u8 = 6;
 
 const TERMINATED: u8 = 1;
 const TRUNCATED: u8 = 2;
@@ -154,6 +156,7 @@ impl<'a> Reader<'a> {
                 is_missing: *kind == 1,
                 text: String::from_utf8_lossy(text).into_owned(),
             }),
+            Some((&RAISED, text)) => Err(ChildError::Raised(String::from_utf8_lossy(text).into_owned())),
             other => Err(ChildError::Protocol(format!(
                 "its answer is of kind {:?}, expected {kind}",
                 other.map(|(kind, _)| *kind)

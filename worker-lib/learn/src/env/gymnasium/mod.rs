@@ -81,6 +81,8 @@ enum ChildError {
     Protocol(String),
     #[error("{text}")]
     Refused { is_missing: bool, text: String },
+    #[error("an environment raised {0}")]
+    Raised(String),
     #[error("{error}; end of its standard error: {stderr}")]
     Said { error: Box<ChildError>, stderr: String },
 }
@@ -94,7 +96,7 @@ impl From<rustix::io::Errno> for ChildError {
 impl ChildError {
     /// Adds the last stderr output of the process, if it adds information.
     fn with_stderr(self, stderr: &str) -> Self {
-        if stderr.is_empty() || matches!(self, Self::Refused { .. } | Self::Start { .. }) {
+        if stderr.is_empty() || matches!(self, Self::Refused { .. } | Self::Start { .. } | Self::Raised(_)) {
             return self;
         }
         Self::Said { error: Box::new(self), stderr: stderr.to_owned() }

@@ -11,7 +11,8 @@ use crate::env::{Action, EnvError, Step, check_state};
 
 /// Number of consecutive process failures, without a successful step in between, that is an error.
 const FAILURES_MAX: u32 = 5;
-/// Number of failed attempts at a step, without other environments stepping, after which the episode is abandoned.
+/// Number of failed attempts at a step, without other environments stepping, after which the episode is abandoned or,
+/// if the environment raises an exception, the run ends.
 const ATTEMPTS_MAX: u32 = 2;
 /// Number of values before the actions in a saved state: seed (-1: no episode), checksum of the newest observation.
 const STATE_HEAD: usize = 2;
@@ -59,7 +60,10 @@ impl Vector {
         // Environments pass seeds to libraries that require a non-negative i32.
         let seed = rng.next_u32() >> 1;
         self.episodes[index].clear(seed);
+        let mut attempts = 0;
         while let Err(failure) = self.ask_reset(index, seed) {
+            attempts += 1;
+            self.refuse_exception(&failure, attempts)?;
             self.recover(failure)?;
         }
         self.episodes[index].latest.write(observation);
@@ -121,6 +125,7 @@ impl Vector {
             };
             if let [index] = indices[..] {
                 self.episodes[index].crashes += 1;
+                self.refuse_exception(&failure, self.episodes[index].crashes)?;
                 if self.episodes[index].crashes == ATTEMPTS_MAX {
                     self.lose(index, "its process failed again at the same step");
                 }
@@ -140,6 +145,17 @@ impl Vector {
             self.episodes[*index].advance(observed);
         }
         Ok(())
+    }
+
+    /// Fails if the last of several attempts at the same step or reset ended with an exception: an error in the code of
+    /// the environment, which further attempts would repeat.
+    fn refuse_exception(&self, failure: &ChildError, attempts: u32) -> Result<(), EnvError> {
+        match failure {
+            ChildError::Raised(exception) if attempts >= ATTEMPTS_MAX => {
+                Err(EnvError::Raised { id: self.id.clone(), exception: exception.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Abandons an episode.

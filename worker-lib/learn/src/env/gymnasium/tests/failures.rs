@@ -26,6 +26,8 @@ class Faulty(gymnasium.Env):
     def step(self, action):
         print("what an environment prints is not an answer")
         self.steps += 1
+        if self.steps == 5 and self.how == "wrong":
+            raise ValueError("the action", action, "is wrong\nhere")
         if self.steps == 5 and (self.how == "always" or not os.path.exists(MARK)):
             open(MARK, "w").close()
             if self.how == "hang":
@@ -37,7 +39,7 @@ class Faulty(gymnasium.Env):
         noise = time.monotonic() if self.how == "random" else 0
         return numpy.array([self.start + noise, float(action)]), self.steps, False, self.steps == 8, {}
 
-for how in ["once", "always", "hang", "raise", "random", "never"]:
+for how in ["once", "always", "hang", "raise", "random", "never", "wrong"]:
     gymnasium.register(f"{how.title()}-v0", lambda how=how: Faulty(how))
 "#;
 
@@ -107,6 +109,27 @@ fn an_episode_that_always_crashes_is_truncated_and_others_continue() {
     all[0].reset();
     assert_eq!(all[0].step().0.unwrap().reward, 1.0, "a new episode has begun");
     assert_eq!(all[1].step().0.unwrap().reward, 4.0, "the episode of the other environment continues");
+}
+
+#[test]
+fn an_exception_that_recurs_ends_the_run_with_its_text_and_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = faulty(directory.path(), Duration::from_secs(60));
+    let Some(mut all) = players_with("iswitch_faults:Wrong-v0", 2, &options) else { return };
+    all.iter_mut().for_each(|player| drop(player.reset()));
+    (0..4).for_each(|_| {
+        all.iter_mut().for_each(Player::begin);
+        all.iter_mut().for_each(|player| drop(player.finish()));
+    });
+    all.iter_mut().for_each(Player::begin);
+    let mut observation = vec![0.0; all[0].observation.len()];
+    let error = all[0].env.finish_step(Action::Discrete(0), &mut observation).unwrap_err().to_string();
+    assert!(
+        error.starts_with("the environment iswitch_faults:Wrong-v0 raised ValueError: ('the action', "),
+        "{error}"
+    );
+    assert!(error.contains("iswitch_faults.py, line ") && error.ends_with("in step)"), "{error}");
+    assert!(!error.contains('\n') && !error.contains("Traceback"), "{error}");
 }
 
 #[test]

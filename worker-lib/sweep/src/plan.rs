@@ -1,0 +1,161 @@
+//! Plan of a sweep: its configurations and runs, and their execution.
+
+use std::fs::File;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use iswitch_cli::files::make_directory;
+use iswitch_cli::launch;
+use iswitch_cli::progress::Steps;
+
+use crate::grid::{self, Settings};
+use crate::pool::Pool;
+use crate::record::{Run, State};
+use crate::report::Report;
+
+/// File that a sweep and the processes of its runs lock.
+const LOCK_FILE: &str = "lock";
+
+/// Plan of a sweep.
+pub(crate) struct Plan {
+    pub(crate) algorithm: &'static str,
+    /// Id of the environment.
+    pub(crate) env: String,
+    /// Number of workers of each run.
+    pub(crate) workers: usize,
+    /// Return from which on the environment counts as solved; infinite if the environment does not define one.
+    pub(crate) solved_return: f64,
+    /// Directory of the sweep.
+    pub(crate) out: PathBuf,
+    /// Options of `iswitch train` that all runs have in common.
+    pub(crate) arguments: Vec<String>,
+    /// Configurations, each of which is trained with each seed.
+    pub(crate) configurations: Vec<Configuration>,
+    pub(crate) seeds: RangeInclusive<u64>,
+    /// Number of runs at once.
+    pub(crate) jobs: usize,
+    /// Whether runs that the directory already holds are discarded.
+    pub(crate) discards: bool,
+}
+
+/// One combination of hyper-parameters.
+pub(crate) struct Configuration {
+    pub(crate) settings: Settings,
+    /// Number of environment steps of a run.
+    pub(crate) total_steps: u64,
+}
+
+impl Plan {
+    /// Trains all runs that are not finished, writes the results to the directory of the sweep, and prints them.
+    pub(crate) fn execute(&self, is_quiet: bool, is_json: bool) -> anyhow::Result<ExitCode> {
+        let stop = Arc::new(AtomicBool::new(false));
+        launch::stop_on_signal(&stop)?;
+        make_directory(&self.out)?;
+        let lock = lock(&self.out)?;
+        let runs = self.runs();
+        let states = runs.iter().map(|run| run.state(self.discards)).collect::<anyhow::Result<Vec<_>>>()?;
+        let mut progress = Progress::new(&runs, states, is_quiet);
+        let waiting: Vec<_> = progress.unfinished().collect();
+        let pool = Pool { jobs: self.jobs, discards: self.discards, lock: &lock, stop: &stop };
+        pool.train(&runs, waiting, &mut |at, state| progress.record(at, state));
+        progress.steps.finish();
+        let report = Report::new(self, &runs, &progress.states);
+        report.write(&self.out)?;
+        report.print(&self.out, is_json)?;
+        if stop.load(Ordering::Relaxed) {
+            eprintln!("iswitch sweep: stopped; repeat the command to continue");
+        }
+        Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// Returns all runs: for each seed, one of each configuration, so that an interrupted sweep has trained all
+    /// configurations equally often.
+    fn runs(&self) -> Vec<Run> {
+        let of_seed = |seed: u64| (0..self.configurations.len()).map(move |at| self.run(at, seed));
+        self.seeds.clone().flat_map(of_seed).collect()
+    }
+
+    fn run(&self, configuration: usize, seed: u64) -> Run {
+        let Configuration { settings, total_steps } = &self.configurations[configuration];
+        let settings_given = settings.iter().map(|(name, value)| format!("--set={name}={value}"));
+        let first = [self.algorithm.to_owned()].into_iter().chain(self.arguments.iter().cloned());
+        Run {
+            configuration,
+            seed,
+            total_steps: *total_steps,
+            directory: self.out.join(grid::directory(settings)).join(format!("seed-{seed}")),
+            arguments: first.chain(settings_given).chain([format!("--seed={seed}")]).collect(),
+        }
+    }
+}
+
+/// Locks the directory of a sweep until this process and all processes of its runs have ended.
+fn lock(out: &Path) -> anyhow::Result<File> {
+    let path = out.join(LOCK_FILE);
+    let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => bail!(
+            "another sweep, or a run that it has started, uses {}; wait until it has ended, or choose another \
+             directory with --out",
+            out.display()
+        ),
+        Err(std::fs::TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("locking {}", path.display()))
+        }
+    }
+}
+
+/// States of all runs, and their display.
+struct Progress {
+    states: Vec<State>,
+    steps: Steps,
+    begin: Instant,
+    /// Number of runs that this process has completed.
+    completed: u32,
+    names: Vec<String>,
+}
+
+impl Progress {
+    fn new(runs: &[Run], states: Vec<State>, is_quiet: bool) -> Self {
+        let mut steps = Steps::new("runs", runs.len() as u64, is_quiet);
+        steps.set(states.iter().filter(|state| state.is_finished()).count() as u64);
+        let names = runs.iter().map(|run| run.directory.display().to_string()).collect();
+        Self { states, steps, begin: Instant::now(), completed: 0, names }
+    }
+
+    fn unfinished(&self) -> impl Iterator<Item = usize> {
+        self.states.iter().enumerate().filter(|(_, state)| !state.is_finished()).map(|(at, _)| at)
+    }
+
+    /// Records and shows the state of a run whose process has ended.
+    fn record(&mut self, at: usize, state: State) {
+        match &state {
+            State::Failed(reason) => {
+                self.steps.note(&format!("iswitch sweep: {} failed: {reason}", self.names[at]));
+            }
+            State::Finished(_) => self.completed += 1,
+            State::New | State::Unfinished => {}
+        }
+        self.states[at] = state;
+        let count = |is: fn(&State) -> bool| self.states.iter().filter(|state| is(state)).count();
+        let solved = count(|state| matches!(state, State::Finished(outcome) if outcome.solved));
+        let finished = count(State::is_finished);
+        let failed = count(|state| matches!(state, State::Failed(_)));
+        self.steps.set((finished + failed) as u64);
+        let left =
+            self.left().map_or(String::new(), |left| format!(", {} min left", left.as_secs().div_ceil(60)));
+        self.steps.show(&format!("{solved} solved, {} not solved, {failed} failed{left}", finished - solved));
+    }
+
+    /// Returns the estimated time until the last run has finished.
+    fn left(&self) -> Option<Duration> {
+        let each = self.begin.elapsed().checked_div(self.completed)?;
+        Some(each * self.unfinished().count() as u32)
+    }
+}

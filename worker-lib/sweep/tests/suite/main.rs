@@ -1,0 +1,4 @@
+//! Tests of the command `iswitch sweep`.
+
+mod refusals;
+mod sweeps;
