@@ -1,8 +1,8 @@
 //! Environments in which agents act.
 //!
-//! [`CartPole`], [`Acrobot`], [`Pendulum`], [`MountainCarContinuous`] and [`PlanarHopper`] are built in and need no library. [`MujocoHopper`] and
-//! [`HalfCheetah`] open libmujoco at run time. Every other id is passed to Gymnasium in a child Python process
-//! ([`GymnasiumEnvironment`]). [`make`] makes an environment, given its Gymnasium id.
+//! [`CartPole`], [`Acrobot`], [`Pendulum`], [`MountainCarContinuous`] and [`PlanarHopper`] are built in and need no
+//! library. [`MujocoHopper`] and [`HalfCheetah`] open libmujoco at run time. Every other id is passed to Gymnasium in a
+//! child Python process ([`GymnasiumEnvironment`]). [`make`] makes an environment, given its Gymnasium id.
 
 mod acrobot;
 mod cartpole;
@@ -295,8 +295,9 @@ mod tests {
             error.as_deref(),
             Some(
                 "unknown environment \"Pong\": not built in (CartPole-v1, Acrobot-v1, Pendulum-v1, \
-                 MountainCarContinuous-v0, PlanarHopper-v0, Hopper-v5, HalfCheetah-v5), and /nowhere/python3 cannot be started (No such file or directory (os error 2)); \
-                 install Python with Gymnasium, or set ISWITCH_PYTHON to an interpreter that has it"
+                 MountainCarContinuous-v0, PlanarHopper-v0, Hopper-v5, HalfCheetah-v5), and /nowhere/python3 cannot be \
+                 started (No such file or directory (os error 2)); install Python with Gymnasium, or set \
+                 ISWITCH_PYTHON to an interpreter that has it"
             )
         );
     }

@@ -220,8 +220,8 @@ fn environments_with_unsupported_actions_are_refused() {
     let error = dqn().vector_shape(&spec(PENDULUM), Mode::Synchronous).unwrap_err().to_string();
     assert_eq!(
         error,
-        "Pendulum-v1 has continuous actions, expected discrete ones; for continuous actions, train ppo, a2c, ddpg, td3 or \
-         sac"
+        "Pendulum-v1 has continuous actions, expected discrete ones; for continuous actions, train ppo, a2c, ddpg, td3 \
+         or sac"
     );
     let errors = [
         ddpg().vector_shape(&spec(CART_POLE), Mode::Synchronous),

@@ -224,9 +224,9 @@ impl Study for PlacementStudy {
     fn read(&mut self, config: &PlacementConfig, reader: &Reader<'_>) -> Result<(), StudyError> {
         let (saved, own): (u64, u64) = (reader.number("workload")?, self.workload.digest());
         if saved != own {
-            let reason =
-                "it was trained with different jobs, GPUs or rules; give the same options and files as for that training".to_owned();
-            return Err(reader.refuse(reason).into());
+            let reason = "it was trained with different jobs, GPUs or rules; give the same options and files as for \
+                          that training";
+            return Err(reader.refuse(reason.to_owned()).into());
         }
         self.state.weights.read(config.tensors(), reader)?;
         if let Learner::Patent(_, replay) = &mut self.state.learner {

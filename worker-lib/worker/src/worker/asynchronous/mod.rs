@@ -143,8 +143,8 @@ impl AsyncProtocol {
         self
     }
 
-    /// Returns whether the job has a key, according to a refusal of this member's key. The refusal is not authenticated,
-    /// so it may be forged. Returns `None` if there was no such refusal.
+    /// Returns whether the job has a key, according to a refusal of this member's key. The refusal is not
+    /// authenticated, so it may be forged. Returns `None` if there was no such refusal.
     pub fn key_refused(&self) -> Option<bool> {
         self.enrolment.key_refused()
     }
