@@ -7,7 +7,7 @@ use std::f64::consts::PI;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state};
+use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state, chosen, reduced};
 
 pub(super) const ID: &str = "Acrobot-v1";
 
@@ -25,6 +25,8 @@ const INERTIA: f64 = 1.0;
 const TIME_STEP: f64 = 0.2;
 /// Maximum angular speed of each rod, rad/s.
 const SPEEDS_MAX: [f64; 2] = [4.0 * PI, 9.0 * PI];
+/// Number of torques to choose from: -1, 0 and 1 N m.
+const TORQUES: usize = 3;
 /// Bound of the uniform initial value of each state variable.
 const START_SPREAD: f64 = 0.1;
 
@@ -48,7 +50,7 @@ impl Acrobot {
             id: ID.into(),
             observation_dim: 6,
             image: None,
-            action: ActionSpec::Discrete { n: 3 },
+            action: ActionSpec::Discrete { n: TORQUES },
             episode_steps_max: 500,
             solved_return: -100.0,
         };
@@ -98,11 +100,6 @@ fn integrate(state: State, torque: f64) -> State {
     std::array::from_fn(|i| state[i] + TIME_STEP / 6.0 * slope(i))
 }
 
-/// Reduces an angle to [-PI, PI).
-fn reduced(angle: f64) -> f64 {
-    (angle + PI).rem_euclid(2.0 * PI) - PI
-}
-
 impl Default for Acrobot {
     fn default() -> Self {
         Self::new()
@@ -121,15 +118,7 @@ impl Environment for Acrobot {
     }
 
     fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
-        let torque = match action {
-            Action::Discrete(choice @ 0..3) => choice as f64 - 1.0,
-            other => {
-                return Err(EnvError::WrongAction {
-                    expected: self.spec.action,
-                    actual: format!("{other:?}"),
-                });
-            }
-        };
+        let torque = chosen(action, TORQUES)? as f64 - 1.0;
         let [upper, lower, upper_speed, lower_speed] = integrate(self.state, torque);
         let [upper_max, lower_max] = SPEEDS_MAX;
         self.state = [

@@ -4,7 +4,7 @@
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state};
+use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state, chosen};
 
 pub(super) const ID: &str = "CartPole-v1";
 
@@ -18,6 +18,8 @@ const POLE_MASS: f64 = 0.1;
 const POLE_HALF_LENGTH: f64 = 0.5;
 /// Force, N, to the left (action 0) or right (action 1).
 const FORCE: f64 = 10.0;
+/// Number of directions of the force.
+const DIRECTIONS: usize = 2;
 /// Time between two actions, s.
 const TIME_STEP: f64 = 0.02;
 /// Maximum distance from the middle, m.
@@ -42,7 +44,7 @@ impl CartPole {
             id: ID.into(),
             observation_dim: 4,
             image: None,
-            action: ActionSpec::Discrete { n: 2 },
+            action: ActionSpec::Discrete { n: DIRECTIONS },
             episode_steps_max: 500,
             solved_return: 475.0,
         };
@@ -72,16 +74,7 @@ impl Environment for CartPole {
     }
 
     fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
-        let force = match action {
-            Action::Discrete(0) => -FORCE,
-            Action::Discrete(1) => FORCE,
-            other => {
-                return Err(EnvError::WrongAction {
-                    expected: self.spec.action,
-                    actual: format!("{other:?}"),
-                });
-            }
-        };
+        let force = if chosen(action, DIRECTIONS)? == 0 { -FORCE } else { FORCE };
         let [x, x_dot, theta, theta_dot] = self.state;
         let total_mass = CART_MASS + POLE_MASS;
         let moment = POLE_MASS * POLE_HALF_LENGTH;

@@ -17,6 +17,7 @@ mod python;
 mod time_limit;
 
 use std::borrow::Cow;
+use std::f64::consts::PI;
 
 use rand_chacha::ChaCha8Rng;
 
@@ -260,6 +261,21 @@ fn clipped<const DIM: usize>(action: Action<'_>) -> Result<[f64; DIM], EnvError>
             actual: format!("{other:?}"),
         }),
     }
+}
+
+/// Returns the index of a discrete action among `n` choices, or an error that describes the actual action.
+fn chosen(action: Action<'_>, n: usize) -> Result<usize, EnvError> {
+    match action {
+        Action::Discrete(choice) if choice < n => Ok(choice),
+        other => {
+            Err(EnvError::WrongAction { expected: ActionSpec::Discrete { n }, actual: format!("{other:?}") })
+        }
+    }
+}
+
+/// Reduces an angle, in rad, to [-PI, PI).
+fn reduced(angle: f64) -> f64 {
+    (angle + PI).rem_euclid(2.0 * PI) - PI
 }
 
 fn check_state(state: &[f64], expected: usize) -> Result<(), EnvError> {

@@ -6,7 +6,7 @@ use std::f64::consts::PI;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state, clipped};
+use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state, clipped, reduced};
 
 pub(super) const ID: &str = "Pendulum-v1";
 
@@ -76,7 +76,7 @@ impl Environment for Pendulum {
     fn step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
         let [share] = clipped(action)?;
         let torque = share * TORQUE_MAX;
-        let from_upright = (self.angle + PI).rem_euclid(2.0 * PI) - PI;
+        let from_upright = reduced(self.angle);
         let cost = from_upright.powi(2) + 0.1 * self.velocity.powi(2) + 0.001 * torque.powi(2);
         let acceleration =
             3.0 * GRAVITY / (2.0 * LENGTH) * self.angle.sin() + 3.0 / (MASS * LENGTH.powi(2)) * torque;
