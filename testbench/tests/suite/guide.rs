@@ -162,7 +162,24 @@ fn finish(processes: impl IntoIterator<Item = Process>) {
         let results = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         for result in results.filter(|result| result.get("replicas_identical").is_some()) {
             assert_eq!(result["replicas_identical"], true, "{result}");
+            if let Some(final_return) = result["final_return"].as_f64() {
+                let least = least_return(&result["env"]);
+                assert!(
+                    final_return > least,
+                    "the run did not learn (a return of at most {least}): {result}"
+                );
+            }
         }
+    }
+}
+
+/// Returns a mean return that a policy which has not learned does not exceed. A random policy has a mean return of 22 on
+/// CartPole and of -1,230 on Pendulum.
+fn least_return(environment: &Value) -> f64 {
+    match environment.as_str() {
+        Some("CartPole-v1") => 75.0,
+        Some("Pendulum-v1") => -1000.0,
+        _ => panic!("the return of a random policy on {environment} must be known"),
     }
 }
 

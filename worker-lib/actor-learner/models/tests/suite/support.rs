@@ -1,5 +1,4 @@
 //! Learners and cells on unused ports, distinguishable models, and an HTTP client without a library.
-#![allow(dead_code, reason = "each test program uses only a part of this module")]
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -4,8 +4,10 @@ use std::process::Command;
 
 #[test]
 fn units_use_only_existing_options() {
-    let units =
-        [include_str!("../dist/iswitch-models.service"), include_str!("../dist/iswitch-models-cell.service")];
+    let units = [
+        include_str!("../../dist/iswitch-models.service"),
+        include_str!("../../dist/iswitch-models-cell.service"),
+    ];
     for (unit, command) in units.into_iter().zip(["serve", "cell"]) {
         let help =
             Command::new(env!("CARGO_BIN_EXE_iswitch-models")).args([command, "--help"]).output().unwrap();

@@ -1,11 +1,10 @@
 //! Tests of the permissions to read and to publish: tokens, TLS and client certificates.
 
-mod support;
-
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::support::{any_port, ask, endpoint, learner, model, name};
 use iswitch_models::cell::{self, CellOptions};
 use iswitch_models::learner::{LearnerOptions, PublishFrom};
 use iswitch_models::tls::{Identity, TlsClient, TlsServer};
@@ -14,7 +13,6 @@ use iswitch_models::{
     Token, publish,
 };
 use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
-use support::{any_port, ask, endpoint, learner, model, name};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -167,7 +165,7 @@ async fn models_are_transferred_over_tls_only_from_a_trusted_server() {
     assert!(get(&endpoint(&server), ClientOptions::default()).await.is_err());
     let error = get(&at, ClientOptions::default()).await.unwrap_err();
     assert!(matches!(error, ModelError::NoTls { .. }), "{error}");
-    support::until(async || server.stats().handshakes_failed >= 2).await;
+    crate::support::until(async || server.stats().handshakes_failed >= 2).await;
     // A cell uses TLS both to its upstream and to its readers.
     let credentials = over_tls(&own.certificates(), None).credentials;
     let tls = Some(TlsServer::new(&own.server("127.0.0.1"), None).unwrap());
@@ -189,7 +187,7 @@ async fn only_clients_with_a_certificate_of_the_trusted_ca_are_served() {
     assert!(get(&at, over_tls(&own.certificates(), Some(&stranger))).await.is_err());
     assert!(put(&at, 2, &over_tls(&own.certificates(), Some(&stranger))).await.is_err());
     put(&at, 2, &over_tls(&own.certificates(), Some(&client))).await.unwrap();
-    support::until(async || server.stats().handshakes_failed == 3).await;
+    crate::support::until(async || server.stats().handshakes_failed == 3).await;
 }
 
 #[tokio::test]
@@ -203,7 +201,7 @@ async fn invalid_handshake_bytes_close_only_their_connection() {
         let _ = stream.read_to_end(&mut Vec::new()).await;
     }
     assert_eq!(get(&https(&server), over_tls(&own.certificates(), None)).await.unwrap(), 1);
-    support::until(async || server.stats().handshakes_failed == 4).await;
+    crate::support::until(async || server.stats().handshakes_failed == 4).await;
 }
 
 #[test]

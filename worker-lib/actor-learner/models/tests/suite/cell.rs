@@ -1,15 +1,13 @@
 //! Tests of the embedded cell: one fetch for all readers, the age limit of pointers, failing upstreams, slow readers.
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::{ask, cell, client, endpoint, learner, model, name};
 use bytes::Bytes;
 use iswitch_models::cell::CellOptions;
 use iswitch_models::learner::{self, LearnerOptions};
 use iswitch_models::{ModelError, Patience, ServerOptions};
-use support::{ask, cell, client, endpoint, learner, model, name};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Barrier;
@@ -145,7 +143,7 @@ async fn corrupted_bytes_never_yield_a_complete_object() {
     wrong[0] ^= 1;
     upstream.send(&wrong).await;
     assert!(reading.await.unwrap() < bytes.len(), "the connection ends before the object does");
-    support::until(async || cell.stats().fetches_failed == 1).await;
+    crate::support::until(async || cell.stats().fetches_failed == 1).await;
 }
 
 #[tokio::test]
@@ -163,13 +161,13 @@ async fn a_stale_pointer_is_served_up_to_its_age_limit_and_then_refused() {
     assert_eq!(ask(&at, latest, &[]).await.json()["version"], 1);
     // The pointer is revalidated in the background: the new version appears without a waiting request.
     store.publish(&name(), 2, model(2, 1000)).unwrap();
-    support::until(async || ask(&at, latest, &[]).await.json()["version"] == 2).await;
+    crate::support::until(async || ask(&at, latest, &[]).await.json()["version"] == 2).await;
     assert!(cell.stats().stale_pointers_served > 0);
     assert_eq!(ask(&at, "GET /models/ppo/2", &[]).await.status, 200);
 
     drop(first);
     let mut served = 0;
-    support::until(async || {
+    crate::support::until(async || {
         let answer = ask(&at, latest, &[]).await;
         if answer.status == 200 {
             served += 1;
@@ -188,7 +186,7 @@ async fn a_stale_pointer_is_served_up_to_its_age_limit_and_then_refused() {
     assert_eq!(Bytes::from(ask(&at, "GET /models/ppo/2", &[]).await.body), model(2, 1000));
 
     let _second = learner::serve(store, &listen, LearnerOptions::default()).await.unwrap();
-    support::until(async || ask(&at, latest, &[]).await.status == 200).await;
+    crate::support::until(async || ask(&at, latest, &[]).await.status == 200).await;
 }
 
 #[tokio::test]
@@ -206,7 +204,7 @@ async fn waiting_actors_are_notified_of_a_version_and_know_its_age() {
     assert_eq!(first.unwrap().unwrap().bytes, model(10, 5000));
     let age = actor.model_age().unwrap();
     assert!(actor.wait_newer(Duration::from_millis(1)).await.unwrap().is_none());
-    assert!(actor.model_age().unwrap() < age + support::PATIENCE);
+    assert!(actor.model_age().unwrap() < age + crate::support::PATIENCE);
     for version in 11..20 {
         store.publish(&name(), version, model(version, 5000)).unwrap();
         let read = actor.wait_newer(Duration::from_secs(60)).await.unwrap().unwrap();
@@ -282,7 +280,7 @@ async fn a_cell_does_not_exceed_its_capacity() {
         );
     }
     assert_eq!(cell.stats().fetches, 12);
-    support::until(async || {
+    crate::support::until(async || {
         let metrics = String::from_utf8(ask(&endpoint(&cell), "GET /metrics", &[]).await.body).unwrap();
         let kept = metrics.lines().find_map(|line| line.strip_prefix("iswitch_models_kept_bytes ")).unwrap();
         // Objects beyond the capacity are evicted shortly after they have arrived.
@@ -304,8 +302,10 @@ async fn a_stalled_reader_is_disconnected_while_others_are_served() {
     for server in [&learner, &cell] {
         let mut slow = TcpStream::connect(endpoint(server).to_string()).await.unwrap();
         slow.write_all(b"GET /models/ppo/1 HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
-        support::until(async || server.stats().slow_readers_cut >= 1 && server.stats().connections == 0)
-            .await;
+        crate::support::until(async || {
+            server.stats().slow_readers_cut >= 1 && server.stats().connections == 0
+        })
+        .await;
         let mut got = Vec::new();
         let _ = slow.read_to_end(&mut got).await;
         assert!(got.len() < len, "expected an incomplete response, received {} bytes", got.len());
@@ -332,7 +332,7 @@ async fn names_unknown_upstream_do_not_occupy_the_cache() {
         let at = at.clone();
         tokio::spawn(async move { ask(&at, "GET /models/ppo/latest?wait=60000", &[]).await })
     };
-    support::until(async || cell.stats().pointer_requests > 10).await;
+    crate::support::until(async || cell.stats().pointer_requests > 10).await;
     // Names without waiting readers are displaced first.
     bogus(10).await;
     store.publish(&name(), 1, model(1, 1000)).unwrap();
@@ -363,7 +363,7 @@ async fn a_reader_whose_name_is_displaced_is_asked_to_retry() {
         let at = at.clone();
         tokio::spawn(async move { ask(&at, "GET /models/ppo/latest?wait=60000", &[]).await })
     };
-    support::until(async || cell.stats().pointer_requests > 0).await;
+    crate::support::until(async || cell.stats().pointer_requests > 0).await;
     ask(&at, "GET /models/other/latest", &[]).await;
     let answer = waiting.await.unwrap();
     assert_eq!((answer.status, answer.error()), (503, "busy".to_owned()));

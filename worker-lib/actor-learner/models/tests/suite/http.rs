@@ -1,11 +1,9 @@
 //! Tests of the exact HTTP responses of a learner and of a cell in front of it. Both must pass the same tests.
 
-mod support;
-
+use crate::support::{ask, cell, endpoint, learner, model, name, send};
 use bytes::Bytes;
 use iswitch_models::learner::{LearnerOptions, PublishFrom};
 use iswitch_models::{ClientOptions, Endpoint, ServerOptions, publish};
-use support::{ask, cell, endpoint, learner, model, name, send};
 
 const LEN: usize = 700_001;
 const ROUTE: &str = "GET /models/ppo/7";
@@ -134,13 +132,13 @@ async fn an_excess_connection_is_asked_to_retry() {
     store.publish(&name(), 1, model(1, 10)).unwrap();
     let at = endpoint(&learner);
     let held = tokio::net::TcpStream::connect(at.to_string()).await.unwrap();
-    support::until(async || learner.stats().connections == 1).await;
+    crate::support::until(async || learner.stats().connections == 1).await;
     let refused = ask(&at, "GET /models/ppo/1", &[]).await;
     assert_eq!((refused.status, refused.error().as_str()), (503, "busy"));
     assert_eq!(refused.headers["retry-after"], "1");
     assert_eq!(learner.stats().connections_refused, 1);
     drop(held);
-    support::until(async || ask(&at, "GET /models/ppo/1", &[]).await.status == 200).await;
+    crate::support::until(async || ask(&at, "GET /models/ppo/1", &[]).await.status == 200).await;
 }
 
 #[tokio::test]
@@ -148,7 +146,8 @@ async fn only_authorized_clients_publish_models() {
     let everywhere = LearnerOptions { publish_from: PublishFrom::Everywhere, ..LearnerOptions::default() };
     let store = iswitch_models::StoreOptions { object_len_max_bytes: 100, ..Default::default() };
     let store = std::sync::Arc::new(iswitch_models::ModelStore::new(store));
-    let learner = iswitch_models::learner::serve(store, &support::any_port(), everywhere).await.unwrap();
+    let learner =
+        iswitch_models::learner::serve(store, &crate::support::any_port(), everywhere).await.unwrap();
     let at = endpoint(&learner);
     let put = |version: u64, len| publish_to(&at, version, len);
     assert_eq!(put(3, 100).await.unwrap().version, 3);
@@ -167,7 +166,7 @@ async fn only_authorized_clients_publish_models() {
     let refused = send(&at, &endless, false).await;
     assert_eq!((refused.status, refused.error().as_str()), (413, "too_large"));
     assert_eq!(ask(&at, "GET /models/ppo/latest", &[]).await.json()["version"], 3);
-    let (_store, closed) = support::learner(LearnerOptions::default()).await;
+    let (_store, closed) = crate::support::learner(LearnerOptions::default()).await;
     assert!(publish_to(&endpoint(&closed), 1, 1).await.unwrap_err().contains("accepts no models"));
 }
 

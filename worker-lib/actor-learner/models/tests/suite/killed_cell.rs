@@ -1,16 +1,14 @@
 //! Kills a cell while actors read from it, and restarts it.
 
-mod support;
-
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::support::{client, endpoint, learner, model, name, until};
 use iswitch_models::learner::LearnerOptions;
 use iswitch_models::{Endpoint, ModelStore};
-use support::{client, endpoint, learner, model, name, until};
 
 const LEN: usize = 1 << 20;
 const ACTORS: usize = 8;
@@ -111,7 +109,7 @@ async fn actors_fail_over_when_their_cell_is_killed_and_return_to_it() {
         version += 1;
         publish(&store, version);
         all_have(version).await;
-        let metrics = support::ask(&cells[0].endpoint(), "GET /metrics", &[]).await.body;
+        let metrics = crate::support::ask(&cells[0].endpoint(), "GET /metrics", &[]).await.body;
         String::from_utf8(metrics)
             .unwrap()
             .lines()

@@ -1,0 +1,133 @@
+//! Hyper-parameters of PPO.
+
+use serde::{Deserialize, Serialize};
+
+use crate::algorithms::TrainError;
+use crate::algorithms::actor_critic::ActorCritic;
+use crate::algorithms::config::hyper_parameters;
+use crate::algorithms::share::Share;
+use crate::env::EnvSpec;
+
+hyper_parameters! {
+/// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
+/// [`Self::preset`] returns tuned values for each environment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PpoConfig {
+    /// Environment steps of the run, rounded up to whole rollouts.
+    pub total_steps: u64,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Number of environments of the job; by default, the smallest multiple of the world size that is at least
+    /// `environments_min`.
+    pub environments: Option<usize>,
+    /// Least number of environments that is chosen by default; 4 if absent.
+    pub environments_min: Option<usize>,
+    /// Steps of one rollout over all environments (`n_steps * n_envs`).
+    pub rollout_steps: usize,
+    /// Number of samples of one minibatch over all environments.
+    pub minibatch_size: usize,
+    /// Number of passes over each rollout.
+    pub epochs: usize,
+    /// Initial Adam learning rate.
+    pub learning_rate: f32,
+    /// Whether the learning rate falls linearly to 0 over `total_steps`.
+    pub anneal_learning_rate: bool,
+    /// Discount factor.
+    pub gamma: f32,
+    /// Lambda of generalised advantage estimation: 0 uses the value function only, 1 the sampled return.
+    pub gae_lambda: f32,
+    /// Distance of the probability ratio from 1 beyond which the objective is clipped.
+    pub clip_range: f32,
+    /// Maximum change of a value from its old estimate in the value loss; unlimited if absent.
+    pub clip_range_value: Option<f32>,
+    /// Weight of the entropy bonus.
+    pub entropy_coefficient: f32,
+    /// Weight of the value loss.
+    pub value_coefficient: f32,
+    /// Euclidean norm to which the aggregated gradient is clipped.
+    pub max_grad_norm: f32,
+    /// Epsilon of Adam.
+    pub adam_epsilon: f32,
+    /// Initial logarithm of the policy's standard deviation (continuous actions).
+    pub log_std_init: f32,
+    /// Widths of the hidden layers of each network.
+    pub hidden: Vec<usize>,
+    /// Whether observations are normalised (detail 6).
+    pub normalise_observations: bool,
+    /// Whether rewards are scaled (detail 6).
+    pub normalise_rewards: bool,
+}
+}
+
+impl PpoConfig {
+    /// Hyper-parameters for continuous control, with the paper's networks.
+    pub(super) fn continuous() -> Self {
+        Self {
+            total_steps: 1_000_000,
+            seed: 1,
+            environments: None,
+            environments_min: None,
+            rollout_steps: 2048,
+            minibatch_size: 64,
+            epochs: 10,
+            learning_rate: 3e-4,
+            anneal_learning_rate: true,
+            gamma: 0.99,
+            gae_lambda: 0.95,
+            clip_range: 0.2,
+            clip_range_value: Some(0.2),
+            entropy_coefficient: 0.0,
+            value_coefficient: 0.5,
+            max_grad_norm: 0.5,
+            adam_epsilon: 1e-5,
+            log_std_init: 0.0,
+            hidden: vec![64, 64],
+            normalise_observations: true,
+            normalise_rewards: true,
+        }
+    }
+
+    /// Creates the networks for an environment. Their `parameter_count` is the length of the vectors that the job
+    /// aggregates.
+    pub fn networks(&self, env: &EnvSpec) -> ActorCritic {
+        ActorCritic::new(env, &self.hidden)
+    }
+
+    /// Returns the learning rate after a fraction `part` of the run, from 0 to 1.
+    pub(super) fn learning_rate_after(&self, part: f64) -> f32 {
+        let factor = if self.anneal_learning_rate { (1.0 - part).max(0.0) } else { 1.0 };
+        (f64::from(self.learning_rate) * factor) as f32
+    }
+
+    /// Returns the share of worker `rank` of `workers` in the global batch.
+    ///
+    /// # Errors
+    /// [`TrainError::Config`] if the batch cannot be divided.
+    pub fn share(&self, rank: usize, workers: usize) -> Result<Share, TrainError> {
+        let least = self.environments_min.map(|least| least.next_multiple_of(workers.max(1)));
+        Share::new(rank, workers, self.environments.or(least), self.rollout_steps, self.minibatch_size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithms::trainer::Algorithm as _;
+
+    #[test]
+    fn the_number_of_environments_is_a_multiple_of_the_workers_above_the_minimum() {
+        let config = PpoConfig { environments_min: Some(16), ..PpoConfig::continuous() };
+        let environments = |workers| config.share(0, workers).unwrap().environments;
+        assert_eq!([1, 2, 3, 4, 16, 17].map(environments), [16, 16, 18, 16, 16, 17]);
+        let given = PpoConfig { environments: Some(6), ..config.clone() };
+        assert_eq!(given.share(0, 3).unwrap().environments, 6);
+    }
+
+    #[test]
+    fn a_minimum_of_no_environments_is_refused() {
+        let config = PpoConfig { environments_min: Some(0), ..PpoConfig::continuous() };
+        let error = config.check().unwrap_err().to_string();
+        assert_eq!(error, "environments_min is 0, expected at least 1");
+    }
+}
