@@ -4,6 +4,7 @@ use rand::Rng;
 
 use super::TrainError;
 use super::actor_critic::{NamedTensor, network_tensors};
+use super::policy_graph::{GraphLayer, graph_layers, last_image};
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Activation, Network, Operation, Workspace, uniform_by_fan_in};
 
@@ -171,6 +172,18 @@ impl QNetwork {
             start += network.parameter_count();
         }
         parameters
+    }
+
+    /// Returns the layers of the trunk and those of both streams, if there are any, for
+    /// [`PolicyGraph`](super::policy_graph::PolicyGraph).
+    pub fn graph_layers(&self, parameters: &[f32]) -> (Vec<GraphLayer>, Option<[Vec<GraphLayer>; 2]>) {
+        let (of_trunk, of_streams) = parameters.split_at(self.trunk.parameter_count());
+        let streams = self.streams.as_ref().map(|[value, advantage]| {
+            let (of_value, of_advantage) = of_streams.split_at(value.parameter_count());
+            let image = last_image(&self.trunk);
+            [graph_layers(value, of_value, image), graph_layers(advantage, of_advantage, image)]
+        });
+        (graph_layers(&self.trunk, of_trunk, None), streams)
     }
 
     /// Returns the names and shapes of all parameters, for files.
