@@ -210,6 +210,11 @@ fn sweeps() {
 }
 
 #[test]
+fn export() {
+    Chapter::run("export.md");
+}
+
+#[test]
 fn hierarchy() {
     Chapter::run("hierarchy.md");
 }
