@@ -100,11 +100,14 @@ impl QNetwork {
         work: &'w mut QWorkspace,
     ) -> &'w [f32] {
         let (of_trunk, of_streams) = parameters.split_at(self.trunk.parameter_count());
-        let results = self.trunk.forward(of_trunk, observations, &mut work.trunk);
         let (Some([value, advantage]), Some([value_work, advantage_work])) =
             (&self.streams, &mut work.streams)
         else {
-            return results;
+            return self.trunk.forward(of_trunk, observations, &mut work.trunk);
+        };
+        let results = match self.trunk.layers() {
+            [] => observations,
+            _ => self.trunk.forward(of_trunk, observations, &mut work.trunk),
         };
         let (of_value, of_advantage) = of_streams.split_at(value.parameter_count());
         let values = value.forward(of_value, results, value_work);
@@ -135,7 +138,10 @@ impl QNetwork {
         match (&self.streams, stream_work) {
             (Some(streams), Some(stream_work)) => {
                 let batch = delta.len() / self.actions;
-                let (results, by_results) = trunk.output_and_delta(batch * self.trunk.outputs());
+                let (results, by_results) = match self.trunk.layers() {
+                    [] => (observations, &mut [][..]),
+                    _ => trunk.output_and_delta(batch * self.trunk.outputs()),
+                };
                 split_delta(delta, self.actions, stream_work[0].output_delta(batch), 1);
                 split_delta(delta, self.actions, stream_work[1].output_delta(delta.len()), self.actions);
                 let mut start = 0;
@@ -247,8 +253,8 @@ mod tests {
     #[test]
     fn gradients_agree_with_finite_differences() {
         let mut rng = ChaCha8Rng::seed_from_u64(6);
-        for duelling in [false, true] {
-            let network = QNetwork::new(make("CartPole-v1").unwrap().spec(), &[9, 7], duelling).unwrap();
+        for (hidden, duelling) in [(&[9, 7][..], false), (&[9, 7], true), (&[9], true)] {
+            let network = QNetwork::new(make("CartPole-v1").unwrap().spec(), hidden, duelling).unwrap();
             let mut random = |len: usize| (0..len).map(|_| rng.random_range(-1.0..1.0)).collect::<Vec<f32>>();
             let (observations, delta) = (random(5 * 4), random(5 * 2));
             let parameters = random(network.parameter_count());
@@ -269,7 +275,11 @@ mod tests {
                 outliers += usize::from(error > 2e-3 + 1e-2 * numeric.abs());
             }
             // The ReLU has a kink, where finite differences are inaccurate.
-            assert!(outliers <= parameters.len() / 25, "{duelling}: {outliers} of {}", parameters.len());
+            assert!(
+                outliers <= parameters.len() / 25,
+                "{hidden:?} {duelling}: {outliers} of {}",
+                parameters.len()
+            );
         }
     }
 
