@@ -227,6 +227,11 @@ fn sweeps() {
 }
 
 #[test]
+fn export() {
+    Chapter::run("export.md");
+}
+
+#[test]
 fn hierarchy() {
     Chapter::run("hierarchy.md");
 }

@@ -9,13 +9,14 @@ use iswitch_harness::process::{command, run};
 use iswitch_harness::requirements::programs;
 
 /// Returns the names and paths of the commands that users run.
-pub(super) fn commands() -> [(&'static str, &'static Path); 11] {
+pub(super) fn commands() -> [(&'static str, &'static Path); 12] {
     [
         ("iswitchd", binaries::iswitchd()),
         ("iswitchctl", binaries::iswitchctl()),
         ("iswitch", binaries::iswitch()),
         ("iswitch-actors", binaries::path("iswitch-actors")),
         ("iswitch-coflow", binaries::path("iswitch-coflow")),
+        ("iswitch-export", binaries::path("iswitch-export")),
         ("iswitch-lab", binaries::path("iswitch-lab")),
         ("iswitch-place", binaries::path("iswitch-place")),
         ("iswitch-route", binaries::path("iswitch-route")),

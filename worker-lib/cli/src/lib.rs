@@ -3,6 +3,7 @@
 
 pub mod algorithm;
 pub mod asynchronous;
+pub mod evaluation;
 pub mod files;
 pub mod group;
 pub mod hyper;

@@ -16,6 +16,7 @@ Examples:
   iswitch train ppo --workers 4                      Switch and workers on this machine
   iswitch train ppo --switch 10.9.0.254:7711 --workers 4 --rank 0
   iswitch eval runs/first --episodes 5               Returns of a trained agent
+  iswitch export runs/first --out policy.onnx        Policy for ONNX Runtime
   iswitch sweep train ppo --seeds 10                 Statistics over 10 seeds
   iswitch lab --workers 4 --rate 1gbit -- iswitch train ppo";
 
@@ -37,6 +38,9 @@ enum Command {
     Train(Algorithm<Train>),
     /// Run a trained agent and report its returns
     Eval(eval::EvalArgs),
+    /// Export a trained policy to ONNX, safetensors, JSON or a folder for the Hugging Face Hub
+    #[command(disable_help_flag = true)]
+    Export(Forwarded),
     /// Train with many seeds and hyper-parameters, and report robust statistics
     #[command(disable_help_flag = true)]
     Sweep(Forwarded),
@@ -78,6 +82,7 @@ impl Command {
         match self {
             Self::Train(algorithm) => algorithm.run(),
             Self::Eval(args) => eval::run(args).map(|()| ExitCode::SUCCESS),
+            Self::Export(arguments) => arguments.run("iswitch-export", &[]),
             Self::Sweep(arguments) => arguments.run("iswitch-sweep", &[]),
             Self::ActorLearner(arguments) => arguments.run("iswitch-actors", &["actor-learner"]),
             Self::Learner(arguments) => arguments.run("iswitch-actors", &["learner"]),

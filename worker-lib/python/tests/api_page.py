@@ -11,7 +11,7 @@ import griffe
 
 PACKAGE = Path(__file__).resolve().parents[1] / "python"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "python-api.md"
-MODULES = ("iswitch", "iswitch.torch", "iswitch.torchft", "iswitch.switch")
+MODULES = ("iswitch", "iswitch.torch", "iswitch.torchft", "iswitch.switch", "iswitch.policy")
 # A longer signature has a line for each parameter.
 LINE_CHARACTERS = 110
 HEADER = """\
@@ -53,11 +53,11 @@ def docstring(member: griffe.Object) -> Iterator[str]:
             yield "\n".join(f"- {item(entry)}" for entry in part.value)
 
 
-def item(entry: griffe.DocstringParameter | griffe.DocstringReturn | griffe.DocstringRaise) -> str:
+def item(entry: griffe.DocstringNamedElement | griffe.DocstringReturn | griffe.DocstringRaise) -> str:
     text = " ".join(entry.description.split())
     if isinstance(entry, griffe.DocstringReturn):
         return text
-    names = entry.name if isinstance(entry, griffe.DocstringParameter) else str(entry.annotation)
+    names = entry.name if isinstance(entry, griffe.DocstringNamedElement) else str(entry.annotation)
     return ", ".join(f"`{name}`" for name in names.strip("()").split(", ")) + f": {text}"
 
 

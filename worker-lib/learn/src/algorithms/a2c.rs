@@ -24,6 +24,7 @@ use super::environments::EnvironmentSlot;
 use super::halves::{Counters, LOSSES, SharedHalf, Tail};
 use super::on_policy::{HasSlots, OnPolicy, OnPolicyAlgorithm};
 use super::phases::Phase;
+use super::policy_graph::{Outputs, PolicyGraph, Preprocessing};
 use super::policy_value::{PolicyValue, PolicyValueWorkspace};
 use super::remote::{Rest, RolloutActor, RolloutLearner};
 use super::rollout::RolloutBuffer;
@@ -421,10 +422,16 @@ struct A2cPolicy {
     scaled: Vec<f32>,
 }
 
-impl Policy for A2cPolicy {
-    fn act(&mut self, observation: &[f32], rng: Option<&mut ChaCha8Rng>, action: &mut [f32]) {
+impl A2cPolicy {
+    fn forward(&mut self, observation: &[f32]) {
         self.spec.scale_observation(observation, &mut self.scaled);
         self.networks.forward(&self.parameters, &self.scaled, &mut self.work);
+    }
+}
+
+impl Policy for A2cPolicy {
+    fn act(&mut self, observation: &[f32], rng: Option<&mut ChaCha8Rng>, action: &mut [f32]) {
+        self.forward(observation);
         let outputs = &self.work.outputs[..self.networks.outputs()];
         match (rng, self.spec.action) {
             (Some(rng), spec) => {
@@ -433,6 +440,23 @@ impl Policy for A2cPolicy {
             }
             (None, ActionSpec::Continuous { .. }) => action.copy_from_slice(outputs),
             (None, ActionSpec::Discrete { .. }) => action[0] = Categorical { logits: outputs }.mode() as f32,
+        }
+    }
+
+    fn scores(&mut self, observation: &[f32]) -> &[f32] {
+        self.forward(observation);
+        match self.spec.action {
+            ActionSpec::Discrete { n } => &self.work.outputs[..n],
+            ActionSpec::Continuous { .. } => &[],
+        }
+    }
+
+    fn graph(&self) -> PolicyGraph {
+        PolicyGraph {
+            preprocessing: Preprocessing::of(&self.spec),
+            layers: self.networks.graph_layers(&self.parameters),
+            streams: None,
+            outputs: Outputs::of_policy(self.spec.action),
         }
     }
 }

@@ -31,6 +31,7 @@ use super::off_policy::{
     write_with_targets,
 };
 use super::phases::Phase;
+use super::policy_graph::{Outputs, PolicyGraph, Preprocessing};
 use super::q_network::{QNetwork, QWorkspace};
 use super::remote::{BatchLearner, Rest};
 use super::replay::{Batch, Prioritisation};
@@ -418,13 +419,22 @@ struct DqnPolicy {
 impl Policy for DqnPolicy {
     fn act(&mut self, observation: &[f32], rng: Option<&mut ChaCha8Rng>, action: &mut [f32]) {
         const EPSILON: f32 = 0.05;
-        self.spec.scale_observation(observation, &mut self.scaled);
-        let values = self.network.values(&self.parameters, &self.scaled, &mut self.work);
-        action[0] = best(values) as f32;
+        action[0] = best(self.scores(observation)) as f32;
         if let Some(rng) = rng
             && rng.random::<f32>() < EPSILON
         {
             action[0] = rng.random_range(0..self.network.actions()) as f32;
         }
+    }
+
+    fn scores(&mut self, observation: &[f32]) -> &[f32] {
+        self.spec.scale_observation(observation, &mut self.scaled);
+        self.network.values(&self.parameters, &self.scaled, &mut self.work)
+    }
+
+    fn graph(&self) -> PolicyGraph {
+        let (layers, streams) = self.network.graph_layers(&self.parameters);
+        let preprocessing = Preprocessing::of(&self.spec);
+        PolicyGraph { preprocessing, layers, streams, outputs: Outputs::QValues }
     }
 }

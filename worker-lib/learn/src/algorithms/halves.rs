@@ -235,6 +235,7 @@ impl Counters {
     pub fn write(&self, writer: &mut Writer) {
         writer.text("steps", self.steps.to_string());
         writer.text("iterations", self.iterations.to_string());
+        writer.mean_return(self.returns.mean());
         let groups: Vec<_> = self.returns.groups.iter().flat_map(|(count, sum)| [*count, *sum]).collect();
         writer.floats("episodes.recent_returns", vec![groups.len()], &groups);
     }

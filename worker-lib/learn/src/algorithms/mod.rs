@@ -33,6 +33,7 @@ pub mod normalise;
 pub mod off_policy;
 pub mod on_policy;
 pub mod phases;
+pub mod policy_graph;
 pub mod policy_value;
 pub mod ppo;
 pub mod q_network;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use rand::Rng;
 
 use super::actor_critic::{ActorCritic, NamedTensor, network_tensors};
+use super::policy_graph::{GraphLayer, graph_layers, keep_outputs};
 use super::q_network::image_trunk;
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Activation, Network, Workspace, orthogonal};
@@ -190,6 +191,18 @@ impl PolicyValue {
         orthogonal(policy, rows - 1, columns, 0.01, rng);
         orthogonal(value, 1, columns, 1.0, rng);
         parameters
+    }
+
+    /// Returns the layers that compute the means or logits, for [`PolicyGraph`](super::policy_graph::PolicyGraph).
+    pub fn graph_layers(&self, parameters: &[f32]) -> Vec<GraphLayer> {
+        match &self.networks {
+            Networks::Separate(agent) => graph_layers(agent.actor(), &parameters[agent.actor_range()], None),
+            Networks::Shared(network) => {
+                let mut layers = graph_layers(network, parameters, None);
+                keep_outputs(&mut layers, self.outputs());
+                layers
+            }
+        }
     }
 
     /// Returns the names and shapes of all parameters, for files.

@@ -4,6 +4,7 @@ use rand::Rng;
 
 use super::TrainError;
 use super::actor_critic::{NamedTensor, network_tensors};
+use super::policy_graph::{GraphLayer, graph_layers, last_image};
 use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Activation, Network, Operation, Workspace, uniform_by_fan_in};
 
@@ -99,11 +100,14 @@ impl QNetwork {
         work: &'w mut QWorkspace,
     ) -> &'w [f32] {
         let (of_trunk, of_streams) = parameters.split_at(self.trunk.parameter_count());
-        let results = self.trunk.forward(of_trunk, observations, &mut work.trunk);
         let (Some([value, advantage]), Some([value_work, advantage_work])) =
             (&self.streams, &mut work.streams)
         else {
-            return results;
+            return self.trunk.forward(of_trunk, observations, &mut work.trunk);
+        };
+        let results = match self.trunk.layers() {
+            [] => observations,
+            _ => self.trunk.forward(of_trunk, observations, &mut work.trunk),
         };
         let (of_value, of_advantage) = of_streams.split_at(value.parameter_count());
         let values = value.forward(of_value, results, value_work);
@@ -134,7 +138,10 @@ impl QNetwork {
         match (&self.streams, stream_work) {
             (Some(streams), Some(stream_work)) => {
                 let batch = delta.len() / self.actions;
-                let (results, by_results) = trunk.output_and_delta(batch * self.trunk.outputs());
+                let (results, by_results) = match self.trunk.layers() {
+                    [] => (observations, &mut [][..]),
+                    _ => trunk.output_and_delta(batch * self.trunk.outputs()),
+                };
                 split_delta(delta, self.actions, stream_work[0].output_delta(batch), 1);
                 split_delta(delta, self.actions, stream_work[1].output_delta(delta.len()), self.actions);
                 let mut start = 0;
@@ -171,6 +178,18 @@ impl QNetwork {
             start += network.parameter_count();
         }
         parameters
+    }
+
+    /// Returns the layers of the trunk and those of both streams, if there are any, for
+    /// [`PolicyGraph`](super::policy_graph::PolicyGraph).
+    pub fn graph_layers(&self, parameters: &[f32]) -> (Vec<GraphLayer>, Option<[Vec<GraphLayer>; 2]>) {
+        let (of_trunk, of_streams) = parameters.split_at(self.trunk.parameter_count());
+        let streams = self.streams.as_ref().map(|[value, advantage]| {
+            let (of_value, of_advantage) = of_streams.split_at(value.parameter_count());
+            let image = last_image(&self.trunk);
+            [graph_layers(value, of_value, image), graph_layers(advantage, of_advantage, image)]
+        });
+        (graph_layers(&self.trunk, of_trunk, None), streams)
     }
 
     /// Returns the names and shapes of all parameters, for files.
@@ -234,8 +253,8 @@ mod tests {
     #[test]
     fn gradients_agree_with_finite_differences() {
         let mut rng = ChaCha8Rng::seed_from_u64(6);
-        for duelling in [false, true] {
-            let network = QNetwork::new(make("CartPole-v1").unwrap().spec(), &[9, 7], duelling).unwrap();
+        for (hidden, duelling) in [(&[9, 7][..], false), (&[9, 7], true), (&[9], true)] {
+            let network = QNetwork::new(make("CartPole-v1").unwrap().spec(), hidden, duelling).unwrap();
             let mut random = |len: usize| (0..len).map(|_| rng.random_range(-1.0..1.0)).collect::<Vec<f32>>();
             let (observations, delta) = (random(5 * 4), random(5 * 2));
             let parameters = random(network.parameter_count());
@@ -256,7 +275,11 @@ mod tests {
                 outliers += usize::from(error > 2e-3 + 1e-2 * numeric.abs());
             }
             // The ReLU has a kink, where finite differences are inaccurate.
-            assert!(outliers <= parameters.len() / 25, "{duelling}: {outliers} of {}", parameters.len());
+            assert!(
+                outliers <= parameters.len() / 25,
+                "{hidden:?} {duelling}: {outliers} of {}",
+                parameters.len()
+            );
         }
     }
 

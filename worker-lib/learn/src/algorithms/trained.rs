@@ -25,6 +25,11 @@ pub struct Trained {
     pub env: String,
     /// Number of environment steps of the training so far.
     pub steps: u64,
+    /// Mean return of the last 100 episodes of the training, exploration included. Absent if no episode had ended, or
+    /// if an earlier version wrote the file.
+    pub mean_return: Option<f64>,
+    /// Hyper-parameters, as JSON.
+    pub config: String,
     file: ModelFile,
 }
 
@@ -43,8 +48,9 @@ impl Trained {
                 reader.refuse(format!("it holds a policy that only `iswitch {algorithm} evaluate` runs"))
             );
         }
-        let (algorithm, env, steps) = (text("algorithm")?, text("env")?, reader.number("steps")?);
-        Ok(Self { algorithm, env, steps, file })
+        let (algorithm, env, config) = (text("algorithm")?, text("env")?, text("config")?);
+        let (steps, mean_return) = (reader.number("steps")?, reader.mean_return());
+        Ok(Self { algorithm, env, steps, mean_return, config, file })
     }
 
     /// Loads the agent's policy for an environment.

@@ -15,6 +15,7 @@ use super::checkpoint::{Reader, Writer};
 use super::environments::EnvFactory;
 use super::exact::all_gather_u64;
 use super::halves::Halves;
+use super::policy_graph::PolicyGraph;
 use super::remote::{RemoteActor, RemoteHalves};
 use super::synchronous::SynchronousTrainer;
 use super::vector::VectorShape;
@@ -351,4 +352,13 @@ pub trait Policy {
     /// discrete action is its index). If `rng` is given and the policy is stochastic, the action is sampled as in
     /// training.
     fn act(&mut self, observation: &[f32], rng: Option<&mut ChaCha8Rng>, action: &mut [f32]);
+
+    /// Returns the numbers by which the policy ranks discrete actions: values or logits, `[n]`. Empty for continuous
+    /// actions, which is the default.
+    fn scores(&mut self, _observation: &[f32]) -> &[f32] {
+        &[]
+    }
+
+    /// Returns the computation of [`Self::act`] without a random generator as plain data.
+    fn graph(&self) -> PolicyGraph;
 }

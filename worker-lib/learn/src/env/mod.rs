@@ -5,6 +5,7 @@
 //! child Python process ([`GymnasiumEnvironment`]). [`make`] makes an environment, given its Gymnasium id.
 
 mod acrobot;
+mod action_space;
 mod cartpole;
 mod gymnasium;
 mod hopper_task;
@@ -23,6 +24,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub use crate::nn::Image as ImageShape;
 pub use acrobot::Acrobot;
+pub use action_space::{ActionSpace, is_bounded};
 pub use cartpole::CartPole;
 pub use gymnasium::{GymnasiumEnvironment, GymnasiumOptions};
 pub use mountain_car::MountainCarContinuous;
@@ -57,6 +59,9 @@ impl ActionSpec {
     }
 }
 
+/// Largest value of a pixel of an image observation.
+pub const PIXEL_MAX: f32 = 255.0;
+
 /// Properties that stay fixed over the life of an environment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnvSpec {
@@ -86,7 +91,7 @@ impl EnvSpec {
     /// Scales an observation for networks: images to [0, 1]; other observations are copied.
     pub fn scale_observation(&self, observation: &[f32], scaled: &mut [f32]) {
         if self.image.is_some() {
-            scaled.iter_mut().zip(observation).for_each(|(scaled, x)| *scaled = x / 255.0);
+            scaled.iter_mut().zip(observation).for_each(|(scaled, x)| *scaled = x / PIXEL_MAX);
         } else {
             scaled.copy_from_slice(observation);
         }
@@ -169,6 +174,12 @@ pub enum EnvError {
 pub trait Environment: Send {
     /// Returns the shapes and limits of the environment.
     fn spec(&self) -> &EnvSpec;
+
+    /// Returns the action space in the environment's own units, for programs that act in another copy of it. The
+    /// default has choices from 0 and bounds of -1 and 1.
+    fn action_space(&self) -> ActionSpace {
+        ActionSpace::of(self.spec().action)
+    }
 
     /// Starts an episode and writes the first observation (`[observation_dim]`).
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError>;

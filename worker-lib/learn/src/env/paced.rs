@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rand_chacha::ChaCha8Rng;
 
-use super::{Action, EnvError, EnvSpec, Environment, Step};
+use super::{Action, ActionSpace, EnvError, EnvSpec, Environment, Step};
 
 /// An environment whose steps have a fixed rate, like those of a physical machine. A late step does not shorten the
 /// following periods.
@@ -30,6 +30,10 @@ impl Paced {
 impl Environment for Paced {
     fn spec(&self) -> &EnvSpec {
         self.inner.spec()
+    }
+
+    fn action_space(&self) -> ActionSpace {
+        self.inner.action_space()
     }
 
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {

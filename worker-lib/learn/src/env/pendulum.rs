@@ -6,7 +6,9 @@ use std::f64::consts::PI;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state, clipped, reduced};
+use super::{
+    Action, ActionSpace, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state, clipped, reduced,
+};
 
 pub(super) const ID: &str = "Pendulum-v1";
 
@@ -64,6 +66,11 @@ impl Default for Pendulum {
 impl Environment for Pendulum {
     fn spec(&self) -> &EnvSpec {
         &self.spec
+    }
+
+    fn action_space(&self) -> ActionSpace {
+        let limit = TORQUE_MAX as f32;
+        ActionSpace::Continuous { bounds: vec![[-limit, limit]] }
     }
 
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {

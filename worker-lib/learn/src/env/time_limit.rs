@@ -2,7 +2,7 @@
 
 use rand_chacha::ChaCha8Rng;
 
-use super::{Action, EnvError, EnvSpec, Environment, Step, check_state};
+use super::{Action, ActionSpace, EnvError, EnvSpec, Environment, Step, check_state};
 
 /// An environment whose episodes are truncated at its `episode_steps_max`. A step that terminates is never also
 /// reported as truncated.
@@ -22,6 +22,10 @@ impl<E: Environment> TimeLimit<E> {
 impl<E: Environment> Environment for TimeLimit<E> {
     fn spec(&self) -> &EnvSpec {
         self.inner.spec()
+    }
+
+    fn action_space(&self) -> ActionSpace {
+        self.inner.action_space()
     }
 
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {

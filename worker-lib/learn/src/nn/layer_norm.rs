@@ -1,6 +1,7 @@
 //! Layer normalisation (Ba et al., 2016), as in PyTorch.
 
-const EPSILON: f32 = 1e-5;
+/// Constant that is added to the variance.
+pub const LAYER_NORM_EPSILON: f32 = 1e-5;
 
 /// Splits the kept values into the normalised rows, `[batch, len]`, and the inverse standard deviation of each row,
 /// `[batch]`.
@@ -14,7 +15,7 @@ pub(super) fn forward(len: usize, weight: &[f32], bias: &[f32], x: &[f32], y: &m
     for (((x, y), normalised), inverse) in rows.zip(inverses) {
         let mean = x.iter().sum::<f32>() / len as f32;
         let variance = x.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / len as f32;
-        *inverse = 1.0 / (variance + EPSILON).sqrt();
+        *inverse = 1.0 / (variance + LAYER_NORM_EPSILON).sqrt();
         for (i, n) in normalised.iter_mut().enumerate() {
             *n = (x[i] - mean) * *inverse;
             y[i] = weight[i] * *n + bias[i];

@@ -33,6 +33,7 @@ pub use convolution::{Convolution, Image};
 pub use gaussian::DiagonalGaussian;
 pub use init::{orthogonal, uniform_by_fan_in};
 pub use layer::{Layer, Operation};
+pub use layer_norm::LAYER_NORM_EPSILON;
 pub use matmul::{MatrixMut, MatrixRef, matmul};
 pub use network::{Network, Workspace};
 pub use rmsprop::RmsProp;

@@ -4,6 +4,7 @@
 ...     worker.all_reduce_(gradients)    # any contiguous float32 array: NumPy, PyTorch on the CPU, array.array
 
 `iswitch.torch` provides a backend for `torch.distributed` and a communication hook for DistributedDataParallel.
+`iswitch.policy` loads policies that `iswitch train` has trained.
 """
 
 from iswitch._iswitch import Worker, __version__

@@ -15,6 +15,8 @@ use crate::nn::Adam;
 const FORMAT: &str = "iswitch-3";
 /// Metadata key of the checksum.
 const CHECKSUM: &str = "crc32c";
+/// Metadata key of the mean return.
+const MEAN_RETURN: &str = "mean_return";
 /// Placeholder for the value of [`CHECKSUM`] during its computation: eight digits.
 const NO_CHECKSUM: &str = "00000000";
 
@@ -98,6 +100,13 @@ impl Writer {
         self.metadata.insert(key.to_owned(), value);
     }
 
+    /// Adds the mean return of the last 100 episodes of training, if any episode has ended.
+    pub fn mean_return(&mut self, mean: Option<f64>) {
+        if let Some(mean) = mean {
+            self.text(MEAN_RETURN, mean.to_string());
+        }
+    }
+
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.text("format", FORMAT.to_owned());
         self.text(CHECKSUM, NO_CHECKSUM.to_owned());
@@ -167,6 +176,12 @@ impl<'a> Reader<'a> {
     /// Fails if the entry is missing or not a number.
     pub fn number<T: std::str::FromStr>(&self, key: &str) -> Result<T, TrainError> {
         self.text(key)?.parse().map_err(|_| self.refuse(format!("{key} is not a number")))
+    }
+
+    /// Returns the mean return of the last 100 episodes of training. Absent if no episode had ended, or if an earlier
+    /// version wrote the file.
+    pub fn mean_return(&self) -> Option<f64> {
+        self.number(MEAN_RETURN).ok()
     }
 
     fn tensor(&self, name: &str, dtype: Dtype) -> Result<TensorView<'_>, TrainError> {

@@ -16,6 +16,7 @@ use crate::algorithms::halves::{Counters, LOSSES, SharedHalf, Tail};
 use crate::algorithms::off_policy::{
     Behaviour, OffPolicyAlgorithm, ReplayLearner, Source, follow, read_with_targets, write_with_targets,
 };
+use crate::algorithms::policy_graph::{Outputs, PolicyGraph, Preprocessing, graph_layers};
 use crate::algorithms::remote::{BatchLearner, Rest};
 use crate::algorithms::replay::Batch;
 use crate::algorithms::streams::{Purpose, stream};
@@ -280,6 +281,16 @@ impl Policy for NoisyPolicy {
         for value in action {
             let noise: f32 = StandardNormal.sample(rng);
             *value = (*value + self.noise * noise).clamp(-1.0, 1.0);
+        }
+    }
+
+    fn graph(&self) -> PolicyGraph {
+        let actor = &self.parameters[self.agent.actor_range()];
+        PolicyGraph {
+            preprocessing: Preprocessing::None,
+            layers: graph_layers(self.agent.actor(), actor, None),
+            streams: None,
+            outputs: Outputs::Action,
         }
     }
 }

@@ -42,6 +42,7 @@ use super::episodes::RecentReturns;
 use super::normalise::{Deviations, Moments, Normaliser, normalise_or_copy};
 use super::on_policy::OnPolicy;
 use super::phases::Phase;
+use super::policy_graph::{Outputs, PolicyGraph, Preprocessing, graph_layers};
 use super::share::Share;
 use super::statistics::RolloutStatistics;
 use super::streams::{Purpose, stream};
@@ -49,7 +50,7 @@ use super::trainer::{
     Algorithm, Mode, Policy, Progress, Report, Trainer, World, agree, common_accessors, first_bytes,
 };
 use super::vector::VectorShape;
-use crate::env::EnvSpec;
+use crate::env::{ActionSpec, EnvSpec};
 use crate::nn::{Adam, Workspace, clip_global_norm};
 use iswitch::GradientAggregator;
 
@@ -140,12 +141,14 @@ impl Algorithm for PpoConfig {
         let agent = self.networks(env);
         // These tensors suffice for acting; synchronous and asynchronous runs store them under the same names.
         let moments = Moments::read("observation", agent.observation_dim(), reader)?;
-        let normaliser = self.normalise_observations.then(|| Normaliser::new(&moments));
+        let moments = self.normalise_observations.then_some(moments);
         Ok(Box::new(PpoPolicy {
             work: agent.actor().workspace(1),
             normalised: vec![0.0; agent.observation_dim()],
+            output: vec![0.0; agent.actor().outputs()],
             parameters: reader.parameters("", agent.tensors())?,
-            normaliser,
+            normaliser: moments.as_ref().map(Normaliser::new),
+            moments,
             agent,
         }))
     }
@@ -155,21 +158,50 @@ impl Algorithm for PpoConfig {
 struct PpoPolicy {
     agent: ActorCritic,
     parameters: Vec<f32>,
+    /// Moments of the observations, if they are normalised.
+    moments: Option<Moments>,
     normaliser: Option<Normaliser>,
     work: Workspace,
     normalised: Vec<f32>,
+    /// Means or logits.
+    output: Vec<f32>,
+}
+
+impl PpoPolicy {
+    fn forward(&mut self, observation: &[f32]) {
+        normalise_or_copy(self.normaliser.as_ref(), observation, &mut self.normalised);
+        let actor = &self.parameters[self.agent.actor_range()];
+        let output = self.agent.actor().forward(actor, &self.normalised, &mut self.work);
+        self.output.copy_from_slice(output);
+    }
 }
 
 impl Policy for PpoPolicy {
     fn act(&mut self, observation: &[f32], rng: Option<&mut ChaCha8Rng>, action: &mut [f32]) {
-        normalise_or_copy(self.normaliser.as_ref(), observation, &mut self.normalised);
-        let actor = &self.parameters[self.agent.actor_range()];
-        let output = self.agent.actor().forward(actor, &self.normalised, &mut self.work);
+        self.forward(observation);
         match rng {
             Some(rng) => {
-                self.agent.sample(&self.parameters, output, rng, action);
+                self.agent.sample(&self.parameters, &self.output, rng, action);
             }
-            None => self.agent.mode(output, action),
+            None => self.agent.mode(&self.output, action),
+        }
+    }
+
+    fn scores(&mut self, observation: &[f32]) -> &[f32] {
+        self.forward(observation);
+        match self.agent.action() {
+            ActionSpec::Discrete { .. } => &self.output,
+            ActionSpec::Continuous { .. } => &[],
+        }
+    }
+
+    fn graph(&self) -> PolicyGraph {
+        let actor = &self.parameters[self.agent.actor_range()];
+        PolicyGraph {
+            preprocessing: self.moments.as_ref().map_or(Preprocessing::None, Preprocessing::normalise),
+            layers: graph_layers(self.agent.actor(), actor, None),
+            streams: None,
+            outputs: Outputs::of_policy(self.agent.action()),
         }
     }
 }
@@ -217,6 +249,7 @@ impl Replica {
         {
             moments.write(name, writer);
         }
+        writer.mean_return(self.recent_returns.mean());
         let returns = self.recent_returns.to_vec();
         writer.floats("episodes.recent_returns", vec![returns.len()], &returns);
         writer.text("rollouts", self.rollouts.to_string());

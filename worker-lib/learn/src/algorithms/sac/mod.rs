@@ -40,6 +40,7 @@ use super::config::{Checks, hyper_parameters};
 use super::experience::{ExperienceOptions, uniform_experience};
 use super::halves::{Counters, LOSSES, SharedHalf, Tail};
 use super::off_policy::{Behaviour, OffPolicy, OffPolicyAlgorithm, ReplayLearner, Source, follow};
+use super::policy_graph::{Outputs, PolicyGraph, Preprocessing, graph_layers, keep_outputs};
 use super::remote::{BatchLearner, Rest};
 use super::replay::Batch;
 use super::streams::{Purpose, stream};
@@ -47,7 +48,7 @@ use super::trainer::{Algorithm, Mode, Policy, common_accessors};
 use super::vector::VectorShape;
 use super::vector_env::VectorEnv;
 use crate::env::EnvSpec;
-use crate::nn::{Adam, SquashedGaussian, Workspace};
+use crate::nn::{Activation, Adam, SquashedGaussian, Workspace};
 
 mod loss;
 mod networks;
@@ -380,6 +381,17 @@ impl Policy for SacPolicy {
             }
             None => head.mode(action),
         }
+    }
+
+    fn graph(&self) -> PolicyGraph {
+        let actor = &self.parameters[self.agent.actor_range()];
+        let mut layers = graph_layers(self.agent.actor(), actor, None);
+        keep_outputs(&mut layers, self.agent.action_dim());
+        // The most probable action is the hyperbolic tangent of the mean.
+        if let Some(last) = layers.last_mut() {
+            last.activation = Activation::Tanh;
+        }
+        PolicyGraph { preprocessing: Preprocessing::None, layers, streams: None, outputs: Outputs::Action }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Encoding of actions for Gymnasium environments.
 
 use super::message::Actions;
+use crate::env::action_space::scale;
 use crate::env::{Action, ActionSpec, EnvError};
 
 impl Actions {
@@ -19,8 +20,8 @@ impl Actions {
                 Ok((choice as u32).to_le_bytes().to_vec())
             }
             (Self::Continuous(bounds), Action::Continuous(values)) if values.len() == bounds.len() => {
-                let stretched = values.iter().zip(bounds).map(|(value, bounds)| stretch(*value, *bounds));
-                Ok(stretched.flat_map(f32::to_le_bytes).collect())
+                let scaled = values.iter().zip(bounds).map(|(value, bounds)| scale(*value, *bounds));
+                Ok(scaled.flat_map(f32::to_le_bytes).collect())
             }
             _ => Err(EnvError::WrongAction { expected: self.spec(), actual: format!("{action:?}") }),
         }
@@ -43,15 +44,6 @@ impl Actions {
             Self::Continuous(_) => numbers.flat_map(|number| (*number as f32).to_le_bytes()).collect(),
         }
     }
-}
-
-fn stretch(value: f32, [low, high]: [f32; 2]) -> f32 {
-    if !low.is_finite() || !high.is_finite() {
-        return value;
-    }
-    let (low, high) = (f64::from(low), f64::from(high));
-    let (middle, half) = (0.5 * (low + high), 0.5 * (high - low));
-    (middle + half * f64::from(value.clamp(-1.0, 1.0))) as f32
 }
 
 #[cfg(test)]

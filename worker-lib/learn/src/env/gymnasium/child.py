@@ -179,7 +179,7 @@ class Environment:
     def description(self):
         head = struct.pack("<B4I", IMAGE if self.is_image else FLOATS, *self.shape, self.stack)
         if self.choices is not None:
-            action = struct.pack("<BI", DISCRETE, self.choices)
+            action = struct.pack("<BIq", DISCRETE, self.choices, self.start)
         else:
             bounds = self.low.tobytes() + self.high.tobytes()
             action = struct.pack("<BI", CONTINUOUS, len(self.low)) + bounds

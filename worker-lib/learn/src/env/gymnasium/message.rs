@@ -82,12 +82,15 @@ impl Actions {
 }
 
 /// Description of a child's environments: kind of observation u8 (0 floats, 1 image), height, width, channels and
-/// stacked frames u32; kind of action u8 (0 discrete, 1 continuous), choices or dimensions u32, minima and maxima
-/// f32; steps of an episode u32 (0: no limit), return at which the task is solved f64 (NaN: unknown).
+/// stacked frames u32; kind of action u8 (0 discrete, 1 continuous), choices or dimensions u32, number of the first
+/// choice i64, or minima and maxima f32; steps of an episode u32 (0: no limit), return at which the task is solved f64
+/// (NaN: unknown).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Description {
     pub(super) observations: Observations,
     pub(super) actions: Actions,
+    /// Number of the first choice in the environment; the child process adds it to the choices of this process.
+    pub(super) first_choice: i64,
     pub(super) episode_steps_max: Option<u32>,
     pub(super) solved_return: Option<f64>,
 }
@@ -185,6 +188,10 @@ impl<'a> Reader<'a> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
+    fn signed(&mut self) -> Result<i64, ChildError> {
+        Ok(i64::from_le_bytes(self.array()?))
+    }
+
     fn double(&mut self) -> Result<f64, ChildError> {
         Ok(f64::from_le_bytes(self.array()?))
     }
@@ -209,8 +216,12 @@ pub(super) fn made(answer: &[u8]) -> Result<Description, ChildError> {
         return Err(ChildError::Protocol(format!("its protocol version is {version}, expected {VERSION}")));
     }
     let observations = observations(&mut reader)?;
+    let mut first_choice = 0;
     let actions = match (reader.byte()?, reader.number()? as usize) {
-        (0, choices) if choices > 0 => Actions::Discrete(choices),
+        (0, choices) if choices > 0 => {
+            first_choice = reader.signed()?;
+            Actions::Discrete(choices)
+        }
         (1, dim) if (1..=MESSAGE_BYTES_MAX / 8).contains(&dim) => {
             let (low, high) = (reader.floats(dim)?, reader.floats(dim)?);
             Actions::Continuous(low.into_iter().zip(high).map(|(low, high)| [low, high]).collect())
@@ -223,7 +234,8 @@ pub(super) fn made(answer: &[u8]) -> Result<Description, ChildError> {
     let solved = reader.double()?;
     reader.end()?;
     let solved_return = (!solved.is_nan()).then_some(solved);
-    Ok(Description { observations, actions, episode_steps_max: (steps > 0).then_some(steps), solved_return })
+    let episode_steps_max = (steps > 0).then_some(steps);
+    Ok(Description { observations, actions, first_choice, episode_steps_max, solved_return })
 }
 
 fn observations(reader: &mut Reader<'_>) -> Result<Observations, ChildError> {
@@ -288,6 +300,7 @@ mod tests {
             numbers(&[3, 5, 1, 4]),
             kind(0),
             numbers(&[2]),
+            (-4_i64).to_le_bytes().to_vec(),
             numbers(&[7]),
         ];
         [parts.concat(), f64::NAN.to_le_bytes().to_vec()].concat()
@@ -299,6 +312,7 @@ mod tests {
         let expected = Description {
             observations: Observations::Images { frame, stack: 4 },
             actions: Actions::Discrete(2),
+            first_choice: -4,
             episode_steps_max: Some(7),
             solved_return: None,
         };

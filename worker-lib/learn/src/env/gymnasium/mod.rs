@@ -35,9 +35,9 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
 
-use super::{Action, EnvError, EnvSpec, Environment, Step, python};
+use super::{Action, ActionSpace, EnvError, EnvSpec, Environment, Step, python};
 use crate::nn::Image;
-use message::{Description, Observations};
+use message::{Actions, Description, Observations};
 use vector::Vector;
 
 /// Prefix of an id that selects Gymnasium's environment even if a built-in one exists.
@@ -166,6 +166,15 @@ fn spec(id: &str, description: &Description) -> EnvSpec {
 impl Environment for GymnasiumEnvironment {
     fn spec(&self) -> &EnvSpec {
         &self.spec
+    }
+
+    fn action_space(&self) -> ActionSpace {
+        let vector = self.vector_mut();
+        let description = vector.description();
+        match &description.actions {
+            Actions::Discrete(n) => ActionSpace::Discrete { n: *n, start: description.first_choice },
+            Actions::Continuous(bounds) => ActionSpace::Continuous { bounds: bounds.clone() },
+        }
     }
 
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {

@@ -61,8 +61,8 @@ fn fake(directory: &Path, exchanges: &[(Vec<u8>, Vec<u8>)]) -> GymnasiumOptions 
 /// Returns the exchange that makes `count` environments, each with one number as its observation and two choices.
 fn making(count: usize) -> (Vec<u8>, Vec<u8>) {
     let ones = [1_u32; 4].map(u32::to_le_bytes).concat();
-    let description =
-        [&[0][..], &ones, &[0], &2_u32.to_le_bytes(), &[0; 4], &f64::NAN.to_le_bytes()].concat();
+    let choices = [&2_u32.to_le_bytes()[..], &0_i64.to_le_bytes()].concat();
+    let description = [&[0][..], &ones, &[0], &choices, &[0; 4], &f64::NAN.to_le_bytes()].concat();
     (message::make("Some-v1", count), message::message(1, &[1], &description))
 }
 

@@ -1,0 +1,58 @@
+//! Evaluation of a trained agent: statistics of its returns.
+
+use iswitch_learn::algorithms::TrainError;
+use iswitch_learn::algorithms::evaluate::evaluate;
+use iswitch_learn::algorithms::trainer::Policy;
+use iswitch_learn::env::Environment;
+use serde::Serialize;
+
+/// Default number of evaluation episodes.
+pub const EPISODES: u32 = 10;
+/// Default seed of the start states and of sampled actions.
+pub const SEED: u64 = 1;
+
+/// Statistics of evaluation episodes. The keys of the JSON object, in this order, are an interface.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evaluation {
+    /// Number of episodes.
+    pub episodes: u32,
+    /// Mean of the returns.
+    pub mean_return: f64,
+    /// Standard deviation of the returns over the episodes.
+    pub std_return: f64,
+    /// Smallest return.
+    pub min_return: f64,
+    /// Largest return.
+    pub max_return: f64,
+    /// Mean length of the episodes, in steps.
+    pub mean_length: f64,
+    /// Whether the mean return is at least that at which the environment counts as solved.
+    pub solved: bool,
+}
+
+impl Evaluation {
+    /// Runs `episodes` episodes, at least one; see [`evaluate`].
+    ///
+    /// # Errors
+    /// Fails if the environment fails.
+    pub fn run(
+        policy: &mut dyn Policy,
+        env: &mut dyn Environment,
+        (episodes, seed): (u32, u64),
+        stochastic: bool,
+    ) -> Result<Self, TrainError> {
+        let outcomes = evaluate(policy, env, episodes as usize, seed, stochastic)?;
+        let count = f64::from(episodes);
+        let returns = || outcomes.iter().map(|episode| episode.episode_return);
+        let mean = returns().sum::<f64>() / count;
+        Ok(Self {
+            episodes,
+            mean_return: mean,
+            std_return: (returns().map(|x| (x - mean).powi(2)).sum::<f64>() / count).sqrt(),
+            min_return: returns().fold(f64::INFINITY, f64::min),
+            max_return: returns().fold(f64::NEG_INFINITY, f64::max),
+            mean_length: outcomes.iter().map(|episode| f64::from(episode.length)).sum::<f64>() / count,
+            solved: mean >= env.spec().solved_return,
+        })
+    }
+}

@@ -1,0 +1,110 @@
+//! The model card of a folder for the Hugging Face Hub.
+
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+use iswitch_cli::evaluation::Evaluation;
+
+use crate::policy::{ActionTransform, ExportedPolicy, VERSION};
+
+/// Files of a folder: the model card, the description of the policy, and the policy as safetensors and as ONNX.
+pub(crate) const FILES: [&str; 4] = ["README.md", "config.json", "model.safetensors", "model.onnx"];
+
+/// Returns the model card.
+///
+/// # Errors
+/// Fails if a name cannot be written as YAML.
+pub(crate) fn file(policy: &ExportedPolicy, evaluation: &Evaluation, seed: u64) -> anyhow::Result<Vec<u8>> {
+    let mut card = header(policy, evaluation)?;
+    let algorithm = policy.algorithm.to_uppercase();
+    let Evaluation { episodes, mean_return, std_return, .. } = evaluation;
+    write!(
+        card,
+        "\n# {algorithm} for {env}\n\n\
+         This {algorithm} policy was trained for {steps} steps of the environment `{env}` with \
+         [iSwitch]({repository}) {VERSION}.\n\n\
+         Its mean return is {mean_return:.2} +/- {std_return:.2} (mean and standard deviation over {episodes} \
+         episodes). `iswitch eval --episodes {episodes} --seed {seed}` measured it with the deterministic policy.\n\n",
+        env = policy.env,
+        steps = policy.steps,
+        repository = env!("CARGO_PKG_REPOSITORY"),
+    )?;
+    write!(card, "{}", usage(policy))?;
+    write!(
+        card,
+        "## Training\n\n```sh\niswitch train {} --env {}\n```\n\n\
+         The hyper-parameters, which `--set NAME=VALUE` sets:\n\n\
+         ```json\n{}\n```\n",
+        policy.algorithm,
+        policy.env,
+        serde_json::to_string_pretty(&policy.hyper_parameters)?
+    )?;
+    Ok(card.into_bytes())
+}
+
+/// Returns the metadata of the card, which the Hub reads.
+fn header(policy: &ExportedPolicy, evaluation: &Evaluation) -> anyhow::Result<String> {
+    // A string of JSON is also one of YAML, whichever characters it has.
+    let quoted = |text: &str| serde_json::to_string(text).context("writing the model card");
+    let env = quoted(&policy.env)?;
+    let Evaluation { mean_return, std_return, .. } = evaluation;
+    Ok(format!(
+        "---\n\
+         library_name: iswitch\n\
+         pipeline_tag: reinforcement-learning\n\
+         tags:\n\
+         - {env}\n\
+         - {tag}\n\
+         - reinforcement-learning\n\
+         - deep-reinforcement-learning\n\
+         - iswitch\n\
+         - onnx\n\
+         model-index:\n\
+         - name: {name}\n\
+         \x20 results:\n\
+         \x20 - task:\n\
+         \x20     type: reinforcement-learning\n\
+         \x20     name: reinforcement-learning\n\
+         \x20   dataset:\n\
+         \x20     name: {env}\n\
+         \x20     type: {env}\n\
+         \x20   metrics:\n\
+         \x20   - type: mean_reward\n\
+         \x20     value: {mean_return:.2} +/- {std_return:.2}\n\
+         \x20     name: mean_reward\n\
+         \x20     verified: false\n\
+         ---\n",
+        tag = quoted(&policy.algorithm)?,
+        name = quoted(&policy.algorithm.to_uppercase())?,
+    ))
+}
+
+/// Returns the section on the use of the files.
+fn usage(policy: &ExportedPolicy) -> String {
+    let shape: Vec<_> = policy.observation_shape.iter().map(usize::to_string).collect();
+    let action = match &policy.action {
+        ActionTransform::Discrete { n, .. } => format!("the number of one of {n} actions"),
+        ActionTransform::Continuous { scale, .. } => {
+            format!("a vector of length {} in the units of the environment", scale.len())
+        }
+    };
+    format!(
+        "## Usage\n\n\
+         Both files take observations as the environment returns them; normalisation is part of the policy. An action \
+         is {action}.\n\n\
+         ```python\n\
+         import numpy as np\n\
+         import onnxruntime\n\n\
+         policy = onnxruntime.InferenceSession(\"model.onnx\")\n\
+         observations = np.zeros((1, {shape}), dtype=np.float32)\n\
+         actions, *_ = policy.run(None, {{\"observation\": observations}})\n\
+         ```\n\n\
+         Without ONNX Runtime, with the Python package of iSwitch:\n\n\
+         ```python\n\
+         from iswitch.policy import load_policy\n\n\
+         policy = load_policy(\"model.safetensors\")\n\
+         actions = policy.act(observations)\n\
+         ```\n\n",
+        shape = shape.join(", "),
+    )
+}

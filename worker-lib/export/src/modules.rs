@@ -1,0 +1,37 @@
+//! The layers of a policy as the modules of PyTorch's `nn.Sequential`: activations are modules of their own.
+
+use iswitch_learn::algorithms::policy_graph::GraphLayer;
+use iswitch_learn::nn::{Activation, Operation};
+
+/// One module of a sequence.
+#[derive(Clone, Copy)]
+pub(crate) enum Module<'a> {
+    /// Layer without its activation.
+    Layer(&'a GraphLayer),
+    /// Hyperbolic tangent.
+    Tanh,
+    /// `max(0, x)`.
+    Relu,
+    /// Conversion of an image, `[channels, height, width]`, to a vector.
+    Flatten,
+}
+
+/// Returns the modules of a sequence of layers. An image is flattened after the last convolution.
+pub(crate) fn modules(layers: &[GraphLayer]) -> Vec<Module<'_>> {
+    let is_convolution = |layer: Option<&GraphLayer>| {
+        matches!(layer, Some(GraphLayer { operation: Operation::Convolution(_), .. }))
+    };
+    let mut modules = Vec::new();
+    for (i, layer) in layers.iter().enumerate() {
+        modules.push(Module::Layer(layer));
+        match layer.activation {
+            Activation::Identity => {}
+            Activation::Tanh => modules.push(Module::Tanh),
+            Activation::Relu => modules.push(Module::Relu),
+        }
+        if is_convolution(Some(layer)) && !is_convolution(layers.get(i + 1)) {
+            modules.push(Module::Flatten);
+        }
+    }
+    modules
+}

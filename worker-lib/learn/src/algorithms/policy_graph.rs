@@ -1,0 +1,241 @@
+//! The deterministic policy of a trained agent as plain data, for programs that act without this library.
+
+use super::normalise::{CLIP, Moments};
+use crate::env::{ActionSpec, EnvSpec, PIXEL_MAX};
+use crate::nn::{Activation, Image, Network, Operation};
+
+/// The computation of an action from an observation: preprocessing, layers, and the meaning of the outputs.
+///
+/// Unlike in [`Network`], images have the channels first, as in PyTorch and ONNX: the layers take
+/// `[channels, height, width]`, and their weights are arranged accordingly.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PolicyGraph {
+    /// Preprocessing of observations.
+    pub preprocessing: Preprocessing,
+    /// Layers, from input to output.
+    pub layers: Vec<GraphLayer>,
+    /// In a duelling network, the layers of the value and those of the advantages, both of which follow
+    /// [`Self::layers`]. The outputs are then `value + advantages - mean(advantages)`.
+    pub streams: Option<[Vec<GraphLayer>; 2]>,
+    /// Meaning of the outputs.
+    pub outputs: Outputs,
+}
+
+/// Preprocessing of an observation before the first layer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Preprocessing {
+    /// The layers take observations unchanged.
+    None,
+    /// Each value is divided by this number.
+    Divide(f32),
+    /// Each value is normalised to `clip((x - mean) / std, -limit, limit)`.
+    Normalise {
+        /// Mean of each element, `[dim]`.
+        mean: Vec<f64>,
+        /// Standard deviation of each element, `[dim]`.
+        std: Vec<f64>,
+        /// Bound of the absolute normalised values.
+        limit: f64,
+    },
+}
+
+impl Preprocessing {
+    /// Returns the preprocessing of [`EnvSpec::scale_observation`].
+    pub(super) fn of(env: &EnvSpec) -> Self {
+        if env.image.is_some() { Self::Divide(PIXEL_MAX) } else { Self::None }
+    }
+
+    /// Returns the preprocessing of [`Normaliser`](super::normalise::Normaliser).
+    pub(super) fn normalise(moments: &Moments) -> Self {
+        let std = moments.scale().iter().map(|scale| 1.0 / scale).collect();
+        Self::Normalise { mean: moments.mean.clone(), std, limit: CLIP }
+    }
+}
+
+/// Meaning of the outputs of the last layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outputs {
+    /// Values of the discrete actions; the policy takes the first action with the largest value.
+    QValues,
+    /// Unnormalised log-probabilities of the discrete actions; the policy takes the first most probable action.
+    Logits,
+    /// The action itself, for an environment that clips it to [-1, 1].
+    Action,
+}
+
+impl Outputs {
+    /// Returns the meaning of the outputs of a stochastic policy: logits, or the means of a distribution.
+    pub(super) fn of_policy(action: ActionSpec) -> Self {
+        match action {
+            ActionSpec::Discrete { .. } => Self::Logits,
+            ActionSpec::Continuous { .. } => Self::Action,
+        }
+    }
+}
+
+/// A layer with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GraphLayer {
+    /// Operation of the layer.
+    pub operation: Operation,
+    /// Activation applied to each output.
+    pub activation: Activation,
+    /// Weight, of the shape [`Self::weight_shape`], in row-major order.
+    pub weight: Vec<f32>,
+    /// Bias, one float for each output, channel or element.
+    pub bias: Vec<f32>,
+}
+
+impl GraphLayer {
+    /// Returns the shape of the weight, which is that of PyTorch: `[outputs, inputs]`,
+    /// `[channels, input channels, kernel, kernel]`, or `[len]` for layer normalisation.
+    pub fn weight_shape(&self) -> Vec<usize> {
+        match self.operation {
+            Operation::Dense { inputs, outputs } => vec![outputs, inputs],
+            Operation::Convolution(convolution) => {
+                let kernel = convolution.kernel;
+                vec![convolution.channels, convolution.input.channels, kernel, kernel]
+            }
+            Operation::LayerNorm { len } => vec![len],
+        }
+    }
+}
+
+/// Returns the layers of a network with its `parameters`. `image` is the shape of the input if a convolution precedes
+/// the network.
+pub(super) fn graph_layers(network: &Network, parameters: &[f32], image: Option<Image>) -> Vec<GraphLayer> {
+    let mut preceding = image;
+    let mut layers = Vec::with_capacity(network.layers().len());
+    for layer in network.layers() {
+        let weight = &parameters[layer.weight.clone()];
+        let weight = match (layer.operation, preceding) {
+            (Operation::Convolution(convolution), _) => {
+                let kernel = convolution.kernel;
+                let window = Image { height: kernel, width: kernel, channels: convolution.input.channels };
+                channels_first(weight, window)
+            }
+            (Operation::Dense { .. }, Some(image)) => channels_first(weight, image),
+            _ => weight.to_vec(),
+        };
+        preceding = output_image(layer.operation);
+        layers.push(GraphLayer {
+            operation: layer.operation,
+            activation: layer.activation,
+            weight,
+            bias: parameters[layer.bias.clone()].to_vec(),
+        });
+    }
+    layers
+}
+
+/// Returns the shape of the image that a network produces, if its last layer is a convolution.
+pub(super) fn last_image(network: &Network) -> Option<Image> {
+    network.layers().last().and_then(|layer| output_image(layer.operation))
+}
+
+/// Keeps only the first `count` outputs of a network that ends with a dense layer.
+pub(super) fn keep_outputs(layers: &mut [GraphLayer], count: usize) {
+    let Some(last) = layers.last_mut() else { return };
+    if let Operation::Dense { inputs, outputs } = &mut last.operation {
+        *outputs = count;
+        last.weight.truncate(count * *inputs);
+        last.bias.truncate(count);
+    }
+}
+
+fn output_image(operation: Operation) -> Option<Image> {
+    match operation {
+        Operation::Convolution(convolution) => Some(convolution.output()),
+        Operation::Dense { .. } | Operation::LayerNorm { .. } => None,
+    }
+}
+
+/// Rearranges each image of a sequence from `[height, width, channels]` to `[channels, height, width]`. A rest that is
+/// shorter than an image is dropped.
+pub fn channels_first(images: &[f32], image: Image) -> Vec<f32> {
+    let rearranged = images.chunks_exact(image.len()).flat_map(|values| {
+        (0..image.channels).flat_map(|channel| values[channel..].iter().step_by(image.channels))
+    });
+    rearranged.copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Computes the outputs of layers for one input, with the channels of images first.
+    fn outputs(layers: &[GraphLayer], input: &[f32]) -> Vec<f32> {
+        let mut x = input.to_vec();
+        for layer in layers {
+            let affine = |unit: usize, patch: &[f32]| {
+                let weight = layer.weight[unit * patch.len()..].iter();
+                layer.bias[unit] + weight.zip(patch).map(|(w, x)| w * x).sum::<f32>()
+            };
+            x = match layer.operation {
+                Operation::Dense { outputs, .. } => (0..outputs).map(|unit| affine(unit, &x)).collect(),
+                Operation::Convolution(convolution) => {
+                    let (input, output) = (convolution.input, convolution.output());
+                    let patch = |row: usize, column: usize| -> Vec<f32> {
+                        let at = |channel: usize, y: usize, x: usize| {
+                            (channel * input.height + row * convolution.stride + y) * input.width
+                                + column * convolution.stride
+                                + x
+                        };
+                        let kernel = convolution.kernel;
+                        let places = (0..input.channels)
+                            .flat_map(|channel| (0..kernel).map(move |y| (channel, y)))
+                            .flat_map(|(channel, y)| (0..kernel).map(move |x| (channel, y, x)));
+                        places.map(|(channel, row, column)| x[at(channel, row, column)]).collect()
+                    };
+                    let places = (0..output.channels)
+                        .flat_map(|unit| (0..output.height).map(move |row| (unit, row)))
+                        .flat_map(|(unit, row)| (0..output.width).map(move |column| (unit, row, column)));
+                    places.map(|(unit, row, column)| affine(unit, &patch(row, column))).collect()
+                }
+                Operation::LayerNorm { .. } => panic!("no layer normalisation in this test"),
+            };
+            layer.activation.forward(&mut x);
+        }
+        x
+    }
+
+    fn noise(len: usize, salt: f32) -> Vec<f32> {
+        (0..len).map(|i| (i as f32 * 0.7 + salt).sin() * 0.4).collect()
+    }
+
+    #[test]
+    fn weights_of_images_are_rearranged_for_channels_first() {
+        let image = Image { height: 9, width: 7, channels: 3 };
+        let trunk = Network::image(image).convolution(4, 3, 2, Activation::Relu).convolution(
+            5,
+            2,
+            1,
+            Activation::Tanh,
+        );
+        let head = Network::flat(trunk.outputs()).dense(6, Activation::Relu).dense(2, Activation::Identity);
+        let (of_trunk, of_head) = (noise(trunk.parameter_count(), 0.1), noise(head.parameter_count(), 0.2));
+        let observation = noise(image.len(), 0.3);
+        let (mut trunk_work, mut head_work) = (trunk.workspace(1), head.workspace(1));
+        let features = trunk.forward(&of_trunk, &observation, &mut trunk_work);
+        let expected = head.forward(&of_head, features, &mut head_work);
+        let mut layers = graph_layers(&trunk, &of_trunk, None);
+        layers.extend(graph_layers(&head, &of_head, last_image(&trunk)));
+        let actual = outputs(&layers, &channels_first(&observation, image));
+        for (actual, expected) in actual.iter().zip(expected) {
+            assert!((actual - expected).abs() < 1e-5, "{actual} {expected}");
+        }
+        assert_eq!(layers[1].weight_shape(), [5, 4, 2, 2]);
+    }
+
+    #[test]
+    fn surplus_outputs_are_removed() {
+        let network = Network::mlp(&[3, 4, 5], Activation::Tanh);
+        let parameters = noise(network.parameter_count(), 0.4);
+        let input = noise(3, 0.5);
+        let mut layers = graph_layers(&network, &parameters, None);
+        let all = outputs(&layers, &input);
+        keep_outputs(&mut layers, 2);
+        assert_eq!(layers[1].weight_shape(), [2, 4]);
+        assert_eq!(outputs(&layers, &input), all[..2]);
+    }
+}
