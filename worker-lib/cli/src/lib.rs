@@ -3,6 +3,8 @@
 
 pub mod algorithm;
 pub mod asynchronous;
+pub mod config_file;
+pub mod evaluation;
 pub mod files;
 pub mod group;
 pub mod hyper;
@@ -17,4 +19,5 @@ pub mod progress;
 pub mod run;
 pub mod session;
 pub mod switch;
+pub mod tracking;
 pub mod train;
