@@ -1,5 +1,6 @@
 """Child process that makes Gymnasium environments and steps them on request. message.rs defines the message format."""
 
+import ctypes.util
 import faulthandler
 import importlib
 import math
@@ -230,6 +231,15 @@ class Environment:
         return float(self.env.metadata.get("render_fps") or DEFAULT_FPS), frame
 
 
+def select_opengl():
+    """Selects a library with which MuJoCo renders without a display, unless there is one or the user has selected one."""
+    if "MUJOCO_GL" in os.environ or "DISPLAY" in os.environ:
+        return
+    installed = (name for name in ("EGL", "OSMesa") if ctypes.util.find_library(name))
+    if name := next(installed, None):
+        os.environ["MUJOCO_GL"] = name.lower()
+
+
 def make(request):
     """Makes the environments that the first request describes."""
     version, count, renders = struct.unpack_from("<III", request, 1)
@@ -244,6 +254,8 @@ def make(request):
     try:
         # Environments that do not render need not have this parameter.
         kwargs = {"render_mode": "rgb_array"} if renders else {}
+        if renders:
+            select_opengl()
         return [Environment(gym, spec, kwargs) for _ in range(count)]
     except (gym.error.DependencyNotInstalled, ImportError) as error:
         raise Refusal(MISSING, error) from error
@@ -284,7 +296,7 @@ def render(pipe, env):
     except Exception as error:
         text = describe(error)
         if "mujoco" in type(env.env.unwrapped).__module__:
-            text += "; MuJoCo renders with OpenGL: install libegl1 or libosmesa6, and set MUJOCO_GL to egl or osmesa"
+            text += "; MuJoCo renders with OpenGL: install libegl1 or libosmesa6 (MUJOCO_GL=egl or osmesa selects one)"
         pipe.send(REFUSED, struct.pack("<B", UNSUPPORTED), text.encode())
     else:
         pipe.send(RENDERED, struct.pack("<dII", rate, *frame.shape[:2]), frame.tobytes())
