@@ -222,6 +222,11 @@ fn waiting() {
 }
 
 #[test]
+fn runs() {
+    Chapter::run("runs.md");
+}
+
+#[test]
 fn sweeps() {
     Chapter::run("sweeps.md");
 }

@@ -9,7 +9,7 @@ use iswitch_harness::process::{command, run};
 use iswitch_harness::requirements::programs;
 
 /// Returns the names and paths of the commands that users run.
-pub(super) fn commands() -> [(&'static str, &'static Path); 12] {
+pub(super) fn commands() -> [(&'static str, &'static Path); 14] {
     [
         ("iswitchd", binaries::iswitchd()),
         ("iswitchctl", binaries::iswitchctl()),
@@ -19,8 +19,10 @@ pub(super) fn commands() -> [(&'static str, &'static Path); 12] {
         ("iswitch-export", binaries::path("iswitch-export")),
         ("iswitch-lab", binaries::path("iswitch-lab")),
         ("iswitch-place", binaries::path("iswitch-place")),
+        ("iswitch-plot", binaries::path("iswitch-plot")),
         ("iswitch-route", binaries::path("iswitch-route")),
         ("iswitch-sweep", binaries::path("iswitch-sweep")),
+        ("iswitch-video", binaries::path("iswitch-video")),
         ("iswitch-models", binaries::iswitch_models()),
         ("replayd", binaries::replayd()),
     ]

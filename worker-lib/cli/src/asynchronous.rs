@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use anyhow::bail;
 use clap::Args;
 use iswitch::pipeline::PipelineConfig;
 use iswitch::{AsyncWorker, JoinOptions};
@@ -29,21 +30,54 @@ pub struct AsyncArgs {
     /// Train asynchronously: workers do not wait for each other
     ///
     /// With --aggregator switch, an update sums the first gradients to arrive, as many as there are workers; a fast
-    /// worker may contribute more than one. With --aggregator ps, an update applies one gradient.
-    #[arg(long = "async")]
-    pub is_async: bool,
-    /// Staleness bound with --async, in updates; staler gradients are skipped
+    /// worker may contribute more than one. With --aggregator ps, an update applies one gradient. --async=false
+    /// overrides the file of --config.
+    #[arg(
+        long = "async",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    is_async: Option<bool>,
+    /// Staleness bound with --async, in updates; staler gradients are skipped [default: 3]
     ///
     /// The staleness of a gradient is the number of updates applied to the model since the version from which the
     /// gradient was computed.
-    #[arg(
-        long,
-        value_name = "S",
-        default_value_t = 3,
-        value_parser = clap::value_parser!(u32).range(..=1000),
-        requires = "is_async"
-    )]
-    pub staleness: u32,
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(..=i64::from(STALENESS_MAX)))]
+    staleness: Option<u32>,
+}
+
+/// Maximum staleness bound.
+pub const STALENESS_MAX: u32 = 1000;
+const DEFAULT_STALENESS: u32 = 3;
+
+impl AsyncArgs {
+    /// Whether the workers do not wait for each other.
+    pub fn is_async(&self) -> bool {
+        self.is_async.unwrap_or(false)
+    }
+
+    /// Staleness bound S.
+    pub fn staleness(&self) -> u32 {
+        self.staleness.unwrap_or(DEFAULT_STALENESS)
+    }
+
+    /// Uses these values of a configuration file for the options that were not given.
+    pub fn set_defaults(&mut self, is_async: Option<bool>, staleness: Option<u32>) {
+        self.is_async = self.is_async.or(is_async);
+        if self.is_async() {
+            self.staleness = self.staleness.or(staleness);
+        }
+    }
+
+    /// Refuses a staleness bound of synchronous training.
+    pub fn check(&self) -> anyhow::Result<()> {
+        if let Some(bound) = self.staleness.filter(|_| !self.is_async()) {
+            bail!("--staleness {bound} requires --async: synchronous gradients are never stale");
+        }
+        Ok(())
+    }
 }
 
 /// Result of an asynchronous run. The keys of the JSON object, in this order, are an interface.
@@ -109,9 +143,10 @@ impl Run {
     }
 
     fn observing(&self) -> anyhow::Result<Observing> {
-        let replica = &self.halves.replica;
+        let Halves { replica, algorithm, config, local, .. } = &self.halves;
+        let run = RunKind { algorithm, env: &local.spec().id, config };
         Ok(Observing {
-            session: Session::new(self.options.clone(), &replica.progress(), replica.loss_names())?,
+            session: Session::new(self.options.clone(), &run, &replica.progress(), replica.loss_names())?,
             out: self.options.out.clone(),
             is_first: self.options.is_first,
             algorithm: self.halves.algorithm,

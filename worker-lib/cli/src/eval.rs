@@ -4,66 +4,102 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use iswitch_cli::evaluation::{EPISODES, Evaluation, SEED};
 use iswitch_learn::algorithms::trained::Trained;
 use iswitch_learn::env;
 use iswitch_manual::print_line;
 use serde::Serialize;
 
+use crate::evaluation::{EPISODES, Evaluation, SEED};
+
 /// Arguments of `iswitch eval`.
-#[derive(Args)]
-pub(crate) struct EvalArgs {
+#[derive(Args, Clone, Debug)]
+pub struct EvalArgs {
     /// Run directory, as given to `iswitch train --out`
-    checkpoint: PathBuf,
+    pub checkpoint: PathBuf,
     /// Number of episodes
     #[arg(long, default_value_t = EPISODES, value_parser = clap::value_parser!(u32).range(1..))]
-    episodes: u32,
+    pub episodes: u32,
     /// Seed of the start states and, with --stochastic, of the actions
     #[arg(long, default_value_t = SEED)]
-    seed: u64,
+    pub seed: u64,
     /// Sample actions from the policy, as in training
     ///
     /// By default, the agent takes the most probable action.
     #[arg(long)]
-    stochastic: bool,
+    pub stochastic: bool,
+    /// Record the first episodes as a video: FILE.gif, or FILE.mp4 with ffmpeg
+    ///
+    /// The built-in environments are drawn. Those of Gymnasium render themselves; for those that use MuJoCo, this
+    /// requires OpenGL (libegl1 or libosmesa6). The program `iswitch-video` records the video.
+    #[arg(long, value_name = "FILE")]
+    pub video: Option<PathBuf>,
+    /// Number of episodes in the video
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        requires = "video",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub video_episodes: u32,
     /// Print one JSON object instead of text
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
-#[derive(Serialize)]
-struct Output {
+/// Result of `iswitch eval`. The keys of the JSON object, in this order, are an interface.
+#[derive(Debug, Serialize)]
+pub struct Report {
     algorithm: String,
     env: String,
     #[serde(flatten)]
     evaluation: Evaluation,
+    /// Number of steps of the training.
+    #[serde(skip)]
+    steps: u64,
 }
 
-/// Evaluates with the saved weights and normalisation statistics.
-pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<()> {
-    let trained = Trained::read(&args.checkpoint).context("no checkpoint to evaluate")?;
+/// Evaluates with the saved weights and normalisation statistics, and prints the result.
+pub fn run(args: &EvalArgs) -> anyhow::Result<()> {
+    let trained = read(args)?;
     let mut env = env::make(&trained.env)?;
     let mut policy = trained.policy(env.spec())?;
-    let evaluation =
-        Evaluation::run(policy.as_mut(), env.as_mut(), (args.episodes, args.seed), args.stochastic)?;
-    let output = Output { algorithm: trained.algorithm, env: trained.env, evaluation };
+    let options = (args.episodes, args.seed);
+    let evaluation = Evaluation::run(policy.as_mut(), env.as_mut(), options, args.stochastic)?;
+    let report = Report::new(&trained, evaluation);
     if args.json {
-        print_line!("{}", serde_json::to_string(&output)?)?;
+        print_line!("{}", serde_json::to_string(&report)?)?;
     } else {
-        let Output { algorithm, env, evaluation } = output;
-        print_line!(
-            "{} on {} after {} training steps: mean return {:.1} +/- {:.1} (min {:.1}, max {:.1}), mean length {:.0} \
-             steps, over {} episodes",
+        print_line!("{}", report.text())?;
+    }
+    Ok(())
+}
+
+/// Reads the agent.
+pub fn read(args: &EvalArgs) -> anyhow::Result<Trained> {
+    Trained::read(&args.checkpoint).context("no checkpoint to evaluate")
+}
+
+impl Report {
+    /// Creates the report on an agent.
+    pub fn new(trained: &Trained, evaluation: Evaluation) -> Self {
+        let (algorithm, env) = (trained.algorithm.clone(), trained.env.clone());
+        Self { algorithm, env, evaluation, steps: trained.steps }
+    }
+
+    /// Returns the result as a line of text.
+    pub fn text(&self) -> String {
+        let Self { algorithm, env, evaluation, steps } = self;
+        format!(
+            "{} on {env} after {steps} training steps: mean return {:.1} +/- {:.1} (min {:.1}, max {:.1}), mean length \
+             {:.0} steps, over {} episodes",
             algorithm.to_uppercase(),
-            env,
-            trained.steps,
             evaluation.mean_return,
             evaluation.std_return,
             evaluation.min_return,
             evaluation.max_return,
             evaluation.mean_length,
             evaluation.episodes,
-        )?;
+        )
     }
-    Ok(())
 }

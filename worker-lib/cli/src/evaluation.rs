@@ -1,9 +1,9 @@
-//! Evaluation of a trained agent: statistics of its returns.
+//! Statistics of the returns of a trained agent.
 
 use iswitch_learn::algorithms::TrainError;
-use iswitch_learn::algorithms::evaluate::evaluate;
+use iswitch_learn::algorithms::evaluate::{EvaluationEpisode, evaluate};
 use iswitch_learn::algorithms::trainer::Policy;
-use iswitch_learn::env::Environment;
+use iswitch_learn::env::{EnvSpec, Environment};
 use serde::Serialize;
 
 /// Default number of evaluation episodes.
@@ -15,7 +15,7 @@ pub const SEED: u64 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
     /// Number of episodes.
-    pub episodes: u32,
+    pub episodes: usize,
     /// Mean of the returns.
     pub mean_return: f64,
     /// Standard deviation of the returns over the episodes.
@@ -42,17 +42,22 @@ impl Evaluation {
         stochastic: bool,
     ) -> Result<Self, TrainError> {
         let outcomes = evaluate(policy, env, episodes as usize, seed, stochastic)?;
-        let count = f64::from(episodes);
-        let returns = || outcomes.iter().map(|episode| episode.episode_return);
+        Ok(Self::of(&outcomes, env.spec()))
+    }
+
+    /// Summarises at least one episode in an environment.
+    pub fn of(episodes: &[EvaluationEpisode], spec: &EnvSpec) -> Self {
+        let count = episodes.len() as f64;
+        let returns = || episodes.iter().map(|episode| episode.episode_return);
         let mean = returns().sum::<f64>() / count;
-        Ok(Self {
-            episodes,
+        Self {
+            episodes: episodes.len(),
             mean_return: mean,
             std_return: (returns().map(|x| (x - mean).powi(2)).sum::<f64>() / count).sqrt(),
             min_return: returns().fold(f64::INFINITY, f64::min),
             max_return: returns().fold(f64::NEG_INFINITY, f64::max),
-            mean_length: outcomes.iter().map(|episode| f64::from(episode.length)).sum::<f64>() / count,
-            solved: mean >= env.spec().solved_return,
-        })
+            mean_length: episodes.iter().map(|episode| f64::from(episode.length)).sum::<f64>() / count,
+            solved: mean >= spec.solved_return,
+        }
     }
 }

@@ -16,12 +16,14 @@ use iswitch::{ElementTypes, GradientAggregator, JoinOptions, Loopback, Worker};
 use iswitch_learn::algorithms::async_server::AsyncServer;
 use iswitch_learn::algorithms::trainer::World;
 use iswitch_runtime::embedded::EmbeddedSwitch;
+use serde::Deserialize;
 
 use crate::asynchronous::Run;
 use crate::switch::{self, KeyArgs, SIBLINGS_TIMEOUT};
 
 /// Component that sums gradients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum Aggregator {
     /// A switch between the workers
     Switch,
@@ -46,7 +48,7 @@ impl fmt::Display for Aggregator {
 pub struct GroupArgs {
     /// Aggregator that sums the gradients [default: switch; local for a single worker]
     #[arg(long, value_enum)]
-    aggregator: Option<Aggregator>,
+    pub(crate) aggregator: Option<Aggregator>,
     /// Address of the switch to join
     ///
     /// This process is then one worker of the job; its rank is given by --rank or by the launcher.
@@ -70,8 +72,8 @@ pub struct GroupArgs {
     /// Run the parameter server or ring as in the paper, without pipelining
     ///
     /// Each step then completes before the next one begins. By default, the steps are pipelined.
-    #[arg(long)]
-    paper_style: bool,
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) paper_style: Option<bool>,
     /// Job number at the switch
     ///
     /// The switch aggregates the workers of each job number separately.
@@ -149,7 +151,7 @@ impl GroupArgs {
     }
 
     fn style(&self) -> Style {
-        if self.paper_style { Style::Paper } else { Style::Pipelined }
+        if self.paper_style.unwrap_or(false) { Style::Paper } else { Style::Pipelined }
     }
 
     /// Returns the option that a worker of a group requires to join its aggregator, if that option is not given.

@@ -1,6 +1,6 @@
 //! Hyper-parameters on the command line: `--set NAME=VALUE` for every algorithm, and separate options for PPO.
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use iswitch_learn::algorithms::trainer::Algorithm;
 use serde::Serialize;
@@ -24,10 +24,10 @@ pub struct HyperParameters {
     /// --list-parameters shows the names. The option is repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE", conflicts_with = "resume")]
     settings: Vec<String>,
-    /// Print all hyper-parameters with their values, and train nothing
+    /// Print the configuration file of this command, and train nothing
     ///
-    /// The values are those with which this command would train. With --json, they are printed as one JSON object,
-    /// otherwise as text with a description of each.
+    /// The file lists all hyper-parameters with their descriptions and the values with which this command would
+    /// train. --config trains with it. With --json, the hyper-parameters are printed as one JSON object.
     #[arg(long)]
     pub list_parameters: bool,
 }
@@ -139,29 +139,20 @@ pub fn apply<'a, C: Serialize + DeserializeOwned>(
     }
     for (name, value) in given {
         let setting = format!("--set {name}={value}");
-        set(&mut config, name, value)?;
+        set(&mut config, name, value).map_err(|error| anyhow!("--set {error}"))?;
         // Deserialising after each setting attributes an error to the setting that caused it.
         C::deserialize(&config).context(setting)?;
     }
     serde_json::from_value(config).context("--set")
 }
 
-/// Returns the hyper-parameters as text: the name and value of each on a line, and its description below.
-pub fn list<A: Algorithm>(config: &A) -> anyhow::Result<String> {
-    // The text has the shortest digits of binary32; a conversion to a value would show those of binary64.
-    let values: Value = serde_json::from_str(&serde_json::to_string(config)?)?;
-    let entry = |(name, description): &(&str, &str)| {
-        format!("{name} = {}\n    {}\n", values[*name], description.trim())
-    };
-    Ok(A::descriptions().iter().map(entry).collect())
-}
-
-fn set(config: &mut Value, name: &str, value: Value) -> anyhow::Result<()> {
+/// Sets a hyper-parameter, which must exist.
+pub(crate) fn set(config: &mut Value, name: &str, value: Value) -> anyhow::Result<()> {
     let Some(parameters) = config.as_object_mut() else { bail!("hyper-parameters are not a JSON object") };
     if let Some(place) = parameters.get_mut(name) {
         *place = value;
         return Ok(());
     }
     let known: Vec<_> = parameters.keys().map(String::as_str).collect();
-    bail!("--set {name}: no such hyper-parameter; expected one of {}", known.join(", "))
+    bail!("{name}: no such hyper-parameter; expected one of {}", known.join(", "))
 }

@@ -18,6 +18,7 @@ use iswitch_learn::algorithms::trainer::World;
 use iswitch_learn::env::EnvError;
 
 use crate::group::Host;
+use crate::tracking::TrackingError;
 
 /// Variables in which launchers pass a process its rank and the number of processes: those of torchrun (and most other
 /// launchers), of Open MPI and of Slurm.
@@ -131,9 +132,11 @@ pub fn obey_parent(stop: Arc<AtomicBool>) {
 /// Exit code of a worker that would fail in the same way if the job were restarted.
 const PERMANENT_FAILURE: u8 = 3;
 
-/// Whether a run would fail in the same way if it were restarted, because the code of its environment is at fault.
+/// Whether a run would fail in the same way if it were restarted, because the code of its environment is at fault or
+/// because it cannot be tracked.
 pub fn is_permanent(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(TrainError::Env(EnvError::Raised { .. })))
+    error.is::<TrackingError>()
+        || matches!(error.downcast_ref(), Some(TrainError::Env(EnvError::Raised { .. })))
 }
 
 /// Returns the exit code of a process that ends with this error.

@@ -26,7 +26,7 @@ pub fn start(
     match *role {
         Role::Worker(world) => work(world)?,
         Role::Parent(workers) => {
-            return run.lead(out, workers, Failure::OfFirst, |_| group.host(workers, len));
+            return run.lead(out, workers, Failure::OfFirst, &[], |_| group.host(workers, len));
         }
         Role::Server(workers, address) => {
             let stop = std::sync::Arc::default();

@@ -3,6 +3,8 @@
 
 pub mod algorithm;
 pub mod asynchronous;
+pub mod config_file;
+pub mod eval;
 pub mod evaluation;
 pub mod files;
 pub mod group;
@@ -18,4 +20,5 @@ pub mod progress;
 pub mod run;
 pub mod session;
 pub mod switch;
+pub mod tracking;
 pub mod train;

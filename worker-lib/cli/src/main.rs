@@ -1,12 +1,12 @@
 //! The `iswitch` command: trains and evaluates agents with gradients aggregated in the network.
 
-mod eval;
 mod subcommand;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use iswitch_cli::algorithm::{Algorithm, Train};
+use iswitch_cli::algorithm::{self, Algorithm, Train};
+use iswitch_cli::eval::{self, EvalArgs};
 use iswitch_cli::program;
 
 use subcommand::Forwarded;
@@ -15,8 +15,11 @@ const EXAMPLES: &str = "\
 Examples:
   iswitch train ppo --workers 4                      Switch and workers on this machine
   iswitch train ppo --switch 10.9.0.254:7711 --workers 4 --rank 0
-  iswitch eval runs/first --episodes 5               Returns of a trained agent
+  iswitch train --config runs/first/config.toml      Repetition of a run
+  iswitch train --resume                             Continuation of the newest run
+  iswitch eval runs/first --video first.gif          Returns of a trained agent, and a video
   iswitch export runs/first --out policy.onnx        Policy for ONNX Runtime
+  iswitch plot runs/first runs/second                Learning curves as SVG
   iswitch sweep train ppo --seeds 10                 Statistics over 10 seeds
   iswitch lab --workers 4 --rate 1gbit -- iswitch train ppo";
 
@@ -34,16 +37,21 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Train an agent with one or more workers
+    ///
+    /// With --config FILE or --resume, the algorithm may be omitted: it is that of the file or of the resumed run.
     #[command(subcommand)]
     Train(Algorithm<Train>),
     /// Run a trained agent and report its returns
-    Eval(eval::EvalArgs),
+    Eval(EvalArgs),
     /// Export a trained policy to ONNX, safetensors, JSON or a folder for the Hugging Face Hub
     #[command(disable_help_flag = true)]
     Export(Forwarded),
     /// Train with many seeds and hyper-parameters, and report robust statistics
     #[command(disable_help_flag = true)]
     Sweep(Forwarded),
+    /// Draw the learning curves of runs
+    #[command(disable_help_flag = true)]
+    Plot(Forwarded),
     /// Train with separate actor, replay, cell and learner processes on this machine
     ///
     /// The command starts and supervises all of these processes.
@@ -78,12 +86,17 @@ enum Command {
 }
 
 impl Command {
-    fn run(&self) -> anyhow::Result<ExitCode> {
+    fn run(&mut self) -> anyhow::Result<ExitCode> {
         match self {
             Self::Train(algorithm) => algorithm.run(),
+            // The program parses the same arguments.
+            Self::Eval(EvalArgs { video: Some(_), .. }) => {
+                subcommand::replace("iswitch-video", std::env::args_os().skip(2))
+            }
             Self::Eval(args) => eval::run(args).map(|()| ExitCode::SUCCESS),
             Self::Export(arguments) => arguments.run("iswitch-export", &[]),
             Self::Sweep(arguments) => arguments.run("iswitch-sweep", &[]),
+            Self::Plot(arguments) => arguments.run("iswitch-plot", &[]),
             Self::ActorLearner(arguments) => arguments.run("iswitch-actors", &["actor-learner"]),
             Self::Learner(arguments) => arguments.run("iswitch-actors", &["learner"]),
             Self::Actors(arguments) => arguments.run("iswitch-actors", &["actors"]),
@@ -98,7 +111,8 @@ impl Command {
 }
 
 fn main() -> ExitCode {
-    program::main(|cli: Cli| cli.command.run())
+    let arguments = || algorithm::add_algorithm(std::env::args_os().collect());
+    program::main_with(arguments, |mut cli: Cli| cli.command.run())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Common `main` function of the programs: manual pages, logging, argument parsing and exit status.
 
+use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
@@ -16,6 +17,14 @@ use crate::launch;
 /// environment variable `ISWITCH_LOG` selects what is logged to standard error: a level, or pairs such as
 /// `iswitch=debug` (default: `warn`).
 pub fn main<C: Parser>(run: impl FnOnce(C) -> anyhow::Result<ExitCode>) -> ExitCode {
+    main_with(|| Ok(std::env::args_os().collect()), run)
+}
+
+/// Does the same as [`main`], with the command line that `arguments` returns, the name of the program included.
+pub fn main_with<C: Parser>(
+    arguments: impl FnOnce() -> anyhow::Result<Vec<OsString>>,
+    run: impl FnOnce(C) -> anyhow::Result<ExitCode>,
+) -> ExitCode {
     if let Some(status) = iswitch_manual::write_if_asked(C::command) {
         return status;
     }
@@ -25,7 +34,7 @@ pub fn main<C: Parser>(run: impl FnOnce(C) -> anyhow::Result<ExitCode>) -> ExitC
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     tracing_subscriber::registry().with(log).with(filter).init();
-    run(C::parse()).unwrap_or_else(|error| {
+    arguments().and_then(|arguments| run(C::parse_from(arguments))).unwrap_or_else(|error| {
         eprintln!("{}: {error:#}", C::command().get_name());
         launch::exit_code(&error)
     })

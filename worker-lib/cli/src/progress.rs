@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Values that the progress display shows.
 #[derive(Clone, Copy, Debug)]
@@ -32,15 +32,7 @@ const LINE_INTERVAL_MIN: Duration = Duration::from_secs(2);
 impl Progress {
     /// Creates the display of a run of `total_steps` steps. If `quiet` is set, the display shows nothing.
     pub fn new(total_steps: u64, quiet: bool) -> Self {
-        let bar = if quiet {
-            Some(ProgressBar::hidden())
-        } else if std::io::stderr().is_terminal() {
-            let style = ProgressStyle::with_template("{bar:30} {pos}/{len} steps, {msg}, {eta} left");
-            let bar = ProgressBar::with_draw_target(Some(total_steps), ProgressDrawTarget::stderr());
-            Some(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
-        } else {
-            None
-        };
+        let bar = if quiet { Some(ProgressBar::hidden()) } else { bar(total_steps) };
         let now = Instant::now();
         Self { bar, total_steps, begin: now, last_line: now }
     }
@@ -53,24 +45,32 @@ impl Progress {
     /// Shows the current state. Without a terminal, prints a line only if this is the `last` update or if enough time
     /// has passed since the previous line.
     pub fn update(&mut self, shown: Shown, last: bool) {
+        let position = format!("{}/{} steps", shown.steps, self.total_steps);
         let mean = shown.mean_return.map_or("-".to_owned(), |mean| format!("{mean:.1}"));
         let p50 =
             shown.aggregation_us_p50.map_or(String::new(), |us| format!(", aggregation p50 {us:.1} us"));
         let text = format!("return {mean}, {:.0} steps/s{p50}", shown.steps_per_second);
         match &self.bar {
             Some(bar) => {
-                bar.set_position(shown.steps);
-                bar.set_message(text);
+                let left = self.left(shown).map_or(String::new(), |left| format!(" ({left} left)"));
+                draw(bar, shown.steps, format!("{position}{left}, {text}"));
                 if last {
                     bar.abandon();
                 }
             }
             None if last || self.last_line.elapsed() >= LINE_INTERVAL_MIN.max(self.begin.elapsed() / 10) => {
-                eprintln!("{}/{} steps, {text}", shown.steps, self.total_steps);
+                eprintln!("{position}, {text}");
                 self.last_line = Instant::now();
             }
             None => {}
         }
+    }
+
+    /// Returns the estimated time until the end of the run, such as `3m`.
+    fn left(&self, shown: Shown) -> Option<String> {
+        let steps = self.total_steps.checked_sub(shown.steps).filter(|steps| *steps > 0)?;
+        let seconds = Duration::try_from_secs_f64(steps as f64 / shown.steps_per_second).ok()?;
+        Some(format!("{:#}", HumanDuration(seconds)))
     }
 }
 
@@ -79,6 +79,7 @@ pub struct Steps {
     unit: &'static str,
     bar: Option<ProgressBar>,
     is_quiet: bool,
+    text: String,
     done: u64,
     total: u64,
     begin: Instant,
@@ -89,19 +90,15 @@ impl Steps {
     /// Creates the display of a task of `total` units. If `quiet` is set, the display shows nothing.
     pub fn new(unit: &'static str, total: u64, quiet: bool) -> Self {
         let now = Instant::now();
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
-            let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {prefix}, {msg}");
-            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-            bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())).with_prefix(unit)
-        });
-        Self { unit, bar, is_quiet: quiet, done: 0, total, begin: now, last_line: now }
+        let bar = if quiet { None } else { bar(total) };
+        Self { unit, bar, is_quiet: quiet, text: String::new(), done: 0, total, begin: now, last_line: now }
     }
 
     /// Sets the number of completed units.
     pub fn set(&mut self, done: u64) {
         self.done = done;
         if let Some(bar) = &self.bar {
-            bar.set_position(done);
+            draw(bar, done, self.line());
         }
     }
 
@@ -112,22 +109,29 @@ impl Steps {
 
     /// Counts one more completed unit and shows `text`.
     pub fn advance(&mut self, text: &str) {
-        self.set(self.done + 1);
+        self.done += 1;
         self.show(text);
     }
 
     /// Shows the current activity. Without a terminal, prints a line only if enough time has passed since the previous
     /// line.
     pub fn show(&mut self, text: &str) {
+        text.clone_into(&mut self.text);
         match &self.bar {
-            Some(bar) => bar.set_message(text.to_owned()),
+            Some(bar) => draw(bar, self.done, self.line()),
             None if self.is_quiet => {}
             None if self.last_line.elapsed() >= LINE_INTERVAL_MIN.max(self.begin.elapsed() / 10) => {
-                eprintln!("{}/{} {}, {text}", self.done, self.total, self.unit);
+                eprintln!("{}", self.line());
                 self.last_line = Instant::now();
             }
             None => {}
         }
+    }
+
+    fn line(&self) -> String {
+        let Self { done, total, unit, text, .. } = self;
+        let separator = if text.is_empty() { "" } else { ", " };
+        format!("{done}/{total} {unit}{separator}{text}")
     }
 
     /// Leaves the bar as it is and releases the terminal.
@@ -138,9 +142,26 @@ impl Steps {
     }
 }
 
+/// Returns a bar on standard error, or `None` if that is not a terminal.
+fn bar(total: u64) -> Option<ProgressBar> {
+    std::io::stderr().is_terminal().then(|| {
+        // `wide_msg` omits the end of a message that is too long for the terminal.
+        let style = ProgressStyle::with_template("{bar:14} {wide_msg}");
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+        bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    })
+}
+
+/// Draws a bar. The message comes first, because each of the two calls may draw.
+fn draw(bar: &ProgressBar, position: u64, message: String) {
+    bar.set_message(message);
+    bar.set_position(position);
+}
+
+/// Prints a line of text above the bar, or below a bar that is finished, which must not be drawn again.
 fn note(bar: Option<&ProgressBar>, text: &str) {
     match bar {
-        Some(bar) => bar.suspend(|| eprintln!("{text}")),
-        None => eprintln!("{text}"),
+        Some(bar) if !bar.is_finished() => bar.suspend(|| eprintln!("{text}")),
+        _ => eprintln!("{text}"),
     }
 }

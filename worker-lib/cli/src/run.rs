@@ -1,5 +1,6 @@
 //! Options and behaviour common to all training commands: the worker's rank, the run directory and restarts.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddrV4;
@@ -14,10 +15,13 @@ use iswitch_learn::algorithms::checkpoint;
 use iswitch_learn::algorithms::trainer::World;
 use iswitch_protocol::limits::MAX_MEMBERS;
 
+use crate::config_file::CONFIG_FILE;
 use crate::files::make_directory;
 use crate::group::{Aggregator, GroupArgs, Host};
 use crate::launch::{self, Ended, Failure};
 
+/// Directory that contains the run directories, if `--out` does not name another one.
+pub const RUNS: &str = "runs";
 const PROGRESS_FILE: &str = "progress.csv";
 /// Error that ended the job, for which no restart is attempted.
 const ERROR_FILE: &str = "error.txt";
@@ -32,6 +36,9 @@ pub struct RunArgs {
     /// the command itself starts all workers and the switch, parameter server or ring that sums their gradients.
     #[arg(long, value_name = "N", overrides_with = "workers", value_parser = worker_count())]
     workers: Option<u16>,
+    /// Number of workers according to the configuration file, used without `--workers` and without a launcher.
+    #[arg(skip)]
+    pub(crate) configured_workers: Option<u16>,
     /// Rank of this worker, from 0
     ///
     /// By default, the rank and the number of workers are read from a launcher's environment variables: RANK and
@@ -39,13 +46,15 @@ pub struct RunArgs {
     /// JOB_COMPLETION_INDEX together with --workers.
     #[arg(long, value_name = "R")]
     rank: Option<u16>,
-    /// Run directory, for the checkpoint, progress.csv and TensorBoard events
+    /// Run directory, for the configuration, the checkpoint, progress.csv and TensorBoard events
     ///
     /// The default is a directory under `runs` named after the run; a number is appended if that directory already
     /// holds a run. To use --resume with workers on several machines, the directory must be shared by all of them.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", overrides_with = "out")]
     pub out: Option<PathBuf>,
     /// Resume from the checkpoint in the run directory, with its hyper-parameters
+    ///
+    /// Without --out, the newest run under `runs` is resumed that the other options match.
     #[arg(long)]
     pub resume: bool,
     /// Discard the run that the run directory already holds
@@ -104,8 +113,9 @@ impl RunArgs {
     pub fn role(&self, group: &GroupArgs, default_workers: u16) -> anyhow::Result<Role> {
         let lookup = |name: &str| std::env::var(name).ok();
         let rank = self.rank.map(usize::from);
-        let world = launch::world(rank, self.workers.map(usize::from), lookup)?;
-        let workers = world.map_or(usize::from(self.workers.unwrap_or(default_workers)), |it| it.size);
+        let configured = self.configured_workers.filter(|_| rank.is_some());
+        let world = launch::world(rank, self.workers.or(configured).map(usize::from), lookup)?;
+        let workers = world.map_or(usize::from(self.workers_or(default_workers)), |it| it.size);
         group.check(workers)?;
         if let Some(address) = group.serve {
             return Ok(Role::Server(workers, address));
@@ -129,13 +139,16 @@ impl RunArgs {
     }
 
     /// Returns the run directory: the value of `--out`, or else `default`. A number is appended to `default` if that
-    /// directory holds a run, unless `--resume` or `--force` is given or this process is one worker of several.
+    /// directory holds a run, unless `--force` is given or this process is one worker of several. With `--resume`, it
+    /// is the newest of these directories.
     pub fn directory(&self, default: PathBuf, group: &GroupArgs) -> PathBuf {
-        let may_choose = self.out.is_none() && !self.resume && !self.force;
         let is_alone = !group.is_configured() && !self.supervised;
         match &self.out {
             Some(out) => out.clone(),
-            None if may_choose && is_alone => unused(&default),
+            None if self.resume => {
+                newest_run(RUNS.as_ref(), |run| is_numbered(run, &default)).unwrap_or(default)
+            }
+            None if is_alone && !self.force => unused(&default),
             None => default,
         }
     }
@@ -159,26 +172,27 @@ impl RunArgs {
         make_directory(out)
     }
 
-    /// Returns the number of workers of the job: the value of `--workers`, or else `default`.
+    /// Returns the number of workers of the job: the value of `--workers`, or else that of the configuration file, or
+    /// else `default`.
     pub fn workers_or(&self, default: u16) -> u16 {
-        self.workers.unwrap_or(default)
+        self.workers.or(self.configured_workers).unwrap_or(default)
     }
 
-    /// Starts all workers, and restarts them after a `fatal` failure. `host` starts the aggregator that they join; its
-    /// argument is true on a restart.
+    /// Starts all workers with the options of this process and the `further` ones, and restarts them after a `fatal`
+    /// failure. `host` starts the aggregator that they join; its argument is true on a restart.
     pub fn lead(
         &self,
         out: &Path,
         workers: usize,
         fatal: Failure,
+        further: &[OsString],
         host: impl Fn(bool) -> anyhow::Result<Host>,
     ) -> anyhow::Result<ExitCode> {
         let stop = Arc::new(AtomicBool::new(false));
         launch::stop_on_signal(&stop)?;
         let mut arguments: Vec<_> = std::env::args_os().skip(1).collect();
-        if self.out.is_none() {
-            arguments.extend(["--out".into(), out.into()]);
-        }
+        arguments.extend(["--out".into(), out.into()]);
+        arguments.extend_from_slice(further);
         let mut restarts = 0;
         // The file exists only if an earlier invocation has failed.
         let _ = std::fs::remove_file(out.join(ERROR_FILE));
@@ -257,6 +271,31 @@ fn unused(out: &Path) -> PathBuf {
         .expect("the numbers are unbounded, so one of the directories holds no run")
 }
 
+/// Whether `run` is `default`, or `default` with an appended number.
+fn is_numbered(run: &Path, default: &Path) -> bool {
+    let suffix = run.to_str().zip(default.to_str()).and_then(|(run, default)| run.strip_prefix(default));
+    suffix.is_some_and(|suffix| {
+        suffix.is_empty() || suffix.strip_prefix('-').is_some_and(|number| number.parse::<u32>().is_ok())
+    })
+}
+
+/// Returns the run directory in `parent` with the newest checkpoint, among those that match.
+///
+/// # Errors
+/// Fails if there is none.
+pub fn newest_run(parent: &Path, matches: impl Fn(&Path) -> bool) -> anyhow::Result<PathBuf> {
+    let entries = std::fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
+    let saved_at = |run: &PathBuf| run.join(checkpoint::MODEL_FILE).metadata().ok()?.modified().ok();
+    let mut runs: Vec<_> = entries.filter_map(|run| Some((saved_at(&run)?, run))).collect();
+    runs.sort();
+    runs.into_iter().rev().map(|(_, run)| run).find(|run| matches(run)).with_context(|| {
+        format!(
+            "nothing to resume: {} holds no checkpoint that the options match; name the run directory with --out",
+            parent.display()
+        )
+    })
+}
+
 /// Removes the files of a run from its directory, and no other files.
 fn discard_run(out: &Path) -> anyhow::Result<()> {
     let entries = std::fs::read_dir(out).into_iter().flatten().flatten();
@@ -264,6 +303,7 @@ fn discard_run(out: &Path) -> anyhow::Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let is_ours = name == PROGRESS_FILE
             || name == ERROR_FILE
+            || name == CONFIG_FILE
             || name == checkpoint::MODEL_FILE
             || (name.starts_with("worker-") && name.ends_with(".safetensors"))
             || name.starts_with("events.out.tfevents.");

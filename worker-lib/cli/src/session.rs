@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use hdrhistogram::Histogram;
-use iswitch_learn::algorithms::checkpoint;
+use iswitch_learn::algorithms::checkpoint::{self, RunKind};
 use iswitch_learn::algorithms::metrics::MetricsWriter;
 use iswitch_learn::algorithms::trainer::{Progress, Report, Trainer};
+use serde_json::Value;
 
 use crate::outcome::{Outcome, microseconds};
 use crate::progress::{self, Shown};
+use crate::tracking::{Tracker, Tracking};
 
 /// Names of the metrics that precede those of the algorithm's losses.
 const CHARTS: [&str; 4] =
@@ -29,6 +31,8 @@ pub struct SessionOptions {
     pub quiet: bool,
     /// Whether the run continues from its checkpoint.
     pub resume: bool,
+    /// Project of Weights & Biases to which the run is tracked, if any.
+    pub tracking: Option<Tracking>,
     /// Whether this process shows the job's progress and writes its metrics.
     pub is_first: bool,
 }
@@ -37,6 +41,8 @@ pub struct SessionOptions {
 pub struct Session {
     options: SessionOptions,
     metrics: Option<MetricsWriter>,
+    tracker: Option<Tracker>,
+    tags: Vec<&'static str>,
     progress: progress::Progress,
     rate: Rate,
     /// Times of this worker's gradient aggregations since the start, in nanoseconds.
@@ -48,20 +54,47 @@ pub struct Session {
 
 impl Session {
     /// Starts the session of a run whose progress is `at` and whose losses have these names.
-    pub fn new(options: SessionOptions, at: &Progress, loss_names: &[&'static str]) -> anyhow::Result<Self> {
+    pub fn new(
+        options: SessionOptions,
+        run: &RunKind<'_>,
+        at: &Progress,
+        loss_names: &[&'static str],
+    ) -> anyhow::Result<Self> {
         const SIGNIFICANT_DIGITS: u8 = 3;
         let resumed = options.resume.then_some(at.steps);
         let tags: Vec<_> = CHARTS.iter().chain(loss_names).chain(&AGGREGATION).copied().collect();
-        let create = || MetricsWriter::create(&options.out, &tags, resumed);
+        let progress = progress::Progress::new(at.total_steps, options.quiet || !options.is_first);
+        let (mut metrics, mut tracker) = (None, None);
+        if options.is_first {
+            let settings = settings(run)?;
+            // A run that cannot be tracked leaves no files that would prevent its repetition.
+            let begin = |tracking| Tracker::begin(tracking, &options.out, &settings, options.resume);
+            tracker = options.tracking.as_ref().map(begin).transpose()?;
+            let mut writer = MetricsWriter::create(&options.out, &tags, resumed)?;
+            writer.write_hyper_parameters(&texts(&settings))?;
+            metrics = Some(writer);
+        }
+        if let Some(tracker) = tracker.as_ref().filter(|_| !options.quiet) {
+            progress.note(&format!("tracked by Weights & Biases: {}", tracker.place()));
+        }
         Ok(Self {
-            metrics: options.is_first.then(create).transpose()?,
-            progress: progress::Progress::new(at.total_steps, options.quiet || !options.is_first),
+            metrics,
+            tracker,
+            tags,
+            progress,
             rate: Rate::new(at.steps),
             options,
             aggregation: Histogram::new(SIGNIFICANT_DIGITS)?,
             aggregation_recent: Histogram::new(SIGNIFICANT_DIGITS)?,
             begin: Instant::now(),
         })
+    }
+
+    /// Starts the session of a trainer.
+    pub fn of(trainer: &dyn Trainer, options: SessionOptions) -> anyhow::Result<Self> {
+        let (env, config) = (&trainer.spec().id, trainer.config_json());
+        let run = RunKind { algorithm: trainer.algorithm(), env, config: &config };
+        Self::new(options, &run, &trainer.progress(), trainer.loss_names())
     }
 
     /// Trains until the run is complete or a worker requests a stop; the final state is saved in the checkpoint.
@@ -103,6 +136,15 @@ impl Session {
         self.progress.note(text);
     }
 
+    /// Passes a row on to the tracker. A failure of the tracker does not end the run.
+    fn track(&mut self, step: u64, row: &[Option<f64>]) {
+        let Some(tracker) = &mut self.tracker else { return };
+        if let Err(error) = tracker.log(step, &self.tags, row) {
+            self.progress.note(&format!("iswitch: the run is no longer tracked: {error:#}"));
+            self.tracker = None;
+        }
+    }
+
     /// Shows and records an advance, in which the aggregations took `times`.
     pub fn show(&mut self, at: &Progress, report: &Report, times: &[Duration]) -> anyhow::Result<()> {
         self.aggregation_recent.reset();
@@ -120,6 +162,7 @@ impl Session {
             let losses = report.losses.iter().copied().map(Some);
             let row: Vec<_> = charts.into_iter().chain(losses).chain(aggregation).collect();
             metrics.write(at.steps, &row)?;
+            self.track(at.steps, &row);
         }
         let shown = Shown {
             steps: at.steps,
@@ -130,6 +173,20 @@ impl Session {
         self.progress.update(shown, report.stopped || at.finished);
         Ok(())
     }
+}
+
+/// Returns the algorithm, the environment and the hyper-parameters of a run, as an object.
+fn settings(run: &RunKind<'_>) -> anyhow::Result<Value> {
+    let mut settings: Value = serde_json::from_str(run.config)?;
+    (settings["algorithm"], settings["env"]) = (run.algorithm.into(), run.env.into());
+    Ok(settings)
+}
+
+/// Returns the entries of an object as pairs of name and text.
+fn texts(settings: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let entries = settings.as_object().into_iter().flatten();
+    entries.map(|(name, value)| (name.clone(), text(value))).collect()
 }
 
 /// Rate of steps per second, measured over a window.

@@ -21,20 +21,29 @@ impl Forwarded {
     /// Replaces this process with `program`; the arguments are `first` and then the user's arguments.
     ///
     /// # Errors
-    /// Fails if the program is neither in the directory of this program nor in one of `PATH`, or cannot be started.
+    /// See [`replace`].
     pub(crate) fn run(&self, program: &str, first: &[&str]) -> anyhow::Result<ExitCode> {
-        let own = env::current_exe().context("finding the directory of this program")?;
-        let beside = own.with_file_name(program);
-        let path = if beside.is_file() { beside } else { PathBuf::from(program) };
-        // exec() returns only if it fails.
-        let error = Command::new(&path).args(first).args(&self.arguments).exec();
-        if error.kind() == ErrorKind::NotFound {
-            let directory = own.parent().unwrap_or(Path::new("/")).display();
-            bail!(
-                "the program {program} is neither in {directory} nor in PATH; build it with `cargo build --release` \
-                 in the iSwitch source tree"
-            );
-        }
-        Err(error).with_context(|| format!("starting {}", path.display()))
+        let first = first.iter().map(OsString::from);
+        replace(program, first.chain(self.arguments.iter().cloned()))
     }
+}
+
+/// Replaces this process with `program`.
+///
+/// # Errors
+/// Fails if the program is neither in the directory of this program nor in one of `PATH`, or cannot be started.
+pub(crate) fn replace(program: &str, arguments: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
+    let own = env::current_exe().context("finding the directory of this program")?;
+    let beside = own.with_file_name(program);
+    let path = if beside.is_file() { beside } else { PathBuf::from(program) };
+    // exec() returns only if it fails.
+    let error = Command::new(&path).args(arguments).exec();
+    if error.kind() == ErrorKind::NotFound {
+        let directory = own.parent().unwrap_or(Path::new("/")).display();
+        bail!(
+            "the program {program} is neither in {directory} nor in PATH; build it with `cargo build --release` \
+             in the iSwitch source tree"
+        );
+    }
+    Err(error).with_context(|| format!("starting {}", path.display()))
 }

@@ -1,5 +1,6 @@
 //! `iswitch train`: runs one worker, or the parent process that starts all workers.
 
+use std::ffi::OsString;
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,12 +18,14 @@ use iswitch_learn::env;
 use iswitch_manual::{output, print_line};
 
 use crate::asynchronous::{AsyncArgs, Run};
+use crate::config_file::{CONFIG_FILE, ConfigFile, Configuration};
 use crate::group::{Aggregator, AsyncHost, GroupArgs, Host, Vectors};
-use crate::hyper::{self, HyperParameters, OwnParameters};
+use crate::hyper::{HyperParameters, OwnParameters};
 use crate::launch::{self, Failure};
 use crate::number;
-use crate::run::{Role, RunArgs, holds_checkpoint, is_ring};
+use crate::run::{RUNS, Role, RunArgs, holds_checkpoint, is_ring, newest_run};
 use crate::session::{Session, SessionOptions};
+use crate::tracking::TrackArgs;
 
 /// Arguments of `iswitch train ALGORITHM`.
 #[derive(Args)]
@@ -35,25 +38,36 @@ pub struct TrainArgs<H: Args> {
     /// Aggregation.
     #[command(flatten)]
     pub group: GroupArgs,
-    /// Element types of packets: f32, bf16, f16, bf16-f32 or f16-f32
+    /// Element types of packets: f32, bf16, f16, bf16-f32 or f16-f32 [default: f32]
     ///
     /// With 16-bit elements, a gradient takes half the bytes; the switch sums in 32 bits and rounds each sum once.
     /// bf16-f32 and f16-f32 keep 32 bits in the packets to the workers. Numbers that must not be rounded, such as step
     /// counts, are exact with every type. Use the same types on all workers of the job.
-    #[arg(long, value_name = "TYPES", default_value_t = ElementTypes::F32)]
-    wire: ElementTypes,
+    #[arg(long, value_name = "TYPES")]
+    wire: Option<ElementTypes>,
     /// Asynchronous training.
     #[command(flatten)]
     pub asynchronous: AsyncArgs,
+    #[command(flatten)]
+    track: TrackArgs,
     /// Hyper-parameters.
     #[command(flatten)]
     pub hyper: HyperParameters,
     #[command(flatten)]
     own: H,
+    /// File of `--config`.
+    #[arg(skip)]
+    file: Option<ConfigFile>,
 }
 
 #[derive(Args)]
 struct TaskArgs {
+    /// Configuration file in TOML, such as the config.toml of a run directory
+    ///
+    /// A run with the config.toml of another one repeats it. --list-parameters prints such a file. Options on the
+    /// command line override the file.
+    #[arg(long, value_name = "FILE", overrides_with = "config", conflicts_with = "resume")]
+    config: Option<PathBuf>,
     /// Id of the environment
     ///
     /// The built-in environments are PlanarHopper-v0 (the default of ppo), CartPole-v1 (the default of dqn and a2c),
@@ -97,19 +111,24 @@ pub struct Job<A> {
 /// Trains as one worker, serves as the parameter server, or starts all workers and the aggregator of their gradients.
 pub fn run<A: Algorithm, H: OwnParameters>(args: &TrainArgs<H>) -> anyhow::Result<ExitCode> {
     let job = args.job::<A>()?;
-    if args.lists_parameters(&job)? {
+    if args.lists_parameters(&job, DEFAULT_WORKERS)? {
         return Ok(ExitCode::SUCCESS);
     }
+    args.asynchronous.check()?;
     let role = args.run.role(&args.group, DEFAULT_WORKERS)?;
-    if args.asynchronous.is_async && is_ring(&args.group, &role) {
+    if args.asynchronous.is_async() && is_ring(&args.group, &role) {
         bail!("--async: a ring waits for all its members; use --aggregator switch or ps instead");
     }
     args.check_wire(role.world().size)?;
+    if !args.run.supervised && role.world().rank == 0 {
+        args.track.check()?;
+    }
     // Reports a wrong id or a missing library before any process is started.
     if !args.run.supervised && role.world().rank == 0 {
         args.vectors(job.vector_shape(args.mode())?, role.world())?;
     }
     args.run.prepare(&job.out, role.world())?;
+    args.write_config(&job, role.world())?;
     let out = job.out.clone();
     match role {
         Role::Worker(world) => {
@@ -118,7 +137,7 @@ pub fn run<A: Algorithm, H: OwnParameters>(args: &TrainArgs<H>) -> anyhow::Resul
         }
         Role::Parent(workers) => {
             let host = |restarted| args.host(job.clone(), workers, restarted);
-            args.run.lead(&out, workers, Failure::OfFirst, host)
+            args.run.lead(&out, workers, Failure::OfFirst, &args.further(&out), host)
         }
         Role::Server(workers, address) => args.serve(job, workers, address).map(|()| ExitCode::SUCCESS),
     }
@@ -131,14 +150,90 @@ impl<A: Algorithm> Job<A> {
 }
 
 impl<H: OwnParameters> TrainArgs<H> {
-    /// Prints the hyper-parameters if `--list-parameters` is given; returns whether it is.
-    pub fn lists_parameters<A: Algorithm>(&self, job: &Job<A>) -> anyhow::Result<bool> {
+    /// Reads the file of `--config`, and uses its entries for the options that were not given. A resumed run uses the
+    /// file in its run directory instead, except for the hyper-parameters, which are in the checkpoint.
+    pub fn read_config<A: Algorithm>(&mut self) -> anyhow::Result<()> {
+        let path = if self.run.resume {
+            let out = self.run.out.clone().map_or_else(|| self.newest_run::<A>(), Ok)?;
+            let path = out.join(CONFIG_FILE);
+            self.run.out = Some(out);
+            path.exists().then_some(path)
+        } else {
+            self.task.config.clone()
+        };
+        let Some(path) = path else { return Ok(()) };
+        let file = ConfigFile::read(&path)?;
+        file.check_algorithm(A::NAME)?;
+        self.run.configured_workers = file.workers()?;
+        self.wire = self.wire.or(file.wire()?);
+        self.asynchronous.set_defaults(file.is_async(), file.staleness()?);
+        self.task.checkpoint_every = self.task.checkpoint_every.or(file.checkpoint_every());
+        let (aggregator, paper_style) = file.aggregator();
+        self.group.aggregator = self.group.aggregator.or(aggregator);
+        self.group.paper_style = self.group.paper_style.or(paper_style);
+        if !self.run.resume {
+            self.task.env = self.task.env.take().or_else(|| file.env().map(str::to_owned));
+            self.file = Some(file);
+        }
+        Ok(())
+    }
+
+    /// Returns the directory of the newest run of this algorithm and, if they are given, this environment and seed.
+    fn newest_run<A: Algorithm>(&self) -> anyhow::Result<PathBuf> {
+        let TaskArgs { env, seed, .. } = &self.task;
+        let matches = |run: &Path| -> anyhow::Result<bool> {
+            let (saved_env, mut config) = checkpoint::job::<A>(&ModelFile::read(run)?.reader()?)?;
+            let is_env = env.as_ref().is_none_or(|env| *env == saved_env);
+            Ok(is_env && seed.is_none_or(|seed| seed == *config.common().seed))
+        };
+        newest_run(RUNS.as_ref(), |run| matches(run).unwrap_or(false))
+    }
+
+    /// Returns the configuration of the run.
+    fn configuration<'a, A: Algorithm>(&self, job: &'a Job<A>, workers: usize) -> Configuration<'a, A> {
+        Configuration {
+            env: &job.env,
+            hyper_parameters: &job.config,
+            workers,
+            aggregator: self.group.aggregator,
+            paper_style: self.group.paper_style.unwrap_or(false),
+            wire: self.wire(),
+            staleness: self.asynchronous.is_async().then(|| self.asynchronous.staleness()),
+            checkpoint_every: self.task.checkpoint_every,
+        }
+    }
+
+    /// Writes the configuration into the run directory. Only worker 0 or the parent process does so; in other processes
+    /// it does nothing.
+    fn write_config<A: Algorithm>(&self, job: &Job<A>, world: World) -> anyhow::Result<()> {
+        if self.run.supervised || world.rank > 0 {
+            return Ok(());
+        }
+        self.configuration(job, world.size).write(&job.out)
+    }
+
+    /// Returns the options that the parent process adds to those of its workers: the configuration file that it has
+    /// written, because that of the user may change before the workers are restarted.
+    fn further(&self, out: &Path) -> Vec<OsString> {
+        let written = self.file.as_ref().map(|_| ["--config".into(), out.join(CONFIG_FILE).into()]);
+        written.into_iter().flatten().collect()
+    }
+
+    /// Prints the configuration file if `--list-parameters` is given; returns whether it is. Without `--workers`, the
+    /// job has `default_workers` workers.
+    pub fn lists_parameters<A: Algorithm>(&self, job: &Job<A>, default_workers: u16) -> anyhow::Result<bool> {
         if self.hyper.list_parameters && self.run.json {
             print_line!("{}", serde_json::to_string_pretty(&job.config)?)?;
         } else if self.hyper.list_parameters {
-            output::print(format_args!("{}", hyper::list(&job.config)?))?;
+            let workers = usize::from(self.run.workers_or(default_workers));
+            output::print(format_args!("{}", self.configuration(job, workers).text()?))?;
         }
         Ok(self.hyper.list_parameters)
+    }
+
+    /// Element types of packets.
+    fn wire(&self) -> ElementTypes {
+        self.wire.unwrap_or(ElementTypes::F32)
     }
 
     /// Returns the definition of the run: environment, hyper-parameters and run directory.
@@ -148,31 +243,38 @@ impl<H: OwnParameters> TrainArgs<H> {
 
     /// Returns the definition that the run has with these `--set` settings in addition to its own.
     pub fn job_with<A: Algorithm>(&self, settings: &[String]) -> anyhow::Result<Job<A>> {
-        let TaskArgs { env, seed, steps, .. } = &self.task;
-        let wanted_env = env.clone().unwrap_or_else(|| A::DEFAULT_ENV.to_owned());
-        let wanted_seed = seed.unwrap_or(DEFAULT_SEED);
-        let default_out = || {
-            let env = wanted_env.replace(['/', ':'], "-");
-            PathBuf::from(format!("runs/{}-{env}-{wanted_seed}", A::NAME))
-        };
-        let out = self.run.directory(default_out(), &self.group);
-        if !self.run.resume {
-            let mut preset = A::preset(&wanted_env);
-            *preset.common().seed = wanted_seed;
-            let config = self.configure(preset, settings)?;
-            return Ok(Job { env: wanted_env, config, out });
+        if self.run.resume {
+            return self.resumed_job();
         }
+        let TaskArgs { env, seed, .. } = &self.task;
+        let env = env.clone().unwrap_or_else(|| A::DEFAULT_ENV.to_owned());
+        let mut preset = A::preset(&env);
+        *preset.common().seed = DEFAULT_SEED;
+        if let Some(file) = &self.file {
+            preset = file.apply(&preset)?;
+        }
+        let seed = seed.unwrap_or(*preset.common().seed);
+        *preset.common().seed = seed;
+        let default_out = format!("{RUNS}/{}-{}-{seed}", A::NAME, env.replace(['/', ':'], "-"));
+        let out = self.run.directory(PathBuf::from(default_out), &self.group);
+        Ok(Job { config: self.configure(preset, settings)?, env, out })
+    }
+
+    /// Returns the definition of the run in the run directory, with the number of steps that the options give.
+    fn resumed_job<A: Algorithm>(&self) -> anyhow::Result<Job<A>> {
+        let TaskArgs { env, seed, steps, .. } = &self.task;
+        let out = self.run.out.clone().map_or_else(|| self.newest_run::<A>(), Ok)?;
         let file = ModelFile::read(&out).context("nothing to resume")?;
         let (saved_env, mut config) = checkpoint::job::<A>(&file.reader()?).context("nothing to resume")?;
-        if env.is_some() && saved_env != wanted_env {
+        if let Some(env) = env.as_ref().filter(|env| **env != saved_env) {
             bail!(
-                "{} holds a run of {saved_env}, not of {wanted_env}; omit --env, or name another run with --out",
+                "{} holds a run of {saved_env}, not of {env}; omit --env, or name another run with --out",
                 out.display()
             );
         }
         let common = config.common();
-        if seed.is_some() && *common.seed != wanted_seed {
-            bail!("{} holds a run with seed {}, not {wanted_seed}; omit --seed", out.display(), common.seed);
+        if let Some(seed) = seed.filter(|seed| *seed != *common.seed) {
+            bail!("{} holds a run with seed {}, not {seed}; omit --seed", out.display(), common.seed);
         }
         *common.total_steps = steps.unwrap_or(*common.total_steps);
         Ok(Job { env: saved_env, config, out })
@@ -193,19 +295,21 @@ impl<H: OwnParameters> TrainArgs<H> {
     /// Refuses 16-bit elements if the packets do not pass a switch.
     pub fn check_wire(&self, workers: usize) -> anyhow::Result<()> {
         let aggregator = self.group.aggregator(workers);
-        if self.wire != ElementTypes::F32 && aggregator != Aggregator::Switch {
-            bail!("--wire {} requires --aggregator switch, but this job uses {aggregator}", self.wire);
+        let wire = self.wire();
+        if wire != ElementTypes::F32 && aggregator != Aggregator::Switch {
+            bail!("--wire {wire} requires --aggregator switch, but this job uses {aggregator}");
         }
         Ok(())
     }
 
     /// Returns the vectors that a job sums for a learner whose vectors have the given lengths.
     pub fn vectors(&self, shape: VectorShape, world: World) -> anyhow::Result<Vectors> {
-        Ok(Vectors { len: shape.summed_len(self.wire, world.size)?, elements: self.wire })
+        let elements = self.wire();
+        Ok(Vectors { len: shape.summed_len(elements, world.size)?, elements })
     }
 
     fn mode(&self) -> Mode {
-        if self.asynchronous.is_async { Mode::Asynchronous } else { Mode::Synchronous }
+        if self.asynchronous.is_async() { Mode::Asynchronous } else { Mode::Synchronous }
     }
 
     /// Returns the options for the display and the checkpoints of the run. `checkpoint_every` is the default interval
@@ -216,6 +320,7 @@ impl<H: OwnParameters> TrainArgs<H> {
             checkpoint_every: self.task.checkpoint_every.unwrap_or(checkpoint_every),
             quiet: self.run.quiet,
             resume: self.run.resumes(out),
+            tracking: self.track.tracking(),
             is_first,
         }
     }
@@ -230,12 +335,12 @@ impl<H: OwnParameters> TrainArgs<H> {
         let id = job.env;
         let make = move |count: usize| env::make_vector(&id, count);
         let halves = job.config.halves(world, &make, Mode::Asynchronous)?;
-        Run::new(halves, world, self.asynchronous.staleness, options, self.run.json)
+        Run::new(halves, world, self.asynchronous.staleness(), options, self.run.json)
     }
 
     /// Starts the aggregator that the child processes join.
     fn host<A: Algorithm>(&self, job: Job<A>, workers: usize, restarted: bool) -> anyhow::Result<Host> {
-        if self.asynchronous.is_async && self.group.aggregator(workers) == Aggregator::Ps {
+        if self.asynchronous.is_async() && self.group.aggregator(workers) == Aggregator::Ps {
             let mut options = self.session_options(&job.out, true, A::CHECKPOINT_EVERY);
             options.resume |= restarted && holds_checkpoint(&job.out);
             let run = self.asynchronous_run(job, World { rank: 0, size: workers }, options)?;
@@ -248,7 +353,7 @@ impl<H: OwnParameters> TrainArgs<H> {
     fn serve<A: Algorithm>(&self, job: Job<A>, workers: usize, address: SocketAddrV4) -> anyhow::Result<()> {
         let stop = Arc::new(AtomicBool::new(false));
         launch::stop_on_signal(&stop)?;
-        if self.asynchronous.is_async {
+        if self.asynchronous.is_async() {
             let options = self.session_options(&job.out, true, A::CHECKPOINT_EVERY);
             let run = self.asynchronous_run(job, World { rank: 0, size: workers }, options)?;
             let server = AsyncServer::bind(address, run.vector_shape().len(), run.staleness())?;
@@ -259,7 +364,7 @@ impl<H: OwnParameters> TrainArgs<H> {
 
     /// Runs one worker.
     fn work<A: Algorithm>(&self, job: Job<A>, world: World) -> anyhow::Result<()> {
-        if self.asynchronous.is_async {
+        if self.asynchronous.is_async() {
             return self.work_asynchronously(job, world);
         }
         let vectors = self.vectors(job.vector_shape(Mode::Synchronous)?, world)?;
@@ -277,11 +382,11 @@ impl<H: OwnParameters> TrainArgs<H> {
         }
         self.run.stop_on_request(&trainer.stop_handle())?;
         let options = self.session_options(&out, world.rank == 0, A::CHECKPOINT_EVERY);
-        let mut session = Session::new(options, &trainer.progress(), trainer.loss_names())?;
+        let mut session = Session::of(trainer.as_ref(), options)?;
         let outcome = session.run(trainer.as_mut())?;
         if world.rank == 0 {
             outcome.print(self.run.json)?;
-            self.note_stop(&session, trainer.as_ref(), &out);
+            note_stop(&session, trainer.as_ref(), &out);
         }
         Ok(())
     }
@@ -306,22 +411,18 @@ impl<H: OwnParameters> TrainArgs<H> {
         let join = self.group.switch_options(world, vectors, self.run.supervised)?;
         run.with_switch(join, stop)
     }
+}
 
-    /// Prints the command that resumes a run that was stopped.
-    fn note_stop(&self, session: &Session, trainer: &dyn Trainer, out: &Path) {
-        let at = trainer.progress();
-        if at.finished {
-            return;
-        }
-        let wire =
-            if self.wire == ElementTypes::F32 { String::new() } else { format!(" --wire {}", self.wire) };
-        session.note(&format!(
-            "stopped after {} of {} steps; resume with: iswitch train {} --resume --out {} --workers {}{wire}",
-            at.steps,
-            at.total_steps,
-            trainer.algorithm(),
-            out.display(),
-            trainer.world().size
-        ));
+/// Prints the command that resumes a run that was stopped.
+fn note_stop(session: &Session, trainer: &dyn Trainer, out: &Path) {
+    let at = trainer.progress();
+    if at.finished {
+        return;
     }
+    session.note(&format!(
+        "stopped after {} of {} steps; resume with: iswitch train --resume --out {}",
+        at.steps,
+        at.total_steps,
+        out.display(),
+    ));
 }

@@ -1,11 +1,18 @@
-//! Learning curves of a sweep as a figure.
+//! Learning curves as a figure.
 
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
 use iswitch_figure::{Axis, Line, LineChart, Paint, Quantity, Reference};
 
-use crate::plan::Plan;
 use crate::statistics::Estimate;
 
-/// Number of points of a curve. The points of the runs differ, so the curves are sampled.
+/// File of a run directory that contains the learning curve.
+pub const CURVE_FILE: &str = "progress.csv";
+/// Column with the mean return of the last 100 episodes.
+const RETURN_COLUMN: &str = "charts/mean_return_100";
+/// Number of points of a curve over several runs. The points of the runs differ, so the curves are sampled.
 const POINTS: u32 = 60;
 /// Number of resamples for the interval of each point.
 const RESAMPLES: usize = 1_000;
@@ -14,53 +21,86 @@ const PAINTS: [Paint; 7] =
     [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK, Paint::GREY];
 
 /// Points of a learning curve: environment steps and mean return of the last 100 episodes.
-pub(crate) type Curve = Vec<(f64, f64)>;
+pub type Curve = Vec<(f64, f64)>;
 
-/// Draws a line for each configuration, from its name and the curves of its runs: the interquartile mean over the runs,
-/// with a band for its 95 % interval.
-pub(crate) fn draw(plan: &Plan, configurations: &[(String, Vec<Curve>)]) -> String {
-    let lines = configurations.iter().enumerate().map(|(at, (name, curves))| {
-        let (points, band) = estimates(curves);
-        Line { band, ..Line::of_series(name.clone(), &PAINTS, at, points) }
-    });
-    let solved = Reference { name: "solved".to_owned(), paint: Paint::INK, value: plan.solved_return };
-    LineChart {
-        title: format!(
-            "{} on {}, {} worker(s): learning curves",
-            plan.algorithm.to_uppercase(),
-            plan.env,
-            plan.workers
-        ),
-        note: format!(
-            "Lines: interquartile mean of {} seeds; bands: 95 % bootstrap interval.",
-            plan.seeds.clone().count()
-        ),
-        x: Axis { includes: vec![0.0], ..Axis::linear(Quantity::plain("Environment steps")) },
-        y: Axis::linear(Quantity::plain("Mean return of the last 100 episodes")),
-        lines: lines.collect(),
-        references: vec![solved],
-    }
-    .draw()
+/// Reads the learning curve of a run.
+///
+/// # Errors
+/// Fails if the file cannot be read or lacks the column.
+pub fn read(run: &Path) -> anyhow::Result<Curve> {
+    let path = run.join(CURVE_FILE);
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let mut rows = text.lines().map(|row| row.split(',').collect::<Vec<_>>());
+    let header = rows.next().unwrap_or_default();
+    let Some(column) = header.iter().position(|name| *name == RETURN_COLUMN) else {
+        bail!("{}: there is no column {RETURN_COLUMN}; expected the file of `iswitch train`", path.display());
+    };
+    // Rows before the end of the first episode have no return.
+    Ok(rows.filter_map(|row| Some((row.first()?.parse().ok()?, row.get(column)?.parse().ok()?))).collect())
 }
 
-/// Interquartile means, and their intervals, by environment steps.
-type Estimates = (Vec<(f64, f64)>, Vec<(f64, f64, f64)>);
+/// Learning curves of the runs of one configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Curves {
+    /// Name of the configuration.
+    pub name: String,
+    /// Curve of each run.
+    pub runs: Vec<Curve>,
+}
 
-/// Returns the estimates at equidistant points of the range that all curves cover.
-fn estimates(curves: &[Curve]) -> Estimates {
+/// Figure of learning curves.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// Title.
+    pub title: String,
+    /// Explanation below the title.
+    pub note: String,
+    /// Return from which on the environment counts as solved; infinite if there is none.
+    pub solved_return: f64,
+}
+
+impl Figure {
+    /// Draws a line for each configuration, as SVG: the curve of its only run, or the interquartile mean over its runs
+    /// with a band for the 95 % interval.
+    pub fn draw(self, configurations: &[Curves]) -> String {
+        let lines = configurations.iter().enumerate().map(|(at, Curves { name, runs })| {
+            let (points, band) = match &runs[..] {
+                [run] => (run.clone(), Vec::new()),
+                runs => estimates(runs)
+                    .into_iter()
+                    .map(|(steps, Estimate { iqm, low, high })| ((steps, iqm), (steps, low, high)))
+                    .unzip(),
+            };
+            Line { band, ..Line::of_series(name.clone(), &PAINTS, at, points) }
+        });
+        let solved = Reference { name: "solved".to_owned(), paint: Paint::INK, value: self.solved_return };
+        LineChart {
+            title: self.title,
+            note: self.note,
+            x: Axis { includes: vec![0.0], ..Axis::linear(Quantity::plain("Environment steps")) },
+            y: Axis::linear(Quantity::plain("Mean return of the last 100 episodes")),
+            lines: lines.collect(),
+            references: vec![solved],
+        }
+        .draw()
+    }
+}
+
+/// Returns the interquartile means, and their intervals, at equidistant numbers of steps of the range that all curves
+/// cover. Empty curves are ignored.
+pub fn estimates(curves: &[Curve]) -> Vec<(f64, Estimate)> {
     let first = curves.iter().filter_map(|curve| curve.first()).map(|(steps, _)| *steps).fold(0.0, f64::max);
     let last = curves.iter().filter_map(|curve| curve.last()).map(|(steps, _)| *steps);
     let last = last.fold(f64::INFINITY, f64::min);
     if !last.is_finite() {
-        return (Vec::new(), Vec::new());
+        return Vec::new();
     }
     let places = (0..=POINTS).map(|at| first + (last - first) * f64::from(at) / f64::from(POINTS));
     let estimate = |steps: f64| {
         let values: Vec<_> = curves.iter().filter_map(|curve| value_at(curve, steps)).collect();
         Some((steps, Estimate::of(&values, RESAMPLES)?))
     };
-    let estimates = places.filter_map(estimate);
-    estimates.map(|(steps, Estimate { iqm, low, high })| ((steps, iqm), (steps, low, high))).unzip()
+    places.filter_map(estimate).collect()
 }
 
 /// Returns the last value of a curve up to a number of steps.
@@ -77,12 +117,23 @@ mod tests {
     fn curves_are_compared_where_all_runs_have_values() {
         let curve =
             |first: f64, last: f64, value: f64| vec![(first, 0.0), (first + 1.0, value), (last, value)];
-        let (points, band) = estimates(&[curve(10.0, 100.0, 1.0), curve(20.0, 90.0, 3.0), Vec::new()]);
-        assert_eq!(points.first(), Some(&(20.0, 0.5)), "1 and 0 at 20 steps");
-        assert_eq!(points.last(), Some(&(90.0, 2.0)));
-        assert_eq!(band.last(), Some(&(90.0, 1.0, 3.0)));
+        let points = estimates(&[curve(10.0, 100.0, 1.0), curve(20.0, 90.0, 3.0), Vec::new()]);
+        let (steps, first) = points[0];
+        assert_eq!((steps, first.iqm), (20.0, 0.5), "1 and 0 at 20 steps");
+        assert_eq!(points.last(), Some(&(90.0, Estimate { iqm: 2.0, low: 1.0, high: 3.0 })));
         assert_eq!(points.len(), POINTS as usize + 1);
-        assert_eq!(estimates(&[Vec::new()]), (Vec::new(), Vec::new()));
+        assert_eq!(estimates(&[Vec::new()]), []);
+    }
+
+    #[test]
+    fn a_single_run_is_drawn_as_it_is() {
+        let figure = Figure { title: "t".to_owned(), note: String::new(), solved_return: f64::INFINITY };
+        let runs = |count: usize| vec![vec![(0.0, 1.0), (10.0, 5.0), (20.0, 2.0)]; count];
+        let draw = |count: usize| {
+            let svg = figure.clone().draw(&[Curves { name: "ppo".to_owned(), runs: runs(count) }]);
+            svg.matches("<polygon").count()
+        };
+        assert_eq!([1, 2].map(draw), [0, 1], "only several runs have a band");
     }
 
     #[test]

@@ -16,21 +16,21 @@ const SEED: u64 = 1;
 
 /// Interquartile mean with its 95 % interval from a percentile bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Estimate {
+pub struct Estimate {
     /// Interquartile mean.
-    pub(crate) iqm: f64,
+    pub iqm: f64,
     /// Lower end of the interval.
-    pub(crate) low: f64,
+    pub low: f64,
     /// Upper end of the interval.
-    pub(crate) high: f64,
+    pub high: f64,
 }
 
 impl Estimate {
     /// Default number of resamples of rliable's interval estimates.
-    pub(crate) const RESAMPLES: usize = 50_000;
+    pub const RESAMPLES: usize = 50_000;
 
     /// Returns the estimate from the values, or `None` if there are none.
-    pub(crate) fn of(values: &[f64], resamples: usize) -> Option<Self> {
+    pub fn of(values: &[f64], resamples: usize) -> Option<Self> {
         if values.is_empty() {
             return None;
         }
@@ -58,7 +58,7 @@ fn interquartile_mean(values: &mut [f64]) -> f64 {
 }
 
 /// Returns a quantile of sorted values, interpolated linearly between two of them (`numpy.percentile`).
-pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
+pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let at = share * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
     below + (above - below) * at.fract()

@@ -23,7 +23,7 @@ const BUDGETS: [(&str, &str, usize, &[&str]); 2] = [
         "iswitch-cli",
         "normal,build",
         140,
-        &["tonic", "hyper", "tokio", "rustls", "plotters", "csv", "toml", "iswitch-daemon", "iswitch-study"],
+        &["tonic", "hyper", "tokio", "rustls", "plotters", "csv", "iswitch-daemon", "iswitch-study"],
     ),
 ];
 

@@ -1,8 +1,11 @@
 //! Tests of the command `iswitch`, in a single program so that they are linked only once.
 
 mod closed_output;
+mod config_file;
 mod elements;
 mod exceptions;
 mod habits;
+mod progress;
 mod reproducible;
 mod restarts;
+mod tracking;

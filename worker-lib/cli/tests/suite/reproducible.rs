@@ -3,7 +3,14 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Trains with four workers and returns the tensors of the model file, without its header, which names the save.
+/// Returns the tensors of the model file of a run, without its header, which names the save.
+pub(crate) fn tensors(out: &Path) -> Vec<u8> {
+    let file = fs::read(out.join("model.safetensors")).unwrap();
+    let (len, rest) = file.split_first_chunk().unwrap();
+    rest[u64::from_le_bytes(*len) as usize..].to_vec()
+}
+
+/// Trains with four workers and returns the tensors of the model.
 fn train(algorithm: &str, options: &[&str], out: &Path) -> Vec<u8> {
     let output = Command::new(env!("CARGO_BIN_EXE_iswitch"))
         .args(["train", algorithm, "--workers", "4", "--json", "--quiet", "--out"])
@@ -12,9 +19,7 @@ fn train(algorithm: &str, options: &[&str], out: &Path) -> Vec<u8> {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let file = fs::read(out.join("model.safetensors")).unwrap();
-    let (len, rest) = file.split_first_chunk().unwrap();
-    rest[u64::from_le_bytes(*len) as usize..].to_vec()
+    tensors(out)
 }
 
 /// The sum of four floats depends on the order of their additions, and the packets of four processes arrive in another

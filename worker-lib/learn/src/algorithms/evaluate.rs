@@ -1,12 +1,15 @@
 //! Evaluation of a trained policy, without learning.
 
+use rand_chacha::ChaCha8Rng;
+
 use super::TrainError;
 use super::streams::{Purpose, stream};
 use super::trainer::Policy;
-use crate::env::Environment;
+use crate::env::scene::Picture;
+use crate::env::{EnvSpec, Environment};
 
 /// Outcome of one evaluation episode.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EvaluationEpisode {
     /// Sum of the rewards, not scaled.
     pub episode_return: f64,
@@ -16,8 +19,75 @@ pub struct EvaluationEpisode {
     pub truncated: bool,
 }
 
-/// Runs `episodes` episodes. Takes the most probable action of the policy, or samples actions if `stochastic`. Start
-/// states and samples come from the evaluation stream of `seed`, so that the same arguments give the same episodes.
+/// Policy that acts in an environment, step by step.
+pub struct Evaluator<'a> {
+    policy: &'a mut dyn Policy,
+    env: &'a mut dyn Environment,
+    spec: EnvSpec,
+    rng: ChaCha8Rng,
+    stochastic: bool,
+    observation: Vec<f32>,
+    action: Vec<f32>,
+    episode: EvaluationEpisode,
+}
+
+impl<'a> Evaluator<'a> {
+    /// Creates an evaluator that takes the most probable action of the policy, or samples actions if `stochastic`.
+    /// Start states and samples come from the evaluation stream of `seed`, so that the same arguments give the same
+    /// episodes.
+    pub fn new(
+        policy: &'a mut dyn Policy,
+        env: &'a mut dyn Environment,
+        seed: u64,
+        stochastic: bool,
+    ) -> Self {
+        let spec = env.spec().clone();
+        Self {
+            policy,
+            env,
+            rng: stream(seed, Purpose::Evaluation, 0),
+            stochastic,
+            observation: vec![0.0; spec.observation_dim],
+            action: vec![0.0; spec.action.stored_dim()],
+            spec,
+            episode: EvaluationEpisode::default(),
+        }
+    }
+
+    /// Starts an episode. Call this before the first step and after the end of each episode.
+    ///
+    /// # Errors
+    /// Fails if the environment fails.
+    pub fn begin(&mut self) -> Result<(), TrainError> {
+        self.env.reset(&mut self.rng, &mut self.observation)?;
+        self.episode = EvaluationEpisode::default();
+        Ok(())
+    }
+
+    /// Takes one step. Returns the episode if the step ended it.
+    ///
+    /// # Errors
+    /// Fails if the environment fails.
+    pub fn step(&mut self) -> Result<Option<EvaluationEpisode>, TrainError> {
+        let rng = if self.stochastic { Some(&mut self.rng) } else { None };
+        self.policy.act(&self.observation, rng, &mut self.action);
+        let step = self.env.step(self.spec.to_env(&self.action), &mut self.observation)?;
+        self.episode.episode_return += step.reward;
+        self.episode.length += 1;
+        self.episode.truncated = step.truncated;
+        Ok((step.terminated || step.truncated).then_some(self.episode))
+    }
+
+    /// Returns a picture of the present state; see [`Environment::picture`].
+    ///
+    /// # Errors
+    /// See [`Environment::picture`].
+    pub fn picture(&mut self) -> Result<Option<Picture>, TrainError> {
+        Ok(self.env.picture()?)
+    }
+}
+
+/// Runs `episodes` episodes; see [`Evaluator::new`].
 ///
 /// # Errors
 /// Fails if the environment fails.
@@ -28,25 +98,14 @@ pub fn evaluate(
     seed: u64,
     stochastic: bool,
 ) -> Result<Vec<EvaluationEpisode>, TrainError> {
-    let spec = env.spec().clone();
-    let mut rng = stream(seed, Purpose::Evaluation, 0);
-    let mut observation = vec![0.0; spec.observation_dim];
-    let mut action = vec![0.0; spec.action.stored_dim()];
-    let mut results = Vec::with_capacity(episodes);
-    for _ in 0..episodes {
-        env.reset(&mut rng, &mut observation)?;
-        let mut episode = EvaluationEpisode { episode_return: 0.0, length: 0, truncated: false };
+    let mut evaluator = Evaluator::new(policy, env, seed, stochastic);
+    let mut one = || -> Result<_, TrainError> {
+        evaluator.begin()?;
         loop {
-            policy.act(&observation, stochastic.then_some(&mut rng), &mut action);
-            let step = env.step(spec.to_env(&action), &mut observation)?;
-            episode.episode_return += step.reward;
-            episode.length += 1;
-            if step.terminated || step.truncated {
-                episode.truncated = step.truncated;
-                break;
+            if let Some(episode) = evaluator.step()? {
+                return Ok(episode);
             }
         }
-        results.push(episode);
-    }
-    Ok(results)
+    };
+    (0..episodes).map(|_| one()).collect()
 }

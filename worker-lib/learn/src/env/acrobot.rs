@@ -7,6 +7,7 @@ use std::f64::consts::PI;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use super::scene::{Picture, Role, Scene, Shape, disc};
 use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state, chosen, reduced};
 
 pub(super) const ID: &str = "Acrobot-v1";
@@ -25,6 +26,8 @@ const INERTIA: f64 = 1.0;
 const TIME_STEP: f64 = 0.2;
 /// Maximum angular speed of each rod, rad/s.
 const SPEEDS_MAX: [f64; 2] = [4.0 * PI, 9.0 * PI];
+/// Time between two steps of the display, s, as in Gymnasium: three times the real speed.
+const DISPLAY_STEP: f64 = 1.0 / 15.0;
 /// Number of torques to choose from: -1, 0 and 1 N m.
 const TORQUES: usize = 3;
 /// Bound of the uniform initial value of each state variable.
@@ -61,6 +64,25 @@ impl Acrobot {
         let [upper, lower, upper_speed, lower_speed] = self.state;
         let values = [upper.cos(), upper.sin(), lower.cos(), lower.sin(), upper_speed, lower_speed];
         observation.iter_mut().zip(values).for_each(|(to, value)| *to = value as f32);
+    }
+
+    fn scene(&self) -> Scene {
+        let [upper, lower, ..] = self.state;
+        let along = |[x, y]: [f64; 2], angle: f64| [x + LENGTH * angle.sin(), y - LENGTH * angle.cos()];
+        let middle = along([0.0, 0.0], upper);
+        let end = along(middle, upper + lower);
+        let reach = 2.2 * LENGTH;
+        let rod = |from, to, role| Shape::Capsule { from, to, radius: 0.1, role };
+        let goal =
+            Shape::Capsule { from: [-reach, LENGTH], to: [reach, LENGTH], radius: 0.015, role: Role::Goal };
+        let shapes = vec![
+            goal,
+            rod([0.0, 0.0], middle, Role::Body),
+            rod(middle, end, Role::Limb),
+            disc([0.0, 0.0], 0.05, Role::Detail),
+            disc(middle, 0.05, Role::Detail),
+        ];
+        Scene { centre: [0.0, 0.0], height: 2.1 * reach, step_seconds: DISPLAY_STEP, shapes }
     }
 
     /// Returns whether the end of the lower rod is above the joint of the upper one by more than the length of a rod.
@@ -131,6 +153,10 @@ impl Environment for Acrobot {
         let terminated = self.is_high();
         let reward = if terminated { 0.0 } else { -1.0 };
         Ok(Step { reward, terminated, truncated: false, life_lost: false })
+    }
+
+    fn picture(&mut self) -> Result<Option<Picture>, EnvError> {
+        Ok(Some(Picture::Scene(self.scene())))
     }
 
     fn save_state(&self) -> Vec<f64> {

@@ -4,6 +4,7 @@
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use super::scene::{Picture, Role, Scene, Shape, disc};
 use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state, chosen};
 
 pub(super) const ID: &str = "CartPole-v1";
@@ -54,6 +55,29 @@ impl CartPole {
     fn observe(&self, observation: &mut [f32]) {
         observation.iter_mut().zip(self.state).for_each(|(o, s)| *o = s as f32);
     }
+
+    fn scene(&self) -> Scene {
+        let [x, _, angle, _] = self.state;
+        let (sin, cos) = angle.sin_cos();
+        let [half_width, height, pole] = [0.25, 0.25, 2.0 * POLE_HALF_LENGTH];
+        let [left, right] = [x - half_width, x + half_width];
+        let rail = Shape::Capsule {
+            from: [-POSITION_MAX, 0.0],
+            to: [POSITION_MAX, 0.0],
+            radius: 0.02,
+            role: Role::Ground,
+        };
+        let corners = vec![[left, 0.0], [right, 0.0], [right, height], [left, height]];
+        let pole = Shape::Capsule {
+            from: [x, height],
+            to: [x + pole * sin, height + pole * cos],
+            radius: 0.05,
+            role: Role::Limb,
+        };
+        let axle = disc([x, height], 0.04, Role::Detail);
+        let shapes = vec![rail, Shape::Polygon { corners, role: Role::Body }, pole, axle];
+        Scene { centre: [0.0, 0.7], height: 3.8, step_seconds: TIME_STEP, shapes }
+    }
 }
 
 impl Default for CartPole {
@@ -92,6 +116,10 @@ impl Environment for CartPole {
         self.observe(observation);
         let terminated = self.state[0].abs() > POSITION_MAX || self.state[2].abs() > ANGLE_MAX;
         Ok(Step { reward: 1.0, terminated, truncated: false, life_lost: false })
+    }
+
+    fn picture(&mut self) -> Result<Option<Picture>, EnvError> {
+        Ok(Some(Picture::Scene(self.scene())))
     }
 
     fn save_state(&self) -> Vec<f64> {

@@ -3,6 +3,7 @@
 //! The coordinates q are x and z of the torso's joint frame (m), and the pitch, thigh, leg and foot angles (rad); v
 //! are their rates.
 
+use super::scene::{Link, Scene, on_ground, robot};
 use super::{ActionSpec, EnvSpec, Step};
 
 /// Number of coordinates.
@@ -26,6 +27,21 @@ const HEALTHY_REWARD: f64 = 1.0;
 const CONTROL_COST: f64 = 1e-3;
 /// Bound of the absolute observed velocities.
 const OBSERVED_VELOCITY: f64 = 10.0;
+
+/// Torso, thigh, leg and foot.
+pub(super) const LINKS: [Link; 4] = [
+    Link { parent: None, anchor: [0.0, 0.0], turn: -1.0, capsules: &[([0.0, 0.2], [0.0, -0.2], 0.05)] },
+    Link { parent: Some(0), anchor: [0.0, -0.2], turn: 1.0, capsules: &[([0.0, 0.0], [0.0, -0.45], 0.05)] },
+    Link { parent: Some(1), anchor: [0.0, -0.45], turn: 1.0, capsules: &[([0.0, 0.0], [0.0, -0.5], 0.04)] },
+    Link { parent: Some(2), anchor: [0.0, -0.5], turn: 1.0, capsules: &[([-0.13, 0.0], [0.26, 0.0], 0.06)] },
+];
+/// Height of the visible part of the scene, m.
+const VIEW_HEIGHT: f64 = 2.4;
+
+/// Returns the scene at coordinates q.
+pub(super) fn scene(q: &[f64]) -> Scene {
+    on_ground(robot(&LINKS, q), q[0], VIEW_HEIGHT, ACTION_TIME)
+}
 
 /// Returns the shapes and limits of the environment `id`.
 pub(super) fn spec(id: &'static str) -> EnvSpec {

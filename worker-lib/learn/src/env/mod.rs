@@ -15,12 +15,15 @@ mod paced;
 mod pendulum;
 mod planar_hopper;
 mod python;
+pub mod scene;
 mod time_limit;
 
 use std::borrow::Cow;
 use std::f64::consts::PI;
 
 use rand_chacha::ChaCha8Rng;
+
+use scene::Picture;
 
 pub use crate::nn::Image as ImageShape;
 pub use acrobot::Acrobot;
@@ -199,6 +202,15 @@ pub trait Environment: Send {
     /// returns the same as [`Self::step`], which is the default.
     fn finish_step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
         self.step(action, observation)
+    }
+
+    /// Returns a picture of the present state, or `None` if the environment cannot be displayed. Environments of
+    /// Gymnasium must have been made with [`GymnasiumOptions::renders`].
+    ///
+    /// # Errors
+    /// Fails if the environment is meant to be displayed, but a library that it requires fails.
+    fn picture(&mut self) -> Result<Option<Picture>, EnvError> {
+        Ok(None)
     }
 
     /// Returns the state, possibly in the middle of an episode, for [`Self::restore_state`].

@@ -4,6 +4,7 @@
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use super::scene::{Picture, Point, Role, Scene, Shape, disc};
 use super::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state, clipped};
 
 pub(super) const ID: &str = "MountainCarContinuous-v0";
@@ -20,6 +21,10 @@ const POSITION_MIN: f64 = -1.2;
 const POSITION_MAX: f64 = 0.6;
 /// Position at which the car has left the valley.
 const GOAL: f64 = 0.45;
+/// Amplitude of the displayed track.
+const TRACK_SCALE: f64 = 0.45;
+/// Time between two steps of the display, s, as in Gymnasium.
+const DISPLAY_STEP: f64 = 1.0 / 30.0;
 /// Interval of the uniform initial position, around the bottom of the valley.
 const START: std::ops::Range<f64> = -0.6..-0.4;
 
@@ -50,6 +55,41 @@ impl MountainCarContinuous {
     fn observe(&self, observation: &mut [f32]) {
         observation.copy_from_slice(&[self.position as f32, self.velocity as f32]);
     }
+
+    fn scene(&self) -> Scene {
+        const SEGMENTS: u32 = 90;
+        const WHEEL: f64 = 0.025;
+        const BASE: f64 = 0.045;
+        const BODY: f64 = 0.03;
+        let at = |share: f64| POSITION_MIN + share * (POSITION_MAX - POSITION_MIN);
+        let track = (0..=SEGMENTS).map(|segment| on_track(at(f64::from(segment) / f64::from(SEGMENTS))));
+        let corners = track.chain([[POSITION_MAX, -1.0], [POSITION_MIN, -1.0]]).collect();
+        let [goal, ground] = on_track(GOAL);
+        let top = ground + 0.2;
+        let flag = vec![[goal, top], [goal, top - 0.08], [goal + 0.1, top - 0.04]];
+        // The track is y = sin(3 x), scaled; its slope turns the car.
+        let [x, y] = on_track(self.position);
+        let (sin, cos) = (3.0 * TRACK_SCALE * (3.0 * self.position).cos()).atan().sin_cos();
+        let place = |[along, above]: Point| [x + cos * along - sin * above, y + sin * along + cos * above];
+        let (rear, front) = (place([-BASE, WHEEL]), place([BASE, WHEEL]));
+        let lift = WHEEL + BODY;
+        let [body_from, body_to] = [place([-BASE, lift]), place([BASE, lift])];
+        let shapes = vec![
+            Shape::Polygon { corners, role: Role::Ground },
+            Shape::Capsule { from: [goal, ground], to: [goal, top], radius: 0.005, role: Role::Detail },
+            Shape::Polygon { corners: flag, role: Role::Goal },
+            Shape::Capsule { from: body_from, to: body_to, radius: BODY, role: Role::Body },
+            disc(rear, WHEEL, Role::Detail),
+            disc(front, WHEEL, Role::Detail),
+        ];
+        let middle = f64::midpoint(POSITION_MIN, POSITION_MAX);
+        Scene { centre: [middle, 0.55], height: 1.35, step_seconds: DISPLAY_STEP, shapes }
+    }
+}
+
+/// Returns the point of the displayed track at a position of the car.
+fn on_track(position: f64) -> Point {
+    [position, TRACK_SCALE * (3.0 * position).sin() + 0.55]
 }
 
 impl Default for MountainCarContinuous {
@@ -81,6 +121,10 @@ impl Environment for MountainCarContinuous {
         let terminated = self.position >= GOAL && self.velocity >= 0.0;
         let prize = if terminated { 100.0 } else { 0.0 };
         Ok(Step { reward: prize - 0.1 * force.powi(2), terminated, truncated: false, life_lost: false })
+    }
+
+    fn picture(&mut self) -> Result<Option<Picture>, EnvError> {
+        Ok(Some(Picture::Scene(self.scene())))
     }
 
     fn save_state(&self) -> Vec<f64> {

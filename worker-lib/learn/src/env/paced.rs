@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use rand_chacha::ChaCha8Rng;
 
+use super::scene::Picture;
 use super::{Action, ActionSpace, EnvError, EnvSpec, Environment, Step};
 
 /// An environment whose steps have a fixed rate, like those of a physical machine. A late step does not shorten the
@@ -52,6 +53,10 @@ impl Environment for Paced {
 
     fn finish_step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
         self.inner.finish_step(action, observation)
+    }
+
+    fn picture(&mut self) -> Result<Option<Picture>, EnvError> {
+        self.inner.picture()
     }
 
     fn save_state(&self) -> Vec<f64> {

@@ -6,6 +6,7 @@ use std::f64::consts::PI;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use super::scene::{Picture, Role, Scene, Shape, disc};
 use super::{
     Action, ActionSpace, ActionSpec, EnvError, EnvSpec, Environment, Step, check_state, clipped, reduced,
 };
@@ -55,6 +56,15 @@ impl Pendulum {
         let (sin, cos) = self.angle.sin_cos();
         observation.copy_from_slice(&[cos as f32, sin as f32, self.velocity as f32]);
     }
+
+    fn scene(&self) -> Scene {
+        // A positive angle is to the left, as in Gymnasium.
+        let (sin, cos) = self.angle.sin_cos();
+        let end = [-LENGTH * sin, LENGTH * cos];
+        let rod = Shape::Capsule { from: [0.0, 0.0], to: end, radius: 0.1, role: Role::Limb };
+        let shapes = vec![rod, disc([0.0, 0.0], 0.05, Role::Detail)];
+        Scene { centre: [0.0, 0.0], height: 2.6 * LENGTH, step_seconds: TIME_STEP, shapes }
+    }
 }
 
 impl Default for Pendulum {
@@ -91,6 +101,10 @@ impl Environment for Pendulum {
         self.angle += self.velocity * TIME_STEP;
         self.observe(observation);
         Ok(Step { reward: -cost, terminated: false, truncated: false, life_lost: false })
+    }
+
+    fn picture(&mut self) -> Result<Option<Picture>, EnvError> {
+        Ok(Some(Picture::Scene(self.scene())))
     }
 
     fn save_state(&self) -> Vec<f64> {

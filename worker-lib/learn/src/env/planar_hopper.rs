@@ -14,6 +14,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::hopper_task::{self, N, START_SPREAD};
+use super::scene::Picture;
 use super::{Action, EnvError, EnvSpec, Environment, Step, check_state, clipped};
 
 pub(super) const ID: &str = "PlanarHopper-v0";
@@ -337,6 +338,10 @@ impl Environment for PlanarHopper {
         Ok(hopper_task::outcome(x_before, &self.q, &self.v, &control))
     }
 
+    fn picture(&mut self) -> Result<Option<Picture>, EnvError> {
+        Ok(Some(Picture::Scene(hopper_task::scene(&self.q))))
+    }
+
     fn save_state(&self) -> Vec<f64> {
         self.q.iter().chain(&self.v).copied().collect()
     }
@@ -353,6 +358,23 @@ impl Environment for PlanarHopper {
 mod tests {
     use super::*;
     use rand::SeedableRng;
+
+    #[test]
+    fn the_displayed_bodies_are_those_of_the_simulation() {
+        let hopper = PlanarHopper::new();
+        for (link, body) in hopper_task::LINKS.iter().zip(&hopper.bodies) {
+            let [(from, to, radius)] = link.capsules else { panic!("each body is one capsule") };
+            let half_length = (to[0] - from[0]).hypot(to[1] - from[1]) / 2.0;
+            let (mass, inertia) = capsule(*radius, half_length);
+            let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
+            assert!(close(mass, body.mass) && close(inertia, body.inertia), "{link:?}");
+            assert!(
+                (0..2).all(|axis| close(f64::midpoint(from[axis], to[axis]), body.centre[axis])),
+                "{link:?}"
+            );
+            assert_eq!((link.anchor, link.turn), (body.anchor, body.turn));
+        }
+    }
 
     /// `fixtures/env/hopper_airborne.csv` has six coordinates, six velocities, three actions and six accelerations,
     /// recorded once from MuJoCo 4.0.0 on Gymnasium 1.4.0's Hopper model at random states off the ground and within

@@ -2,6 +2,7 @@
 
 use rand_chacha::ChaCha8Rng;
 
+use super::scene::Picture;
 use super::{Action, ActionSpace, EnvError, EnvSpec, Environment, Step, check_state};
 
 /// An environment whose episodes are truncated at its `episode_steps_max`. A step that terminates is never also
@@ -38,6 +39,10 @@ impl<E: Environment> Environment for TimeLimit<E> {
         self.steps += 1;
         let over = self.steps >= self.inner.spec().episode_steps_max;
         Ok(Step { truncated: !step.terminated && (step.truncated || over), ..step })
+    }
+
+    fn picture(&mut self) -> Result<Option<Picture>, EnvError> {
+        self.inner.picture()
     }
 
     fn save_state(&self) -> Vec<f64> {

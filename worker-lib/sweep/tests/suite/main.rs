@@ -1,4 +1,5 @@
-//! Tests of the command `iswitch sweep`.
+//! Tests of the commands `iswitch sweep` and `iswitch plot`.
 
+mod plots;
 mod refusals;
 mod sweeps;

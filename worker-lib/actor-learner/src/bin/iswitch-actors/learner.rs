@@ -30,7 +30,7 @@ use iswitch_cli::session::Session;
 use iswitch_cli::train::{Job, TrainArgs};
 
 /// Default number of learners.
-const DEFAULT_LEARNERS: u16 = 1;
+pub(super) const DEFAULT_LEARNERS: u16 = 1;
 /// Interval between checkpoints, in hundreds of gradients. Checkpoints are small, and updates after the last one are
 /// repeated after a restart.
 const CHECKPOINT_EVERY: u64 = 10;
@@ -96,13 +96,14 @@ struct LearnerOutcome<'a> {
 }
 
 /// Runs one learner, or starts all learners and the process that sums their gradients.
-pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LearnerArgs<H>) -> anyhow::Result<ExitCode> {
+pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LearnerArgs<H>) -> anyhow::Result<ExitCode> {
+    args.train.read_config::<A>()?;
     let TrainArgs { run, group, .. } = &args.train;
     let job = args.train.job::<A>()?;
-    if args.train.lists_parameters(&job)? {
+    if args.train.lists_parameters(&job, DEFAULT_LEARNERS)? {
         return Ok(ExitCode::SUCCESS);
     }
-    if args.train.asynchronous.is_async {
+    if args.train.asynchronous.is_async() {
         bail!(
             "--async is not supported here: learners must be synchronous, and only the actors run asynchronously; \
              remove --async"
@@ -122,7 +123,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LearnerArgs<H>) -> anyh
             let len = vector_shape(&job.config, &spec(&job)?)?.len();
             // The failure of any learner ends the group: each learner holds little state of its own, and all of them
             // recover quickly.
-            return run.lead(&job.out, learners, Failure::OfAny, |_| group.host(learners, len));
+            return run.lead(&job.out, learners, Failure::OfAny, &[], |_| group.host(learners, len));
         }
         Role::Server(learners, address) => {
             let stop = Arc::default();
@@ -168,7 +169,7 @@ impl<H: OwnParameters> LearnerArgs<H> {
             checkpoint::resume(&mut trainer, &job.out)?;
         }
         let options = train.session_options(&job.out, is_first, CHECKPOINT_EVERY);
-        let mut session = Session::new(options, &trainer.progress(), trainer.loss_names())?;
+        let mut session = Session::of(&trainer, options)?;
         let outcome = session.run(&mut trainer)?;
         let Some(publisher) = publisher else { return Ok(()) };
         self.print(&outcome, stats())?;
@@ -225,7 +226,7 @@ impl<H: OwnParameters> LearnerArgs<H> {
             demand: halves.demand,
             learners: world.size,
             rank: world.rank,
-            staleness: u64::from(self.train.asynchronous.staleness),
+            staleness: u64::from(self.train.asynchronous.staleness()),
             acting: halves.acting.clone(),
         };
         let mut stats = None;

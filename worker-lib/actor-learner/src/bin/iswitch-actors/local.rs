@@ -14,6 +14,7 @@ use iswitch_learn::algorithms::trainer::{Algorithm, World};
 use iswitch_learn::env;
 
 use super::access::{model_token, replay_token};
+use super::learner::DEFAULT_LEARNERS;
 use super::supervise::{Kind, Supervised, end_all};
 use iswitch_cli::group::free_addresses;
 use iswitch_cli::hyper::OwnParameters;
@@ -101,9 +102,10 @@ struct Addresses {
 }
 
 /// Starts all processes, and waits for the end of the run.
-pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LocalArgs<H>) -> anyhow::Result<ExitCode> {
+pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LocalArgs<H>) -> anyhow::Result<ExitCode> {
+    args.train.read_config::<A>()?;
     let job = args.train.job::<A>()?;
-    if args.train.lists_parameters(&job)? {
+    if args.train.lists_parameters(&job, DEFAULT_LEARNERS)? {
         return Ok(ExitCode::SUCCESS);
     }
     if args.train.group.is_configured() {
@@ -118,8 +120,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &LocalArgs<H>) -> anyhow
     launch::stop_on_signal(&stop)?;
     let addresses = Addresses::choose(&args.site)?;
     let environments = args.environments(&job)?;
-    let out = args.train.run.out.is_none().then_some(&job.out);
-    let mut arguments = learner_arguments(environments, &addresses, out);
+    let mut arguments = learner_arguments(environments, &addresses, &job.out);
     arguments.extend(args.site.tokens("--replay-token-file", "--model-read-token-file"));
     let mut learner = start_learner(arguments, args.train.run.goes_on())?;
     let mut others = args.site.start(&addresses, &job.out)?;
@@ -175,7 +176,7 @@ impl<H: OwnParameters> LocalArgs<H> {
     /// Returns the number of rollouts per update if the algorithm uses rollouts and no number is given. It includes
     /// at least one rollout of each environment, so that none becomes stale while it waits for the others.
     fn environments<A: Algorithm>(&self, job: &Job<A>) -> anyhow::Result<Option<u32>> {
-        let learners = u32::from(self.train.run.workers_or(1));
+        let learners = u32::from(self.train.run.workers_or(DEFAULT_LEARNERS));
         let world = World { rank: 0, size: learners as usize };
         // Report an invalid environment id or a missing library before any process starts.
         let demand = job.config.clone().remote_learner(world, env::make(&job.env)?.spec())?.demand;
@@ -187,11 +188,7 @@ impl<H: OwnParameters> LocalArgs<H> {
 }
 
 /// Returns the command line of a learner: that of this process without the options that only this command accepts.
-fn learner_arguments(
-    environments: Option<u32>,
-    addresses: &Addresses,
-    out: Option<&PathBuf>,
-) -> Vec<OsString> {
+fn learner_arguments(environments: Option<u32>, addresses: &Addresses, out: &Path) -> Vec<OsString> {
     let mut arguments = vec!["learner".into()];
     // The first argument is the name of this command.
     let mut given = std::env::args_os().skip(2);
@@ -207,9 +204,7 @@ fn learner_arguments(
     if let Some(environments) = environments {
         arguments.extend(["--environments".into(), environments.to_string().into()]);
     }
-    if let Some(out) = out {
-        arguments.extend(["--out".into(), out.into()]);
-    }
+    arguments.extend(["--out".into(), out.into()]);
     arguments
 }
 

@@ -87,8 +87,8 @@ enum Learner {
 }
 
 impl Learner {
-    fn run(&self) -> anyhow::Result<ExitCode> {
-        match self {
+    fn run(mut self) -> anyhow::Result<ExitCode> {
+        match &mut self {
             Self::Dqn(args) => learner::run::<DqnConfig, _>(args),
             Self::A2c(args) => learner::run::<A2cConfig, _>(args),
             Self::Ppo(args) => learner::run::<PpoConfig, _>(args),
@@ -117,8 +117,8 @@ enum ActorLearner {
 }
 
 impl ActorLearner {
-    fn run(&self) -> anyhow::Result<ExitCode> {
-        match self {
+    fn run(mut self) -> anyhow::Result<ExitCode> {
+        match &mut self {
             Self::Dqn(args) => local::run::<DqnConfig, _>(args),
             Self::A2c(args) => local::run::<A2cConfig, _>(args),
             Self::Ppo(args) => local::run::<PpoConfig, _>(args),

@@ -38,6 +38,20 @@ impl MetricsWriter {
         Ok(Self { csv, events, tags: tags.to_vec() })
     }
 
+    /// Writes the settings of the run, as pairs of name and value, to the event file: a table with the tag
+    /// `hyperparameters`, as CleanRL writes it.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be written.
+    pub fn write_hyper_parameters(&mut self, settings: &[(String, String)]) -> Result<(), TrainError> {
+        let rows = settings.iter().map(|(name, value)| format!("|{name}|{}|", value.replace('|', "\\|")));
+        let table = ["|param|value|".to_owned(), "|-|-|".to_owned()].into_iter().chain(rows);
+        let text = table.collect::<Vec<_>>().join("\n");
+        self.events
+            .write_text("hyperparameters", &text)
+            .map_err(|error| TrainError::File { path: self.events.path().to_owned(), error })
+    }
+
     /// Writes one row, in the order of the tags; absent values are omitted.
     ///
     /// # Errors

@@ -1,9 +1,10 @@
 //! TensorBoard event files: TFRecord frames around protocol-buffer messages. The encoding is hand-written because
-//! scalars need only four fields.
+//! scalars and texts need only few fields.
 //!
 //! A record consists of its length (u64), the masked CRC-32C of the length, the data, and the masked CRC-32C of the
 //! data, in little-endian byte order. The data is an `Event` of TensorFlow's `event.proto`: the wall time, the step,
-//! and a `Summary` of values with tag and number. The first record contains `brain.Event:2`.
+//! and a `Summary` of values with tag and number. A text is a string tensor whose metadata name the plugin `text`. The
+//! first record contains `brain.Event:2`.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,7 +18,7 @@ pub struct EventWriter {
     file: File,
 }
 
-// Field numbers of Event, Summary and Summary.Value.
+// Field numbers of Event, Summary, Summary.Value, SummaryMetadata and TensorProto.
 const EVENT_WALL_TIME: u64 = 1;
 const EVENT_STEP: u64 = 2;
 const EVENT_FILE_VERSION: u64 = 3;
@@ -25,6 +26,20 @@ const EVENT_SUMMARY: u64 = 5;
 const SUMMARY_VALUE: u64 = 1;
 const VALUE_TAG: u64 = 1;
 const VALUE_SIMPLE: u64 = 2;
+const VALUE_TENSOR: u64 = 8;
+const VALUE_METADATA: u64 = 9;
+const METADATA_PLUGIN: u64 = 1;
+const PLUGIN_NAME: u64 = 1;
+const TENSOR_TYPE: u64 = 1;
+const TENSOR_SHAPE: u64 = 2;
+const TENSOR_STRING: u64 = 8;
+const SHAPE_DIMENSION: u64 = 2;
+const DIMENSION_SIZE: u64 = 1;
+
+/// `DT_STRING` of TensorFlow's `types.proto`.
+const STRING: u64 = 7;
+/// Suffix that TensorFlow and PyTorch add to the tags of texts.
+const TEXT_SUFFIX: &str = "/text_summary";
 
 // Wire types of protocol buffers.
 const VARINT: u64 = 0;
@@ -57,6 +72,14 @@ impl EventWriter {
     pub fn write_scalars(&mut self, step: u64, scalars: &[(&str, f32)]) -> io::Result<()> {
         self.file.write_all(&record(&scalar_event(now(), step, scalars)))
     }
+
+    /// Writes a named text, which TensorBoard displays as Markdown, at step 0.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be written.
+    pub fn write_text(&mut self, tag: &str, text: &str) -> io::Result<()> {
+        self.file.write_all(&record(&text_event(now(), tag, text)))
+    }
 }
 
 /// Returns the seconds since 1970.
@@ -80,12 +103,41 @@ fn scalar_event(wall_time: f64, step: u64, scalars: &[(&str, f32)]) -> Vec<u8> {
         message.extend_from_slice(&value.to_le_bytes());
         put_bytes(&mut summary, SUMMARY_VALUE, &message);
     }
+    summary_event(wall_time, step, &summary)
+}
+
+fn text_event(wall_time: f64, tag: &str, text: &str) -> Vec<u8> {
+    let (mut dimension, mut shape, mut tensor) = (Vec::new(), Vec::new(), Vec::new());
+    put_number(&mut dimension, DIMENSION_SIZE, 1);
+    put_bytes(&mut shape, SHAPE_DIMENSION, &dimension);
+    put_number(&mut tensor, TENSOR_TYPE, STRING);
+    put_bytes(&mut tensor, TENSOR_SHAPE, &shape);
+    put_bytes(&mut tensor, TENSOR_STRING, text.as_bytes());
+    let (mut plugin, mut metadata) = (Vec::new(), Vec::new());
+    put_bytes(&mut plugin, PLUGIN_NAME, b"text");
+    put_bytes(&mut metadata, METADATA_PLUGIN, &plugin);
+    let (mut value, mut summary) = (Vec::new(), Vec::new());
+    put_bytes(&mut value, VALUE_TAG, [tag, TEXT_SUFFIX].concat().as_bytes());
+    put_bytes(&mut value, VALUE_TENSOR, &tensor);
+    put_bytes(&mut value, VALUE_METADATA, &metadata);
+    put_bytes(&mut summary, SUMMARY_VALUE, &value);
+    summary_event(wall_time, 0, &summary)
+}
+
+fn summary_event(wall_time: f64, step: u64, summary: &[u8]) -> Vec<u8> {
     let mut event = Vec::new();
     put_f64(&mut event, EVENT_WALL_TIME, wall_time);
-    put_varint(&mut event, EVENT_STEP << 3 | VARINT);
-    put_varint(&mut event, step);
-    put_bytes(&mut event, EVENT_SUMMARY, &summary);
+    // An absent step is 0.
+    if step > 0 {
+        put_number(&mut event, EVENT_STEP, step);
+    }
+    put_bytes(&mut event, EVENT_SUMMARY, summary);
     event
+}
+
+fn put_number(out: &mut Vec<u8>, field: u64, value: u64) {
+    put_varint(out, field << 3 | VARINT);
+    put_varint(out, value);
 }
 
 fn put_varint(out: &mut Vec<u8>, mut value: u64) {
@@ -136,6 +188,15 @@ mod tests {
         bytes.extend(record(&scalar_event(1000.5, 300, &scalars)));
         let golden = include_bytes!("../../../../../fixtures/nn/scalars.tfevents");
         assert_eq!(bytes, golden);
+    }
+
+    /// `fixtures/nn/text.tfevents` holds the two records below, written by the classes of Python's tensorboard 2.21.
+    #[test]
+    fn texts_match_those_of_tensorboard() {
+        let mut bytes = record(&version_event(1000.25));
+        let table = "|param|value|\n|-|-|\n|gamma|0.99|";
+        bytes.extend(record(&text_event(1000.5, "hyperparameters", table)));
+        assert_eq!(bytes, include_bytes!("../../../../../fixtures/nn/text.tfevents"));
     }
 
     #[test]

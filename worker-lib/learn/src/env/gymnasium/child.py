@@ -1,5 +1,6 @@
 """Child process that makes Gymnasium environments and steps them on request. message.rs defines the message format."""
 
+import ctypes.util
 import faulthandler
 import importlib
 import math
@@ -11,9 +12,9 @@ import sys
 import time
 import traceback
 
-VERSION = 1
-MAKE, RESET, STEP, REPLAY = 1, 2, 3, 4
-MADE, OBSERVED, REPLAYED, ALIVE, REFUSED, RAISED = 1, 2, 3, 4, 5, 6
+VERSION = 2
+MAKE, RESET, STEP, REPLAY, RENDER = 1, 2, 3, 4, 5
+MADE, OBSERVED, REPLAYED, ALIVE, REFUSED, RAISED, RENDERED = 1, 2, 3, 4, 5, 6, 7
 MISSING, UNSUPPORTED = 1, 2
 TERMINATED, TRUNCATED, LIFE_LOST = 1, 2, 4
 FLOATS, IMAGE = 0, 1
@@ -25,6 +26,8 @@ FRAME_SKIP = 4
 FRAME_STACK = 4
 SCREEN_SIZE = 84
 NOOPS_MAX = 30
+# Images per second of an environment that states no number.
+DEFAULT_FPS = 30.0
 # Interval between the messages that report that a long request is still being processed, in seconds.
 ALIVE_INTERVAL_S = 1.0
 PACKAGES = "'gymnasium[atari]' ale-py opencv-python-headless"
@@ -98,7 +101,7 @@ def find(gym, name):
         raise Refusal(MISSING, error) from error
 
 
-def make_atari(gym, spec):
+def make_atari(gym, spec, kwargs):
     """Makes an Atari environment: the game advances one frame per step, and the usual preprocessing is applied."""
     try:
         import cv2
@@ -106,10 +109,14 @@ def make_atari(gym, spec):
         raise Refusal(MISSING, f"the Atari games require OpenCV ({error}); {install()}") from error
     cv2.setNumThreads(1)
     # The wrapper reads the grey screen from the emulator; computing colours would be wasted work.
-    env = gym.make(spec, frameskip=1, obs_type="grayscale", disable_env_checker=True)
+    env = gym.make(spec, frameskip=1, obs_type="grayscale", disable_env_checker=True, **kwargs)
     if not spec.kwargs.get("repeat_action_probability", 0.25):
         load_once(env.unwrapped)
     return gym.wrappers.AtariPreprocessing(env, NOOPS_MAX, FRAME_SKIP, SCREEN_SIZE)
+
+
+def make_plain(gym, spec, kwargs):
+    return gym.make(spec, disable_env_checker=True, **kwargs)
 
 
 def load_once(game):
@@ -125,7 +132,7 @@ def load_once(game):
 class Environment:
     """One environment, with the description that the parent process needs."""
 
-    def __init__(self, gym, spec):
+    def __init__(self, gym, spec, kwargs):
         # Imported here because NumPy may be missing together with Gymnasium, which is then reported with its remedy.
         import numpy
 
@@ -133,7 +140,8 @@ class Environment:
         entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
         self.is_atari = entry.startswith("ale_py") and spec.kwargs.get("obs_type", "rgb") != "ram"
         self.is_atari = self.is_atari and not spec.kwargs.get("continuous", False)
-        self.env = make_atari(gym, spec) if self.is_atari else gym.make(spec, disable_env_checker=True)
+        make_env = make_atari if self.is_atari else make_plain
+        self.env = make_env(gym, spec, kwargs)
         self.stack = FRAME_STACK if self.is_atari else 1
         self.describe_observations(gym)
         self.describe_actions(gym)
@@ -215,10 +223,26 @@ class Environment:
             self.lives = lives
         return float(reward), flags, self.bytes_of(observation)
 
+    def render(self):
+        """Returns the number of images per second, and an image of the present state."""
+        frame = self.numpy.asarray(self.env.render())
+        if frame.dtype != "uint8" or frame.ndim != 3 or frame.shape[2] != 3 or not frame.size:
+            raise Refusal(UNSUPPORTED, f"its image is an array {frame.shape} of {frame.dtype}, expected rows of RGB bytes")
+        return float(self.env.metadata.get("render_fps") or DEFAULT_FPS), frame
+
+
+def select_opengl():
+    """Selects a library with which MuJoCo renders without a display, unless there is one or the user has selected one."""
+    if "MUJOCO_GL" in os.environ or "DISPLAY" in os.environ:
+        return
+    installed = (name for name in ("EGL", "OSMesa") if ctypes.util.find_library(name))
+    if name := next(installed, None):
+        os.environ["MUJOCO_GL"] = name.lower()
+
 
 def make(request):
     """Makes the environments that the first request describes."""
-    version, count = struct.unpack_from("<II", request, 1)
+    version, count, renders = struct.unpack_from("<III", request, 1)
     if version != VERSION:
         raise Refusal(UNSUPPORTED, f"protocol version is {version}, expected {VERSION}")
     try:
@@ -226,9 +250,13 @@ def make(request):
     except ImportError as error:
         text = f"{sys.executable} cannot import gymnasium ({error}); {install()}, or set ISWITCH_PYTHON to another"
         raise Refusal(MISSING, text) from error
-    spec = find(gym, request[9:].decode())
+    spec = find(gym, request[13:].decode())
     try:
-        return [Environment(gym, spec) for _ in range(count)]
+        # Environments that do not render need not have this parameter.
+        kwargs = {"render_mode": "rgb_array"} if renders else {}
+        if renders:
+            select_opengl()
+        return [Environment(gym, spec, kwargs) for _ in range(count)]
     except (gym.error.DependencyNotInstalled, ImportError) as error:
         raise Refusal(MISSING, error) from error
 
@@ -260,6 +288,20 @@ def replay(pipe, envs, request):
     pipe.send(REPLAYED, struct.pack("<BI", ended, len(frames)), *frames)
 
 
+def render(pipe, env):
+    try:
+        rate, frame = env.render()
+    except Refusal as refusal:
+        pipe.send(REFUSED, struct.pack("<B", refusal.kind), str(refusal).encode())
+    except Exception as error:
+        text = describe(error)
+        if "mujoco" in type(env.env.unwrapped).__module__:
+            text += "; MuJoCo renders with OpenGL: install libegl1 or libosmesa6 (MUJOCO_GL=egl or osmesa selects one)"
+        pipe.send(REFUSED, struct.pack("<B", UNSUPPORTED), text.encode())
+    else:
+        pipe.send(RENDERED, struct.pack("<dII", rate, *frame.shape[:2]), frame.tobytes())
+
+
 def serve(pipe, envs):
     while (request := pipe.receive()) is not None:
         kind = request[0]
@@ -270,6 +312,8 @@ def serve(pipe, envs):
             pipe.send(OBSERVED, struct.pack("<IdB", 1, 0.0, 0), envs[index].reset(seed))
         elif kind == REPLAY:
             replay(pipe, envs, request)
+        elif kind == RENDER:
+            render(pipe, envs[struct.unpack_from("<I", request, 1)[0]])
         else:
             raise ValueError(f"request of unknown kind {kind}")
 

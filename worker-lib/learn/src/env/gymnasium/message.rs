@@ -1,13 +1,14 @@
-//! Version 1 of the protocol between this process and the child process. All numbers are little-endian.
+//! Version 2 of the protocol between this process and the child process. All numbers are little-endian.
 //!
 //! A message consists of its length in bytes (u32), its kind (u8) and a body; the length includes the kind.
 //!
 //! | request | kind | body |
 //! |---|---|---|
-//! | make | 1 | version u32, environments u32, id in UTF-8 |
+//! | make | 1 | version u32, environments u32, whether they render u32, id in UTF-8 |
 //! | reset | 2 | environment u32, seed u32 |
 //! | step | 3 | count u32, then for each environment: number u32, action |
 //! | replay | 4 | environment u32, seed u32, count u32, actions |
+//! | render | 5 | environment u32 |
 //!
 //! | answer | kind | body |
 //! |---|---|---|
@@ -16,14 +17,16 @@
 //! | replayed | 3 | whether the episode ended u8, count u32, the last observations, oldest first |
 //! | alive | 4 | empty: the request is still being processed |
 //! | refused | 5 | kind u8 (1 not installed or unknown, 2 not supported), text in UTF-8 |
+//! | rendered | 7 | frames per second f64, height u32, width u32, red, green and blue of each pixel |
 //! | raised | 6 | text in UTF-8: an environment raised an exception, after which the child ends |
 //!
 //! An action is a u32 or one f32 per dimension. An observation is f32s, or the bytes of an image.
 
 use super::ChildError;
+use crate::env::scene::Frame;
 use crate::nn::Image;
 
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// Maximum length of an answer; a longer one is a protocol error.
 pub(super) const MESSAGE_BYTES_MAX: usize = 1 << 28;
 
@@ -31,6 +34,7 @@ const MAKE: u8 = 1;
 const RESET: u8 = 2;
 const STEP: u8 = 3;
 const REPLAY: u8 = 4;
+const RENDER: u8 = 5;
 
 const MADE: u8 = 1;
 const OBSERVED: u8 = 2;
@@ -38,6 +42,7 @@ const REPLAYED: u8 = 3;
 pub(super) const ALIVE: u8 = 4;
 const REFUSED: u8 = 5;
 const RAISED: u8 = 6;
+const RENDERED: u8 = 7;
 
 const TERMINATED: u8 = 1;
 const TRUNCATED: u8 = 2;
@@ -123,8 +128,8 @@ pub(super) fn message(kind: u8, numbers: &[u32], rest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-pub(super) fn make(id: &str, count: usize) -> Vec<u8> {
-    message(MAKE, &[VERSION, count as u32], id.as_bytes())
+pub(super) fn make(id: &str, count: usize, renders: bool) -> Vec<u8> {
+    message(MAKE, &[VERSION, count as u32, u32::from(renders)], id.as_bytes())
 }
 
 pub(super) fn reset(index: usize, seed: u32) -> Vec<u8> {
@@ -145,6 +150,10 @@ pub(super) fn step<'a>(actions: impl Iterator<Item = (usize, &'a [u8])>) -> Vec<
 /// Encodes a replay request; `actions` holds the encoded actions, one after the other.
 pub(super) fn replay(index: usize, seed: u32, count: usize, actions: &[u8]) -> Vec<u8> {
     message(REPLAY, &[index as u32, seed, count as u32], actions)
+}
+
+pub(super) fn render(index: usize) -> Vec<u8> {
+    message(RENDER, &[index as u32], &[])
 }
 
 /// Parser of an answer.
@@ -284,6 +293,26 @@ pub(super) fn replayed(answer: &[u8], len_bytes: usize) -> Result<Replayed<'_>, 
     Ok(Replayed { ended, observations: reader.0.chunks_exact(len_bytes).collect() })
 }
 
+/// Decodes an image and the number of images per second.
+pub(super) fn rendered(answer: &[u8]) -> Result<(Frame, f64), ChildError> {
+    let mut reader = Reader::new(answer, RENDERED)?;
+    let rate = reader.double()?;
+    let [height, width] = [reader.number()? as usize, reader.number()? as usize];
+    let (actual, expected) =
+        (reader.0.len(), height.checked_mul(width).and_then(|pixels| pixels.checked_mul(3)));
+    if Some(actual) != expected || actual == 0 {
+        let error =
+            format!("its image of {width} x {height} pixels has {actual} bytes, expected 3 per pixel");
+        return Err(ChildError::Protocol(error));
+    }
+    if !rate.is_finite() || rate <= 0.0 {
+        return Err(ChildError::Protocol(format!(
+            "it displays {rate} images per second, expected a positive number"
+        )));
+    }
+    Ok((Frame { width, height, rgb: reader.0.to_vec() }, rate))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,7 +324,7 @@ mod tests {
         let kind = |kind: u8| vec![kind];
         let parts = [
             kind(MADE),
-            numbers(&[1]),
+            numbers(&[VERSION]),
             kind(1),
             numbers(&[3, 5, 1, 4]),
             kind(0),
@@ -323,7 +352,7 @@ mod tests {
     fn a_description_of_another_version_or_length_is_refused() {
         let mut bytes = description();
         bytes[1] = 9;
-        assert_eq!(made(&bytes).unwrap_err().to_string(), "its protocol version is 9, expected 1");
+        assert_eq!(made(&bytes).unwrap_err().to_string(), "its protocol version is 9, expected 2");
         for len in 1..description().len() {
             assert!(matches!(made(&description()[..len]), Err(ChildError::Protocol(_))), "{len}");
         }
@@ -331,8 +360,23 @@ mod tests {
     }
 
     #[test]
+    fn an_image_is_parsed_if_its_size_is_that_of_its_pixels() {
+        let answer = |width: u32, bytes: usize| {
+            let head =
+                [&[RENDERED][..], &30_f64.to_le_bytes(), &2_u32.to_le_bytes(), &width.to_le_bytes()].concat();
+            [head, vec![7; bytes]].concat()
+        };
+        let frame = Frame { width: 3, height: 2, rgb: vec![7; 18] };
+        assert_eq!(rendered(&answer(3, 18)).unwrap(), (frame, 30.0));
+        for (width, bytes) in [(3, 17), (4, 18), (0, 0), (u32::MAX, 18)] {
+            assert!(matches!(rendered(&answer(width, bytes)), Err(ChildError::Protocol(_))), "{width}");
+        }
+    }
+
+    #[test]
     fn request_encodings_match_the_documentation() {
-        assert_eq!(make("A", 2), [10, 0, 0, 0, 1, 1, 0, 0, 0, 2, 0, 0, 0, b'A']);
+        assert_eq!(make("A", 2, true), [14, 0, 0, 0, 1, 2, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, b'A']);
+        assert_eq!(render(3), [5, 0, 0, 0, 5, 3, 0, 0, 0]);
         assert_eq!(reset(1, 258), [9, 0, 0, 0, 2, 1, 0, 0, 0, 2, 1, 0, 0]);
         let actions = [(3, &[7_u8, 0, 0, 0][..])];
         assert_eq!(step(actions.into_iter()), [13, 0, 0, 0, 3, 1, 0, 0, 0, 3, 0, 0, 0, 7, 0, 0, 0]);
@@ -343,12 +387,13 @@ mod tests {
         /// Any output of the child decodes to an answer or an error.
         #[test]
         fn arbitrary_answers_cause_no_panic(
-            kind in 0_u8..7,
+            kind in 0_u8..8,
             body in prop::collection::vec(any::<u8>(), 0..60),
             len in 0_usize..9,
         ) {
             let answer = [&[kind][..], &body].concat();
             let _ = made(&answer);
+            let _ = rendered(&answer);
             let _ = replayed(&answer, len);
             if let Ok(all) = observed(&answer, 1, len) {
                 prop_assert_eq!(all[0].observation.len(), len);

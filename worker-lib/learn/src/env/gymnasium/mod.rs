@@ -35,6 +35,7 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
 
+use super::scene::Picture;
 use super::{Action, ActionSpace, EnvError, EnvSpec, Environment, Step, python};
 use crate::nn::Image;
 use message::{Actions, Description, Observations};
@@ -53,13 +54,15 @@ pub struct GymnasiumOptions {
     /// Time without any message after which a process counts as hung. Steps take milliseconds, the start takes
     /// seconds, and a long replay sends messages in between.
     pub answer_timeout: Duration,
+    /// Whether the environments are made with the render mode `rgb_array`.
+    pub renders: bool,
 }
 
 impl Default for GymnasiumOptions {
     /// Returns the interpreter named by the environment variable `ISWITCH_PYTHON`, or `python3`, with a timeout of
     /// two minutes.
     fn default() -> Self {
-        Self { python: python::program(), answer_timeout: ANSWER_TIMEOUT }
+        Self { python: python::program(), answer_timeout: ANSWER_TIMEOUT, renders: false }
     }
 }
 
@@ -192,6 +195,11 @@ impl Environment for GymnasiumEnvironment {
 
     fn finish_step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
         self.vector_mut().finish_step(self.index, action, observation)
+    }
+
+    fn picture(&mut self) -> Result<Option<Picture>, EnvError> {
+        let (frame, step_seconds) = self.vector_mut().picture(self.index)?;
+        Ok(Some(Picture::Frame { frame, step_seconds }))
     }
 
     fn save_state(&self) -> Vec<f64> {

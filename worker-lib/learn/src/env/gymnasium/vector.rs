@@ -7,6 +7,7 @@ use super::child::Child;
 use super::episode::{Episode, Phase};
 use super::message::{self, Description};
 use super::{ChildError, GymnasiumOptions};
+use crate::env::scene::Frame;
 use crate::env::{Action, EnvError, Step, check_state};
 
 /// Number of consecutive process failures, without a successful step in between, that is an error.
@@ -32,7 +33,8 @@ impl Vector {
     /// Starts the process and makes the environments in it.
     pub(super) fn new(id: &str, count: usize, options: &GymnasiumOptions) -> Result<Self, ChildError> {
         let mut child = Child::start(options)?;
-        let description = match child.ask(&message::make(id, count)).and_then(message::made) {
+        let description = match child.ask(&message::make(id, count, options.renders)).and_then(message::made)
+        {
             Ok(description) => description,
             Err(error) => return Err(error.with_stderr(&child.kill())),
         };
@@ -182,7 +184,8 @@ impl Vector {
 
     fn start_again(&mut self) -> Result<(), ChildError> {
         let child = self.child.insert(Child::start(&self.options)?);
-        let description = message::made(child.ask(&message::make(&self.id, self.episodes.len()))?)?;
+        let description =
+            message::made(child.ask(&message::make(&self.id, self.episodes.len(), self.options.renders))?)?;
         if description != self.description {
             return Err(ChildError::Protocol(format!(
                 "after a restart, its environment differs: {description:?}"
@@ -217,6 +220,16 @@ impl Vector {
         let answer = self.child.as_mut().ok_or(ChildError::Closed)?.ask(&request)?;
         let replayed = message::replayed(answer, self.description.observations.len_bytes())?;
         Ok(episode.take_over(&replayed, digest))
+    }
+
+    /// Returns an image of the present state, and the time between two steps of the display, s.
+    pub(super) fn picture(&mut self, index: usize) -> Result<(Frame, f64), EnvError> {
+        let request = message::render(index);
+        let answer = self.child.as_mut().ok_or(ChildError::Closed).and_then(|child| child.ask(&request));
+        let (frame, rate) = answer
+            .and_then(message::rendered)
+            .map_err(|error| EnvError::Gymnasium(format!("{} cannot be rendered: {error}", self.id)))?;
+        Ok((frame, rate.recip()))
     }
 
     pub(super) fn save_state(&self, index: usize) -> Vec<f64> {

@@ -5,6 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::simulation::Simulation;
+use crate::env::scene::{Link, Picture, on_ground, robot};
 use crate::env::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, clipped};
 
 pub(super) const ID: &str = "HalfCheetah-v5";
@@ -20,6 +21,56 @@ const ACTION_TIME: f64 = 0.05;
 const CONTROL_COST: f64 = 0.1;
 /// Bound of the uniform deviation of initial positions, and standard deviation of initial velocities.
 const START_SPREAD: f64 = 0.1;
+
+/// Radius of all capsules, m.
+const RADIUS: f64 = 0.046;
+/// Height of the visible part of the scene, m.
+const VIEW_HEIGHT: f64 = 2.2;
+/// Torso with head, then back thigh, shin and foot, front thigh, shin and foot: the capsules of the model below.
+const LINKS: [Link; 7] = [
+    Link {
+        parent: None,
+        anchor: [0.0, 0.7],
+        turn: -1.0,
+        capsules: &[([-0.5, 0.0], [0.5, 0.0], RADIUS), ([0.4854, 0.0033], [0.7146, 0.1967], RADIUS)],
+    },
+    Link {
+        parent: Some(0),
+        anchor: [-0.5, 0.0],
+        turn: -1.0,
+        capsules: &[([0.0113, -0.0153], [0.1887, -0.2447], RADIUS)],
+    },
+    Link {
+        parent: Some(1),
+        anchor: [0.16, -0.25],
+        turn: -1.0,
+        capsules: &[([-0.0055, -0.0035], [-0.2745, -0.1365], RADIUS)],
+    },
+    Link {
+        parent: Some(2),
+        anchor: [-0.28, -0.14],
+        turn: -1.0,
+        capsules: &[([0.0551, -0.1876], [0.0049, -0.0064], RADIUS)],
+    },
+    Link {
+        parent: Some(0),
+        anchor: [0.5, 0.0],
+        turn: -1.0,
+        capsules: &[([-0.1361, -0.2354], [-0.0039, -0.0046], RADIUS)],
+    },
+    Link {
+        parent: Some(4),
+        anchor: [-0.14, -0.24],
+        turn: -1.0,
+        capsules: &[([0.1249, -0.1775], [0.0051, -0.0025], RADIUS)],
+    },
+    Link {
+        parent: Some(5),
+        anchor: [0.13, -0.18],
+        turn: -1.0,
+        capsules: &[([0.0845, -0.1278], [0.0055, -0.0122], RADIUS)],
+    },
+];
 
 /// A body of 14 kg with a head and two legs of three capsules on sprung and damped hinges. The density gives the
 /// total volume of the capsules a mass of 14 kg.
@@ -136,6 +187,11 @@ impl Environment for HalfCheetah {
         Ok(Step { reward: velocity - cost, terminated: false, truncated: false, life_lost: false })
     }
 
+    fn picture(&mut self) -> Result<Option<Picture>, EnvError> {
+        let q = self.simulation.coordinates();
+        Ok(Some(Picture::Scene(on_ground(robot(&LINKS, &q[..N]), q[0], VIEW_HEIGHT, ACTION_TIME))))
+    }
+
     fn save_state(&self) -> Vec<f64> {
         self.simulation.save()
     }
@@ -150,6 +206,18 @@ mod tests {
     use super::super::tests::{available, recorded, takes_over};
     use super::*;
     use rand::SeedableRng;
+
+    #[test]
+    fn the_displayed_bodies_begin_where_their_parents_end() {
+        for link in LINKS.iter().filter(|link| link.parent.is_some()) {
+            let parent = &LINKS[link.parent.unwrap_or_default()];
+            let gap = |end: [f64; 2], joint: [f64; 2]| (end[0] - joint[0]).hypot(end[1] - joint[1]);
+            let ends =
+                |link: &Link| link.capsules.iter().flat_map(|(from, to, _)| [*from, *to]).collect::<Vec<_>>();
+            assert!(ends(parent).iter().any(|end| gap(*end, link.anchor) < RADIUS), "{link:?}");
+            assert!(ends(link).iter().any(|end| gap(*end, [0.0, 0.0]) < RADIUS), "{link:?}");
+        }
+    }
 
     /// `fixtures/env/half_cheetah_v5.csv` has the columns `episode,actions[6],reward,qpos[9],qvel[9]`, recorded once
     /// from Gymnasium 1.4.0's HalfCheetah-v5 on MuJoCo 4.0.0. Each step starts from the recorded state, because

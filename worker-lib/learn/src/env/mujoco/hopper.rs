@@ -5,6 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::simulation::Simulation;
 use crate::env::hopper_task::{self, MOTORS, N, START_SPREAD};
+use crate::env::scene::Picture;
 use crate::env::{Action, EnvError, EnvSpec, Environment, Step, clipped};
 
 pub(super) const ID: &str = "Hopper-v5";
@@ -96,6 +97,10 @@ impl Environment for MujocoHopper {
         self.observe(observation);
         let (q, v) = self.simulation.coordinates().split_at(N);
         Ok(hopper_task::outcome(x_before, q, v, &control))
+    }
+
+    fn picture(&mut self) -> Result<Option<Picture>, EnvError> {
+        Ok(Some(Picture::Scene(hopper_task::scene(self.simulation.coordinates()))))
     }
 
     fn save_state(&self) -> Vec<f64> {

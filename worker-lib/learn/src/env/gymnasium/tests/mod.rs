@@ -135,5 +135,5 @@ fn feed(command: &mut Command, text: &str) {
 }
 
 fn options(python: PathBuf, answer_timeout: Duration) -> GymnasiumOptions {
-    GymnasiumOptions { python, answer_timeout }
+    GymnasiumOptions { python, answer_timeout, ..GymnasiumOptions::default() }
 }

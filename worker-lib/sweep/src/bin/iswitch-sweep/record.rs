@@ -6,6 +6,7 @@ use std::process::{Command, ExitStatus};
 
 use anyhow::{Context as _, bail};
 use iswitch_cli::files::make_directory;
+use iswitch_sweep::curves::{self, Curve};
 use serde::Deserialize;
 
 /// Arguments of the run, written before it starts.
@@ -14,8 +15,6 @@ const ARGUMENTS_FILE: &str = "arguments.json";
 const RESULT_FILE: &str = "result.json";
 /// Standard error of the run.
 const LOG_FILE: &str = "log.txt";
-/// Learning curve.
-const CURVE_FILE: &str = "progress.csv";
 
 /// One run of a sweep.
 #[derive(Clone, Debug)]
@@ -131,14 +130,8 @@ impl Run {
         last.map_or_else(|| format!("{} is empty", path.display()), str::to_owned)
     }
 
-    /// Returns the learning curve: environment steps and mean return of the last 100 episodes.
-    pub(crate) fn curve(&self) -> Vec<(f64, f64)> {
-        let text = fs::read_to_string(self.directory.join(CURVE_FILE)).unwrap_or_default();
-        let mut rows = text.lines().map(|row| row.split(',').collect::<Vec<_>>());
-        let header = rows.next().unwrap_or_default();
-        let Some(column) = header.iter().position(|name| *name == "charts/mean_return_100") else {
-            return Vec::new();
-        };
-        rows.filter_map(|row| Some((row.first()?.parse().ok()?, row.get(column)?.parse().ok()?))).collect()
+    /// Returns the learning curve, which is empty if the run has written none.
+    pub(crate) fn curve(&self) -> Curve {
+        curves::read(&self.directory).unwrap_or_default()
     }
 }

@@ -62,7 +62,7 @@ impl TrainingCommand for Sweep {
 
     fn run<A: Algorithm, H: OwnParameters>(&self, train: &TrainArgs<H>) -> anyhow::Result<ExitCode> {
         let plan = self.plan::<A, H>(train)?;
-        if train.lists_parameters(&train.job::<A>()?)? {
+        if train.lists_parameters(&train.job::<A>()?, DEFAULT_WORKERS)? {
             return Ok(ExitCode::SUCCESS);
         }
         plan.execute(train.run.quiet, train.run.json)

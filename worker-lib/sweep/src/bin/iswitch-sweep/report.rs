@@ -6,13 +6,13 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use iswitch_manual::output;
+use iswitch_sweep::curves::{Curves, Figure};
+use iswitch_sweep::statistics::{Estimate, quantile};
 use serde::Serialize;
 
-use crate::curves;
 use crate::grid::{self, Settings};
 use crate::plan::{Configuration, Plan};
 use crate::record::{Outcome, Run, State};
-use crate::statistics::{Estimate, quantile};
 
 /// Results of a sweep. The keys of the JSON object are an interface.
 #[derive(Serialize)]
@@ -73,7 +73,8 @@ impl<'a> Report<'a> {
             summaries
                 .push(Summary::new(settings, own().map(|(run, state)| Row::new(run.seed, state)).collect()));
             let finished = own().filter(|(_, state)| state.is_finished());
-            curves.push((grid::name(settings), finished.map(|(run, _)| run.curve()).collect::<Vec<_>>()));
+            let runs = finished.map(|(run, _)| run.curve()).collect();
+            curves.push(Curves { name: grid::name(settings), runs });
         }
         Self {
             algorithm: plan.algorithm,
@@ -83,7 +84,7 @@ impl<'a> Report<'a> {
             options: &plan.arguments,
             first_seed: *plan.seeds.start(),
             seeds: plan.seeds.end() - plan.seeds.start() + 1,
-            curves: curves::draw(plan, &curves),
+            curves: figure(plan).draw(&curves),
             configurations: summaries,
         }
     }
@@ -173,6 +174,16 @@ impl<'a> Report<'a> {
             }
         }
         text
+    }
+}
+
+/// Returns the figure of the learning curves, without its lines.
+fn figure(plan: &Plan) -> Figure {
+    let (algorithm, seeds) = (plan.algorithm.to_uppercase(), plan.seeds.clone().count());
+    Figure {
+        title: format!("{algorithm} on {}, {} worker(s): learning curves", plan.env, plan.workers),
+        note: format!("Lines: interquartile mean of {seeds} seeds; bands: 95 % bootstrap interval."),
+        solved_return: plan.solved_return,
     }
 }
 

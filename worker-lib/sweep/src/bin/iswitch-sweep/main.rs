@@ -1,13 +1,11 @@
 //! `iswitch sweep`: trains with many seeds and hyper-parameters, and reports robust statistics of the returns.
 
-mod curves;
 mod grid;
 mod options;
 mod plan;
 mod pool;
 mod record;
 mod report;
-mod statistics;
 
 use std::process::ExitCode;
 
@@ -34,7 +32,7 @@ enum Cli {
 }
 
 fn main() -> ExitCode {
-    program::main(|cli: Cli| match &cli {
+    program::main(|mut cli: Cli| match &mut cli {
         Cli::Train(algorithm) => algorithm.run(),
         Cli::Run(algorithm) => algorithm.run(),
     })

@@ -1,0 +1,162 @@
+//! Tracking of runs with Weights & Biases, through its Python package in a child process.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::Context as _;
+use clap::Args;
+use iswitch_learn::env::GymnasiumOptions;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const SCRIPT: &str = include_str!("track.py");
+/// Environment variable with which wandb prints nothing; its text would disturb the progress bar.
+const SILENT_VARIABLE: &str = "WANDB_SILENT";
+
+/// Options of tracking.
+#[derive(Args, Clone, Debug)]
+pub struct TrackArgs {
+    /// Track the run with Weights & Biases
+    ///
+    /// This requires a Python interpreter with the package wandb (`pip install wandb`, or ISWITCH_PYTHON=FILE) and
+    /// `wandb login`. With the environment variable WANDB_MODE=offline, the data stay in the run directory until
+    /// `wandb sync` uploads them.
+    #[arg(long)]
+    track: bool,
+    /// Project of Weights & Biases
+    #[arg(long, value_name = "NAME", default_value = "iswitch", requires = "track")]
+    wandb_project_name: String,
+    /// User or team of Weights & Biases [default: that of `wandb login`]
+    #[arg(long, value_name = "NAME", requires = "track")]
+    wandb_entity: Option<String>,
+}
+
+/// Project to which a run is tracked.
+#[derive(Clone, Debug)]
+pub struct Tracking {
+    project: String,
+    entity: Option<String>,
+}
+
+/// Reason why a run cannot be tracked.
+#[derive(Debug)]
+pub struct TrackingError(String);
+
+impl std::fmt::Display for TrackingError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "--track: {}", self.0)
+    }
+}
+
+impl std::error::Error for TrackingError {}
+
+impl TrackArgs {
+    /// Returns the project, if the run is tracked.
+    pub fn tracking(&self) -> Option<Tracking> {
+        let Self { wandb_project_name: project, wandb_entity: entity, .. } = self;
+        self.track.then(|| Tracking { project: project.clone(), entity: entity.clone() })
+    }
+
+    /// Checks that the package is installed, if the run is tracked.
+    ///
+    /// # Errors
+    /// Fails with a [`TrackingError`] if Python cannot be started or lacks the package.
+    pub fn check(&self) -> anyhow::Result<()> {
+        if self.track {
+            Tracker::start(&json!({ "kind": "check" }))?;
+        }
+        Ok(())
+    }
+}
+
+/// Child process that passes values on to Weights & Biases.
+pub struct Tracker {
+    child: Child,
+    /// Web page of the run or, in offline mode, its directory.
+    place: String,
+}
+
+/// Answer of the child to its first line.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Answer {
+    Ready(String),
+    Error(String),
+}
+
+impl Tracker {
+    /// Begins to track a run with these settings, whose files are in `out`. A run that `continues` an earlier one is
+    /// the same run of Weights & Biases.
+    ///
+    /// # Errors
+    /// Fails with a [`TrackingError`] if Python cannot be started, lacks the package, or cannot begin the run.
+    pub fn begin(tracking: &Tracking, out: &Path, settings: &Value, continues: bool) -> anyhow::Result<Self> {
+        let out = std::path::absolute(out).context("finding the run directory")?;
+        let name = out.file_name().map(|name| name.to_string_lossy().into_owned());
+        let Tracking { project, entity } = tracking;
+        Self::start(&json!({
+            "kind": "run", "project": project, "entity": entity, "name": name, "dir": out, "config": settings,
+            "continues": continues,
+        }))
+    }
+
+    fn start(request: &Value) -> anyhow::Result<Self> {
+        let python = GymnasiumOptions::default().python;
+        let mut command = Command::new(&python);
+        command.args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        if std::env::var_os(SILENT_VARIABLE).is_none() {
+            command.env(SILENT_VARIABLE, "true");
+        }
+        let child = command.spawn().map_err(|error| {
+            TrackingError(format!(
+                "{} cannot be started ({error}); install Python with the package wandb, or set ISWITCH_PYTHON to an \
+                 interpreter that has it",
+                python.display()
+            ))
+        })?;
+        let mut tracker = Self { child, place: String::new() };
+        // If the child has ended, its answer is missing, too.
+        let _ = tracker.send(request);
+        let mut line = String::new();
+        let answers = tracker.child.stdout.take().context("the process has no standard output")?;
+        BufReader::new(answers).read_line(&mut line)?;
+        match serde_json::from_str(&line) {
+            Ok(Answer::Ready(place)) => {
+                tracker.place = place;
+                Ok(tracker)
+            }
+            Ok(Answer::Error(reason)) => Err(TrackingError(reason).into()),
+            Err(_) => Err(TrackingError(format!("the process of {} ended early", python.display())).into()),
+        }
+    }
+
+    /// Returns the web page of the run or, in offline mode, its directory.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Logs the named values of a step; absent ones are omitted.
+    ///
+    /// # Errors
+    /// Fails if the process has ended.
+    pub fn log(&mut self, step: u64, tags: &[&str], values: &[Option<f64>]) -> anyhow::Result<()> {
+        let present =
+            tags.iter().zip(values).filter_map(|(tag, value)| Some(((*tag).to_owned(), (*value)?.into())));
+        let values: serde_json::Map<String, Value> = present.collect();
+        self.send(&json!({ "step": step, "values": values }))
+    }
+
+    fn send(&mut self, message: &Value) -> anyhow::Result<()> {
+        let input = self.child.stdin.as_mut().context("the process has no standard input")?;
+        input.write_all(format!("{message}\n").as_bytes()).context("the process of wandb has ended")
+    }
+}
+
+impl Drop for Tracker {
+    fn drop(&mut self) {
+        // The end of its input makes the process upload the rest and end.
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
