@@ -10,7 +10,7 @@ use iswitch_protocol::wire::{AckRepr, Action, ControlBody, ControlRepr};
 
 use crate::backlog::Work;
 use crate::ids::{JobIndex, MemberAt};
-use crate::job::{Asked, Job, Receipt};
+use crate::job::{Aggregates, Asked, Job, Receipt};
 use crate::parent;
 use crate::reply::{self, AnswerRoom, Request};
 use crate::state::State;
@@ -18,8 +18,8 @@ use crate::uplink::Uplink;
 
 /// Records that a vector was added to the next partial sum, which may be complete now.
 pub(crate) fn note_added(state: &mut State, at: JobIndex) {
-    if let Some(job) = state.jobs.get_mut(at) {
-        job.note_added_to_partial();
+    if let Some(aggregates) = state.jobs.get_mut(at).and_then(Job::aggregates_mut) {
+        aggregates.note_added_to_partial();
     }
     advance(state, at);
 }
@@ -30,7 +30,7 @@ pub(crate) fn advance(state: &mut State, at: JobIndex) {
     let Some(job) = state.jobs.get_mut(at) else { return };
     let Some(uplink) = state.uplinks.get_mut(at.get()).filter(|uplink| uplink.is_member()) else { return };
     if uplink.transfer().is_none()
-        && let Some(number) = job.raise_partial()
+        && let Some(number) = job.aggregates_mut().and_then(Aggregates::raise_partial)
     {
         uplink.begin_transfer(number, job.layout().segment_count(), now);
     }
@@ -95,10 +95,11 @@ pub(crate) fn handle_confirmed(state: &mut State, at: JobIndex, ack: &AckRepr<'_
 
 /// Informs the members whose vectors are in the partial sum which aggregate has taken them.
 fn land(state: &mut State, at: JobIndex, aggregate: Round) {
-    let Some(job) = state.jobs.get_mut(at) else { return };
-    for member in job.land_partial(aggregate).iter() {
+    let Some(aggregates) = state.jobs.get_mut(at).and_then(Job::aggregates_mut) else { return };
+    for member in aggregates.land(aggregate).iter() {
         let Some(job) = state.jobs.get_mut(at) else { return };
-        let Some(Asked { request: id, range }) = job.take_asked(member) else { continue };
+        let asked = job.aggregates_mut().and_then(|aggregates| aggregates.take_asked(member));
+        let Some(Asked { request: id, range }) = asked else { continue };
         let Some(to) = job.members().get(member).map(|member| member.endpoint) else { continue };
         let (job, seal) = (job.id(), job.seal(member));
         let request = Request { job, id, action: Action::Confirm, seal, room: AnswerRoom::Any };

@@ -187,7 +187,7 @@ fn admit(
     let id = job.free_id().ok_or((Status::JobFull, job.max_members()))?;
     let resume = job.resume_of(join, from.peer);
     if let Some(resume) = &resume {
-        job.reach_back(resume);
+        job.recognize(resume);
     }
     let start = job.standing_of_newcomer(resume.as_ref());
     let member = Member {

@@ -65,11 +65,12 @@ pub(super) fn handle_help(
     wanted: SegmentSetRepr<'_>,
 ) -> Result<(), Refusal> {
     let range = wanted.range;
-    let job = check_range(state, at, range)?;
-    if job.is_halted() {
+    if check_range(state, at, range)?.is_halted() {
         return Err(Status::Halted.into());
     }
     if range.count > 0 {
+        let job = state.jobs.get_mut(at.job).ok_or(Status::UnknownMember)?;
+        job.reach_back(range.round);
         let outcome = check_round(job, at, range.round);
         delivery::note_help(state, at, wanted);
         outcome?;
@@ -146,9 +147,9 @@ pub(super) fn handle_confirm(
     let missing = SegmentSetRepr { range, bitmap: &bitmap[..asked.bitmap.len()] };
     reply::confirm(state, from, request, at, missing, receipt);
     if receipt == Receipt::Pending
-        && let Some(job) = state.jobs.get_mut(at.job)
+        && let Some(aggregates) = state.jobs.get_mut(at.job).and_then(Job::aggregates_mut)
     {
-        job.note_asked(at.member, Asked { request: request.id, range });
+        aggregates.note_asked(at.member, Asked { request: request.id, range });
     }
     Ok(())
 }

@@ -33,6 +33,8 @@ pub(crate) struct Aggregates {
     staging: [Staging; MAX_MEMBERS],
     /// Partial sums for the parent, if there is one.
     partials: Option<Partials>,
+    /// First aggregate that the parent kept when it last refused an earlier one.
+    given_up_before: Option<Round>,
 }
 
 /// A finished aggregate.
@@ -125,6 +127,7 @@ impl Aggregates {
             finished: [Finished::default(); MAX_ASYNC_GENERATIONS],
             staging: [Staging::default(); MAX_MEMBERS],
             partials: has_parent.then(Partials::default),
+            given_up_before: None,
         }
     }
 
@@ -142,7 +145,7 @@ impl Aggregates {
 
     /// Restarts at aggregate `base`, as if there had been none before. Staged segments are given up.
     pub(super) fn restart_at(&mut self, base: Round) {
-        (self.filling, self.vectors) = (base, 0);
+        (self.filling, self.vectors, self.given_up_before) = (base, 0, None);
         for staging in &mut self.staging {
             (staging.received, staging.unadded_from) = (0, None);
         }
@@ -257,6 +260,19 @@ impl Aggregates {
         self.partials.as_mut()
     }
 
+    /// Records that a vector was completely added to the next partial sum.
+    pub(crate) fn note_added_to_partial(&mut self) {
+        if let Some(partials) = &mut self.partials {
+            partials.note_added();
+        }
+    }
+
+    /// Sends the next partial sum on its way to the parent, if there is one and the last one has arrived. Returns its
+    /// number.
+    pub(crate) fn raise_partial(&mut self) -> Option<Round> {
+        self.partials.as_mut()?.raise()
+    }
+
     /// Records a Confirm that cannot be answered finally before the aggregate is known.
     pub(crate) fn note_asked(&mut self, member: MemberId, asked: Asked) {
         self.staging[member.get()].asked = Some(asked);
@@ -264,7 +280,7 @@ impl Aggregates {
 
     /// Records that the parent has admitted the partial sum on its way to an aggregate. Returns the members whose
     /// vectors are in it.
-    pub(super) fn land(&mut self, aggregate: Round) -> MemberSet {
+    pub(crate) fn land(&mut self, aggregate: Round) -> MemberSet {
         let Some(buffer) = self.partials.as_mut().and_then(Partials::land) else { return MemberSet::EMPTY };
         let is_in_it = |id: &MemberId| self.staging[id.get()].taken_by == Some(Sum::Partial(buffer));
         let members: MemberSet = (0..MAX_MEMBERS).map(MemberId::new).filter(is_in_it).collect();
@@ -275,25 +291,49 @@ impl Aggregates {
     }
 
     /// Takes the Confirm of a member that is to be answered again, if there is one.
-    pub(super) fn take_asked(&mut self, member: MemberId) -> Option<Asked> {
+    pub(crate) fn take_asked(&mut self, member: MemberId) -> Option<Asked> {
         self.staging[member.get()].asked.take()
     }
 
-    /// Keeps the results of the aggregates from `first` on, too, as far as the parent still has them. `before` is the
-    /// history before `first`, and `after` returns the history after an aggregate, given that before it.
-    pub(super) fn reach_back(&mut self, first: Round, before: u64, after: impl Fn(u64, Round) -> u64) {
-        let (oldest, mut at) = (self.oldest_kept(), (first, before));
-        while at.0.is_before(oldest) {
-            let (aggregate, before) = at;
-            self.finished[self.position_of(aggregate)] = Finished { contributions: 0, before };
-            at = (aggregate.next(), after(before, aggregate));
+    /// Returns whether the results of an aggregate may be kept, as far as the parent has them.
+    pub(super) fn may_keep(&self, aggregate: Round) -> bool {
+        let is_given_up = self.given_up_before.is_some_and(|first| aggregate.is_before(first));
+        let distance = self.filling.distance_from(aggregate) as usize;
+        !is_given_up && aggregate.is_before(self.filling) && distance < self.capacity
+    }
+
+    /// Also keeps the results of the aggregates from `first` on, see [`Self::may_keep`]. Their histories are not known.
+    pub(super) fn reach_back(&mut self, first: Round) {
+        let (oldest, mut aggregate) = (self.oldest_kept(), first);
+        while aggregate.is_before(oldest) {
+            self.finished[self.position_of(aggregate)] = Finished::default();
+            aggregate = aggregate.next();
         }
-        self.numbers.begin_at(first);
+        if first.is_before(oldest) {
+            self.numbers.begin_at(first);
+        }
+    }
+
+    /// Sets the history before a finished aggregate.
+    pub(super) fn set_history(&mut self, aggregate: Round, before: u64) {
+        self.finished[self.position_of(aggregate)].before = before;
+    }
+
+    /// Gives up the aggregates before `oldest`, which must not follow the aggregate that [`Self::filling`] returns.
+    pub(super) fn give_up_before(&mut self, oldest: Round) {
+        if self.given_up_before.is_none_or(|first| first.is_before(oldest)) {
+            self.given_up_before = Some(oldest);
+        }
+        if self.oldest_kept().is_before(oldest) {
+            self.numbers.begin_at(oldest);
+        }
     }
 
     /// Continues at an aggregate after the parent has given up earlier ones.
     pub(super) fn skip_to(&mut self, aggregate: Round) {
         self.filling = aggregate;
+        self.numbers.restart_at(aggregate);
+        self.given_up_before = Some(aggregate);
     }
 
     /// Finishes the aggregate that is being filled and begins the next one, whose number it returns. `before` is the

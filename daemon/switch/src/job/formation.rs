@@ -324,21 +324,23 @@ impl Job {
         self.begin_below(first, (round, history), first_vector);
     }
 
-    /// Prepares to pass on the aggregates that a member lacks and that precede those of this switch: the parent may
-    /// still have their results (V-13). Does nothing if the histories are not on the same sequence.
-    pub(crate) fn reach_back(&mut self, resume: &ResumeRepr) {
+    /// Recognizes the history of a member that lacks aggregates before those of this switch, if both are on the same
+    /// sequence of histories: the parent may still have the results of these aggregates (V-13).
+    pub(crate) fn recognize(&mut self, resume: &ResumeRepr) {
         let (chain, epoch) = (self.history.chain(), self.epoch());
         let is_passed_on = self.formed && self.passes_on();
         let Some(aggregates) = self.rounds.asynchronous().filter(|_| is_passed_on) else { return };
-        let (oldest, own) = (aggregates.oldest_kept(), (resume.round, resume.history));
-        let distance = aggregates.filling().distance_from(resume.round);
-        let is_earlier = resume.round.is_before(oldest) && (distance as usize) < aggregates.capacity();
-        let known = (oldest, self.history_before(oldest));
-        if is_earlier && are_on_one_chain(own, known, chain, epoch, distance) {
-            let after = |before: u64, round: Round| chain.after(before, epoch, round);
-            if let Some(aggregates) = self.rounds.asynchronous_mut() {
-                aggregates.reach_back(resume.round, resume.history, after);
-            }
+        let (filling, own) = (aggregates.filling(), (resume.round, resume.history));
+        let (known, most) = ((filling, self.history.before(filling)), aggregates.capacity() as u32);
+        if !aggregates.may_keep(resume.round) || !are_on_one_chain(own, known, chain, epoch, most) {
+            return;
+        }
+        let Some(aggregates) = self.rounds.asynchronous_mut() else { return };
+        aggregates.reach_back(resume.round);
+        let mut at = own;
+        while at.0 != filling {
+            aggregates.set_history(at.0, at.1);
+            at = (at.0.next(), chain.after(at.1, epoch, at.0));
         }
     }
 

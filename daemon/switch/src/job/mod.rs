@@ -537,42 +537,26 @@ impl Job {
         let Some(aggregates) = self.rounds.asynchronous_mut() else { return };
         if aggregates.filling().is_before(oldest) {
             aggregates.skip_to(oldest);
-            aggregates.numbers_mut().restart_at(oldest);
             self.history.restart_at(oldest, history, None);
-        } else if aggregates.oldest_kept().is_before(oldest) {
-            aggregates.numbers_mut().begin_at(oldest);
+        } else {
+            aggregates.give_up_before(oldest);
         }
     }
 
-    /// Sends the next partial sum of an asynchronous job on its way to the parent, if there is one and the last one has
-    /// arrived. Returns its number.
-    pub(crate) fn raise_partial(&mut self) -> Option<Round> {
-        self.rounds.asynchronous_mut()?.partials_mut()?.raise()
-    }
-
-    /// Records that a vector was completely added to the next partial sum.
-    pub(crate) fn note_added_to_partial(&mut self) {
-        if let Some(partials) = self.rounds.asynchronous_mut().and_then(Aggregates::partials_mut) {
-            partials.note_added();
+    /// Prepares to pass on the results of an aggregate that a member asks for and that precedes those of this switch:
+    /// the parent may still have them (V-13).
+    pub(crate) fn reach_back(&mut self, aggregate: Round) {
+        let is_passed_on = self.formed && self.passes_on();
+        if let Some(aggregates) = self.rounds.asynchronous_mut().filter(|_| is_passed_on)
+            && aggregates.may_keep(aggregate)
+        {
+            aggregates.reach_back(aggregate);
         }
     }
 
-    /// Records that the parent has admitted the partial sum on its way to an aggregate. Returns the members whose
-    /// vectors are in it.
-    pub(crate) fn land_partial(&mut self, aggregate: Round) -> MemberSet {
-        self.rounds.asynchronous_mut().map_or(MemberSet::EMPTY, |aggregates| aggregates.land(aggregate))
-    }
-
-    /// Takes the Confirm of a member that is to be answered again, if there is one.
-    pub(crate) fn take_asked(&mut self, member: MemberId) -> Option<Asked> {
-        self.rounds.asynchronous_mut()?.take_asked(member)
-    }
-
-    /// Records a Confirm that cannot be answered finally before the aggregate is known.
-    pub(crate) fn note_asked(&mut self, member: MemberId, asked: Asked) {
-        if let Some(aggregates) = self.rounds.asynchronous_mut() {
-            aggregates.note_asked(member, asked);
-        }
+    /// Returns the aggregates and the members' vectors of an asynchronous job.
+    pub(crate) fn aggregates_mut(&mut self) -> Option<&mut Aggregates> {
+        self.rounds.asynchronous_mut()
     }
 
     /// Finishes the aggregate that is being filled with the vectors admitted so far. Returns its number, or `None` in
