@@ -119,12 +119,12 @@ fn asynchronous_training_in_two_racks_survives_a_root_restart() {
         let mut root = tree.start_root(kind, &[]);
         let racks: Vec<_> = (0..2).map(|rack| tree.start_rack(rack, kind, &[])).collect();
         let mut training = Training::start(tree.workers(), racks[0].address(), ASYNCHRONOUS);
-        racks.iter().for_each(|rack| drop(rack.wait_for_results()));
+        racks.iter().for_each(|rack| _ = rack.wait_for_results());
         assert!(racks[1].traffic("partials") > 0, "vectors must go up as partial sums");
         root.process.kill(SOON);
         assert!(training.workers.iter_mut().all(Process::is_running), "the workers must still be training");
         root = tree.start_root(kind, &[]);
-        racks.iter().for_each(|rack| drop(rack.wait_for_results()));
+        racks.iter().for_each(|rack| _ = rack.wait_for_results());
         training.finish_unsolved(&format!("asynchronous, {kind:?}, root killed and started again"));
         racks.into_iter().for_each(|rack| drop(rack.stop()));
         root.stop();
