@@ -47,7 +47,9 @@ impl ParentState {
     /// Records a control packet from the switch.
     pub(crate) fn note(&mut self, to: &Endpoint, packet: &ControlPacket<'_>, repr: &ControlRepr<'_>) {
         let below = &mut self.below[usize::from(to.port.0 - FIRST_UPLINK)];
-        below.job = Some(repr.job);
+        if below.job.replace(repr.job) != Some(repr.job) {
+            below.partial = None;
+        }
         below.counter = packet.counter().unwrap_or(0);
         if repr.action() == Action::Join {
             below.join_request = repr.request;
