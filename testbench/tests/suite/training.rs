@@ -50,17 +50,17 @@ impl Training {
 
     /// Waits until all processes have exited, and returns the result of worker 0. The task must be solved.
     fn finish(self, what: &str) -> Value {
-        let result = self.finish_unsolved(what);
+        let result = self.wait(what);
+        assert_eq!(result["replicas_identical"], true, "{result}");
         assert!(result["final_return"].as_f64().is_some_and(|it| it >= SOLVED), "{result}");
         result
     }
 
-    /// Works like [`Self::finish`], but the task need not be solved.
-    fn finish_unsolved(self, what: &str) -> Value {
+    /// Waits until all processes have exited successfully, and returns the result of worker 0.
+    fn wait(self, what: &str) -> Value {
         let printed: Vec<_> = self.workers.into_iter().map(|worker| worker.wait_success(6 * SOON)).collect();
         let result: Value = serde_json::from_str(&printed[0]).expect(&printed[0]);
         report(&format!("{what}: {result}"));
-        assert_eq!(result["replicas_identical"], true, "{result}");
         result
     }
 }
@@ -125,7 +125,10 @@ fn asynchronous_training_in_two_racks_survives_a_root_restart() {
         assert!(training.workers.iter_mut().all(Process::is_running), "the workers must still be training");
         root = tree.start_root(kind, &[]);
         racks.iter().for_each(|rack| _ = rack.wait_for_results());
-        training.finish_unsolved(&format!("asynchronous, {kind:?}, root killed and started again"));
+        let result = training.wait(&format!("asynchronous, {kind:?}, root killed and started again"));
+        assert_eq!(result["mode"], "asynchronous", "{result}");
+        // The number of gradients of each staleness from 0 to S.
+        assert!(result["staleness"].as_array().is_some_and(|counts| counts.len() == 4), "{result}");
         racks.into_iter().for_each(|rack| drop(rack.stop()));
         root.stop();
     }
