@@ -34,6 +34,8 @@ pub(crate) enum Work {
     Add { job: JobIndex, addition: Addition, next: u32, end: u32 },
     /// Send all members the results of an aggregate.
     Publish { job: JobIndex, aggregate: Round, next: u32, end: u32 },
+    /// Send the parent segments of a partial sum of an asynchronous job and then, when they have left, a Confirm.
+    Raise { job: JobIndex, wanted: Wanted, next: u32, end: u32 },
 }
 
 impl Work {
@@ -47,13 +49,20 @@ impl Work {
         Self::Resend { job, wanted: Wanted::of(wanted), next: range.first, end: range.first + range.count }
     }
 
+    pub(crate) fn raise(job: JobIndex, batch: SegmentSetRepr<'_>) -> Self {
+        let range = batch.range;
+        // The last step, at the end of the range, sends the Confirm.
+        Self::Raise { job, wanted: Wanted::of(batch), next: range.first, end: range.first + range.count + 1 }
+    }
+
     fn job(&self) -> JobIndex {
         match self {
             Self::Repeat { at, .. } => at.job,
             Self::Resend { job, .. }
             | Self::Close { job, .. }
             | Self::Add { job, .. }
-            | Self::Publish { job, .. } => *job,
+            | Self::Publish { job, .. }
+            | Self::Raise { job, .. } => *job,
         }
     }
 
@@ -68,7 +77,8 @@ impl Work {
         | Self::Resend { next, end, .. }
         | Self::Close { next, end, .. }
         | Self::Add { next, end, .. }
-        | Self::Publish { next, end, .. }) = self;
+        | Self::Publish { next, end, .. }
+        | Self::Raise { next, end, .. }) = self;
         *next = stopped_at.unwrap_or(*end);
         *next >= *end
     }
@@ -86,6 +96,10 @@ impl Wanted {
         let mut bitmap = [0; MAX_BITMAP_LEN_BYTES];
         bitmap[..wanted.bitmap.len()].copy_from_slice(wanted.bitmap);
         Self { range: wanted.range, bitmap }
+    }
+
+    pub(crate) fn range(&self) -> RangeRepr {
+        self.range
     }
 
     /// Calls `push` to put the segments from `next` on into a batch, in packets of the lengths that `packet_len`

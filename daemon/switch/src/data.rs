@@ -10,7 +10,7 @@ use crate::batch::{Batch, SumBatches};
 use crate::endpoint::Endpoint;
 use crate::flight::Incident;
 use crate::ids::{JobIndex, MemberAt};
-use crate::job::{Addition, Aggregates, Aggregation, Job, Rounds, Verdict};
+use crate::job::{Addition, Aggregates, Aggregation, Job, Member, Rounds, Sum, Verdict};
 use crate::limiter::StrangerPacket;
 use crate::reason::{Counters, DropReason};
 use crate::reply::{self, Refusal};
@@ -73,8 +73,7 @@ fn sum_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], str
     // Look up the member once for the whole super-frame.
     let Some(member) = aggregation.job().members().get(at.member) else { return refused };
     let key = member.session.data_key();
-    // A partial sum of finite contributions may overflow to infinity (D-6).
-    let non_finite = if member.kind == Kind::Switch { NonFinite::Sum } else { non_finite };
+    let non_finite = treatment_of(member, non_finite);
     let answers = &mut outbox.answers.batch;
     let mut batches = SumBatches { results: &mut outbox.results.batch, partials: &mut outbox.partials.batch };
     for bytes in payload.chunks(stride) {
@@ -92,6 +91,12 @@ fn sum_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], str
         }
     }
     refused
+}
+
+/// Returns the treatment of a member's contributions that are not finite: a partial sum of finite contributions may
+/// overflow to infinity (D-6).
+fn treatment_of(member: &Member, non_finite: NonFinite) -> NonFinite {
+    if member.kind == Kind::Switch { NonFinite::Sum } else { non_finite }
 }
 
 /// Counts a contribution, and answers it if its sum has been delivered before.
@@ -127,10 +132,11 @@ fn count_contribution(
 /// Stages the contributions of a member of an asynchronous job.
 fn stage_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], stride: usize) -> Refused<'a> {
     let mut refused = Refused::default();
-    let Some(key) = state.jobs.member(at).map(|member| member.session.data_key()) else { return refused };
+    let Some(member) = state.jobs.member(at) else { return refused };
+    let (key, non_finite) = (member.session.data_key(), treatment_of(member, state.config.non_finite));
     for bytes in payload.chunks(stride) {
         let outcome = authentic(key.as_ref(), bytes);
-        if let Err(reason) = outcome.and_then(|packet| stage_contribution(state, at, &packet)) {
+        if let Err(reason) = outcome.and_then(|packet| stage_contribution(state, at, &packet, non_finite)) {
             refused.note(&mut state.counters, reason, bytes);
         }
     }
@@ -138,10 +144,14 @@ fn stage_contributions<'a>(state: &mut State, at: MemberAt, payload: &'a [u8], s
 }
 
 /// Stages one segment of a vector, and queues the addition of the vector if it is complete.
-fn stage_contribution(state: &mut State, at: MemberAt, packet: &DataPacket<'_>) -> Result<(), DropReason> {
-    let non_finite = state.config.non_finite;
+fn stage_contribution(
+    state: &mut State,
+    at: MemberAt,
+    packet: &DataPacket<'_>,
+    non_finite: NonFinite,
+) -> Result<(), DropReason> {
     let (mut aggregation, _, _, widener) = state.intake(at.job).ok_or(DropReason::UnknownMember)?;
-    let element = aggregation.job().layout().elements().contributions();
+    let element = aggregation.job().element_type(at.member, packet.seg().round);
     let (seg, floats) = (packet.seg(), widener.widen(element, packet.element_bytes()));
     let whole = aggregation.stage(at.member, seg, floats, non_finite)?;
     let end = aggregation.job().layout().segment_count();
@@ -159,7 +169,9 @@ fn record_aggregate(state: &mut State, at: JobIndex, addition: &Addition) {
     let Some(threshold) = job.rounds().asynchronous().map(Aggregates::threshold) else {
         return;
     };
-    let (log, round) = (state.journal.log_mut(at), addition.aggregate);
+    // Below a parent, the aggregates are those of the topmost switch.
+    let Sum::Aggregate(round) = addition.sum else { return };
+    let log = state.journal.log_mut(at);
     if addition.is_first {
         let participants = job.members().present().bits();
         log.record(state.now, Incident::RoundOpened { round, participants, threshold });

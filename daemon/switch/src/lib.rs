@@ -20,13 +20,14 @@
 //! - Inputs, which are time, packets of the parent, packets of members, and queued work: `timers`, `upstream`,
 //!   `control`, `data`, `steps`.
 //! - Life cycle of a job: `lifecycle`, `quota`.
-//! - Packets that the switch sends: `authentication`, `parent`, `delivery`, `reply`.
+//! - Packets that the switch sends: `authentication`, `ascent`, `parent`, `delivery`, `reply`.
 //! - State of the whole switch: `state`.
 //! - Components, each of which maintains its own invariants: `jobs`, `config`, `status`, `waiting`, `backlog`,
 //!   `output`, `uplink`, `directory`.
 //! - One job with its members, rounds, slots and sums: `job`.
 //! - Values and tables that are independent of jobs: `journal`, `flight`, `event`, `limiter`, `keys`, `origin`,
-//!   `budget`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `group_address`, `endpoint`, `ids`.
+//!   `budget`, `transfer`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `group_address`, `endpoint`,
+//!   `ids`.
 //!
 //! # The path of a contribution
 //! 1. `switch`: [`Switch::handle_datagrams`] receives a super-frame.
@@ -43,6 +44,7 @@ extern crate alloc;
 
 pub mod accumulate;
 mod arena;
+mod ascent;
 mod authentication;
 mod backlog;
 mod batch;
@@ -76,6 +78,7 @@ mod status;
 mod steps;
 mod switch;
 mod timers;
+mod transfer;
 mod uplink;
 mod upstream;
 mod waiting;

@@ -6,9 +6,9 @@ use iswitch_protocol::wire::{ControlBody, ControlRepr, JoinRepr, Kind};
 use iswitch_protocol::{ElementType, Round, SegmentIndex};
 
 use crate::event::Event;
-use crate::ids::JobIndex;
+use crate::ids::{JobIndex, MemberAt};
 use crate::job::Job;
-use crate::reply::bitmap_of;
+use crate::reply::{Request, bitmap_of};
 use crate::state::State;
 use crate::uplink::Uplink;
 
@@ -98,6 +98,14 @@ pub(crate) fn pass_on(state: &mut State, at: JobIndex, body: ControlBody<'_>) {
     let Some(uplink) = state.uplink_mut(at).filter(|uplink| uplink.is_member()) else { return };
     let request = uplink.take_request();
     send(state, at, &ControlRepr { job, request, body }, 0);
+}
+
+/// Passes a request of a member on to the topmost switch, whose answer then goes to the member.
+pub(crate) fn pass_on_for(state: &mut State, at: MemberAt, request: Request, body: ControlBody<'_>) {
+    let Some(job) = state.jobs.get(at.job).map(Job::id) else { return };
+    let Some(uplink) = state.uplink_mut(at.job).filter(|uplink| uplink.is_member()) else { return };
+    let upward = uplink.pass_on(at.member, request.id, request.action);
+    send(state, at.job, &ControlRepr { job, request: upward, body }, 0);
 }
 
 /// Asks the parent for results that a member requested and that only the parent can have.

@@ -62,7 +62,7 @@ impl Questions {
     }
 
     /// Returns the time within which an answer is expected, computed as in RFC 6298.
-    fn wait(&self) -> Duration {
+    pub(crate) fn wait(&self) -> Duration {
         let margin = (self.deviation * 4).max(self.smoothed_round_trip / 4);
         (self.smoothed_round_trip + margin).clamp(SHORTEST_WAIT, LONGEST_WAIT)
     }
@@ -90,6 +90,11 @@ impl Questions {
     ) {
         self.recent[self.oldest] = Question { range, bitmap, asked: now };
         self.oldest = (self.oldest + 1) % REMEMBERED;
+        self.time(now, request);
+    }
+
+    /// Begins to time the answer to a request, unless another answer is being timed.
+    pub(crate) fn time(&mut self, now: Instant, request: u32) {
         // Stop timing a question whose answer seems lost.
         if self.timed.is_none_or(|(_, asked)| now.since(asked) > LONGEST_WAIT * 2) {
             self.timed = Some((request, now));

@@ -22,8 +22,11 @@ use crate::state::State;
 
 impl Footprint {
     /// Returns the footprint of a job, or `None` on overflow.
-    fn of(join: &JoinRepr, layout: &VectorLayout, is_ordered: bool) -> Option<Self> {
-        Some(Self { slots: Job::slots_len(join, layout), sums: Job::sums_len(join, layout, is_ordered)? })
+    fn of(join: &JoinRepr, layout: &VectorLayout, is_ordered: bool, has_parent: bool) -> Option<Self> {
+        Some(Self {
+            slots: Job::slots_len(join, layout, has_parent),
+            sums: Job::sums_len(join, layout, is_ordered, has_parent)?,
+        })
     }
 
     fn memory_bytes(&self) -> usize {
@@ -60,7 +63,8 @@ pub(crate) fn create_job(
     if jobs_of(state, founder, id) >= state.config.max_jobs_per_source {
         return Err(Status::NoCapacity.into());
     }
-    let footprint = Footprint::of(join, &layout, state.config.ordered);
+    let has_parent = !state.uplinks.is_empty();
+    let footprint = Footprint::of(join, &layout, state.config.ordered, has_parent);
     let memory = footprint.as_ref().and_then(|footprint| take_memory(state, id, footprint));
     let memory = memory.ok_or_else(|| (Status::NoCapacity, room_kib(state, id, footprint.as_ref())))?;
     let (epoch, position) = state.jobs.take_origin();
@@ -73,7 +77,7 @@ pub(crate) fn create_job(
         position,
         has_key: key.is_some(),
         tag_key: key.filter(|_| join.tagged).map(|key| key.result_key(epoch, id)),
-        has_parent: !state.uplinks.is_empty(),
+        has_parent,
         is_ordered: state.config.ordered,
         memory,
     };

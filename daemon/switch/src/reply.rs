@@ -10,7 +10,7 @@ use iswitch_protocol::wire::{
 
 use crate::endpoint::Endpoint;
 use crate::ids::{JobIndex, MemberAt, MemberId};
-use crate::job::{Job, Start};
+use crate::job::{Job, Receipt, Start};
 use crate::keys::Seal;
 use crate::state::State;
 use crate::uplink::Uplink;
@@ -92,6 +92,24 @@ pub(crate) fn acknowledge(
     let asked = missing.filter(|_| request.action == Action::Help);
     let history = asked.map_or(0, |asked| job.history_before(asked.range.round));
     let ack = AckRepr { missing, history, ..job_ack(state, at, job, request.action) };
+    send_ack(state, to, request, ack, 0);
+}
+
+/// Answers a Confirm of a vector in the state `receipt`, of which the segments `missing` are not staged.
+pub(crate) fn confirm(
+    state: &mut State,
+    to: &Endpoint,
+    request: Request,
+    at: MemberAt,
+    missing: SegmentSetRepr<'_>,
+    receipt: Receipt,
+) {
+    let Some(job) = state.jobs.get(at.job) else { return };
+    let ack = AckRepr { missing: Some(missing), ..job_ack(state, at, job, request.action) };
+    let ack = match receipt {
+        Receipt::Admitted(round) => AckRepr { round, expected: 1, ..ack },
+        _ => ack,
+    };
     send_ack(state, to, request, ack, 0);
 }
 

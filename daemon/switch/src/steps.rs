@@ -5,9 +5,10 @@ use core::ops::Range;
 use iswitch_protocol::limits::{MAX_RANGE_SEGMENTS, MAX_WORK_COST, WORK_COST_PER_SEGMENT};
 use iswitch_protocol::{Round, SegmentIndex};
 
+use crate::ascent;
 use crate::backlog::{Meter, Purpose, Step, Wanted, Work};
 use crate::ids::{JobIndex, MemberAt};
-use crate::job::{Addition, Aggregation, Rounds};
+use crate::job::{Addition, Aggregation, Rounds, Sum};
 use crate::parent;
 use crate::state::State;
 
@@ -40,6 +41,7 @@ fn work_on(state: &mut State, work: &Work, meter: &mut Meter) -> Option<u32> {
         Work::Close { job, round, next, end } => close_segments(state, job, round, next..end, true, meter),
         Work::Add { job, addition, next, end } => add_vector(state, job, &addition, next..end, meter),
         Work::Publish { job, aggregate, next, end } => publish(state, job, aggregate, next..end, meter),
+        Work::Raise { job, ref wanted, next, .. } => raise_partial(state, job, wanted, next, meter),
     }
 }
 
@@ -154,7 +156,11 @@ fn add_vector(
     let batch = &mut outbox.results.batch;
     // The job may have been reset or replaced since the work was queued.
     let rounds = aggregation.job().rounds();
-    let is_over = addition.aggregate.is_before(rounds.numbers().base());
+    let aggregate = match addition.sum {
+        Sum::Aggregate(aggregate) => aggregate,
+        Sum::Partial(_) => rounds.numbers().base(),
+    };
+    let is_over = aggregate.is_before(rounds.numbers().base());
     if is_over || !matches!(rounds, Rounds::Asynchronous(_)) {
         return None;
     }
@@ -170,13 +176,40 @@ fn add_vector(
         meter.examine(1);
         meter.add(floats);
         if addition.is_last {
-            aggregation.push_result(addition.aggregate, index, batch);
+            aggregation.push_result(aggregate, index, batch);
             meter.send(floats, copies);
         }
     }
     aggregation.note_unadded(addition.member, stopped_at);
     counters.results += batch.datagrams();
+    if stopped_at.is_none() && matches!(addition.sum, Sum::Partial(_)) {
+        ascent::note_added(state, at);
+    }
     stopped_at
+}
+
+/// Sends the parent segments of a partial sum, and in a last step of its own the Confirm of them: control packets
+/// precede data packets that are produced in the same step. Returns the segment at which it stopped, or `None` if
+/// nothing is left to do.
+fn raise_partial(
+    state: &mut State,
+    at: JobIndex,
+    wanted: &Wanted,
+    next: u32,
+    meter: &mut Meter,
+) -> Option<u32> {
+    let range = wanted.range();
+    if next >= range.first + range.count {
+        ascent::confirm_batch(state, at, range);
+        return None;
+    }
+    state.aim_partials(at);
+    let (mut aggregation, outbox, counters) = state.parts(at)?;
+    let batch = &mut outbox.partials.batch;
+    let (len, push) = (Aggregation::partial_len, Aggregation::push_rising);
+    let stopped_at = wanted.fill(&mut aggregation, batch, next, meter, len, push);
+    counters.partials += batch.datagrams();
+    Some(stopped_at.unwrap_or(range.first + range.count))
 }
 
 /// Sends the results of an aggregate that was finished early, not by a last vector. Returns the segment at which it

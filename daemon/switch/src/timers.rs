@@ -3,6 +3,7 @@
 
 use iswitch_protocol::wire::{ControlBody, ControlRepr};
 
+use crate::ascent;
 use crate::backlog::Purpose;
 use crate::delivery;
 use crate::event::{Departure, Event};
@@ -117,6 +118,7 @@ fn tend_uplinks(state: &mut State) {
             }
             Some(Due::Heartbeat) => send_heartbeat(state, at),
         }
+        ascent::tend(state, at);
     }
 }
 
@@ -148,6 +150,10 @@ fn send_heartbeat(state: &mut State, at: JobIndex) {
         return forget_members(state, at);
     }
     parent::send(state, at, &ControlRepr { job, request, body: ControlBody::HEARTBEAT }, 0);
+    if state.jobs.get(at).is_some_and(Job::passes_on) {
+        // H of an asynchronous job depends on the weight, and an update of the weight may have been lost or overtaken.
+        parent::declare_weight(state, at);
+    }
     tend_deserted_round(state, at);
 }
 

@@ -14,9 +14,11 @@ use iswitch_protocol::wire::{AckRepr, Action, ControlPacket, Status};
 use iswitch_protocol::{Instant, Key, Round};
 
 use crate::endpoint::{Endpoint, PortId};
+use crate::ids::MemberId;
 use crate::job::{Granted, Start};
 use crate::keys::{Keys, Seal};
 use crate::questions::Questions;
+use crate::transfer::Transfer;
 
 const FIRST_JOIN_RETRY: Duration = Duration::from_millis(20);
 const LAST_JOIN_RETRY: Duration = Duration::from_millis(500);
@@ -100,6 +102,17 @@ pub(crate) enum JoinAnswer {
     Granted(Granted),
 }
 
+/// A request of a member that the parent executes, and whose answer goes back to the member.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Errand {
+    /// Id of the request to the parent.
+    pub(crate) upward: u32,
+    pub(crate) member: MemberId,
+    /// Id of the member's request.
+    pub(crate) request: u32,
+    pub(crate) action: Action,
+}
+
 /// Meaning of any other Ack of the parent for the job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ParentState {
@@ -110,6 +123,8 @@ pub(crate) enum ParentState {
     Halted,
     /// The parent has granted the request.
     Granted,
+    /// The parent has refused the request.
+    Refused,
 }
 
 /// The membership of one job at the parent.
@@ -154,6 +169,10 @@ pub(crate) struct Uplink {
     conversation: Conversation,
     /// Key for the tags of the partial sums, if data is tagged.
     tag_key: Option<TagKey>,
+    /// Partial sum of an asynchronous job on its way to the parent, if there is one.
+    transfer: Option<Transfer>,
+    /// Latest request of a member of an asynchronous job that was passed on to the parent and is not answered yet.
+    errand: Option<Errand>,
 }
 
 impl Uplink {
@@ -190,6 +209,8 @@ impl Uplink {
             // The boot id is random for each run; halving it leaves room for the counter to rise.
             conversation: Conversation::new(boot >> 1),
             tag_key: None,
+            transfer: None,
+            errand: None,
         }
     }
 
@@ -328,7 +349,8 @@ impl Uplink {
 
     /// Returns the instant at which the next packet is due, if the uplink is in use.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.is_in_use().then_some(self.due)
+        let transfer = self.transfer.as_ref().map(Transfer::due);
+        self.is_in_use().then(|| transfer.map_or(self.due, |due| due.min(self.due)))
     }
 
     /// Selects the parent with the index `choice`.
@@ -368,7 +390,9 @@ impl Uplink {
 
     /// Returns the packet that is due now, if any, and sets the next deadline.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<Due> {
-        self.deadline().filter(|due| *due <= now)?;
+        if now < self.due {
+            return None;
+        }
         match self.phase {
             Phase::Idle => None,
             Phase::Joining { retry } => {
@@ -453,7 +477,8 @@ impl Uplink {
         self.due = now;
         let start = Start { standing: ack.standing, round: ack.round, history: ack.history };
         let keeps_last = self.refused_past != Some(ack.round);
-        JoinAnswer::Granted(Granted { epoch: ack.boot, start, keeps_last })
+        let first_vector = Round::first_vector(self.instance, ack.boot);
+        JoinAnswer::Granted(Granted { epoch: ack.boot, start, keeps_last, first_vector })
     }
 
     fn refuse_join(&mut self, now: Instant, ack: &AckRepr<'_>) -> JoinAnswer {
@@ -469,12 +494,13 @@ impl Uplink {
         JoinAnswer::Refused(ack.status, ack.expected)
     }
 
-    /// Processes an Ack of any other request. `at` is the earliest unfinished round of the job. `taken_up` is the
-    /// last round of which the parent may already have had results when the job was resumed below it.
+    /// Processes an Ack of any other request. `at` is the earliest unfinished round of a synchronous job; the
+    /// aggregates of an asynchronous job may be finished without this switch. `taken_up` is the last round of which
+    /// the parent may already have had results when the job was resumed below it.
     pub(crate) fn answer_request(
         &mut self,
         ack: &AckRepr<'_>,
-        at: Round,
+        at: Option<Round>,
         taken_up: Option<Round>,
         is_halted: bool,
     ) -> ParentState {
@@ -482,11 +508,11 @@ impl Uplink {
             return ParentState::Nothing;
         }
         let is_stale = ack.status == Status::StaleRound && ack.formed;
-        let is_behind = is_stale && at.is_before(ack.round);
+        let is_behind = is_stale && at.is_some_and(|at| at.is_before(ack.round));
         // A halted job refuses Helps, so a granted Help shows that the parent has lifted the Halt.
         let was_resumed = is_halted && (ack.status, ack.action) == (Status::Success, Action::Help);
         if ack.boot != self.epoch || ack.status == Status::UnknownMember || is_behind || was_resumed {
-            if is_behind && taken_up.is_some_and(|last| at.is_before(last)) {
+            if is_behind && at.zip(taken_up).is_some_and(|(at, last)| at.is_before(last)) {
                 self.refused_past = taken_up;
             }
             return ParentState::Forgotten;
@@ -497,8 +523,56 @@ impl Uplink {
                 (self.window, self.weight, self.members) = (ack.window, ack.weight, ack.members);
                 ParentState::Granted
             }
-            _ => ParentState::Nothing,
+            _ => ParentState::Refused,
         }
+    }
+
+    /// Returns the partial sum on its way to the parent, if there is one.
+    pub(crate) fn transfer(&self) -> Option<&Transfer> {
+        self.transfer.as_ref()
+    }
+
+    pub(crate) fn transfer_mut(&mut self) -> Option<&mut Transfer> {
+        self.transfer.as_mut()
+    }
+
+    /// Begins the transfer of a partial sum of `segments` segments.
+    pub(crate) fn begin_transfer(&mut self, number: Round, segments: u32, now: Instant) {
+        let wait = self.questions.wait();
+        self.transfer = Some(Transfer::new(number, segments, self.next_request, now, wait));
+    }
+
+    /// Ends the transfer.
+    pub(crate) fn end_transfer(&mut self) {
+        self.transfer = None;
+    }
+
+    /// Returns the time within which the parent is expected to answer.
+    pub(crate) fn wait(&self) -> Duration {
+        self.questions.wait()
+    }
+
+    /// Returns the id for a new Confirm, whose answer is timed.
+    pub(crate) fn take_timed_request(&mut self, now: Instant) -> u32 {
+        let request = self.take_request();
+        self.questions.time(now, request);
+        request
+    }
+
+    /// Records that a request of a member is passed on. Returns the id of the request to the parent, which is that of
+    /// the preceding one if the member has repeated its request.
+    pub(crate) fn pass_on(&mut self, member: MemberId, request: u32, action: Action) -> u32 {
+        let known = self
+            .errand
+            .filter(|errand| (errand.member, errand.request, errand.action) == (member, request, action));
+        let upward = known.map_or_else(|| self.take_request(), |errand| errand.upward);
+        self.errand = Some(Errand { upward, member, request, action });
+        upward
+    }
+
+    /// Takes the request of a member that the parent has answered with this Ack, if there is one.
+    pub(crate) fn take_errand(&mut self, request: u32) -> Option<Errand> {
+        self.errand.take_if(|errand| errand.upward == request)
     }
 
     /// Records that the parent has answered a request.
@@ -530,11 +604,19 @@ impl Uplink {
     pub(crate) fn release(&mut self, comes_back: bool) -> bool {
         let phase = core::mem::replace(&mut self.phase, Phase::Idle);
         (self.is_lost, self.refusal) = (false, None);
-        self.instance = self.instance.wrapping_add(1);
+        (self.transfer, self.errand) = (None, None);
+        self.instance = next_instance(self.instance);
         if comes_back {
             return false;
         }
         (self.job, self.members) = (None, 0);
         phase != Phase::Idle
     }
+}
+
+/// Returns the instance of the next membership. The vectors of an asynchronous job are numbered from the instance, so
+/// consecutive instances must not be neighbours: packets in flight would name vectors of the new membership (V-2).
+fn next_instance(instance: u32) -> u32 {
+    // A linear congruential generator with the full period of 2^32 (Numerical Recipes).
+    instance.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)
 }

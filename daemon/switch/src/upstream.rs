@@ -10,18 +10,19 @@
 use iswitch_protocol::auth::TagKey;
 use iswitch_protocol::wire::control::SegmentSetRepr;
 use iswitch_protocol::wire::{
-    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, WireError,
+    AckRepr, Action, Class, ControlBody, ControlPacket, ControlRepr, DataPacket, Status, WireError,
 };
 
 use crate::backlog::Work;
 use crate::endpoint::Endpoint;
 use crate::event::Event;
-use crate::ids::JobIndex;
+use crate::ids::{JobIndex, MemberAt};
 use crate::job::Job;
 use crate::reason::DropReason;
+use crate::reply::{self, AnswerRoom, Refusal, Request};
 use crate::state::State;
-use crate::uplink::{JoinAnswer, ParentState, Uplink};
-use crate::{lifecycle, parent};
+use crate::uplink::{Errand, JoinAnswer, ParentState, Uplink};
+use crate::{ascent, lifecycle, parent};
 
 /// Processes a super-frame that arrived on the port of an uplink.
 pub(crate) fn handle_from_parent(
@@ -119,7 +120,7 @@ fn handle_control(state: &mut State, at: JobIndex, bytes: &[u8]) {
             if let Some(uplink) = state.uplink_mut(at) {
                 uplink.note_answer(now, repr.request);
             }
-            handle_ack(state, at, &ack);
+            handle_ack(state, at, repr.request, &ack);
         }
         ControlBody::Halt => lifecycle::halt_job(state, at),
         _ => state.counters.count_drop(DropReason::Wire(WireError::UnknownAction)),
@@ -146,6 +147,7 @@ fn handle_join_answer(state: &mut State, at: JobIndex, request: u32, ack: &AckRe
     let now = state.now;
     let tag_key = partials_key(state, at);
     let is_part = state.jobs.get(at).is_some_and(Job::is_part);
+    adopt_threshold_of_join(state, at, request, ack);
     let Some(uplink) = state.uplink_mut(at) else { return };
     match uplink.answer_join(now, request, ack, is_part, tag_key) {
         JoinAnswer::Nothing => {}
@@ -163,6 +165,17 @@ fn handle_join_answer(state: &mut State, at: JobIndex, request: u32, ack: &AckRe
     }
 }
 
+/// Adopts the threshold H in the Ack of a Join, if the Ack describes a complete job.
+fn adopt_threshold_of_join(state: &mut State, at: JobIndex, request: u32, ack: &AckRepr<'_>) {
+    let is_answer = state.uplink(at).is_some_and(|uplink| uplink.join_request() == request);
+    if is_answer
+        && (ack.status, ack.formed) == (Status::Success, true)
+        && let Some(job) = state.jobs.get_mut(at)
+    {
+        job.adopt_threshold(ack.threshold, ack.pinned);
+    }
+}
+
 /// Returns the key for the tags of partial sums in the present session, if the job's data is tagged.
 fn partials_key(state: &State, at: JobIndex) -> Option<TagKey> {
     let job = state.jobs.get(at).filter(|job| job.is_tagged())?;
@@ -170,20 +183,68 @@ fn partials_key(state: &State, at: JobIndex) -> Option<TagKey> {
     state.keys.of(job.id()).map(|key| key.contribution_key(session))
 }
 
-fn handle_ack(state: &mut State, at: JobIndex, ack: &AckRepr<'_>) {
+fn handle_ack(state: &mut State, at: JobIndex, request: u32, ack: &AckRepr<'_>) {
     let Some(job) = state.jobs.get(at) else { return };
-    let (earliest, taken_up, is_halted) = (job.earliest_unfinished(), job.taken_up(), job.is_halted());
+    let is_passed_on = job.passes_on();
+    let earliest = Some(job.earliest_unfinished()).filter(|_| !is_passed_on);
+    let (taken_up, is_halted) = (job.taken_up(), job.is_halted());
     let Some(uplink) = state.uplink_mut(at) else { return };
     match uplink.answer_request(ack, earliest, taken_up, is_halted) {
-        ParentState::Nothing => {}
         ParentState::Forgotten => lifecycle::forget_members(state, at),
         ParentState::Halted => lifecycle::halt_job(state, at),
+        ParentState::Granted | ParentState::Refused if is_passed_on => {
+            handle_asynchronous_ack(state, at, request, ack);
+        }
         ParentState::Granted => {
             if let Some(missing) = ack.missing {
                 resend(state, at, missing);
             }
         }
+        ParentState::Nothing | ParentState::Refused => {}
     }
+}
+
+/// Handles an Ack of the parent for an asynchronous job.
+fn handle_asynchronous_ack(state: &mut State, at: JobIndex, request: u32, ack: &AckRepr<'_>) {
+    let is_granted = ack.status == Status::Success;
+    if is_granted && let Some(job) = state.jobs.get_mut(at) {
+        job.adopt_threshold(ack.threshold, ack.pinned);
+    }
+    if let Some(errand) = state.uplink_mut(at).and_then(|uplink| uplink.take_errand(request)) {
+        return answer_errand(state, at, &errand, ack);
+    }
+    match ack.action {
+        Action::Confirm if is_granted => ascent::handle_confirmed(state, at, ack),
+        Action::Confirm => {
+            // The parent no longer expects the partial sum, so its fate is unknown, and so is that of its vectors. The
+            // members report them as lost when they join again.
+            let transfer = state.uplink(at).and_then(Uplink::transfer);
+            if transfer.is_some_and(|transfer| transfer.may_concern(request)) {
+                lifecycle::forget_members(state, at);
+            }
+        }
+        Action::Help if ack.status == Status::StaleRound && ack.formed => {
+            if let Some(job) = state.jobs.get_mut(at) {
+                job.give_up_aggregates(ack.round, ack.history);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Passes the answer of the parent to a member's request on to the member.
+fn answer_errand(state: &mut State, at: JobIndex, errand: &Errand, ack: &AckRepr<'_>) {
+    let Errand { member, request: id, action, .. } = *errand;
+    let Some(job) = state.jobs.get(at) else { return };
+    let Some(to) = job.members().get(member).map(|member| member.endpoint) else { return };
+    let (job, seal) = (job.id(), job.seal(member));
+    let request = Request { job, id, action, seal, room: AnswerRoom::Any };
+    let member = MemberAt { job: at, member };
+    if ack.status == Status::Success {
+        return reply::grant(state, &to, request, member);
+    }
+    let refusal = Refusal { status: ack.status, expected: ack.expected, round: ack.round };
+    reply::refuse(state, &to, request, &refusal);
 }
 
 /// Queues the partial sums that the parent is missing.

@@ -3,8 +3,8 @@
 //! applied.
 //!
 //! One seed determines the whole run. Vectors consist of integers, so every sum is exact, and a result reveals any
-//! vector that was counted twice, in part or in two aggregates. There is one switch, because a switch with a parent
-//! refuses asynchronous jobs (requirement V-10).
+//! vector that was counted twice, in part or in two aggregates. The workers are members of one switch, or of a tree of
+//! switches.
 
 mod census;
 mod learner;
@@ -21,17 +21,18 @@ use std::time::Duration;
 use iswitch::worker::Path;
 use iswitch_protocol::wire::{Action, Class, ControlBody};
 use iswitch_protocol::{Round, Seg};
-use iswitch_switch::{Departure, Event, Instant, JobStatus, Switch};
+use iswitch_switch::{Departure, Endpoint, Event, Instant, JobStatus, PortId, Switch};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use census::{Census, Finished};
+use census::{Census, Finished, Gradients};
 use learner::Undecided;
-use member::{SimulatedWorker, address, endpoint, worker_at};
+use member::SimulatedWorker;
 pub use report::{Departures, Report, Totals, WorkerReport};
 pub use scenario::{Faults, Pace, Scenario};
 pub use upsets::{PlannedUpset, Upset};
 
+use crate::addresses::{Member, member_at, switch_address, uplink_address, worker_address};
 use crate::checker::{Rule, Violation, violated};
 use crate::transcript::{Transcript, describe};
 use crate::{Failure, JOB, run_with_transcript};
@@ -43,6 +44,9 @@ const UPDATES_AFTER_HEAL: u64 = 2;
 const LIVENESS_LIMIT: Duration = Duration::from_secs(3);
 /// Time after a lease for which the operator waits before restarting the workers that a job waits for.
 const OPERATOR_PATIENCE: Duration = Duration::from_millis(500);
+/// Port of a switch's members, and port that leads to its parent.
+const SERVICE: PortId = PortId(0);
+const UPLINK: PortId = PortId(1);
 
 /// Runs the scenario drawn from a seed.
 ///
@@ -65,11 +69,10 @@ struct Packet {
     at: Instant,
     /// Sequence number that orders packets arriving at the same time.
     sequence: u64,
-    /// Worker that sent the packet or receives it.
-    worker: usize,
-    /// Port of the sending or receiving process.
-    udp_port: u16,
-    to_switch: bool,
+    /// Address at the lower end of the link: that of a worker, or of a switch below the root.
+    member: SocketAddrV4,
+    /// Whether the member has sent the packet, not its switch.
+    goes_up: bool,
     is_data: bool,
     /// Group to which the packet was sent, if any.
     group: Option<SocketAddrV4>,
@@ -101,8 +104,10 @@ struct Simulation<'a> {
     now: Instant,
     sequence: u64,
     wire: BinaryHeap<Reverse<Packet>>,
-    switch: Switch,
-    census: Census,
+    /// The root, followed by the switches below it.
+    switches: Vec<Switch>,
+    /// Members of each switch.
+    censuses: Vec<Census>,
     workers: Vec<SimulatedWorker>,
     /// Number of worker processes started so far.
     lives: u64,
@@ -138,8 +143,8 @@ impl<'a> Simulation<'a> {
             now: begin,
             sequence: 0,
             wire: BinaryHeap::new(),
-            switch: upsets::switch(seed, 0, scenario),
-            census: Census::default(),
+            switches: (0..=scenario.racks.len()).map(|at| upsets::switch(seed, 0, at, scenario)).collect(),
+            censuses: (0..=scenario.racks.len()).map(|_| Census::default()).collect(),
             workers: (0..count).map(|worker| SimulatedWorker::new(scenario, seed, worker, begin)).collect(),
             lives: count as u64,
             ended: Vec::new(),
@@ -181,13 +186,15 @@ impl<'a> Simulation<'a> {
         self.start_stopped(false);
         let lease = Duration::from_millis(u64::from(self.scenario.lease_ms));
         let mut operate_at = Some(self.now.plus(lease + OPERATOR_PATIENCE));
-        let limit = self.now.plus(LIVENESS_LIMIT + lease * 2);
+        // In each level of a tree, a switch may wait for a lease for members that do not return.
+        let levels = 1 + self.scenario.racks.len() as u32;
+        let limit = self.now.plus(LIVENESS_LIMIT + lease * 2 * levels);
         while !self.has_made_progress() {
             if self.now > limit {
-                let jobs: Vec<_> = self.switch.jobs().collect();
+                let jobs: Vec<_> = self.switches.iter().flat_map(Switch::jobs).collect();
                 let updates: Vec<_> = self.workers.iter().map(|worker| worker.updates_since_heal).collect();
                 let detail = format!(
-                    "updates applied since the faults ended: {updates:?}; jobs of the switch: {jobs:?}"
+                    "updates applied since the faults ended: {updates:?}; jobs of the switches: {jobs:?}"
                 );
                 return violated(Rule::Liveness, detail);
             }
@@ -205,11 +212,19 @@ impl<'a> Simulation<'a> {
         let has_made_progress = |worker: &SimulatedWorker| worker.updates_since_heal >= UPDATES_AFTER_HEAL;
         self.workers.iter().all(|worker| is_stopped(worker) || has_made_progress(worker))
             && self.is_census_right()
+            && self.is_threshold_right()
+    }
+
+    /// Returns whether H is the number of live workers, unless a worker has set it.
+    fn is_threshold_right(&self) -> bool {
+        let running = self.workers.iter().filter(|worker| worker.is_running).count();
+        let job = self.switches[0].job_status(JOB).filter(|job| !job.threshold_pinned);
+        job.is_none_or(|job| usize::from(job.threshold) == running)
     }
 
     /// Returns whether the job has all the workers it waits for.
     fn is_complete(&self) -> bool {
-        self.switch.jobs().any(|job| job.job == JOB && job.formed)
+        self.switches[0].jobs().any(|job| job.job == JOB && job.formed)
     }
 
     fn note(&mut self, line: impl FnOnce() -> String) {
@@ -221,7 +236,8 @@ impl<'a> Simulation<'a> {
         let (begin, now) = (self.begin, self.now);
         let packet = self.wire.peek().map(|Reverse(next)| next.at);
         let deadlines = self.workers.iter().filter_map(|worker| worker.deadline(begin, now));
-        let deadline = deadlines.chain(self.switch.poll_timeout()).chain(self.upset_deadline()).min();
+        let switches = self.switches.iter().filter_map(Switch::poll_timeout);
+        let deadline = deadlines.chain(switches).chain(self.upset_deadline()).min();
         let Some(at) = packet.into_iter().chain(deadline).min() else {
             if self.workers.iter().any(|worker| worker.is_running) {
                 return violated(Rule::Liveness, "no events are left, but workers still run".to_owned());
@@ -241,30 +257,41 @@ impl<'a> Simulation<'a> {
                 self.act(worker)?;
             }
         }
-        self.switch.handle_timeout(self.now);
-        self.flush_switch()?;
+        for at in 0..self.switches.len() {
+            self.switches[at].handle_timeout(self.now);
+            self.flush_switch(at)?;
+        }
         Ok(true)
     }
 
     fn deliver(&mut self, packet: Packet) -> Result<(), Violation> {
-        let Packet { worker, udp_port, to_switch, is_data, group, bytes, .. } = packet;
+        let Packet { member, goes_up, is_data, group, bytes, .. } = packet;
         let class = if is_data { Class::Data } else { Class::Control };
+        let above = self.scenario.switch_of(member);
         self.note(|| {
-            let way = if to_switch { format!("{worker} -> switch") } else { format!("switch -> {worker}") };
-            format!("{way}: {}", describe(class, &bytes, bytes.len()))
+            let path = if goes_up { format!("{member} -> {above}") } else { format!("{above} -> {member}") };
+            format!("{path}: {}", describe(class, &bytes, bytes.len()))
         });
-        if to_switch {
-            let from = endpoint(worker, udp_port);
-            self.switch.handle_datagrams(self.now, &from, class, &bytes, bytes.len());
+        if goes_up {
+            let from = endpoint(SERVICE, member, switch_address(above));
+            self.switches[above].handle_datagrams(self.now, &from, class, &bytes, bytes.len());
             // A control packet of an earlier session fails authentication, and a Join may come from an earlier
             // process.
             let is_join = bytes.first() == Some(&(Action::Join as u8));
             if is_data || !self.scenario.is_keyed && !is_join {
-                self.census.hear(from.peer, self.now);
+                self.censuses[above].hear(member, self.now);
             }
-            return self.flush_switch();
+            return self.flush_switch(above);
         }
-        if !self.workers[worker].is_running || self.workers[worker].udp_port != udp_port {
+        let worker = match member_at(member) {
+            Member::Worker(worker) => worker,
+            Member::Rack(rack) => {
+                let from = endpoint(UPLINK, switch_address(above), member);
+                self.switches[rack].handle_datagrams(self.now, &from, class, &bytes, bytes.len());
+                return self.flush_switch(rack);
+            }
+        };
+        if !self.workers[worker].is_running || self.workers[worker].udp_port != member.port() {
             return Ok(());
         }
         let path = if group.is_some() { Path::Group } else { Path::Unicast };
@@ -313,20 +340,25 @@ impl<'a> Simulation<'a> {
         let mut buffer = Vec::new();
         while let Some((class, stride)) = self.workers[worker].protocol.poll_transmit(self.now, &mut buffer) {
             for bytes in buffer.chunks(stride) {
-                self.send(worker, self.workers[worker].udp_port, (true, None), class, bytes);
+                let member = worker_address(worker, self.workers[worker].udp_port);
+                self.send(member, (true, None), class, bytes);
             }
         }
     }
 
-    fn flush_switch(&mut self) -> Result<(), Violation> {
-        self.follow_epoch();
+    fn flush_switch(&mut self, at: usize) -> Result<(), Violation> {
+        if at == 0 {
+            self.follow_epoch();
+        }
         let (mut packets, mut results) = (Vec::new(), Vec::new());
-        while let Some(transmit) = self.switch.poll_transmit() {
+        while let Some(transmit) = self.switches[at].poll_transmit() {
+            let goes_up = transmit.recipients().any(|to| to.port == UPLINK);
             for recipient in transmit.recipients() {
+                let member = if goes_up { uplink_address(at) } else { recipient.peer };
                 let datagrams = transmit.payload.chunks(transmit.stride);
-                packets.extend(datagrams.map(|bytes| (recipient.peer, transmit.class, bytes.to_vec())));
+                packets.extend(datagrams.map(|bytes| (member, goes_up, transmit.class, bytes.to_vec())));
             }
-            if transmit.class == Class::Data {
+            if transmit.class == Class::Data && !goes_up {
                 results.extend(
                     transmit.payload.chunks(transmit.stride).filter_map(|bytes| bytes.first_chunk().copied()),
                 );
@@ -334,24 +366,27 @@ impl<'a> Simulation<'a> {
         }
         let mut finished = None;
         for seg in results.into_iter().map(Seg::from_bytes) {
-            finished = self.note_result(seg)?.or(finished);
+            finished = self.note_result(at, seg)?.or(finished);
         }
-        for (to, class, bytes) in packets {
+        for (to, goes_up, class, bytes) in packets {
             if to.ip().is_multicast() {
-                self.send_to_group(to, class, &bytes);
+                self.send_to_group(at, to, class, &bytes);
             } else {
-                self.send(worker_at(to), to.port(), (false, None), class, &bytes);
+                self.send(to, (goes_up, None), class, &bytes);
             }
         }
-        self.follow_switch(finished)
+        if at == 0 && self.is_tree() { self.follow_root(finished) } else { self.follow_switch(at, finished) }
+    }
+
+    fn is_tree(&self) -> bool {
+        !self.scenario.racks.is_empty()
     }
 
     /// Puts a packet on the wire, where it is lost or arrives once or twice.
     fn send(
         &mut self,
-        worker: usize,
-        udp_port: u16,
-        (to_switch, group): (bool, Option<SocketAddrV4>),
+        member: SocketAddrV4,
+        (goes_up, group): (bool, Option<SocketAddrV4>),
         class: Class,
         bytes: &[u8],
     ) {
@@ -369,9 +404,8 @@ impl<'a> Simulation<'a> {
             self.wire.push(Reverse(Packet {
                 at,
                 sequence: self.sequence,
-                worker,
-                udp_port,
-                to_switch,
+                member,
+                goes_up,
                 is_data,
                 group,
                 bytes,
@@ -379,18 +413,19 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Sends a packet to those workers that are subscribed to a group and that packets to it reach.
-    fn send_to_group(&mut self, group: SocketAddrV4, class: Class, bytes: &[u8]) {
+    /// Sends a packet of a switch to those of its workers that are subscribed to a group and that packets to it reach.
+    fn send_to_group(&mut self, at: usize, group: SocketAddrV4, class: Class, bytes: &[u8]) {
         let elapsed = self.now.since(self.begin);
         let loss = self.group_loss;
         self.group_datagrams += u64::from(class == Class::Data);
         for worker in 0..self.workers.len() {
             let it = &self.workers[worker];
-            let is_subscribed = it.is_running && it.protocol.group() == Some(group);
+            let is_subscribed =
+                self.scenario.place_of(worker) == at && it.is_running && it.protocol.group() == Some(group);
             let is_reached = is_subscribed && self.scenario.groups.reach(worker, elapsed);
             if is_reached && !(loss > 0.0 && self.random.random_bool(loss)) {
-                let udp_port = self.workers[worker].udp_port;
-                self.send(worker, udp_port, (false, Some(group)), class, bytes);
+                let member = worker_address(worker, self.workers[worker].udp_port);
+                self.send(member, (false, Some(group)), class, bytes);
             }
         }
     }
@@ -403,6 +438,7 @@ impl<'a> Simulation<'a> {
             upsets: self.upsets as u64,
             departures: self.departures,
             is_keyed: self.scenario.is_keyed,
+            is_tree: !self.scenario.racks.is_empty(),
             aggregates: self.aggregates.values().filter(is_applied).count() as u64,
             checked: checked.all,
             datagrams: self.datagrams,
@@ -415,40 +451,61 @@ impl<'a> Simulation<'a> {
 
 impl Simulation<'_> {
     /// Checks the events that the switch reports and the aggregates that it sends for the first time.
-    pub(super) fn follow_switch(&mut self, finished: Option<Finished>) -> Result<(), Violation> {
-        let mut events = Vec::new();
-        while let Some(event) = self.switch.poll_event() {
-            events.push(event);
-        }
-        let open_before = self.census.open;
+    pub(super) fn follow_switch(&mut self, at: usize, finished: Option<Finished>) -> Result<(), Violation> {
+        let events = self.take_events(at);
+        let open_before = self.censuses[at].open;
         let mut begun_with = None;
         if !events.is_empty() {
-            let job = self.switch.jobs().find(|job| job.job == JOB);
+            let census = &self.censuses[at];
+            let job = self.switches[at].jobs().find(|job| job.job == JOB);
             let is_filled =
-                |job: &JobStatus| job.round.is_some() && job.round != self.census.latest.map(Round::get);
+                |job: &JobStatus| job.round.is_some() && job.round != census.latest.map(Round::get);
             let is_open = finished.is_some() || job.as_ref().is_some_and(is_filled);
             if is_open {
-                begun_with = open_before.or(Some(self.census.threshold()));
+                begun_with = open_before.or(Some(census.threshold()));
             }
             for event in events {
-                self.hear_event(event, is_open)?;
+                self.hear_event(at, event, is_open)?;
             }
             // Members that resume a job may not know whether H was pinned.
-            self.census.pinned = job.filter(|job| job.threshold_pinned).map(|job| job.threshold);
+            self.censuses[at].pinned = job.filter(|job| job.threshold_pinned).map(|job| job.threshold);
         }
-        finished.map_or(Ok(()), |finished| self.census.finish(finished, begun_with))
+        finished.map_or(Ok(()), |finished| self.censuses[at].finish(finished, begun_with))
     }
 
-    fn hear_event(&mut self, event: Event, is_open: bool) -> Result<(), Violation> {
-        self.note(|| format!("switch: {event}"));
+    /// Checks the events that the root of a tree reports and the aggregates that it sends for the first time. A
+    /// change of the number of workers that a member represents causes no event, so H is that which the root states.
+    fn follow_root(&mut self, finished: Option<Finished>) -> Result<(), Violation> {
+        // A killed worker counts until it is expelled, and so does the process that replaces it.
+        let largest = self.scenario.largest_subtree() + self.departures.crashes as u16;
+        for event in self.take_events(0) {
+            if let Event::Left { .. } = event {
+                self.censuses[0].note_departure(largest);
+            }
+            self.hear_event(0, event, false)?;
+        }
+        let threshold = self.switches[0].job_status(JOB).filter(|job| job.formed).map(|job| job.threshold);
+        self.censuses[0].note_threshold(threshold);
+        match finished {
+            None => Ok(()),
+            Some(finished) => self.censuses[0].finish_in_tree(finished, Gradients { threshold, largest }),
+        }
+    }
+
+    fn take_events(&mut self, at: usize) -> Vec<Event> {
+        std::iter::from_fn(|| self.switches[at].poll_event()).collect()
+    }
+
+    fn hear_event(&mut self, at: usize, event: Event, is_open: bool) -> Result<(), Violation> {
+        self.note(|| format!("switch {at}: {event}"));
         match event {
             Event::Diverged { .. } => return violated(Rule::Agreement, event.to_string()),
             Event::EventsLost { .. } => return violated(Rule::Counters, event.to_string()),
-            Event::Joined { address, .. } => self.census.join(address, is_open, self.now),
-            Event::ThresholdSet { .. } => self.census.change(is_open, |_| ()),
+            Event::Joined { address, .. } => self.censuses[at].join(address, is_open, self.now),
+            Event::ThresholdSet { .. } => self.censuses[at].change(is_open, |_| ()),
             Event::Left { address, why, .. } => {
-                self.check_departure(address, why, &event)?;
-                self.census.leave(address, is_open);
+                self.check_departure(at, address, why, &event)?;
+                self.censuses[at].leave(address, is_open);
             }
             _ => {}
         }
@@ -457,6 +514,7 @@ impl Simulation<'_> {
 
     fn check_departure(
         &mut self,
+        at: usize,
         gone: SocketAddrV4,
         why: Departure,
         event: &Event,
@@ -465,22 +523,26 @@ impl Simulation<'_> {
             Departure::Silent => {
                 self.departures.expelled += 1;
                 let lease = Duration::from_millis(u64::from(self.scenario.lease_ms));
-                self.census.heard.get(&gone).is_none_or(|heard| self.now.since(*heard) > lease)
+                self.censuses[at].heard.get(&gone).is_none_or(|heard| self.now.since(*heard) > lease)
             }
             // Either a late answer made the member rejoin, or another process uses its address.
             Departure::Forgotten | Departure::Restarted => self.is_disturbed(),
-            Departure::Leave => false,
+            // A switch leaves when its last member has departed.
+            Departure::Leave => matches!(member_at(gone), Member::Rack(_)) && self.is_disturbed(),
         };
         if is_excused { Ok(()) } else { violated(Rule::Membership, event.to_string()) }
     }
 
-    /// Records that the switch sends a result. Returns the aggregate if this is its first result.
-    pub(super) fn note_result(&mut self, seg: Seg) -> Result<Option<Finished>, Violation> {
+    /// Records that a switch sends a result. Returns the aggregate if this is its first result.
+    pub(super) fn note_result(&mut self, at: usize, seg: Seg) -> Result<Option<Finished>, Violation> {
         let Seg { round: number, contributions, .. } = seg;
-        if self.census.last.replace((number, contributions)) == Some((number, contributions)) {
+        if self.censuses[at].last.replace((number, contributions)) == Some((number, contributions)) {
             return Ok(None);
         }
-        let known = self.aggregates.entry((self.census.epoch(), number.get())).or_default();
+        if at > 0 {
+            return self.check_passed_on(at, number, contributions).map(|()| None);
+        }
+        let known = self.aggregates.entry((self.censuses[at].epoch(), number.get())).or_default();
         match known.sent.replace(contributions) {
             None => Ok(Some(Finished { number, contributions })),
             Some(before) if before == contributions => Ok(None),
@@ -493,18 +555,44 @@ impl Simulation<'_> {
         }
     }
 
-    /// Follows the current incarnation of the job at the switch; if there is none, keeps the last one.
+    /// Checks that a switch below the root passes on only what the root has sent.
+    fn check_passed_on(&self, at: usize, number: Round, contributions: u16) -> Result<(), Violation> {
+        let epoch = self.switches[at].epoch_of(JOB).unwrap_or_default();
+        let sent = self.aggregates.get(&(epoch, number.get())).and_then(|known| known.sent);
+        if sent == Some(contributions) {
+            return Ok(());
+        }
+        let detail = format!(
+            "switch {at} passed on aggregate {number} with {contributions} gradients, but the root sent {sent:?}"
+        );
+        violated(Rule::Agreement, detail)
+    }
+
+    /// Follows the current incarnation of the job at the root; if there is none, keeps the last one.
     pub(super) fn follow_epoch(&mut self) {
-        if let Some(epoch) = self.switch.epoch_of(JOB) {
-            self.census.enter(epoch);
+        if let Some(epoch) = self.switches[0].epoch_of(JOB) {
+            self.censuses[0].enter(epoch);
         }
     }
 
-    /// Returns whether the members are exactly the live workers.
+    /// Returns whether the members of each switch are exactly the live workers, and the switches with live workers,
+    /// below it.
     pub(super) fn is_census_right(&self) -> bool {
-        let running = self.workers.iter().enumerate().filter(|(_, worker)| worker.is_running);
-        let mut alive: Vec<_> = running.map(|(at, worker)| address(at, worker.udp_port)).collect();
-        alive.sort();
-        alive.iter().eq(self.census.addresses())
+        let mut alive = vec![Vec::new(); self.switches.len()];
+        for (index, worker) in self.workers.iter().enumerate().filter(|(_, worker)| worker.is_running) {
+            let mut member = worker_address(index, worker.udp_port);
+            let mut above = self.scenario.place_of(index);
+            while !alive[above].contains(&member) {
+                alive[above].push(member);
+                let Some(parent) = above.checked_sub(1).map(|rack| self.scenario.racks[rack]) else { break };
+                (member, above) = (uplink_address(above), parent);
+            }
+        }
+        alive.iter_mut().for_each(|members| members.sort());
+        alive.iter().zip(&self.censuses).all(|(alive, census)| alive.iter().eq(census.addresses()))
     }
+}
+
+fn endpoint(port: PortId, peer: SocketAddrV4, local: SocketAddrV4) -> Endpoint {
+    Endpoint { port, peer, local, peer_mac: [0; 6], local_mac: [0; 6] }
 }

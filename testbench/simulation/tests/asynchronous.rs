@@ -26,6 +26,8 @@ fn scenario(workers: &[Pace]) -> Scenario {
         is_declared: true,
         elements: Elements::F32,
         groups: Groups::default(),
+        racks: Vec::new(),
+        places: Vec::new(),
     }
 }
 
@@ -80,6 +82,52 @@ fn the_same_seed_gives_the_same_run() {
     let run = |seed| run(&Scenario { faults, ..scenario(&[FAST; 3]) }, seed).datagrams;
     assert_eq!(run(7), run(7));
     assert_ne!(run(7), run(8));
+}
+
+/// Returns a tree with two racks of two workers, and one worker at the root.
+fn tree(pace: Pace) -> Scenario {
+    Scenario { racks: vec![0, 0], places: vec![1, 1, 2, 2, 0], ..scenario(&[pace; 5]) }
+}
+
+#[test]
+fn workers_of_a_tree_contribute_equally() {
+    let report = run(&tree(FAST), 1);
+    let admitted: Vec<_> = (0..5).map(|worker| contributed(&report, worker)).collect();
+    // A vector of a rack crosses one more link before it is admitted.
+    assert!(admitted.iter().all(|count| *count * 10 > admitted[4] * 8), "{admitted:?}");
+    assert!(report.workers.iter().all(|worker| worker.missed == 0 && worker.counters.retransmitted == 0));
+    assert!(report.checked == report.aggregates, "{report:?}");
+}
+
+#[test]
+fn faults_never_change_a_sum_in_a_tree() {
+    for seed in 0..60 {
+        let at = |choices: &[u64]| choices[seed as usize % choices.len()];
+        let faults = Faults {
+            delay: Duration::from_micros(20),
+            jitter: Duration::from_micros(at(&[0, 50, 5000])),
+            loss: [0.0, 0.001, 0.01, 0.1, 0.3][seed as usize % 5],
+            duplication: [0.0, 0.01, 0.2][seed as usize % 3],
+        };
+        let pace = Pace { compute: Duration::from_micros(at(&[0, 100, 700, 2000])), stall: None };
+        let threshold = [0, 0, 1, 2][seed as usize % 4];
+        let duration = Duration::from_millis([200, 200, 200, 200, 5000][seed as usize % 5]);
+        // Half of the trees have three levels.
+        let racks = if seed % 2 == 0 { vec![0, 0] } else { vec![0, 1] };
+        let scenario = Scenario { threshold, faults, duration, racks, heals: true, ..tree(pace) };
+        run(&scenario, seed);
+    }
+}
+
+#[test]
+fn the_workers_of_a_restarted_rack_resume() {
+    for seed in 0..10 {
+        let upsets = vec![(Duration::from_millis(100), Upset::RestartRack(1))];
+        let report = run(&Scenario { heals: true, upsets, ..tree(FAST) }, seed);
+        assert_eq!(report.departures.rack_restarts, 1);
+        let rejoins: Vec<_> = report.workers.iter().map(|worker| worker.counters.rejoins).collect();
+        assert_eq!(rejoins, [1, 1, 0, 0, 0], "only the workers of the rack should rejoin");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use strum::IntoEnumIterator as _;
 
 use super::paper::STALENESS_BOUND;
-use super::replay::Scene;
+use super::replay::{Scene, scaling_table};
 use crate::contest::{Contest, Markdown, Progress, Row, Spread, Standings};
 use crate::peers::{Links, Network, plot};
 use iswitch_harness::binaries;
@@ -103,6 +103,8 @@ pub struct AsyncReplay {
     pub links: Links,
     /// Number of workers.
     pub workers: usize,
+    /// Number of racks; `None` if all workers are connected to one switch.
+    pub racks: Option<usize>,
     /// Runs of the methods.
     pub standings: Standings<Method, AsyncRun>,
 }
@@ -130,7 +132,7 @@ pub fn measure(
         Method::Server => job.with_server(),
         Method::Switch => job.with_switch(),
     });
-    AsyncReplay { scene, links: network.links(), workers, standings }
+    AsyncReplay { scene, links: network.links(), workers, racks: network.rack_count(), standings }
 }
 
 struct Job<'a> {
@@ -185,7 +187,27 @@ fn last_json(output: &str) -> Value {
     serde_json::from_str(output.lines().last().unwrap_or_default()).expect("the last line must be JSON")
 }
 
+/// Returns a table with the gradients per second in the model of one scene, by numbers of workers in racks.
+pub fn scaling_text(replays: &[AsyncReplay]) -> String {
+    let first = &replays[0];
+    let heads = replays.iter().map(|replay| (replay.workers, replay.racks));
+    let rows = first.standings.rows.iter().enumerate().map(|(at, row)| {
+        let of = |replay: &AsyncReplay| {
+            replay.standings.rows[at].spread(|run| replay.over_one_worker(run)).text(2)
+        };
+        [row.contender.to_string()].into_iter().chain(replays.iter().map(of)).collect()
+    });
+    let title = format!("{}, asynchronous, S = {STALENESS_BOUND}, in racks", first.scene.model.name);
+    scaling_table(&title, &first.scene, first.links, heads, rows)
+}
+
 impl AsyncReplay {
+    /// Returns the gradients per second in the model, divided by those of a worker that only computes.
+    pub fn over_one_worker(&self, run: &AsyncRun) -> f64 {
+        let compute = self.scene.compute * self.scene.stretch;
+        run.gradients / run.seconds * compute.as_secs_f64()
+    }
+
     /// Returns the server's time per gradient in the model divided by that of the method in the same turn.
     pub fn speed_up(&self, row: &Row<Method, AsyncRun>) -> Spread {
         self.standings.reference().ratio_to(row, AsyncRun::us_per_gradient)
@@ -197,8 +219,9 @@ impl AsyncReplay {
         let stretched =
             if stretch > 1 { format!(", computation {stretch} times as long") } else { String::new() };
         let links = self.links.text();
+        let racks = self.racks.map_or(String::new(), |racks| format!(" in {racks} racks"));
         format!(
-            "{}, asynchronous, S = {STALENESS_BOUND}, {} computation, {} workers, {links}{stretched}",
+            "{}, asynchronous, S = {STALENESS_BOUND}, {} computation, {} workers{racks}, {links}{stretched}",
             model.name,
             origin.name(),
             self.workers
@@ -267,7 +290,8 @@ impl AsyncReplay {
         json!({
             "part": "replay-async", "model": self.scene.model.name, "floats": self.scene.model.floats,
             "computation": self.scene.origin.slug(), "compute_us": self.scene.compute.as_secs_f64() * 1e6,
-            "stretch": self.scene.stretch, "workers": self.workers, "staleness_bound": STALENESS_BOUND,
+            "stretch": self.scene.stretch, "workers": self.workers, "racks": self.racks,
+            "staleness_bound": STALENESS_BOUND,
             "bits_per_s": self.links.rate.map(|rate| rate.bits_per_s),
             "paper_speed_up": self.scene.model.async_speed_up,
             "rows": self.standings.json(row),
@@ -350,9 +374,14 @@ mod tests {
         };
         let rows = [(Method::Server, vec![run(10.0)]), (Method::Switch, vec![run(25.0)])];
         let standings = rows.into_iter().collect();
-        let replay = AsyncReplay { scene, links: Links::default(), workers: 4, standings };
+        let links = Links::default();
+        let replay = AsyncReplay { scene, links, workers: 4, racks: Some(2), standings };
         assert_eq!(replay.speed_up(&replay.standings.rows[1]).median, 2.5);
         assert!(replay.text().contains("| 40.000 (40.000 to 40.000) |"), "{}", replay.text());
         assert_eq!(replay.json()["rows"][0]["us_per_gradient"]["median"], 1e5);
+        // A worker alone computes a gradient in 14 ms.
+        let text = scaling_text(&[replay]);
+        assert!(text.contains("| | 4 in 2 racks |"), "{text}");
+        assert!(text.contains("| iswitchd, raw ports, asynchronous | 0.35 (0.35 to 0.35) |"), "{text}");
     }
 }

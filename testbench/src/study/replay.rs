@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::paper::Model;
 use crate::contest::{Markdown, Progress, Spread};
-use crate::peers::{Contender, Load, Network, Rate, Run, Runs, Table, Tools, measure, plot};
+use crate::peers::{Contender, Links, Load, Network, Rate, Run, Runs, Table, Tools, measure, plot};
 use iswitch_harness::cluster::PortKind;
 
 /// Contenders. The first one, the parameter server as in the paper, is the reference for the others.
@@ -241,24 +241,36 @@ fn aggregation_us(row: &Runs) -> Spread {
 /// which aggregates nothing.
 pub fn scaling_text(replays: &[Replay]) -> String {
     let first = &replays[0];
-    let Scene { model, origin, stretch, .. } = first.scene;
-    let heads = replays
-        .iter()
-        .map(|replay| format!("{} in {} racks", replay.table.workers, replay.table.racks.unwrap_or(0)));
-    let mut rows = Markdown::new([String::new()].into_iter().chain(heads));
-    for (at, row) in first.table.standings.rows.iter().enumerate() {
-        let cells = replays
-            .iter()
-            .map(|replay| replay.table.standings.rows[at].spread(|run| replay.over_one_worker(run)).text(2));
-        rows.row([row.contender.to_string()].into_iter().chain(cells));
-    }
+    let heads = replays.iter().map(|replay| (replay.table.workers, replay.table.racks));
+    let rows = first.table.standings.rows.iter().enumerate().map(|(at, row)| {
+        let of = |replay: &Replay| {
+            replay.table.standings.rows[at].spread(|run| replay.over_one_worker(run)).text(2)
+        };
+        [row.contender.to_string()].into_iter().chain(replays.iter().map(of)).collect()
+    });
+    let title = format!("{} in racks", first.scene.model.name);
+    scaling_table(&title, &first.scene, first.table.links, heads, rows)
+}
+
+/// Returns a table of gradients per second by numbers of workers and racks. The first cell of each row names the
+/// method.
+pub(super) fn scaling_table(
+    title: &str,
+    scene: &Scene,
+    links: Links,
+    heads: impl Iterator<Item = (usize, Option<usize>)>,
+    rows: impl Iterator<Item = Vec<String>>,
+) -> String {
+    let Scene { origin, stretch, .. } = scene;
+    let heads = heads.map(|(workers, racks)| format!("{workers} in {} racks", racks.unwrap_or(0)));
+    let mut table = Markdown::new([String::new()].into_iter().chain(heads));
+    rows.for_each(|row| table.row(row));
     format!(
-        "### {} in racks, {} computation (replayed) times {stretch}, {}: gradients per second, divided by those of one \
+        "### {title}, {} computation (replayed) times {stretch}, {}: gradients per second, divided by those of one \
          worker alone\n\n{}",
-        model.name,
         origin.name(),
-        first.table.links.text(),
-        rows.text()
+        links.text(),
+        table.text()
     )
 }
 
@@ -328,7 +340,6 @@ impl Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::Links;
 
     fn run(iteration_us: f64, compute_us: f64) -> Run {
         Run {

@@ -4,8 +4,10 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Group, PortKind, SOON, costs, times, total};
-use iswitch_harness::process::Signal;
+use iswitch_harness::netns::Namespace;
+use iswitch_harness::process::{Process, Signal};
 use iswitch_harness::requirements::{networks_and, report, together};
 use iswitch_harness::tree::{ThreeLevelTree, Tree, TreeJob};
 use serde_json::Value;
@@ -70,6 +72,39 @@ fn three_levels_of_switches_give_exact_sums() {
         }
         report(&format!("three levels, {kind:?}: {}", times(&results)));
         levels.into_iter().flatten().for_each(|daemon| drop(daemon.stop()));
+    }
+}
+
+#[test]
+fn asynchronous_workers_in_two_racks_have_the_same_model() {
+    if !networks_and("asynchronous_workers_in_two_racks_have_the_same_model", &[]) {
+        return;
+    }
+    let _together = together();
+    let tree = Tree::new(&RACKS);
+    for kind in PortKind::ALL {
+        let root = tree.start_root(kind, &[]);
+        let racks: Vec<_> = (0..RACKS.len()).map(|rack| tree.start_rack(rack, kind, &[])).collect();
+        let switch = racks[0].address();
+        let spawn = |(rank, namespace): (usize, &Namespace)| {
+            let arguments = format!(
+                "--switch {switch} --workers {WORKERS} --rank {rank} --floats 10119 --compute-us 1000 \
+                 --gradients 4000"
+            );
+            let mut command = namespace.command(binaries::async_times());
+            Process::spawn(&format!("worker {rank}"), command.args(arguments.split_whitespace()))
+        };
+        let workers: Vec<_> = tree.workers().enumerate().map(spawn).collect();
+        let printed: Vec<_> = workers.into_iter().map(|worker| worker.wait_success(3 * SOON)).collect();
+        let results = printed.iter().map(|lines| {
+            serde_json::from_str::<Value>(lines.lines().last().unwrap_or_default()).expect("one line of JSON")
+        });
+        let results: Vec<_> = results.collect();
+        assert!(results.iter().all(|result| result["digest"] == results[0]["digest"]), "{results:?}");
+        assert!(racks.iter().all(|rack| rack.traffic("partials") > 0), "vectors must go up as partial sums");
+        report(&format!("asynchronous, {kind:?}: {}", results[0]));
+        racks.into_iter().for_each(|rack| drop(rack.stop()));
+        root.stop();
     }
 }
 

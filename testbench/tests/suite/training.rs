@@ -20,34 +20,47 @@ const VICTIM: usize = 2;
 /// Return at which CartPole-v1 counts as solved.
 const SOLVED: f64 = 475.0;
 
-/// Processes of `iswitch train ppo --env CartPole-v1`, one in each namespace.
+/// Arguments of `iswitch train` in synchronous and asynchronous jobs.
+const SYNCHRONOUS: &str = "ppo --env CartPole-v1 --steps 120000";
+const ASYNCHRONOUS: &str = "a2c --env CartPole-v1 --steps 200000 --async --staleness 3";
+
+/// Processes of `iswitch train`, one in each namespace.
 struct Training {
     workers: Vec<Process>,
     _directory: TempDir,
 }
 
 impl Training {
-    fn start<'a>(namespaces: impl IntoIterator<Item = &'a Namespace>, switch: SocketAddrV4) -> Self {
+    fn start<'a>(
+        namespaces: impl IntoIterator<Item = &'a Namespace>,
+        switch: SocketAddrV4,
+        arguments: &str,
+    ) -> Self {
         let directory = scratch::directory();
         let namespaces: Vec<_> = namespaces.into_iter().collect();
         let spawn = |(rank, namespace): (usize, &&Namespace)| {
             let place = format!("--switch {switch} --workers {} --rank {rank}", namespaces.len());
             let mut command = namespace.command(binaries::iswitch());
-            command.args(["train", "ppo", "--env", "CartPole-v1", "--steps", "120000"]);
-            command.args(["--json", "--quiet", "--out"]);
+            command.arg("train").args(arguments.split_whitespace()).args(["--json", "--quiet", "--out"]);
             command.arg(directory.path().join("run")).args(place.split_whitespace());
             Process::spawn(&format!("iswitch train of rank {rank}"), &mut command)
         };
         Self { workers: namespaces.iter().enumerate().map(spawn).collect(), _directory: directory }
     }
 
-    /// Waits until all processes have exited, and returns the result of worker 0.
+    /// Waits until all processes have exited, and returns the result of worker 0. The task must be solved.
     fn finish(self, what: &str) -> Value {
+        let result = self.wait(what);
+        assert_eq!(result["replicas_identical"], true, "{result}");
+        assert!(result["final_return"].as_f64().is_some_and(|it| it >= SOLVED), "{result}");
+        result
+    }
+
+    /// Waits until all processes have exited successfully, and returns the result of worker 0.
+    fn wait(self, what: &str) -> Value {
         let printed: Vec<_> = self.workers.into_iter().map(|worker| worker.wait_success(6 * SOON)).collect();
         let result: Value = serde_json::from_str(&printed[0]).expect(&printed[0]);
         report(&format!("{what}: {result}"));
-        assert_eq!(result["replicas_identical"], true, "{result}");
-        assert!(result["final_return"].as_f64().is_some_and(|it| it >= SOLVED), "{result}");
         result
     }
 }
@@ -60,7 +73,7 @@ fn training_survives_switch_restarts() {
     let _together = together();
     let star = Star::new(StarOptions::default());
     let mut daemon = Daemon::on_ports(&star, &[]);
-    let mut training = Training::start(&star.workers, daemon.address());
+    let mut training = Training::start(&star.workers, daemon.address(), SYNCHRONOUS);
     daemon.wait_for_results();
     for _ in 0..KILLS {
         daemon.process.kill(SOON);
@@ -81,7 +94,7 @@ fn training_survives_switch_restarts_at_both_levels() {
     let tree = Tree::new(&[2, 2]);
     let mut root = tree.start_root(PortKind::Raw, &[]);
     let mut racks: Vec<_> = (0..2).map(|rack| tree.start_rack(rack, PortKind::Raw, &[])).collect();
-    let mut training = Training::start(tree.workers(), racks[0].address());
+    let mut training = Training::start(tree.workers(), racks[0].address(), SYNCHRONOUS);
     racks[0].wait_for_results();
     root.process.kill(SOON);
     assert!(training.workers.iter_mut().all(Process::is_running), "the workers must still be training");
@@ -96,6 +109,32 @@ fn training_survives_switch_restarts_at_both_levels() {
 }
 
 #[test]
+fn asynchronous_training_in_two_racks_survives_a_root_restart() {
+    if !networks_and("asynchronous_training_in_two_racks_survives_a_root_restart", &[]) {
+        return;
+    }
+    let _together = together();
+    let tree = Tree::new(&[2, 2]);
+    for kind in PortKind::ALL {
+        let mut root = tree.start_root(kind, &[]);
+        let racks: Vec<_> = (0..2).map(|rack| tree.start_rack(rack, kind, &[])).collect();
+        let mut training = Training::start(tree.workers(), racks[0].address(), ASYNCHRONOUS);
+        racks.iter().for_each(|rack| _ = rack.wait_for_results());
+        assert!(racks[1].traffic("partials") > 0, "vectors must go up as partial sums");
+        root.process.kill(SOON);
+        assert!(training.workers.iter_mut().all(Process::is_running), "the workers must still be training");
+        root = tree.start_root(kind, &[]);
+        racks.iter().for_each(|rack| _ = rack.wait_for_results());
+        let result = training.wait(&format!("asynchronous, {kind:?}, root killed and started again"));
+        assert_eq!(result["mode"], "asynchronous", "{result}");
+        // The number of gradients of each staleness from 0 to S.
+        assert!(result["staleness"].as_array().is_some_and(|counts| counts.len() == 4), "{result}");
+        racks.into_iter().for_each(|rack| drop(rack.stop()));
+        root.stop();
+    }
+}
+
+#[test]
 fn training_continues_without_a_worker() {
     if !networks_and("training_continues_without_a_worker", &[]) {
         return;
@@ -103,7 +142,7 @@ fn training_continues_without_a_worker() {
     let _together = together();
     let star = Star::new(StarOptions::default());
     let daemon = Daemon::on_ports(&star, &["--lease-ms", "1000"]);
-    let mut training = Training::start(&star.workers, daemon.address());
+    let mut training = Training::start(&star.workers, daemon.address(), SYNCHRONOUS);
     daemon.wait_for_results();
     training.workers.remove(VICTIM).kill(SOON);
     training.finish("a worker killed");

@@ -83,7 +83,7 @@ fn try_join(
     join: &JoinRepr,
 ) -> Result<Option<MemberAt>, Refusal> {
     let id = request.job;
-    check_fields(join, !state.uplinks.is_empty())?;
+    check_fields(join)?;
     if let Some(refusal) = refused_above(state, id, join) {
         if let Some(at) = state.jobs.find_member(from) {
             lifecycle::remove_member(state, at, Departure::Leave);
@@ -165,6 +165,10 @@ fn renew(state: &mut State, at: MemberAt, join: &JoinRepr) {
     }
     if join.kind == Kind::Switch {
         lifecycle::gather(state, at.job, Some(at.member));
+        if join.mode == Mode::Asynchronous {
+            // H may have fallen to the number of gradients in the aggregate (V-4).
+            lifecycle::close_finished(state, at.job);
+        }
     }
 }
 
@@ -175,13 +179,16 @@ fn admit(
     join_request: u32,
     join: &JoinRepr,
 ) -> Result<MemberAt, Refusal> {
-    let (now, lease) = (state.now, state.config.lease());
-    let job = state.jobs.get(job_at).ok_or(Status::UnknownJob)?;
+    let (now, lease, group_port) = (state.now, state.config.lease(), state.group_port(from.port));
+    let job = state.jobs.get_mut(job_at).ok_or(Status::UnknownJob)?;
     if let Some(mismatch) = job.mismatch(join) {
         return Err(mismatch.into());
     }
     let id = job.free_id().ok_or((Status::JobFull, job.max_members()))?;
     let resume = job.resume_of(join, from.peer);
+    if let Some(resume) = &resume {
+        job.recognize(resume);
+    }
     let start = job.standing_of_newcomer(resume.as_ref());
     let member = Member {
         endpoint: *from,
@@ -199,7 +206,7 @@ fn admit(
         session: Session::NONE,
         held_up: None,
         repeats: RepeatBudget::new(&job.income(now, lease)),
-        reception: Reception::new(state.group_port(from.port).filter(|_| join.groups)),
+        reception: Reception::new(group_port.filter(|_| join.groups)),
         progress: Progress::default(),
     };
     let job_id = job.id();
@@ -213,8 +220,8 @@ fn admit(
 }
 
 /// Refuses a Join with a field value that is invalid in any job.
-fn check_fields(join: &JoinRepr, has_parent: bool) -> Result<(), Refusal> {
-    if join.mode != Mode::Synchronous && (has_parent || join.part) {
+fn check_fields(join: &JoinRepr) -> Result<(), Refusal> {
+    if join.mode != Mode::Synchronous && join.part {
         return Err((Status::ModeMismatch, Mode::Synchronous as u32).into());
     }
     if join.height >= MAX_HEIGHT {

@@ -154,6 +154,10 @@ fn handle_set_h(
         return Err((Status::BadThreshold, MAX_MEMBERS as u32).into());
     }
     let job = state.jobs.get_mut(at.job).ok_or(Status::UnknownMember)?;
+    if job.passes_on() {
+        parent::pass_on_for(state, at, request, ControlBody::SetH { threshold });
+        return Ok(());
+    }
     job.pin_threshold(threshold);
     let id = job.id();
     state.report(Event::ThresholdSet { job: id, threshold });

@@ -2,14 +2,14 @@
 
 use iswitch_protocol::limits::MAX_BITMAP_LEN_BYTES;
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
-use iswitch_protocol::wire::{AckRepr, Kind, Mode, Status};
+use iswitch_protocol::wire::{ControlBody, Kind, Mode, Status};
 use iswitch_protocol::{Round, SegmentIndex};
 
 use crate::backlog::Work;
 use crate::endpoint::Endpoint;
 use crate::flight::Incident;
 use crate::ids::MemberAt;
-use crate::job::{Job, Receipt, Rounds};
+use crate::job::{Asked, Job, Receipt, Rounds};
 use crate::reason::DropReason;
 use crate::reply::{self, Refusal, Request, bitmap_of};
 use crate::state::State;
@@ -24,6 +24,10 @@ pub(super) fn handle_fbcast(
     range: RangeRepr,
 ) -> Result<(), Refusal> {
     let job = check_range(state, at, range)?;
+    if job.passes_on() {
+        parent::pass_on_for(state, at, request, ControlBody::FBcast(range));
+        return Ok(());
+    }
     if let Rounds::Asynchronous(aggregates) = job.rounds() {
         if aggregates.filling() != range.round {
             return Err(Refusal::stale_round(aggregates.filling()));
@@ -61,11 +65,12 @@ pub(super) fn handle_help(
     wanted: SegmentSetRepr<'_>,
 ) -> Result<(), Refusal> {
     let range = wanted.range;
-    let job = check_range(state, at, range)?;
-    if job.is_halted() {
+    if check_range(state, at, range)?.is_halted() {
         return Err(Status::Halted.into());
     }
     if range.count > 0 {
+        let job = state.jobs.get_mut(at.job).ok_or(Status::UnknownMember)?;
+        job.reach_back(range.round);
         let outcome = check_round(job, at, range.round);
         delivery::note_help(state, at, wanted);
         outcome?;
@@ -140,13 +145,12 @@ pub(super) fn handle_confirm(
     let missing = asked.indices().filter_map(SegmentIndex::new).filter(is_missing);
     let bitmap = bitmap_of(range, missing);
     let missing = SegmentSetRepr { range, bitmap: &bitmap[..asked.bitmap.len()] };
-    let Some(job) = state.jobs.get(at.job) else { return Ok(()) };
-    let ack = AckRepr { missing: Some(missing), ..reply::job_ack(state, at, job, request.action) };
-    let ack = match receipt {
-        Receipt::Admitted(round) => AckRepr { round, expected: 1, ..ack },
-        _ => ack,
-    };
-    reply::send_ack(state, from, request, ack, 0);
+    reply::confirm(state, from, request, at, missing, receipt);
+    if receipt == Receipt::Pending
+        && let Some(aggregates) = state.jobs.get_mut(at.job).and_then(Job::aggregates_mut)
+    {
+        aggregates.note_asked(at.member, Asked { request: request.id, range });
+    }
     Ok(())
 }
 

@@ -1,15 +1,20 @@
 //! Aggregates of an asynchronous job, and the vectors that its members are sending.
+//!
+//! Below a parent, vectors are added to partial sums, and the aggregates are those whose results the parent sends.
 
 use iswitch_protocol::limits::{MAX_ASYNC_GENERATIONS, MAX_MEMBERS, MAX_SKIPPED_VECTORS};
+use iswitch_protocol::wire::control::RangeRepr;
 use iswitch_protocol::{Round, Seg};
 
+use super::partials::Partials;
 use super::rounds::Numbers;
 use super::slot::{Generation, add_contributions};
-use crate::ids::MemberId;
+use crate::ids::{MemberId, MemberSet};
 use crate::origin::Position;
 use crate::reason::DropReason;
 
-/// Aggregates of a job: the one that is being filled, and the latest finished ones.
+/// Aggregates of a job: the one that is being filled, and the latest finished ones. Below a parent, `filling` is the
+/// first aggregate of which no result has arrived, and aggregates before it may lack results.
 #[derive(Debug)]
 pub(crate) struct Aggregates {
     numbers: Numbers,
@@ -19,13 +24,17 @@ pub(crate) struct Aggregates {
     filling: Round,
     /// Number of vectors in the aggregate that is being filled.
     vectors: u16,
-    /// Number of vectors that complete the aggregate; fixed when its first vector is admitted.
+    /// Number of worker gradients that complete the aggregate; fixed when its first vector is admitted.
     threshold: u16,
     /// Number of worker gradients in the aggregate that is being filled.
     contributions: u16,
     /// Latest finished aggregates, indexed by number modulo the capacity.
     finished: [Finished; MAX_ASYNC_GENERATIONS],
     staging: [Staging; MAX_MEMBERS],
+    /// Partial sums for the parent, if there is one.
+    partials: Option<Partials>,
+    /// First aggregate that the parent kept when it last refused an earlier one.
+    given_up_before: Option<Round>,
 }
 
 /// A finished aggregate.
@@ -47,11 +56,30 @@ struct Staging {
     mark: Generation,
     /// Number of worker gradients in the vector.
     contributions: u16,
-    /// Aggregate that includes the preceding vector, if that vector was admitted.
-    taken_by: Option<Round>,
+    /// Sum that includes the preceding vector, if that vector was admitted.
+    taken_by: Option<Sum>,
+    /// Last Confirm of the preceding vector that was answered before the aggregate was known.
+    asked: Option<Asked>,
     /// First segment of the preceding vector that has yet to be added. This segment and those after it still occupy
     /// the memory.
     unadded_from: Option<u32>,
+}
+
+/// A sum that vectors are added to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sum {
+    /// The aggregate with this number.
+    Aggregate(Round),
+    /// The partial sum for the parent in this buffer.
+    Partial(usize),
+}
+
+/// A Confirm that is answered again when the aggregate is known (requirement V-12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// Id of the request.
+    pub(crate) request: u32,
+    pub(crate) range: RangeRepr,
 }
 
 /// State of a member's vector at the switch (requirement V-5).
@@ -59,20 +87,22 @@ struct Staging {
 pub(crate) enum Receipt {
     /// The vector is part of this aggregate.
     Admitted(Round),
+    /// The vector is part of a partial sum that the parent has yet to admit.
+    Pending,
     /// The vector is expected; some of its segments may have arrived.
     Expected,
     /// The vector is neither the last one admitted nor the expected one; holds the number of the expected one.
     Unknown(Round),
 }
 
-/// An admitted vector that is added to an aggregate.
+/// An admitted vector that is added to a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Addition {
     pub(crate) member: MemberId,
-    pub(crate) aggregate: Round,
-    /// Whether this is the first vector of the aggregate, which overwrites the previous content of the memory.
+    pub(crate) sum: Sum,
+    /// Whether this is the first vector of the sum, which overwrites the previous content of the memory.
     pub(crate) is_first: bool,
-    /// Whether this is the last vector, which finishes the aggregate. The results are sent while the vector is added.
+    /// Whether this is the last vector of an aggregate. The results are sent while the vector is added.
     pub(crate) is_last: bool,
 }
 
@@ -86,7 +116,7 @@ pub(super) struct Acceptable {
 }
 
 impl Aggregates {
-    pub(super) fn new(position: Position, capacity: usize) -> Self {
+    pub(super) fn new(position: Position, capacity: usize, has_parent: bool) -> Self {
         Self {
             numbers: Numbers::from_position(position),
             capacity,
@@ -96,6 +126,8 @@ impl Aggregates {
             contributions: 0,
             finished: [Finished::default(); MAX_ASYNC_GENERATIONS],
             staging: [Staging::default(); MAX_MEMBERS],
+            partials: has_parent.then(Partials::default),
+            given_up_before: None,
         }
     }
 
@@ -113,7 +145,7 @@ impl Aggregates {
 
     /// Restarts at aggregate `base`, as if there had been none before. Staged segments are given up.
     pub(super) fn restart_at(&mut self, base: Round) {
-        (self.filling, self.vectors) = (base, 0);
+        (self.filling, self.vectors, self.given_up_before) = (base, 0, None);
         for staging in &mut self.staging {
             (staging.received, staging.unadded_from) = (0, None);
         }
@@ -141,7 +173,7 @@ impl Aggregates {
         self.vectors > 0
     }
 
-    /// Returns the number of vectors that complete the aggregate that is being filled.
+    /// Returns the number of worker gradients that complete the aggregate that is being filled.
     pub(crate) fn threshold(&self) -> u16 {
         self.threshold
     }
@@ -178,33 +210,130 @@ impl Aggregates {
     }
 
     /// Lowers the threshold to that of the job if members have left, unless H is pinned (requirement V-4). Returns
-    /// true if the vectors in the aggregate now suffice.
+    /// true if the gradients in the aggregate now suffice.
     pub(super) fn lower_threshold(&mut self, threshold: u16, is_pinned: bool) -> bool {
         if !is_pinned {
             self.threshold = self.threshold.min(threshold);
         }
-        self.is_open() && self.vectors >= self.threshold
+        self.is_open() && self.contributions >= self.threshold
     }
 
-    /// Admits a member's vector to the aggregate that is being filled. `threshold` is that of the job.
+    /// Admits a member's vector to the aggregate that is being filled or, below a parent, to the next partial sum.
+    /// `threshold` is that of the job.
     pub(super) fn admit_vector(&mut self, member: MemberId, contributions: u16, threshold: u16) -> Addition {
-        let (aggregate, is_first) = (self.filling, !self.is_open());
+        if let Some(partials) = &mut self.partials {
+            let (buffer, is_first) = partials.admit(contributions);
+            let sum = Sum::Partial(buffer);
+            self.take_vector(member, sum);
+            return Addition { member, sum, is_first, is_last: false };
+        }
+        let (sum, is_first) = (Sum::Aggregate(self.filling), !self.is_open());
         if is_first {
             (self.threshold, self.contributions) = (threshold, 0);
         }
         self.vectors += 1;
         self.contributions += contributions;
+        self.take_vector(member, sum);
+        let is_last = self.contributions >= self.threshold;
+        Addition { member, sum, is_first, is_last }
+    }
+
+    /// Records that a sum has taken the vector of a member, which sends the next one from now on.
+    fn take_vector(&mut self, member: MemberId, sum: Sum) {
         let staging = &mut self.staging[member.get()];
         *staging = Staging {
             number: staging.number.next(),
             received: 0,
             mark: Generation::default(),
             contributions: 0,
-            taken_by: Some(aggregate),
+            taken_by: Some(sum),
+            asked: None,
             unadded_from: Some(0),
         };
-        let is_last = self.vectors >= self.threshold;
-        Addition { member, aggregate, is_first, is_last }
+    }
+
+    pub(super) fn partials(&self) -> Option<&Partials> {
+        self.partials.as_ref()
+    }
+
+    pub(super) fn partials_mut(&mut self) -> Option<&mut Partials> {
+        self.partials.as_mut()
+    }
+
+    /// Records that a vector was completely added to the next partial sum.
+    pub(crate) fn note_added_to_partial(&mut self) {
+        if let Some(partials) = &mut self.partials {
+            partials.note_added();
+        }
+    }
+
+    /// Sends the next partial sum on its way to the parent, if there is one and the last one has arrived. Returns its
+    /// number.
+    pub(crate) fn raise_partial(&mut self) -> Option<Round> {
+        self.partials.as_mut()?.raise()
+    }
+
+    /// Records a Confirm that cannot be answered finally before the aggregate is known.
+    pub(crate) fn note_asked(&mut self, member: MemberId, asked: Asked) {
+        self.staging[member.get()].asked = Some(asked);
+    }
+
+    /// Records that the parent has admitted the partial sum on its way to an aggregate. Returns the members whose
+    /// vectors are in it.
+    pub(crate) fn land(&mut self, aggregate: Round) -> MemberSet {
+        let Some(buffer) = self.partials.as_mut().and_then(Partials::land) else { return MemberSet::EMPTY };
+        let is_in_it = |id: &MemberId| self.staging[id.get()].taken_by == Some(Sum::Partial(buffer));
+        let members: MemberSet = (0..MAX_MEMBERS).map(MemberId::new).filter(is_in_it).collect();
+        for id in members.iter() {
+            self.staging[id.get()].taken_by = Some(Sum::Aggregate(aggregate));
+        }
+        members
+    }
+
+    /// Takes the Confirm of a member that is to be answered again, if there is one.
+    pub(crate) fn take_asked(&mut self, member: MemberId) -> Option<Asked> {
+        self.staging[member.get()].asked.take()
+    }
+
+    /// Returns whether the results of an aggregate may be kept, as far as the parent has them.
+    pub(super) fn may_keep(&self, aggregate: Round) -> bool {
+        let is_given_up = self.given_up_before.is_some_and(|first| aggregate.is_before(first));
+        let distance = self.filling.distance_from(aggregate) as usize;
+        !is_given_up && aggregate.is_before(self.filling) && distance < self.capacity
+    }
+
+    /// Also keeps the results of the aggregates from `first` on, see [`Self::may_keep`]. Their histories are not known.
+    pub(super) fn reach_back(&mut self, first: Round) {
+        let (oldest, mut aggregate) = (self.oldest_kept(), first);
+        while aggregate.is_before(oldest) {
+            self.finished[self.position_of(aggregate)] = Finished::default();
+            aggregate = aggregate.next();
+        }
+        if first.is_before(oldest) {
+            self.numbers.begin_at(first);
+        }
+    }
+
+    /// Sets the history before a finished aggregate.
+    pub(super) fn set_history(&mut self, aggregate: Round, before: u64) {
+        self.finished[self.position_of(aggregate)].before = before;
+    }
+
+    /// Gives up the aggregates before `oldest`, which must not follow the aggregate that [`Self::filling`] returns.
+    pub(super) fn give_up_before(&mut self, oldest: Round) {
+        if self.given_up_before.is_none_or(|first| first.is_before(oldest)) {
+            self.given_up_before = Some(oldest);
+        }
+        if self.oldest_kept().is_before(oldest) {
+            self.numbers.begin_at(oldest);
+        }
+    }
+
+    /// Continues at an aggregate after the parent has given up earlier ones.
+    pub(super) fn skip_to(&mut self, aggregate: Round) {
+        self.filling = aggregate;
+        self.numbers.restart_at(aggregate);
+        self.given_up_before = Some(aggregate);
     }
 
     /// Finishes the aggregate that is being filled and begins the next one, whose number it returns. `before` is the
@@ -221,7 +350,10 @@ impl Aggregates {
     pub(crate) fn receipt(&self, member: MemberId, number: Round) -> Receipt {
         let staging = &self.staging[member.get()];
         match staging.taken_by {
-            Some(aggregate) if number.next() == staging.number => Receipt::Admitted(aggregate),
+            Some(Sum::Aggregate(aggregate)) if number.next() == staging.number => {
+                Receipt::Admitted(aggregate)
+            }
+            Some(Sum::Partial(_)) if number.next() == staging.number => Receipt::Pending,
             _ if number.distance_from(staging.number) <= MAX_SKIPPED_VECTORS => Receipt::Expected,
             _ => Receipt::Unknown(staging.number),
         }
@@ -278,7 +410,10 @@ impl Aggregates {
 
     /// Returns whether the contribution count of the aggregate can grow by `contributions`.
     pub(super) fn has_room_for(&self, contributions: u16) -> bool {
-        !self.is_open() || add_contributions(self.contributions, contributions).is_some()
+        match &self.partials {
+            Some(partials) => partials.has_room_for(contributions),
+            None => !self.is_open() || add_contributions(self.contributions, contributions).is_some(),
+        }
     }
 
     /// Records the first segment of a member's last vector that has yet to be added; `None` if all segments are

@@ -368,7 +368,7 @@ impl<'a> Aggregation<'a> {
     /// Returns whether the switch has the result of a segment.
     pub(crate) fn has_result(&self, round: Round, index: SegmentIndex) -> bool {
         match self.job.rounds.asynchronous() {
-            Some(aggregates) => aggregates.contributions_of(round).is_some(),
+            Some(_) => self.contributions_of(round, index).is_some(),
             None => self.slot(round, index).is_done(round),
         }
     }
@@ -404,6 +404,9 @@ impl<'a> Aggregation<'a> {
         if !layout.contains(index) || floats.len() != FLOAT_LEN_BYTES * layout.float_count(index) {
             return false;
         }
+        if self.job.passes_on() {
+            return self.keep_result(seg, floats);
+        }
         let slot = *self.slot(round, index);
         let is_current = slot.round == round && slot.state != SlotState::Empty;
         if slot.is_done(round) || !is_current && !self.may_begin(round, index) {
@@ -435,6 +438,9 @@ impl<'a> Aggregation<'a> {
     /// below the parent, the parent may already have a result although some members have not contributed: a member that
     /// got the result from an earlier run of this switch does not contribute again.
     pub(crate) fn awaits_parent(&self, round: Round, index: SegmentIndex) -> bool {
+        if self.job.passes_on() {
+            return !self.is_overtaken(round) && !self.has_result(round, index);
+        }
         let slot = self.slot(round, index);
         let is_replayed =
             || self.job.rounds.open_round(round).is_some_and(|open| open.replay == Replay::Above);

@@ -8,10 +8,12 @@ use core::net::SocketAddrV4;
 use core::time::Duration;
 
 use iswitch_protocol::history::Chain;
+use iswitch_protocol::limits::ROUND_BITS;
 use iswitch_protocol::wire::{JoinRepr, Kind, ResumeRepr, Standing};
 use iswitch_protocol::{Instant, Round};
 
 use super::Job;
+use super::aggregates::Aggregates;
 use super::history::{STARTS, starts_from};
 use super::members::{Dismissed, Member, Start};
 use super::rounds::{OpenRound, Replay, Rounds};
@@ -24,6 +26,9 @@ const RESUME_GAP_ROUNDS: u32 = 3;
 /// Exclusive upper bound of the additional gap, in rounds. The gap is derived from the epoch, so that successive runs
 /// of the switch do not use the same rounds.
 const RESUME_GAP_DRAWN: u64 = 256;
+
+/// Bit that is set in the field `behind` of a switch's Join to an asynchronous job if the field holds an aggregate.
+const NAMED: u64 = 1 << ROUND_BITS;
 
 /// History that the rejoining members of a job have in common.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +105,26 @@ fn lacks_after(resume: &ResumeRepr, behind: u64) -> bool {
     !resume.fresh && (resume.history == behind || resume.behind == behind && resume.previous == 0)
 }
 
+/// Returns the later of two rounds.
+fn later(a: Round, b: Round) -> Round {
+    if a.is_before(b) { b } else { a }
+}
+
+/// Returns the latest aggregate that a member of an asynchronous job, or a member below it, names. A switch states
+/// that of its Fresh members as `behind` (M-9).
+fn latest_named(resume: &ResumeRepr) -> Round {
+    let is_stated = resume.behind & NAMED != 0;
+    if is_stated { later(resume.round, Round::new(resume.behind as u32)) } else { resume.round }
+}
+
+/// Returns whether one of two histories, each before its round, leads to the other by at most `most` sums.
+fn are_on_one_chain(a: (Round, u64), b: (Round, u64), chain: Chain, epoch: u64, most: u32) -> bool {
+    let (from, to) = if a.0.is_before(b.0) { (a, b) } else { (b, a) };
+    let distance = to.0.distance_from(from.0);
+    let step = |history: u64, ahead: u32| chain.after(history, epoch, from.0.plus(ahead));
+    distance <= most && (0..distance).fold(from.1, step) == to.1
+}
+
 /// Start that the parent granted to a job below it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Granted {
@@ -108,6 +133,8 @@ pub(crate) struct Granted {
     pub(crate) start: Start,
     /// Whether the parent may still have the sum of the round before the start.
     pub(crate) keeps_last: bool,
+    /// Number of this switch's first vector at the parent, in an asynchronous job.
+    pub(crate) first_vector: Round,
 }
 
 /// Plan for where the members of a job continue.
@@ -197,8 +224,8 @@ impl Job {
     pub(crate) fn is_known(&self, id: MemberId, join: &JoinRepr) -> bool {
         let Some(member) = self.members.get(id) else { return false };
         let resumes_at = join.resume.and_then(|resume| self.history.round_after(resume.history));
-        let comes_back =
-            || resumes_at.is_some_and(|round| self.formed && !round.is_before(member.start.round));
+        let is_formed = self.formed && self.rounds.synchronous().is_some();
+        let comes_back = || resumes_at.is_some_and(|round| is_formed && !round.is_before(member.start.round));
         member.instance == join.instance || member.kind == Kind::Switch && comes_back()
     }
 
@@ -216,6 +243,10 @@ impl Job {
     /// granted.
     pub(crate) fn form(&mut self, generation: Generation, granted: Option<Granted>, now: Instant) {
         self.formed = true;
+        if let Some(granted) = granted.filter(|_| self.passes_on()) {
+            self.memory.generation = generation;
+            return self.form_below(&granted);
+        }
         self.began_with_newcomers = self.workers == 0 && granted.is_none() && !self.is_returning();
         self.dismissed = Dismissed::default();
         let common = CommonHistory::of(self);
@@ -240,9 +271,8 @@ impl Job {
     pub(crate) fn resume_of_all(&self, members: u16) -> Option<ResumeRepr> {
         let common = CommonHistory::of(self)?;
         let holder = self.members.resuming().find(|resume| common.holds_last(resume));
-        let latest = |a: Round, b: Round| if a.is_before(b) { b } else { a };
-        Some(ResumeRepr {
-            round: self.members.returning().map(|resume| resume.round).reduce(latest)?,
+        let resume = ResumeRepr {
+            round: self.members.returning().map(|resume| resume.round).reduce(later)?,
             members,
             weight: self.members.resuming().map(|resume| resume.weight).max()?,
             threshold: 0,
@@ -250,7 +280,87 @@ impl Job {
             previous: holder.map_or(0, |resume| resume.previous),
             behind: common.lacked(self).unwrap_or(0),
             fresh: false,
-        })
+        };
+        if let Rounds::Synchronous(_) = self.rounds {
+            return Some(resume);
+        }
+        // H belongs to the topmost switch, and the history that has advanced furthest prevails there. A member that
+        // lacks sums may name a later aggregate.
+        let threshold = self.members.returning().map(|resume| resume.threshold).max().unwrap_or(0);
+        let furthest = self.members.resuming().map(|resume| resume.round).reduce(later)?;
+        let named = self.members.returning().map(latest_named).reduce(later)?;
+        let behind = if named == furthest { 0 } else { NAMED | u64::from(named.get()) };
+        Some(ResumeRepr { round: furthest, threshold, behind, ..resume })
+    }
+
+    /// Completes an asynchronous job below a parent. The parent knows one history: the members that have it, or that
+    /// are a few sums behind or ahead of it, are Resumed.
+    fn form_below(&mut self, granted: &Granted) {
+        let Granted { epoch, start, first_vector, .. } = *granted;
+        let Start { standing, round, history } = start;
+        self.dismissed = Dismissed::default();
+        self.history.adopt(epoch);
+        let chain = self.history.chain();
+        let Some(capacity) = self.rounds.asynchronous().map(Aggregates::capacity) else { return };
+        let mut base = round;
+        for (_, member) in self.members.iter_mut() {
+            let resume = member.resume.filter(|_| standing == Standing::Resumed);
+            let place = resume.and_then(|resume| {
+                let own = (resume.round, resume.history);
+                let is_same = (resume.history == history).then_some(round);
+                let is_near = || are_on_one_chain(own, (round, history), chain, epoch, capacity as u32);
+                is_same.or_else(|| is_near().then_some(resume.round)).map(|round| (round, resume.history))
+            });
+            member.start = match place {
+                Some((round, history)) => Start { standing: Standing::Resumed, round, history },
+                None => Start { standing: Standing::Fresh, round, history },
+            };
+            if member.start.round.is_before(base) {
+                base = member.start.round;
+            }
+        }
+        let first = self.members.iter().map(|(_, member)| member.start).find(|start| start.round == base);
+        let first = first.map_or((round, history), |start| (start.round, start.history));
+        self.begin_below(first, (round, history), first_vector);
+    }
+
+    /// Recognizes the history of a member that lacks aggregates before those of this switch, if both are on the same
+    /// sequence of histories: the parent may still have the results of these aggregates (V-13).
+    pub(crate) fn recognize(&mut self, resume: &ResumeRepr) {
+        let (chain, epoch) = (self.history.chain(), self.epoch());
+        let is_passed_on = self.formed && self.passes_on();
+        let Some(aggregates) = self.rounds.asynchronous().filter(|_| is_passed_on) else { return };
+        let (filling, own) = (aggregates.filling(), (resume.round, resume.history));
+        let (known, most) = ((filling, self.history.before(filling)), aggregates.capacity() as u32);
+        if !aggregates.may_keep(resume.round) || !are_on_one_chain(own, known, chain, epoch, most) {
+            return;
+        }
+        let Some(aggregates) = self.rounds.asynchronous_mut() else { return };
+        aggregates.reach_back(resume.round);
+        let mut at = own;
+        while at.0 != filling {
+            aggregates.set_history(at.0, at.1);
+            at = (at.0.next(), chain.after(at.1, epoch, at.0));
+        }
+    }
+
+    /// Begins to pass on aggregates below a parent, at the aggregate and history `first`. The aggregates before
+    /// `next` are finished.
+    fn begin_below(&mut self, first: (Round, u64), next: (Round, u64), first_vector: Round) {
+        let epoch = self.epoch();
+        self.rounds.restart_at(first.0);
+        self.history.restart_at(first.0, first.1, None);
+        while self.rounds.asynchronous().is_some_and(|aggregates| aggregates.filling().is_before(next.0)) {
+            self.finish_aggregate();
+        }
+        let Some(aggregates) = self.rounds.asynchronous_mut() else { return };
+        if let Some(partials) = aggregates.partials_mut() {
+            partials.restart(first_vector);
+        }
+        // The numbers of the members' vectors depend on the epoch of the topmost switch.
+        for (id, member) in self.members.iter() {
+            aggregates.admit_member(id, Round::first_vector(member.instance, epoch));
+        }
     }
 
     /// Returns the round at which a resumed job continues. No packet of an earlier run of the switch or of an earlier
@@ -260,9 +370,11 @@ impl Job {
         let first = self.rounds.numbers().base().next();
         // Compare claims with the first round only: a chain of claims, each later than the one before, could wrap
         // around the round numbers.
+        let is_asynchronous = self.rounds.asynchronous().is_some();
+        let named = |resume: &ResumeRepr| if is_asynchronous { latest_named(resume) } else { resume.round };
         self.members
             .returning()
-            .map(|resume| resume.round.plus(gap))
+            .map(|resume| named(resume).plus(gap))
             .filter(|round| first.is_before(*round))
             .max_by_key(|round| round.distance_from(first))
             .unwrap_or(first)
@@ -278,7 +390,7 @@ impl Job {
     }
 
     fn plan_as_granted(&self, granted: Granted, common: Option<CommonHistory>) -> Plan {
-        let Granted { epoch, start: Start { standing, round, history }, keeps_last } = granted;
+        let Granted { epoch, start: Start { standing, round, history }, keeps_last, .. } = granted;
         let (following, chain) = (round.next(), self.history.chain());
         match (standing, common) {
             (Standing::Resumed, Some(common)) => {

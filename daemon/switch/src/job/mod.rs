@@ -1,8 +1,8 @@
 //! One training job: its declaration, its members, its rounds and its threshold H.
 //!
-//! The submodules build on each other: a [slot], the [members], the [rounds], the [aggregates] and the [group];
-//! [`Job`], which owns them; [formation] and [standing], which decide where members start; [aggregation] and
-//! [vectors], which combine a job with its slots and sums.
+//! The submodules build on each other: a [slot], the [members], the [rounds], the [partials], the [aggregates] and the
+//! [group]; [`Job`], which owns them; [formation] and [standing], which decide where members start; [aggregation],
+//! [vectors] and [relay], which combine a job with its slots and sums.
 
 mod aggregates;
 mod aggregation;
@@ -12,6 +12,8 @@ mod group;
 mod history;
 mod members;
 mod order;
+mod partials;
+mod relay;
 mod rounds;
 mod slot;
 mod standing;
@@ -27,7 +29,7 @@ use iswitch_protocol::limits::{MAX_MEMBERS, async_generations};
 use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Standing, Status};
 use iswitch_protocol::{ElementType, Instant, Round, Seg, VectorLayout};
 
-pub(crate) use aggregates::{Addition, Aggregates, Receipt};
+pub(crate) use aggregates::{Addition, Aggregates, Asked, Receipt, Sum};
 pub(crate) use aggregation::{Aggregation, Verdict};
 pub(crate) use digests::{Digests, Divergence};
 pub(crate) use formation::Granted;
@@ -42,6 +44,7 @@ use crate::ids::{MemberId, MemberSet};
 use crate::keys::Seal;
 use crate::origin::Position;
 use history::History;
+use partials::PARTIAL_SUMS;
 use rounds::Synchronous;
 
 /// Number of vectors that hold the sums of a synchronous job: one for each of the two rounds that can be alive.
@@ -82,6 +85,8 @@ pub(crate) struct Job {
     halted: bool,
     /// Threshold H set by SetH; `None` if H follows the number of members.
     pinned_threshold: Option<u16>,
+    /// Threshold H of the topmost switch, if the job is asynchronous and has a parent.
+    threshold_above: Option<u16>,
     /// Number of results so far, which replenish the repeat budgets of the members.
     results: u64,
     digests: Digests,
@@ -134,7 +139,8 @@ impl Job {
         let rounds = match join.mode {
             Mode::Synchronous => Rounds::Synchronous(Synchronous::new(position, beginning.is_ordered)),
             Mode::Asynchronous => {
-                Rounds::Asynchronous(Aggregates::new(position, async_generations(layout.gradient_len())))
+                let capacity = async_generations(layout.gradient_len());
+                Rounds::Asynchronous(Aggregates::new(position, capacity, beginning.has_parent))
             }
         };
         Self {
@@ -156,6 +162,7 @@ impl Job {
             taken_up: None,
             halted: false,
             pinned_threshold: None,
+            threshold_above: None,
             results: 0,
             digests: Digests::default(),
             group: None,
@@ -165,23 +172,31 @@ impl Job {
 
     /// Returns the number of floats that a job needs memory for, or `None` on overflow. A synchronous job needs the
     /// vectors of two rounds and, with ordered sums, one vector for each member that it may have. An asynchronous job
-    /// needs its aggregates and one vector for each member that it may have.
-    pub(crate) fn sums_len(join: &JoinRepr, layout: &VectorLayout, is_ordered: bool) -> Option<usize> {
+    /// needs its aggregates, one vector for each member that it may have and, below a parent, its partial sums.
+    pub(crate) fn sums_len(
+        join: &JoinRepr,
+        layout: &VectorLayout,
+        is_ordered: bool,
+        has_parent: bool,
+    ) -> Option<usize> {
         let members = max_members(join.workers) as usize;
+        let partials = if has_parent { PARTIAL_SUMS } else { 0 };
         let vectors = match join.mode {
             Mode::Synchronous => SUM_VECTORS + if is_ordered { members } else { 0 },
-            Mode::Asynchronous => async_generations(layout.gradient_len()) + members,
+            Mode::Asynchronous => async_generations(layout.gradient_len()) + members + partials,
         };
         vectors.checked_mul(layout.gradient_len() as usize)
     }
 
     /// Returns the number of slots that a job needs. A synchronous job needs one for each segment of two rounds; an
-    /// asynchronous job needs one for each segment of each member that it may have.
-    pub(crate) fn slots_len(join: &JoinRepr, layout: &VectorLayout) -> usize {
+    /// asynchronous job needs one for each segment of each member that it may have and, below a parent, of each
+    /// aggregate.
+    pub(crate) fn slots_len(join: &JoinRepr, layout: &VectorLayout, has_parent: bool) -> usize {
         let segments = layout.segment_count() as usize;
+        let aggregates = if has_parent { async_generations(layout.gradient_len()) } else { 0 };
         match join.mode {
             Mode::Synchronous => 2 * segments,
-            Mode::Asynchronous => segments.saturating_mul(max_members(join.workers) as usize),
+            Mode::Asynchronous => segments.saturating_mul(max_members(join.workers) as usize + aggregates),
         }
     }
 
@@ -391,9 +406,32 @@ impl Job {
         }
     }
 
-    /// Returns the threshold H of a round that opens now.
+    /// Returns the threshold H of a round or aggregate that opens now.
     pub(crate) fn threshold(&self) -> u16 {
-        self.threshold_among(self.members.present())
+        match &self.rounds {
+            Rounds::Synchronous(_) => self.threshold_among(self.members.present()),
+            // In a tree, a member may stand for several workers.
+            Rounds::Asynchronous(_) => {
+                let workers = self.members.weight().max(u32::from(self.awaited_workers()));
+                let own = workers.clamp(1, u32::from(u16::MAX)) as u16;
+                self.threshold_above.or(self.pinned_threshold).unwrap_or(own)
+            }
+        }
+    }
+
+    /// Adopts the threshold H of the topmost switch for an asynchronous job. `is_pinned` states whether H was set by
+    /// SetH.
+    pub(crate) fn adopt_threshold(&mut self, threshold: u16, is_pinned: bool) {
+        if self.passes_on() {
+            self.threshold_above = Some(threshold);
+            self.pinned_threshold = is_pinned.then_some(threshold);
+        }
+    }
+
+    /// Returns whether the topmost switch forms the sums of an asynchronous job, so that this switch only passes on
+    /// vectors and aggregates.
+    pub(crate) fn passes_on(&self) -> bool {
+        self.has_parent && self.rounds.asynchronous().is_some()
     }
 
     /// Returns the threshold set by SetH, if any.
@@ -459,15 +497,66 @@ impl Job {
         }
     }
 
-    /// Admits a member's whole vector to the aggregate that is being filled. Returns `None` in a synchronous job.
+    /// Admits a member's whole vector to the aggregate that is being filled or, below a parent, to the next partial
+    /// sum. Returns `None` in a synchronous job.
     fn admit_vector(&mut self, member: MemberId, contributions: u16) -> Option<Addition> {
         let threshold = self.threshold();
         let addition = self.rounds.asynchronous_mut()?.admit_vector(member, contributions, threshold);
-        self.note_opened(addition.aggregate);
+        if let Sum::Aggregate(aggregate) = addition.sum {
+            self.note_opened(aggregate);
+        }
         if addition.is_last {
             self.finish_aggregate();
         }
         Some(addition)
+    }
+
+    /// Records that a result of an aggregate has arrived from the parent, so that all earlier ones are finished.
+    /// Returns false if the result is of no use: the aggregate is no longer kept, or so far ahead that none of the
+    /// aggregates before it would be kept.
+    fn note_result(&mut self, aggregate: Round) -> bool {
+        let Some(aggregates) = self.rounds.asynchronous() else { return false };
+        let (filling, most) = (aggregates.filling(), aggregates.capacity() as u32);
+        if aggregate.is_before(filling) {
+            return !aggregate.is_before(aggregates.oldest_kept());
+        }
+        let ahead = aggregate.distance_from(filling);
+        if ahead >= most {
+            return false;
+        }
+        for distance in 0..=ahead {
+            self.note_opened(filling.plus(distance));
+            self.finish_aggregate();
+        }
+        true
+    }
+
+    /// Gives up the aggregates before `oldest`, because the parent no longer keeps them. `history` is the history
+    /// before `oldest`.
+    pub(crate) fn give_up_aggregates(&mut self, oldest: Round, history: u64) {
+        let Some(aggregates) = self.rounds.asynchronous_mut() else { return };
+        if aggregates.filling().is_before(oldest) {
+            aggregates.skip_to(oldest);
+            self.history.restart_at(oldest, history, None);
+        } else {
+            aggregates.give_up_before(oldest);
+        }
+    }
+
+    /// Prepares to pass on the results of an aggregate that a member asks for and that precedes those of this switch:
+    /// the parent may still have them (V-13).
+    pub(crate) fn reach_back(&mut self, aggregate: Round) {
+        let is_passed_on = self.formed && self.passes_on();
+        if let Some(aggregates) = self.rounds.asynchronous_mut().filter(|_| is_passed_on)
+            && aggregates.may_keep(aggregate)
+        {
+            aggregates.reach_back(aggregate);
+        }
+    }
+
+    /// Returns the aggregates and the members' vectors of an asynchronous job.
+    pub(crate) fn aggregates_mut(&mut self) -> Option<&mut Aggregates> {
+        self.rounds.asynchronous_mut()
     }
 
     /// Finishes the aggregate that is being filled with the vectors admitted so far. Returns its number, or `None` in

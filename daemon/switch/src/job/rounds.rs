@@ -137,7 +137,7 @@ impl Numbers {
         self.position
     }
 
-    fn restart_at(&mut self, base: Round) {
+    pub(super) fn restart_at(&mut self, base: Round) {
         self.base = base;
         self.position.advance(base);
         self.newest = None;

@@ -63,7 +63,25 @@ impl Job {
         let aggregates = self.rounds.asynchronous().filter(|_| history != 0)?;
         let filling = aggregates.filling();
         let is_up_to_date = history == self.history.before(filling);
-        if is_up_to_date { Some(filling) } else { aggregates.kept_after(history) }
+        if is_up_to_date {
+            return Some(filling);
+        }
+        aggregates.kept_after(history).or_else(|| self.aggregate_ahead(history))
+    }
+
+    /// Returns the next aggregate of a member that has sums of which no result has arrived at this switch: below a
+    /// parent, the member may have received them from an earlier run of this switch.
+    fn aggregate_ahead(&self, history: u64) -> Option<Round> {
+        let aggregates = self.rounds.asynchronous().filter(|_| self.has_parent)?;
+        let (chain, epoch) = (self.history.chain(), self.epoch());
+        let mut at = (aggregates.filling(), self.history.before(aggregates.filling()));
+        for _ in 0..aggregates.capacity() {
+            at = (at.0.next(), chain.after(at.1, epoch, at.0));
+            if at.1 == history {
+                return Some(at.0);
+            }
+        }
+        None
     }
 
     /// Returns the start of a member that repeats its Join, for example because it wrongly believes that it was

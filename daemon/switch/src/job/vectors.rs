@@ -9,7 +9,7 @@
 
 use iswitch_protocol::{Round, Seg, SegmentIndex};
 
-use super::aggregates::{Acceptable, Addition};
+use super::aggregates::{Acceptable, Addition, Sum};
 use super::aggregation::Aggregation;
 use crate::accumulate::{self, NonFinite};
 use crate::batch::Batch;
@@ -66,16 +66,25 @@ impl Aggregation<'_> {
         !aggregates.is_some_and(|aggregates| aggregates.is_set_aside(member, number, mark))
     }
 
-    /// Adds one segment of an admitted vector to its aggregate.
+    /// Adds one segment of an admitted vector to its sum.
     pub(crate) fn add_staged(&mut self, addition: &Addition, index: SegmentIndex) {
         let Some(state) = self.job.rounds.asynchronous() else { return };
         let range = self.job.layout.range(index);
-        let sum_at = self.aggregate_at(state.position_of(addition.aggregate));
         let staged_at = self.staged_at(state.capacity(), addition.member);
-        let (aggregates, staged) = self.sums.split_at_mut(self.aggregate_at(state.capacity()));
-        let staged_at = staged_at - aggregates.len();
-        let sum = &mut aggregates[sum_at + range.start..sum_at + range.end];
-        let staged = &staged[staged_at + range.start..staged_at + range.end];
+        let (sum, staged) = match addition.sum {
+            // The aggregates precede the staged vectors, and the partial sums follow them.
+            Sum::Aggregate(aggregate) => {
+                let sum_at = self.aggregate_at(state.position_of(aggregate));
+                let (sums, staged) = self.sums.split_at_mut(staged_at);
+                (&mut sums[sum_at..], &staged[..])
+            }
+            Sum::Partial(buffer) => {
+                let sum_at = self.partial_at(state.capacity(), buffer);
+                let (staged, sums) = self.sums.split_at_mut(sum_at);
+                (sums, &staged[staged_at..])
+            }
+        };
+        let (sum, staged) = (&mut sum[range.clone()], &staged[range]);
         if addition.is_first {
             sum.fill(0.0);
         }
@@ -93,7 +102,7 @@ impl Aggregation<'_> {
     /// Puts a segment of a finished aggregate into the batch. Returns false if the aggregate is no longer kept.
     pub(super) fn push_finished(&mut self, aggregate: Round, index: SegmentIndex, batch: &mut Batch) -> bool {
         let Some(aggregates) = self.job.rounds.asynchronous() else { return false };
-        let Some(contributions) = aggregates.contributions_of(aggregate) else { return false };
+        let Some(contributions) = self.contributions_of(aggregate, index) else { return false };
         let (at, range) =
             (self.aggregate_at(aggregates.position_of(aggregate)), self.job.layout.range(index));
         let sum = &self.sums[at + range.start..at + range.end];
@@ -103,7 +112,7 @@ impl Aggregation<'_> {
     }
 
     /// Returns the offset, in the sums of the job, of the aggregate at a position.
-    fn aggregate_at(&self, position: usize) -> usize {
+    pub(super) fn aggregate_at(&self, position: usize) -> usize {
         position * self.job.layout.gradient_len() as usize
     }
 

@@ -9,7 +9,7 @@ use iswitch_protocol::wire::{
     Class, ControlBody, ControlPacket, ControlRepr, DigestRepr, JoinRepr, Kind, Mode, ResumeRepr, Status,
 };
 use iswitch_protocol::{Round, history};
-use iswitch_switch::{Config, DropReason, Event, PortId, Uplinks};
+use iswitch_switch::{Config, DropReason, Event};
 use proptest::prelude::*;
 
 /// Number of aggregates that the switch keeps for a vector of five floats, including the one that is being filled.
@@ -339,13 +339,6 @@ fn requests_of_the_other_mode_are_refused() {
     assert_eq!(confirm(&mut switch, 1, 1), refusal(1, 9, Status::ModeMismatch, 0, 0));
     let mut switch = formed(1);
     assert_eq!(switch.join(1, join(1)), refusal(1, 1, Status::ModeMismatch, 0, 1));
-}
-
-#[test]
-fn a_switch_with_a_parent_refuses_asynchronous_jobs() {
-    let uplinks = Uplinks::new(&[endpoint(99).peer], PortId(1), 1);
-    let mut switch = Harness::with(Config { memory_bytes: 1 << 20, uplinks, ..Config::default() });
-    assert_eq!(switch.join(1, asynchronous(1)), refusal(1, 1, Status::ModeMismatch, 0, 0));
 }
 
 /// Returns the history of a member that has the sums of the first `aggregates` aggregates.

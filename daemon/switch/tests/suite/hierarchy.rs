@@ -1,5 +1,6 @@
 //! Hierarchy of switches: one root, two racks, two workers per rack.
 
+mod asynchronous;
 mod tree;
 
 use std::net::{Ipv4Addr, SocketAddrV4};

@@ -25,6 +25,8 @@ struct Below {
     session: u64,
     own_counter: u64,
     boot: u64,
+    /// Number of the partial sum of an asynchronous job of which the switch has last asked by Confirm.
+    partial: Option<Round>,
 }
 
 #[derive(Debug, Default)]
@@ -45,10 +47,15 @@ impl ParentState {
     /// Records a control packet from the switch.
     pub(crate) fn note(&mut self, to: &Endpoint, packet: &ControlPacket<'_>, repr: &ControlRepr<'_>) {
         let below = &mut self.below[usize::from(to.port.0 - FIRST_UPLINK)];
-        below.job = Some(repr.job);
+        if below.job.replace(repr.job) != Some(repr.job) {
+            below.partial = None;
+        }
         below.counter = packet.counter().unwrap_or(0);
         if repr.action() == Action::Join {
             below.join_request = repr.request;
+        }
+        if let ControlBody::Confirm(asked) = repr.body {
+            below.partial = Some(asked.range.round);
         }
     }
 }
@@ -134,6 +141,13 @@ impl World {
                 let (status, round) = (Status::from_code(*status)?, round(offset_by));
                 let action = if *formed { Action::Help } else { Action::Ack };
                 (0, AckRepr { status, round, action, formed: *formed, ..ack })
+            }
+            // Half of the answers to a Confirm state that an aggregate has taken the partial sum.
+            Saying::Missing(offset_by, segments) if below.partial.is_some() => {
+                bits = bitmap(*segments);
+                let missing = SegmentSetRepr::of(range(below.partial?, *segments), &bits);
+                let (expected, round) = (u32::from(bits[0] & 1), round(offset_by));
+                (1, AckRepr { action: Action::Confirm, missing: Some(missing), expected, round, ..ack })
             }
             Saying::Missing(offset_by, segments) => {
                 bits = bitmap(*segments);

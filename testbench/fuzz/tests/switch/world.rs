@@ -360,7 +360,10 @@ impl World {
 
     fn memory_of(&self, job: &JobStatus) -> usize {
         let vectors = match job.mode {
-            "asynchronous" => async_generations(job.gradient_len) + max_members(job),
+            "asynchronous" => {
+                let partial_sums = if self.config.uplinks.is_some() { 2 } else { 0 };
+                async_generations(job.gradient_len) + max_members(job) + partial_sums
+            }
             _ if self.config.ordered => 2 + max_members(job),
             _ => 2,
         };

@@ -18,6 +18,8 @@ pub(super) struct Census {
     pub(super) pinned: Option<u16>,
     /// H of the aggregate being filled, if the members or H have changed since it was opened.
     pub(super) open: Option<u16>,
+    /// Lowest and highest H that the root of a tree has stated since the aggregate being filled could begin.
+    stated: Option<(u16, u16)>,
     /// Current incarnation of the job.
     pub(super) epoch: u64,
     /// Latest aggregate sent in this incarnation. `latest_before` is that of the previous incarnation in the same run
@@ -33,6 +35,15 @@ pub(super) struct Census {
 pub(super) struct Finished {
     pub(super) number: Round,
     pub(super) contributions: u16,
+}
+
+/// Numbers of worker gradients that limit those of an aggregate in a tree (requirement V-14).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gradients {
+    /// H of the next aggregate, if the job is complete.
+    pub(super) threshold: Option<u16>,
+    /// Maximum number in the vector of one member of the root.
+    pub(super) largest: u16,
 }
 
 impl Census {
@@ -66,7 +77,7 @@ impl Census {
     pub(super) fn enter(&mut self, epoch: u64) {
         if std::mem::replace(&mut self.epoch, epoch) != epoch {
             self.latest_before = self.latest.take().or(self.latest_before);
-            (self.open, self.last) = (None, None);
+            (self.open, self.last, self.stated) = (None, None, None);
         }
     }
 
@@ -106,6 +117,49 @@ impl Census {
             let detail = format!("aggregate {number} has {contributions} vectors, but H was {threshold}");
             return violated(Rule::Threshold, detail);
         }
+        self.note_number(number)
+    }
+
+    /// Records the threshold H that the root of a tree states for an aggregate opened now.
+    pub(super) fn note_threshold(&mut self, threshold: Option<u16>) {
+        if let Some(own) = threshold {
+            let (lowest, highest) = self.stated.unwrap_or((own, own));
+            self.stated = Some((lowest.min(own), highest.max(own)));
+        }
+    }
+
+    /// Records that a member that stood for at most `largest` workers has departed from the root of a tree. It may have
+    /// been replaced at once, before the root could state a lower H.
+    pub(super) fn note_departure(&mut self, largest: u16) {
+        if let Some((lowest, _)) = &mut self.stated {
+            *lowest = lowest.saturating_sub(largest).max(1);
+        }
+    }
+
+    /// Checks a finished aggregate of the root of a tree: without its last vector, it contains fewer than H gradients.
+    pub(super) fn finish_in_tree(
+        &mut self,
+        finished: Finished,
+        gradients: Gradients,
+    ) -> Result<(), Violation> {
+        let Finished { number, contributions } = finished;
+        let stated = self.stated.take();
+        self.note_threshold(gradients.threshold);
+        let is_right = stated.is_some_and(|(lowest, highest)| {
+            (lowest..highest.saturating_add(gradients.largest)).contains(&contributions)
+        });
+        if !is_right {
+            let detail = format!(
+                "aggregate {number} has {contributions} gradients, but H was {stated:?} and a vector has at most {}",
+                gradients.largest
+            );
+            return violated(Rule::Threshold, detail);
+        }
+        self.note_number(number)
+    }
+
+    /// Checks that no earlier incarnation of the job has sent an aggregate with this number.
+    fn note_number(&mut self, number: Round) -> Result<(), Violation> {
         if self.latest_before.is_some_and(|before| !before.is_before(number)) {
             let detail = format!(
                 "aggregate {number} was sent, but an earlier incarnation of the job has already reached it"

@@ -1,7 +1,6 @@
 //! A worker's machine: the real protocol and the state of its training loop.
 
 use std::collections::VecDeque;
-use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
 use iswitch::pipeline::Staleness;
@@ -11,7 +10,7 @@ use iswitch::worker::auth::Authenticator;
 use iswitch::worker::session::SessionConfig;
 use iswitch_protocol::wire::{Class, JoinRepr, Mode};
 use iswitch_protocol::{Round, VectorLayout};
-use iswitch_switch::{Endpoint, Instant, PortId};
+use iswitch_switch::Instant;
 
 use super::report::WorkerReport;
 use super::{Pace, Scenario};
@@ -19,7 +18,6 @@ use crate::checker::mix;
 use crate::elements::Elements;
 use crate::{JOB, job_key};
 
-const SWITCH: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), 7711);
 pub(super) const FIRST_UDP_PORT: u16 = 5000;
 pub(super) const SEGMENT_FLOATS: u16 = 4;
 /// Receive buffer of a worker, in bytes.
@@ -82,30 +80,18 @@ pub(super) struct SimulatedWorker {
 
 /// Upper bound of the elements of a vector in 16 bits: a sum of twelve is an integer of eight bits, and thus exact.
 const SHORT_BOUND: u64 = 20;
+/// The same in a tree, whose aggregates may contain more gradients than H: a sum of 19 is exact.
+const SHORT_BOUND_IN_TREE: u64 = 13;
 
 /// Returns a worker's vector of integers, whose sums are exact.
 pub(super) fn vector(scenario: &Scenario, worker: usize, number: u64) -> Vec<f32> {
     let worker = worker as u64;
+    let short_bound = if scenario.racks.is_empty() { SHORT_BOUND } else { SHORT_BOUND_IN_TREE };
     let element = |index: u64| match scenario.elements {
         Elements::F32 => (worker * 31 + number * 17 + index * 7) % 4096,
-        _ => mix(worker << 48 ^ number << 24 ^ index) % SHORT_BOUND,
+        _ => mix(worker << 48 ^ number << 24 ^ index) % short_bound,
     };
     (0..u64::from(scenario.gradient_len)).map(|index| element(index) as f32).collect()
-}
-
-/// Returns a worker's endpoint as the switch sees it.
-pub(super) fn endpoint(worker: usize, udp_port: u16) -> Endpoint {
-    let peer = address(worker, udp_port);
-    Endpoint { port: PortId(0), peer, local: SWITCH, peer_mac: [0; 6], local_mac: [0; 6] }
-}
-
-pub(super) fn address(worker: usize, udp_port: u16) -> SocketAddrV4 {
-    SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, worker as u8), udp_port)
-}
-
-/// Returns the index of the worker at an address.
-pub(super) fn worker_at(address: SocketAddrV4) -> usize {
-    usize::from(address.ip().octets()[3])
 }
 
 impl SimulatedWorker {

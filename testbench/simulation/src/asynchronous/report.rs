@@ -26,6 +26,8 @@ pub struct Report {
     pub departures: Departures,
     /// Whether the job has a key.
     pub is_keyed: bool,
+    /// Whether there are switches below the root.
+    pub is_tree: bool,
     /// Aggregates that at least one worker has applied.
     pub aggregates: u64,
     /// Aggregates whose sum was compared with the vectors in them.
@@ -55,6 +57,8 @@ pub struct Departures {
     pub orphans: u64,
     /// Aggregates with a vector whose sender received no confirmation.
     pub unconfirmed: u64,
+    /// Restarts of switches below the root.
+    pub rack_restarts: u64,
 }
 
 /// Counts from one simulation or the total of several.
@@ -96,13 +100,18 @@ pub struct Totals {
     pub unconfirmed: u64,
     /// Simulations of a job with a key.
     pub authenticated: u64,
+    /// Simulations of a tree of switches.
+    pub trees: u64,
+    /// Restarts of switches below the root.
+    pub rack_restarts: u64,
 }
 
 impl Totals {
     pub(super) fn of(report: &Report) -> Self {
         let processes = || report.workers.iter().chain(&report.ended);
         let sum = |count: fn(&WorkerReport) -> u64| processes().map(count).sum();
-        let Departures { crashes, returns, turned_away, expelled, orphans, unconfirmed } = report.departures;
+        let Departures { crashes, returns, turned_away, expelled, orphans, unconfirmed, rack_restarts } =
+            report.departures;
         Self {
             aggregates: report.aggregates,
             checked: report.checked,
@@ -122,6 +131,8 @@ impl Totals {
             orphans,
             unconfirmed,
             authenticated: u64::from(report.is_keyed),
+            trees: u64::from(report.is_tree),
+            rack_restarts,
         }
     }
 }
@@ -146,5 +157,7 @@ impl AddAssign for Totals {
         self.orphans += other.orphans;
         self.unconfirmed += other.unconfirmed;
         self.authenticated += other.authenticated;
+        self.trees += other.trees;
+        self.rack_restarts += other.rack_restarts;
     }
 }

@@ -1,5 +1,6 @@
 //! Scenarios of asynchronous simulations and how a seed draws them.
 
+use std::net::SocketAddrV4;
 use std::time::Duration;
 
 use iswitch_switch::Config;
@@ -7,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::member::SEGMENT_FLOATS;
 use super::upsets::{PlannedUpset, Upset};
+use crate::addresses::{Member, member_at};
+use crate::checker::mix;
 use crate::elements::Elements;
 use crate::groups::Groups;
 use crate::swarm::Draw;
@@ -93,7 +96,17 @@ pub struct Scenario {
     /// Workers that hear the group of the job.
     #[serde(default)]
     pub groups: Groups,
+    /// Parent of each switch below the root: 0 stands for the root, i for the switch with index i - 1 here.
+    #[serde(default)]
+    pub racks: Vec<usize>,
+    /// Switch that each worker is connected to, numbered in the same way; workers without an entry are connected to the
+    /// root.
+    #[serde(default)]
+    pub places: Vec<usize>,
 }
+
+/// Separates the draw of a tree from the others of a scenario, which thus stay the same.
+const TREE_SALT: u64 = 0x7472_6565_7472_6565;
 
 /// Returns the vector length that scenarios without `gradient_len` use.
 fn long_vector() -> u32 {
@@ -143,6 +156,8 @@ impl Scenario {
             is_declared: declared(),
             elements: Elements::draw(seed),
             groups: Groups::draw(seed, duration),
+            racks: Vec::new(),
+            places: Vec::new(),
         };
         if draw.chance(0.75) {
             scenario.gradient_len = draw.among(1..=MOST_FLOATS) as u32;
@@ -150,7 +165,53 @@ impl Scenario {
         if draw.chance(0.4) {
             scenario.draw_crashes(&mut draw);
         }
+        scenario.draw_tree(seed);
         scenario
+    }
+
+    /// Adds switches below the root to half of the scenarios, and restarts of these switches.
+    fn draw_tree(&mut self, seed: u64) {
+        let mut draw = Draw::new(mix(seed ^ TREE_SALT));
+        if draw.chance(0.5) {
+            return;
+        }
+        let racks = draw.among(1..=3);
+        let is_flat = draw.chance(0.7);
+        self.racks = (0..racks).map(|above| if is_flat { 0 } else { draw.among(0..=above) }).collect();
+        let first = usize::from(draw.chance(0.7));
+        self.places = self.workers.iter().map(|_| draw.among(first..=racks)).collect();
+        let restarts = if draw.chance(0.5) { 0 } else { draw.among(1..=3) };
+        for _ in 0..restarts {
+            let at = self.duration.mul_f64(draw.among(0..=1_000) as f64 / 1_000.0);
+            self.upsets.push((at, Upset::RestartRack(draw.among(1..=racks))));
+        }
+        self.upsets.sort_by_key(|(at, _)| *at);
+    }
+
+    /// Returns the switch that a worker is connected to.
+    pub(super) fn place_of(&self, worker: usize) -> usize {
+        self.places.get(worker).copied().unwrap_or(0)
+    }
+
+    /// Returns the switch that a member sends its packets to.
+    pub(super) fn switch_of(&self, member: SocketAddrV4) -> usize {
+        match member_at(member) {
+            Member::Worker(worker) => self.place_of(worker),
+            Member::Rack(rack) => self.racks[rack - 1],
+        }
+    }
+
+    /// Returns the maximum number of workers below one member of the root.
+    pub(super) fn largest_subtree(&self) -> u16 {
+        let mut workers = vec![0; self.racks.len() + 1];
+        for worker in 0..self.workers.len() {
+            let mut at = self.place_of(worker);
+            while at > 0 && self.racks[at - 1] > 0 {
+                at = self.racks[at - 1];
+            }
+            workers[at] += 1;
+        }
+        workers[1..].iter().copied().max().unwrap_or(1).max(1)
     }
 
     /// Adds kills of worker processes and a lease that expels them. The lease also expels some workers that are only

@@ -7,12 +7,13 @@ use iswitch::worker::protocol::Membership;
 use iswitch::worker::session::JoinProgress;
 use iswitch_protocol::wire::{ControlBody, Standing, Status};
 use iswitch_protocol::{Instant, Round, history};
-use iswitch_switch::{Config, Switch};
+use iswitch_switch::{Config, Switch, Uplinks};
 use serde::{Deserialize, Serialize};
 
 use super::learner::Undecided;
 use super::member::{FIRST_UDP_PORT, Return, quiet_time};
-use super::{JOB, Scenario, Simulation};
+use super::{JOB, Scenario, Simulation, UPLINK};
+use crate::addresses::switch_address;
 use crate::checker::{Rule, Violation, mix, violated};
 use crate::keys;
 
@@ -24,8 +25,10 @@ const JOIN_PATIENCE: Duration = Duration::from_millis(20);
 /// A disturbance of a running job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Upset {
-    /// The switch crashes and starts again at once.
+    /// The switch, or the root of the tree, crashes and starts again at once.
     Restart,
+    /// A switch below the root crashes and starts again at once.
+    RestartRack(usize),
     /// A worker resets the job.
     Reset(usize),
     /// A worker process is killed.
@@ -42,13 +45,19 @@ pub enum Upset {
 /// Time since the start of the job and the upset that occurs then.
 pub type PlannedUpset = (Duration, Upset);
 
-/// Creates the switch of the run with the given number.
-pub(super) fn switch(seed: u64, run: u64, scenario: &Scenario) -> Switch {
-    let boot = if run == 0 { seed + 1 } else { mix(seed ^ run << 48) };
+/// Creates the switch `at` of the run with the given number; the root has the index 0.
+pub(super) fn switch(seed: u64, run: u64, at: usize, scenario: &Scenario) -> Switch {
+    let boot = match (at, run) {
+        (0, 0) => seed + 1,
+        (0, _) => mix(seed ^ run << 48),
+        _ => mix(seed ^ run << 48 ^ (at as u64) << 32),
+    };
+    let parent = at.checked_sub(1).map(|rack| switch_address(scenario.racks[rack]));
     let config = Config {
         boot,
         lease_ms: scenario.lease_ms,
         memory_bytes: MEMORY_BYTES,
+        uplinks: parent.and_then(|parent| Uplinks::new(&[parent], UPLINK, 1)),
         group_delivery: true,
         ..Config::default()
     };
@@ -79,9 +88,10 @@ impl Simulation<'_> {
             self.upsets += 1;
             self.note(|| format!("{upset:?}"));
             match upset {
-                Upset::Restart => {
-                    self.switch = switch(self.seed, self.upsets as u64, self.scenario);
-                    self.census.restart();
+                Upset::Restart => self.restart(0),
+                Upset::RestartRack(rack) => {
+                    self.departures.rack_restarts += 1;
+                    self.restart(rack);
                 }
                 Upset::Reset(worker) if self.workers[worker].is_running => {
                     self.workers[worker].protocol.order(self.now, ControlBody::RESET);
@@ -94,6 +104,11 @@ impl Simulation<'_> {
                 Upset::Reset(_) | Upset::Crash { .. } => {}
             }
         }
+    }
+
+    fn restart(&mut self, at: usize) {
+        self.switches[at] = switch(self.seed, self.upsets as u64, at, self.scenario);
+        self.censuses[at].restart();
     }
 
     /// Ends the process of a worker. Packets that it has sent stay in flight.

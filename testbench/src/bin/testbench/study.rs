@@ -9,7 +9,7 @@ use iswitch_harness::requirements::networks_and;
 use iswitch_testbench::contest::Progress;
 use iswitch_testbench::peers::racks::racks_of;
 use iswitch_testbench::peers::{Links, Network, Rate};
-use iswitch_testbench::study::asynchronous;
+use iswitch_testbench::study::asynchronous::{self, AsyncReplay};
 use iswitch_testbench::study::convergence::measure;
 use iswitch_testbench::study::curves;
 use iswitch_testbench::study::elements;
@@ -186,6 +186,11 @@ struct RackOptions {
         value_parser = clap::value_parser!(u16).range(2..=24)
     )]
     workers: Vec<u16>,
+    /// Measure asynchronous training, in which workers do not wait for each other
+    ///
+    /// The switches are compared with an asynchronous parameter server at the root.
+    #[arg(long = "async")]
+    is_async: bool,
     #[command(flatten)]
     replayed: Replayed,
 }
@@ -267,29 +272,31 @@ fn replay(options: &ReplayOptions) -> Result<(), String> {
         let network = Network::star(usize::from(options.workers), Links { rate: Some(*rate), delay: None });
         for scene in replayed.scenes(&own, *rate) {
             if options.is_async {
-                replay_async(replayed, scene, &network);
+                let replay = replay_async(replayed, scene, &network);
+                replayed.output.shown.draw_or_warn(&replay.slug(), &replay.figure());
             } else {
-                replay_sync(replayed, scene, &network);
+                let replay = replay_sync(replayed, scene, &network);
+                replayed.output.shown.draw_or_warn(&replay.slug(), &replay.figure());
             }
         }
     }
     Ok(())
 }
 
-fn replay_sync(replayed: &Replayed, scene: Scene, network: &Network) {
+fn replay_sync(replayed: &Replayed, scene: Scene, network: &Network) -> Replay {
     let output = &replayed.output;
     let turns = usize::from(output.turns);
     let replay = scene.measure(network, &CONTENDERS, turns, replayed.seconds, &Progress::new());
     output.shown.show(&replay.text(), &replay.json());
-    output.shown.draw_or_warn(&replay.slug(), &replay.figure());
+    replay
 }
 
-fn replay_async(replayed: &Replayed, scene: Scene, network: &Network) {
+fn replay_async(replayed: &Replayed, scene: Scene, network: &Network) -> AsyncReplay {
     let output = &replayed.output;
     let turns = usize::from(output.turns);
     let replay = asynchronous::measure(scene, network, turns, replayed.seconds, &Progress::new());
     output.shown.show(&replay.text(), &replay.json());
-    output.shown.draw_or_warn(&replay.slug(), &replay.figure());
+    replay
 }
 
 fn compare_elements(options: &ElementsOptions) -> Result<(), String> {
@@ -313,18 +320,22 @@ fn racks(options: &RackOptions) -> Result<(), String> {
     let output = &replayed.output;
     for rate in &replayed.rate {
         let scenes = replayed.scenes(&own, *rate);
-        let mut by_scene: Vec<Vec<Replay>> = vec![Vec::new(); scenes.len()];
+        let (mut by_scene, mut asynchronous) =
+            (vec![Vec::new(); scenes.len()], vec![Vec::new(); scenes.len()]);
         for workers in &options.workers {
             let links = Links { rate: Some(*rate), delay: None };
             let network = Network::racks(&racks_of(usize::from(*workers)), links);
-            for (replays, scene) in by_scene.iter_mut().zip(&scenes) {
-                let turns = usize::from(output.turns);
-                let replay = scene.measure(&network, &CONTENDERS, turns, replayed.seconds, &Progress::new());
-                output.shown.show(&replay.text(), &replay.json());
-                replays.push(replay);
+            for (at, scene) in scenes.iter().enumerate() {
+                if options.is_async {
+                    asynchronous[at].push(replay_async(replayed, *scene, &network));
+                } else {
+                    by_scene[at].push(replay_sync(replayed, *scene, &network));
+                }
             }
         }
-        by_scene.iter().for_each(|replays| show_racks(output, replays));
+        by_scene.iter().filter(|replays| !replays.is_empty()).for_each(|replays| show_racks(output, replays));
+        let shown = asynchronous.iter().filter(|replays| !replays.is_empty() && !output.shown.json);
+        shown.for_each(|replays| println!("{}", asynchronous::scaling_text(replays)));
     }
     Ok(())
 }
@@ -384,7 +395,9 @@ fn all(output: &Repeated) -> Result<(), String> {
     for is_async in [false, true] {
         replay(&ReplayOptions { workers: 4, is_async, replayed: replayed(&MODELS) })?;
     }
-    racks(&RackOptions { workers: vec![4, 6, 9, 12], replayed: replayed(&MODELS[..2]) })?;
+    for is_async in [false, true] {
+        racks(&RackOptions { workers: vec![4, 6, 9, 12], is_async, replayed: replayed(&MODELS[..2]) })?;
+    }
     convergence(&ConvergenceOptions {
         algorithms: TASKS.to_vec(),
         workers: 4,

@@ -36,6 +36,8 @@ pub(super) enum Got {
         round: u32,
         history: u64,
         orphaned: bool,
+        expected: u32,
+        threshold: u16,
     },
     Notice,
 }
@@ -281,8 +283,11 @@ pub(super) fn describe(class: Class, bytes: &[u8]) -> Got {
         };
     }
     match ControlRepr::parse(&ControlPacket::new_checked(bytes).unwrap()).unwrap().body {
-        ControlBody::Ack(AckRepr { action, status, formed, standing, round, history, orphaned, .. }) => {
-            Got::Ack { action, status, formed, standing, round: round.get(), history, orphaned }
+        ControlBody::Ack(ack) => {
+            let AckRepr { action, status, formed, standing, history, orphaned, expected, threshold, .. } =
+                ack;
+            let round = ack.round.get();
+            Got::Ack { action, status, formed, standing, round, history, orphaned, expected, threshold }
         }
         _ => Got::Notice,
     }

@@ -455,8 +455,10 @@ impl AsyncProtocol {
 
     fn handle_ack(&mut self, now: Instant, request: u32, ack: &AckRepr<'_>) {
         let Some(membership) = &mut self.membership else { return };
-        if ack.status == Status::Challenge {
-            // A late answer to a Join; this is already a member.
+        // A late answer to a Join, perhaps with the epoch of a rack before the topmost switch has completed the job;
+        // this is already a member.
+        let is_granted_early = ack.action == Action::Join && ack.status == Status::Success && !ack.formed;
+        if ack.status == Status::Challenge || is_granted_early {
             return;
         }
         match membership.hear(ack) {

@@ -1,0 +1,115 @@
+//! Partial sums of an asynchronous job with a parent (requirement V-11).
+//!
+//! There are two: one takes the vectors that members complete, while the other is on its way to the parent. A partial
+//! sum is sent as soon as the previous one has arrived, so no vector waits for other vectors, and a rack sends fewer
+//! vectors than its members do when the link to the parent is the bottleneck.
+
+use iswitch_protocol::Round;
+
+use super::slot::add_contributions;
+
+/// Number of vectors of memory that the partial sums of a job take.
+pub(super) const PARTIAL_SUMS: usize = 2;
+
+/// Partial sums of a job.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Partials {
+    /// Number of the partial sum on its way to the parent or, if there is none, of the next one.
+    number: Round,
+    /// Buffer that takes vectors, 0 or 1.
+    filling: usize,
+    /// Number of vectors that the buffer has taken.
+    vectors: u16,
+    /// Number of worker gradients in them.
+    contributions: u16,
+    /// Number of these vectors that have yet to be added completely.
+    unadded: u16,
+    /// Number of worker gradients in the partial sum on its way to the parent, if there is one. It is in the other
+    /// buffer.
+    rising: Option<u16>,
+}
+
+impl Partials {
+    /// Starts without vectors. The next partial sum has the number `first`.
+    pub(super) fn restart(&mut self, first: Round) {
+        *self = Self { number: first, ..Self::default() };
+    }
+
+    /// Returns whether the contribution count of the next partial sum can grow by `contributions`.
+    pub(super) fn has_room_for(&self, contributions: u16) -> bool {
+        self.vectors == 0 || add_contributions(self.contributions, contributions).is_some()
+    }
+
+    /// Takes a vector into the next partial sum. Returns its buffer, and whether this is the first vector.
+    pub(super) fn admit(&mut self, contributions: u16) -> (usize, bool) {
+        let is_first = self.vectors == 0;
+        self.contributions = if is_first { contributions } else { self.contributions + contributions };
+        self.vectors += 1;
+        self.unadded += 1;
+        (self.filling, is_first)
+    }
+
+    /// Records that a vector was added completely.
+    pub(super) fn note_added(&mut self) {
+        self.unadded = self.unadded.saturating_sub(1);
+    }
+
+    /// Sends the next partial sum on its way, unless it is empty, incomplete, or the last one has not arrived yet.
+    /// Returns its number.
+    pub(super) fn raise(&mut self) -> Option<Round> {
+        if self.rising.is_some() || self.vectors == 0 || self.unadded > 0 {
+            return None;
+        }
+        self.rising = Some(self.contributions);
+        self.filling = 1 - self.filling;
+        (self.vectors, self.contributions) = (0, 0);
+        Some(self.number)
+    }
+
+    /// Returns the buffer of the partial sum on its way to the parent and the number of worker gradients in it, if it
+    /// has the number `number`.
+    pub(super) fn rising(&self, number: Round) -> Option<(usize, u16)> {
+        let contributions = self.rising.filter(|_| number == self.number)?;
+        Some((1 - self.filling, contributions))
+    }
+
+    /// Records that the parent has admitted the partial sum. Returns its buffer, if one was on its way.
+    pub(super) fn land(&mut self) -> Option<usize> {
+        self.rising.take()?;
+        self.number = self.number.next();
+        Some(1 - self.filling)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partial_sum_rises_when_the_last_one_has_arrived() {
+        let mut partials = Partials::default();
+        partials.restart(Round::new(9));
+        assert_eq!(partials.raise(), None, "there are no vectors");
+        assert_eq!(partials.admit(1), (0, true));
+        assert_eq!(partials.raise(), None, "the vector has yet to be added");
+        partials.note_added();
+        assert_eq!(partials.raise(), Some(Round::new(9)));
+        assert_eq!(partials.admit(3), (1, true));
+        assert_eq!(partials.admit(1), (1, false));
+        partials.note_added();
+        partials.note_added();
+        assert_eq!(partials.raise(), None, "the first partial sum has not arrived");
+        assert_eq!(partials.rising(Round::new(9)), Some((0, 1)));
+        assert_eq!(partials.land(), Some(0));
+        assert_eq!(partials.raise(), Some(Round::new(10)));
+        assert_eq!((partials.rising(Round::new(9)), partials.rising(Round::new(10))), (None, Some((1, 4))));
+    }
+
+    #[test]
+    fn the_contribution_count_does_not_overflow() {
+        let mut partials = Partials::default();
+        assert!(partials.has_room_for(u16::MAX));
+        partials.admit(65_000);
+        assert!(partials.has_room_for(534) && !partials.has_room_for(535));
+    }
+}
