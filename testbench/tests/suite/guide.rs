@@ -173,8 +173,8 @@ fn finish(processes: impl IntoIterator<Item = Process>) {
     }
 }
 
-/// Returns a mean return that a policy which has not learned does not exceed. A random policy has a mean return of 22 on
-/// CartPole and of -1,230 on Pendulum.
+/// Returns a mean return that a policy which has not learned does not exceed. A random policy has a mean return of 22
+/// on CartPole and of -1,230 on Pendulum.
 fn least_return(environment: &Value) -> f64 {
     match environment.as_str() {
         Some("CartPole-v1") => 75.0,

@@ -15,8 +15,8 @@ use crate::number;
 pub struct HyperParameters {
     /// Number of environments of the job, a multiple of the number of workers
     ///
-    /// The default is the smallest multiple of the number of workers that is at least 4 (for PPO on the planar Hopper 16),
-    /// or for A2C at least 8 (16 for environments that observe images).
+    /// The default is the smallest multiple of the number of workers that is at least 4 (for PPO on the planar Hopper
+    /// 16), or for A2C at least 8 (16 for environments that observe images).
     #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = number::whole::<usize>)]
     environments: Option<usize>,
     /// Value of any hyper-parameter, such as gamma=0.98
