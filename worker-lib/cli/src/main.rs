@@ -43,7 +43,7 @@ enum Command {
     Train(Algorithm<Train>),
     /// Run a trained agent and report its returns
     Eval(EvalArgs),
-    /// Export a trained policy to ONNX, safetensors, JSON or a folder for the Hugging Face Hub
+    /// Export a trained policy to ONNX, safetensors, JSON or a Hugging Face folder
     #[command(disable_help_flag = true)]
     Export(Forwarded),
     /// Train with many seeds and hyper-parameters, and report robust statistics

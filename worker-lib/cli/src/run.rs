@@ -46,7 +46,7 @@ pub struct RunArgs {
     /// JOB_COMPLETION_INDEX together with --workers.
     #[arg(long, value_name = "R")]
     rank: Option<u16>,
-    /// Run directory, for the configuration, the checkpoint, progress.csv and TensorBoard events
+    /// Run directory, for configuration, checkpoint, curves and TensorBoard events
     ///
     /// The default is a directory under `runs` named after the run; a number is appended if that directory already
     /// holds a run. To use --resume with workers on several machines, the directory must be shared by all of them.
