@@ -10,7 +10,7 @@ use crate::env::EnvSpec;
 
 hyper_parameters! {
 /// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
-/// [`Self::preset`] returns tuned values for each environment.
+/// [`Algorithm::preset`](crate::algorithms::trainer::Algorithm::preset) returns tuned values for each environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PpoConfig {
