@@ -99,16 +99,21 @@ fn workers_of_a_tree_contribute_equally() {
     assert!(report.checked == report.aggregates, "{report:?}");
 }
 
+/// Returns one of several combinations of faults.
+fn faults_of(seed: u64) -> Faults {
+    Faults {
+        delay: Duration::from_micros(20),
+        jitter: Duration::from_micros([0, 50, 5000][seed as usize % 3]),
+        loss: [0.0, 0.001, 0.01, 0.1, 0.3][seed as usize % 5],
+        duplication: [0.0, 0.01, 0.2][seed as usize % 3],
+    }
+}
+
 #[test]
 fn faults_never_change_a_sum_in_a_tree() {
     for seed in 0..60 {
         let at = |choices: &[u64]| choices[seed as usize % choices.len()];
-        let faults = Faults {
-            delay: Duration::from_micros(20),
-            jitter: Duration::from_micros(at(&[0, 50, 5000])),
-            loss: [0.0, 0.001, 0.01, 0.1, 0.3][seed as usize % 5],
-            duplication: [0.0, 0.01, 0.2][seed as usize % 3],
-        };
+        let faults = faults_of(seed);
         let pace = Pace { compute: Duration::from_micros(at(&[0, 100, 700, 2000])), stall: None };
         let threshold = [0, 0, 1, 2][seed as usize % 4];
         let duration = Duration::from_millis([200, 200, 200, 200, 5000][seed as usize % 5]);
@@ -134,12 +139,7 @@ fn the_workers_of_a_restarted_rack_resume() {
 fn faults_never_change_a_sum() {
     for seed in 0..90 {
         let at = |choices: &[u64]| choices[seed as usize % choices.len()];
-        let faults = Faults {
-            delay: Duration::from_micros(20),
-            jitter: Duration::from_micros(at(&[0, 50, 5000])),
-            loss: [0.0, 0.001, 0.01, 0.1, 0.3][seed as usize % 5],
-            duplication: [0.0, 0.01, 0.2][seed as usize % 3],
-        };
+        let faults = faults_of(seed);
         let pace = |worker: u64| Pace {
             compute: Duration::from_micros(at(&[0, 100, 700, 2000]) + worker * at(&[0, 50, 900])),
             stall: (worker == 1 && seed % 4 == 0).then_some(Duration::from_millis(at(&[3, 40, 11]))),

@@ -28,7 +28,7 @@ use super::policy_graph::{Outputs, PolicyGraph, Preprocessing};
 use super::policy_value::{PolicyValue, PolicyValueWorkspace};
 use super::remote::{Rest, RolloutActor, RolloutLearner};
 use super::rollout::RolloutBuffer;
-use super::share::Share;
+use super::share::{Share, environments_of};
 use super::streams::{Purpose, stream};
 use super::trainer::{Algorithm, Mode, Policy, World, common_accessors};
 use super::vector::VectorShape;
@@ -165,8 +165,8 @@ impl OnPolicyAlgorithm for A2cConfig {
     type Learner = A2cLearner;
 
     fn share_of(&self, world: World) -> Result<Share, TrainError> {
-        let least = if self.clip_rewards { 16_usize } else { 8 };
-        let environments = self.environments.unwrap_or_else(|| least.next_multiple_of(world.size.max(1)));
+        let least = if self.clip_rewards { 16 } else { 8 };
+        let environments = environments_of(self.environments, least, world.size);
         let steps = self.steps_per_env.saturating_mul(environments);
         Share::new(world.rank, world.size, Some(environments), steps, steps)
     }

@@ -5,7 +5,13 @@ use std::ops::Range;
 use super::TrainError;
 
 /// Minimum of the default number of environments of a job.
-const ENVIRONMENTS_MIN: usize = 4;
+pub(super) const ENVIRONMENTS_MIN: usize = 4;
+
+/// Returns the number of environments of a job: the one that is given, or the smallest multiple of `workers` that is at
+/// least `least`.
+pub(super) fn environments_of(given: Option<usize>, least: usize, workers: usize) -> usize {
+    given.unwrap_or_else(|| least.next_multiple_of(workers.max(1)))
+}
 
 /// A worker's share of a job.
 ///
@@ -44,7 +50,7 @@ impl Share {
         if workers == 0 || rank >= workers {
             return refuse(format!("rank is {rank}, expected less than the number of workers ({workers})"));
         }
-        let environments = environments.unwrap_or_else(|| ENVIRONMENTS_MIN.next_multiple_of(workers));
+        let environments = environments_of(environments, ENVIRONMENTS_MIN, workers);
         if environments == 0 || !environments.is_multiple_of(workers) {
             return refuse(format!(
                 "{environments} environments cannot be divided equally among {workers} workers"

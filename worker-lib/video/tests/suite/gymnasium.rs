@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use iswitch_learn::env::GymnasiumOptions;
 use serde_json::Value;
 
-use crate::{save_agent, skip};
+use crate::{evaluation, save_agent, skip};
 
 /// Environments of five steps: one that shows a square that moves to the right, and one whose rendering fails.
 const MODULE: &str = r#"
@@ -58,9 +58,9 @@ fn options(directory: &Path) -> Option<GymnasiumOptions> {
 }
 
 fn evaluate(directory: &Path, python: &PathBuf) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_iswitch-video"));
-    command.current_dir(directory).env("ISWITCH_PYTHON", python);
-    command.args([".", "--episodes", "1", "--json", "--video", "square.gif"]).output().unwrap()
+    let mut command = evaluation(directory);
+    command.env("ISWITCH_PYTHON", python);
+    command.args(["--episodes", "1", "--json", "--video", "square.gif"]).output().unwrap()
 }
 
 #[test]

@@ -24,10 +24,16 @@ fn save_agent(id: &'static str, options: &GymnasiumOptions, directory: &Path) {
     checkpoint::save(trainer.as_mut(), directory).unwrap();
 }
 
-/// Evaluates the agent in a directory, in that directory.
-fn evaluate(directory: &Path, arguments: &[&str]) -> Output {
+/// Returns the command that evaluates the agent in a directory, in that directory.
+fn evaluation(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iswitch-video"));
-    command.current_dir(directory).arg(".").args(arguments).output().unwrap()
+    command.current_dir(directory).arg(".");
+    command
+}
+
+/// Evaluates the agent in a directory.
+fn evaluate(directory: &Path, arguments: &[&str]) -> Output {
+    evaluation(directory).args(arguments).output().unwrap()
 }
 
 /// Prints that a test is skipped, and fails if no test may be skipped.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::algorithms::TrainError;
 use crate::algorithms::actor_critic::ActorCritic;
 use crate::algorithms::config::hyper_parameters;
-use crate::algorithms::share::Share;
+use crate::algorithms::share::{ENVIRONMENTS_MIN, Share, environments_of};
 use crate::env::EnvSpec;
 
 hyper_parameters! {
@@ -105,8 +105,9 @@ impl PpoConfig {
     /// # Errors
     /// [`TrainError::Config`] if the batch cannot be divided.
     pub fn share(&self, rank: usize, workers: usize) -> Result<Share, TrainError> {
-        let least = self.environments_min.map(|least| least.next_multiple_of(workers.max(1)));
-        Share::new(rank, workers, self.environments.or(least), self.rollout_steps, self.minibatch_size)
+        let least = self.environments_min.unwrap_or(ENVIRONMENTS_MIN);
+        let environments = environments_of(self.environments, least, workers);
+        Share::new(rank, workers, Some(environments), self.rollout_steps, self.minibatch_size)
     }
 }
 
