@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::port::PortSpec;
 use iswitch_control::default_control_socket;
+use iswitch_runtime::runtime::DEFAULT_SPIN;
 use iswitch_switch::StrangerLimits;
 
 const DEFAULT_LEASE_MS: u32 = 10_000;
@@ -38,7 +39,6 @@ const JOIN_RATE: RangeInclusive<u64> = 1..=10_000_000;
 const JOBS_PER_SOURCE: RangeInclusive<u64> = 1..=MAX_JOBS as u64;
 const RECV_BUFFER_BYTES: RangeInclusive<u64> = 4096..=1 << 30;
 const SPIN_US: RangeInclusive<u64> = 0..=1_000_000;
-const DEFAULT_SPIN_US: u32 = 50;
 const UDP_PORT: RangeInclusive<u64> = 1..=65_535;
 const THREADS: RangeInclusive<u64> = 1..=MAX_PARTS as u64;
 /// Number of cores for each thread, by default. Processes that share the machine need the others.
@@ -679,7 +679,7 @@ impl Settings {
             buffer_bytes: self.recv_buffer_bytes.unwrap_or(DEFAULT_RECV_BUFFER_BYTES),
             offload: self.offload.unwrap_or(true),
             ingress_rule: self.ingress_rule.unwrap_or(true),
-            spin: Duration::from_micros(self.spin_us.unwrap_or(DEFAULT_SPIN_US).into()),
+            spin: self.spin_us.map_or(DEFAULT_SPIN, |us| Duration::from_micros(us.into())),
             control_socket: self.control_socket.or_else(default_control_socket),
             stop_on_stdin_eof: false,
             metrics: self.metrics,

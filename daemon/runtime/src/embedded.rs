@@ -13,13 +13,13 @@ use iswitch_protocol::wire::Classifier;
 use iswitch_socket::Options;
 
 use crate::port::{Port, UdpPort};
-use crate::runtime::{Handle, Runtime};
+use crate::runtime::{DEFAULT_SPIN, Handle, Runtime};
 use crate::snapshot::Snapshot;
 use crate::threads::{OtherThreads, bind_consecutive, divided, of_thread};
 use iswitch_switch::{Config, Keys, PortId, SECRET_LEN_BYTES};
 
 /// Options of an embedded switch.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct EmbeddedOptions {
     /// Configuration of the core. A random boot id replaces a boot id of zero, a random secret replaces a zero
     /// `strangers.key`, and the size that the kernel grants replaces `recv_buffer_bytes`.
@@ -28,11 +28,19 @@ pub struct EmbeddedOptions {
     pub socket: Options,
     /// ToS values of packets.
     pub classifier: Classifier,
-    /// Maximum time to poll for packets before blocking. Polling shortens a round trip and costs a core.
+    /// Maximum time to poll for packets before blocking. Polling shortens a round trip and costs a core. The default is
+    /// [`DEFAULT_SPIN`].
     pub spin: Duration,
     /// Number of threads, each of which sums one part of long vectors; zero counts as one. They serve consecutive UDP
     /// ports from that of the address on.
     pub threads: usize,
+}
+
+impl Default for EmbeddedOptions {
+    fn default() -> Self {
+        let (config, socket, classifier) = (Config::default(), Options::default(), Classifier::default());
+        Self { config, socket, classifier, spin: DEFAULT_SPIN, threads: 1 }
+    }
 }
 
 /// Switch that runs in threads of this process until it is dropped.

@@ -17,6 +17,9 @@ use iswitch_switch::{Config, Event, GroupPorts, Keys, PortId, Switch};
 
 /// Maximum number of receive calls on one port before the next port gets its turn.
 const RECEIVES_PER_TURN: usize = 64;
+/// Default time to poll for packets before blocking. It is longer than the pause between two packets of a round, and
+/// short enough to leave the core to other processes between rounds.
+pub const DEFAULT_SPIN: Duration = Duration::from_micros(50);
 /// Maximum number of consecutive turns without checking for requests from other threads, while packets keep arriving.
 const TURNS_WITHOUT_POLL: u32 = 64;
 /// Interval at which ports are maintained, and drops and faults are logged.
