@@ -10,7 +10,7 @@ use core::ops::Range;
 use alloc::vec::Vec;
 
 use iswitch_protocol::limits::{
-    MAX_BITMAP_LEN_BYTES, MAX_JOBS, MAX_PENDING_RANGES, MAX_PENDING_REQUESTS, MAX_WORK_COST, MIN_STEP_COST,
+    MAX_BITMAP_LEN_BYTES, MAX_JOBS, MAX_PENDING_RANGES, MAX_PENDING_REQUESTS, MIN_STEP_COST,
     WORK_COST_PER_DATAGRAM, WORK_COST_PER_SEGMENT, WORK_FLOATS_PER_COST,
 };
 use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
@@ -117,8 +117,9 @@ impl Wanted {
         let segments = aggregation.job().layout().segment_count();
         let indices = set.indices().filter(|index| *index >= next && *index < segments);
         meter.examine(self.range.count);
-        for index in indices.filter_map(SegmentIndex::new) {
-            if !meter.has_left() || !batch.has_room(packet_len(aggregation, index)) {
+        for (at, index) in indices.filter_map(SegmentIndex::new).enumerate() {
+            // At least one segment, even if the examination took the whole budget of the step.
+            if at > 0 && !meter.has_left() || !batch.has_room(packet_len(aggregation, index)) {
                 return Some(index.get());
             }
             if push(aggregation, self.range.round, index, batch) {
@@ -130,15 +131,16 @@ impl Wanted {
 }
 
 /// Cost meter of one step of work.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Meter {
     spent: u32,
+    limit: u32,
 }
 
 impl Meter {
     /// Returns whether the step may continue.
     pub(crate) fn has_left(&self) -> bool {
-        self.spent < MAX_WORK_COST
+        self.spent < self.limit
     }
 
     /// Counts segments that were examined.
@@ -290,16 +292,24 @@ pub(crate) struct Backlog {
     last: u32,
     /// Cost of the work in the present turn, which ends when the driver receives packets again.
     spent: u32,
+    /// Cost after which a turn ends.
+    limit: u32,
 }
 
 impl Backlog {
-    pub(crate) fn new() -> Self {
+    /// Creates an empty backlog, whose work may cost `limit` in each turn.
+    pub(crate) fn new(limit: u32) -> Self {
         let jobs = (0..MAX_JOBS).map(|_| JobWork::new()).collect();
-        Self { jobs, waiting: 0, last: 0, spent: 0 }
+        Self { jobs, waiting: 0, last: 0, spent: 0, limit }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting == 0
+    }
+
+    /// Returns a meter for the next step, which may cost as much as a turn.
+    pub(crate) fn meter(&self) -> Meter {
+        Meter { spent: 0, limit: self.limit }
     }
 
     /// Drops the work of a job that has ended.
@@ -329,7 +339,7 @@ impl Backlog {
     /// Returns the next step, of the job whose turn it is. If there is no work, or if the present turn has used up
     /// its share, returns `None` and starts the next turn.
     pub(crate) fn next_step(&mut self) -> Option<(JobIndex, Step)> {
-        while self.spent < MAX_WORK_COST
+        while self.spent < self.limit
             && let Some(job) = self.next_job()
         {
             if let Some(step) = self.jobs[job.get()].next_step() {

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use iswitch_protocol::limits::MAX_JOBS;
+use iswitch_protocol::limits::{MAX_JOBS, MAX_WORK_COST};
 
 use crate::accumulate::NonFinite;
 use crate::job::Slot;
@@ -48,6 +48,10 @@ pub struct Config {
     /// Whether the switch may send one copy of a result to a group of members. See also
     /// [`Switch::set_group_ports`](crate::Switch::set_group_ports).
     pub group_delivery: bool,
+    /// Cost of the queued work of one turn, in the units of
+    /// [`MAX_WORK_COST`](iswitch_protocol::limits::MAX_WORK_COST). Simulations lower it, so that short vectors wait in
+    /// queues as long ones do.
+    pub work_per_turn: u32,
 }
 
 impl Default for Config {
@@ -66,6 +70,7 @@ impl Default for Config {
             uplinks: None,
             ordered: false,
             group_delivery: false,
+            work_per_turn: MAX_WORK_COST,
         }
     }
 }

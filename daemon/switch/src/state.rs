@@ -73,7 +73,7 @@ impl State {
             uplinks: (0..ports).filter_map(uplink).collect(),
             outbox: Outbox::new(),
             widener: Widener::new(),
-            backlog: Backlog::new(),
+            backlog: Backlog::new(config.work_per_turn),
             journal: Journal::new(),
             counters: Counters::default(),
             config,

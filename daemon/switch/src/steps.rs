@@ -17,7 +17,7 @@ use crate::state::State;
 /// immediately.
 pub(crate) fn work(state: &mut State) -> bool {
     while let Some((job, step)) = state.backlog.next_step() {
-        let mut meter = Meter::default();
+        let mut meter = state.backlog.meter();
         let stopped_at = match &step {
             Step::Sweep(sweep) => match sweep.purpose {
                 Purpose::Ask => ask_for_results(state, job, sweep.round, sweep.range(), &mut meter),

@@ -19,6 +19,7 @@ use std::net::SocketAddrV4;
 use std::time::Duration;
 
 use iswitch::worker::Path;
+use iswitch_protocol::limits::MAX_WORK_COST;
 use iswitch_protocol::wire::{Action, Class, ControlBody};
 use iswitch_protocol::{Round, Seg};
 use iswitch_switch::{Departure, Endpoint, Event, Instant, JobStatus, PortId, Switch};
@@ -44,6 +45,8 @@ const UPDATES_AFTER_HEAL: u64 = 2;
 const LIVENESS_LIMIT: Duration = Duration::from_secs(3);
 /// Time after a lease for which the operator waits before restarting the workers that a job waits for.
 const OPERATOR_PATIENCE: Duration = Duration::from_millis(500);
+/// Time that a short turn of a switch takes; packets that arrive meanwhile precede the next turn.
+const SHORT_TURN: Duration = Duration::from_micros(50);
 /// Port of a switch's members, and port that leads to its parent.
 const SERVICE: PortId = PortId(0);
 const UPLINK: PortId = PortId(1);
@@ -106,6 +109,8 @@ struct Simulation<'a> {
     wire: BinaryHeap<Reverse<Packet>>,
     /// The root, followed by the switches below it.
     switches: Vec<Switch>,
+    /// End of the last turn of each switch.
+    turn_ends: Vec<Instant>,
     /// Members of each switch.
     censuses: Vec<Census>,
     workers: Vec<SimulatedWorker>,
@@ -144,6 +149,7 @@ impl<'a> Simulation<'a> {
             sequence: 0,
             wire: BinaryHeap::new(),
             switches: (0..=scenario.racks.len()).map(|at| upsets::switch(seed, 0, at, scenario)).collect(),
+            turn_ends: vec![begin; scenario.racks.len() + 1],
             censuses: (0..=scenario.racks.len()).map(|_| Census::default()).collect(),
             workers: (0..count).map(|worker| SimulatedWorker::new(scenario, seed, worker, begin)).collect(),
             lives: count as u64,
@@ -236,7 +242,7 @@ impl<'a> Simulation<'a> {
         let (begin, now) = (self.begin, self.now);
         let packet = self.wire.peek().map(|Reverse(next)| next.at);
         let deadlines = self.workers.iter().filter_map(|worker| worker.deadline(begin, now));
-        let switches = self.switches.iter().filter_map(Switch::poll_timeout);
+        let switches = (0..self.switches.len()).filter_map(|at| self.switch_deadline(at));
         let deadline = deadlines.chain(switches).chain(self.upset_deadline()).min();
         let Some(at) = packet.into_iter().chain(deadline).min() else {
             if self.workers.iter().any(|worker| worker.is_running) {
@@ -258,10 +264,17 @@ impl<'a> Simulation<'a> {
             }
         }
         for at in 0..self.switches.len() {
-            self.switches[at].handle_timeout(self.now);
-            self.flush_switch(at)?;
+            if self.turn_ends[at] <= self.now {
+                self.switches[at].handle_timeout(self.now);
+                self.flush_switch(at)?;
+            }
         }
         Ok(true)
+    }
+
+    /// Returns the next deadline of a switch. If turns are short, packets may arrive between two of them.
+    fn switch_deadline(&self, at: usize) -> Option<Instant> {
+        self.switches[at].poll_timeout().map(|deadline| deadline.max(self.turn_ends[at]))
     }
 
     fn deliver(&mut self, packet: Packet) -> Result<(), Violation> {
@@ -347,6 +360,9 @@ impl<'a> Simulation<'a> {
     }
 
     fn flush_switch(&mut self, at: usize) -> Result<(), Violation> {
+        if self.scenario.work_per_turn < MAX_WORK_COST {
+            self.turn_ends[at] = self.now.plus(SHORT_TURN);
+        }
         if at == 0 {
             self.follow_epoch();
         }

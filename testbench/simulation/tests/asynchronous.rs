@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use iswitch_protocol::limits::MAX_WORK_COST;
 use iswitch_simulation::asynchronous::{
     self, Departures, Faults, Pace, Report, Scenario, Totals, Upset, simulate,
 };
@@ -28,6 +29,7 @@ fn scenario(workers: &[Pace]) -> Scenario {
         groups: Groups::default(),
         racks: Vec::new(),
         places: Vec::new(),
+        work_per_turn: MAX_WORK_COST,
     }
 }
 

@@ -81,10 +81,12 @@ pub(super) fn handle_help(
     if range.count > 0 {
         let helped = Incident::Helped { member: at.member.to_wire(), round: range.round };
         state.journal.log_mut(at.job).record(state.now, helped);
-        if may_repeat(state, at, wanted) {
-            state.queue_work(Work::repeat(at, wanted));
-        } else {
-            state.counters.count_drop(DropReason::RateLimited);
+        if has_results_of(state, at, range.round) {
+            if may_repeat(state, at, wanted) {
+                state.queue_work(Work::repeat(at, wanted));
+            } else {
+                state.counters.count_drop(DropReason::RateLimited);
+            }
         }
         parent::ask(state, at.job, wanted);
     }
@@ -107,6 +109,15 @@ fn missing_of(
         return Err(Status::UnknownMember.into());
     }
     Ok(bitmap_of(range, indices().filter(|index| is_missing(range.round, *index))))
+}
+
+/// Returns whether results of a round may be repeated. If an aggregate is not finished yet, they must not be queued: a
+/// vector that finishes it meanwhile would be added behind them in the queue, and they would lack it. All members
+/// receive these results anyway when they are complete.
+fn has_results_of(state: &State, at: MemberAt, round: Round) -> bool {
+    let Some(job) = state.jobs.get(at.job) else { return false };
+    let Rounds::Asynchronous(aggregates) = job.rounds() else { return true };
+    job.passes_on() || aggregates.is_finished(round)
 }
 
 /// Charges the requested results to the member's repeat budget. Returns false if the budget is insufficient.

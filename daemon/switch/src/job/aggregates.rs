@@ -190,6 +190,12 @@ impl Aggregates {
         is_kept.then(|| &self.finished[self.position_of(aggregate)])
     }
 
+    /// Returns whether an aggregate is finished and its results are kept. Its last vectors may still be queued to be
+    /// added.
+    pub(crate) fn is_finished(&self, aggregate: Round) -> bool {
+        self.finished(aggregate).is_some()
+    }
+
     /// Returns the number of worker gradients in a finished aggregate, if its results are kept.
     pub(super) fn contributions_of(&self, aggregate: Round) -> Option<u16> {
         self.finished(aggregate).map(|finished| finished.contributions)

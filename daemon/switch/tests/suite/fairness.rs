@@ -256,6 +256,26 @@ fn a_member_may_send_its_next_vector_while_the_previous_one_is_summed() {
 }
 
 #[test]
+fn a_help_for_an_unfinished_aggregate_is_not_answered_with_an_incomplete_sum() {
+    const SEGMENTS: u32 = 1000;
+    let mut switch = harness();
+    join(&mut switch, ATTACKER, &ATTACKERS, vector(Mode::Asynchronous, SEGMENTS, FLOATS as u16, 2));
+    let first = switch.first_vector(ATTACKER, INSTANCE);
+    send_vector(&mut switch, ATTACKERS[1], first, SEGMENTS - 1, FLOATS);
+    send_vector(&mut switch, ATTACKERS[0], first, SEGMENTS, FLOATS);
+    assert!(is_busy(&switch), "the first vector should still be queued");
+    let wanted = SegmentSetRepr { range: range(0, 0, 1), bitmap: &[1] };
+    let help = control(ATTACKER, 9, ControlBody::Help(wanted));
+    let mut sent = frame(&mut switch, ATTACKERS[1], Class::Control, &[help]);
+    // The second vector finishes the aggregate while the request is in the queue.
+    let last = data(SEGMENTS - 1, first, &[1.0; FLOATS]);
+    sent.extend(frame(&mut switch, ATTACKERS[1], Class::Data, &[last]));
+    sent.extend(turns(&mut switch).into_iter().flatten());
+    assert!(indices(&sent, ATTACKERS[1]).into_iter().eq(0..SEGMENTS), "every segment should be sent once");
+    assert!(results(&sent).all(|sent| is_sum_of_two(sent, 2.0)));
+}
+
+#[test]
 fn joining_and_leaving_members_do_not_delay_a_long_round() {
     const SEGMENTS: u32 = 100_000;
     let mut switch = harness();

@@ -103,10 +103,15 @@ pub struct Scenario {
     /// root.
     #[serde(default)]
     pub places: Vec<usize>,
+    /// Cost of the queued work of one turn of a switch.
+    #[serde(default = "long_turn")]
+    pub work_per_turn: u32,
 }
 
 /// Separates the draw of a tree from the others of a scenario, which thus stay the same.
 const TREE_SALT: u64 = 0x7472_6565_7472_6565;
+/// Separates the draw of the turns in the same way.
+const TURN_SALT: u64 = 0x7475_726e_7475_726e;
 
 /// Returns the vector length that scenarios without `gradient_len` use.
 fn long_vector() -> u32 {
@@ -116,6 +121,11 @@ fn long_vector() -> u32 {
 /// Returns the lease of jobs whose workers are never killed.
 fn long_lease() -> u32 {
     Config::default().lease_ms
+}
+
+/// Returns the cost of a turn of a switch in operation.
+fn long_turn() -> u32 {
+    Config::default().work_per_turn
 }
 
 /// Returns true: in jobs whose workers are never killed, the workers declare the world size.
@@ -158,6 +168,7 @@ impl Scenario {
             groups: Groups::draw(seed, duration),
             racks: Vec::new(),
             places: Vec::new(),
+            work_per_turn: long_turn(),
         };
         if draw.chance(0.75) {
             scenario.gradient_len = draw.among(1..=MOST_FLOATS) as u32;
@@ -166,6 +177,7 @@ impl Scenario {
             scenario.draw_crashes(&mut draw);
         }
         scenario.draw_tree(seed);
+        scenario.draw_turns(seed);
         scenario
     }
 
@@ -186,6 +198,15 @@ impl Scenario {
             self.upsets.push((at, Upset::RestartRack(draw.among(1..=racks))));
         }
         self.upsets.sort_by_key(|(at, _)| *at);
+    }
+
+    /// Shortens the turns of the switches in some of the scenarios, so that vectors and requests wait in queues. In
+    /// these, no member may leave: the checker learns from the first result when an aggregate is finished.
+    fn draw_turns(&mut self, seed: u64) {
+        let mut draw = Draw::new(mix(seed ^ TURN_SALT));
+        if self.upsets.is_empty() && draw.chance(0.5) {
+            self.work_per_turn = draw.among(1..=100) as u32;
+        }
     }
 
     /// Returns the switch that a worker is connected to.

@@ -59,6 +59,7 @@ pub(super) fn switch(seed: u64, run: u64, at: usize, scenario: &Scenario) -> Swi
         memory_bytes: MEMORY_BYTES,
         uplinks: parent.and_then(|parent| Uplinks::new(&[parent], UPLINK, 1)),
         group_delivery: true,
+        work_per_turn: scenario.work_per_turn,
         ..Config::default()
     };
     Switch::with_keys(config, keys(boot, scenario.is_keyed))
