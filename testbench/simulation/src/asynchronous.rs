@@ -19,7 +19,6 @@ use std::net::SocketAddrV4;
 use std::time::Duration;
 
 use iswitch::worker::Path;
-use iswitch_protocol::limits::MAX_WORK_COST;
 use iswitch_protocol::wire::{Action, Class, ControlBody};
 use iswitch_protocol::{Round, Seg};
 use iswitch_switch::{Departure, Endpoint, Event, Instant, JobStatus, PortId, Switch};
@@ -36,7 +35,7 @@ pub use upsets::{PlannedUpset, Upset};
 use crate::addresses::{Member, member_at, switch_address, uplink_address, worker_address};
 use crate::checker::{Rule, Violation, violated};
 use crate::transcript::{Transcript, describe};
-use crate::{Failure, JOB, run_with_transcript};
+use crate::{Failure, JOB, run_with_transcript, turns};
 
 /// Aggregates that must be delivered to every worker after the faults have ended.
 const UPDATES_AFTER_HEAL: u64 = 2;
@@ -45,8 +44,6 @@ const UPDATES_AFTER_HEAL: u64 = 2;
 const LIVENESS_LIMIT: Duration = Duration::from_secs(3);
 /// Time after a lease for which the operator waits before restarting the workers that a job waits for.
 const OPERATOR_PATIENCE: Duration = Duration::from_millis(500);
-/// Time that a short turn of a switch takes; packets that arrive meanwhile precede the next turn.
-const SHORT_TURN: Duration = Duration::from_micros(50);
 /// Port of a switch's members, and port that leads to its parent.
 const SERVICE: PortId = PortId(0);
 const UPLINK: PortId = PortId(1);
@@ -360,9 +357,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn flush_switch(&mut self, at: usize) -> Result<(), Violation> {
-        if self.scenario.work_per_turn < MAX_WORK_COST {
-            self.turn_ends[at] = self.now.plus(SHORT_TURN);
-        }
+        self.turn_ends[at] = self.now.plus(turns::duration(self.scenario.work_per_turn));
         if at == 0 {
             self.follow_epoch();
         }

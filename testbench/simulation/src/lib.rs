@@ -22,6 +22,7 @@ pub mod report;
 pub mod search;
 pub mod swarm;
 pub mod transcript;
+mod turns;
 mod wires;
 mod worker;
 mod world;

@@ -42,6 +42,8 @@ pub(super) struct Process {
     backlog_bytes: usize,
     /// Time of the next wake-up, in virtual time.
     wake: Option<Instant>,
+    /// Time before which no wake-up happens, in virtual time.
+    pub(super) busy_until: Instant,
 }
 
 /// Overhead that the kernel charges for the page fragments of a super-frame.
@@ -85,7 +87,7 @@ impl Process {
     /// scheduled.
     pub(super) fn schedule(&mut self, now: Instant, deadline: Option<Instant>) -> Option<Instant> {
         let deadline = deadline?.as_nanos().saturating_add_signed(-self.clock_offset);
-        let at = Instant::from_nanos(deadline).max(now);
+        let at = Instant::from_nanos(deadline).max(now).max(self.busy_until);
         if self.wake.is_some_and(|wake| wake <= at) {
             return None;
         }

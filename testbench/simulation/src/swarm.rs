@@ -15,6 +15,7 @@ use super::checker::digit_lanes;
 use super::elements::Elements;
 use super::groups::Groups;
 use super::network::{LinkModel, Loss, Rate};
+use super::turns;
 
 /// A job to simulate and its faults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,6 +79,9 @@ pub struct Scenario {
     /// Workers that hear the groups of the switches.
     #[serde(default)]
     pub groups: Groups,
+    /// Cost of the queued work of one turn of a switch.
+    #[serde(default = "turns::long")]
+    pub work_per_turn: u32,
 }
 
 /// Packets that a job's key protects.
@@ -232,6 +236,7 @@ impl Scenario {
             ordered: false,
             elements: Elements::F32,
             groups: Groups::default(),
+            work_per_turn: turns::long(),
         }
     }
 
@@ -259,6 +264,7 @@ impl Scenario {
             plan: draw.plan(workers, duration),
             elements: Elements::draw(seed),
             groups: Groups::draw(seed, duration),
+            work_per_turn: turns::draw(seed),
             ..Self::perfect()
         };
         if draw.chance(0.2) {

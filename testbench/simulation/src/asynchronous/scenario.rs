@@ -13,6 +13,7 @@ use crate::checker::mix;
 use crate::elements::Elements;
 use crate::groups::Groups;
 use crate::swarm::Draw;
+use crate::turns;
 
 /// Maximum number of floats in a short vector. A few segments reveal the same faults as many.
 const MOST_FLOATS: usize = 9 * SEGMENT_FLOATS as usize;
@@ -104,14 +105,12 @@ pub struct Scenario {
     #[serde(default)]
     pub places: Vec<usize>,
     /// Cost of the queued work of one turn of a switch.
-    #[serde(default = "long_turn")]
+    #[serde(default = "turns::long")]
     pub work_per_turn: u32,
 }
 
 /// Separates the draw of a tree from the others of a scenario, which thus stay the same.
 const TREE_SALT: u64 = 0x7472_6565_7472_6565;
-/// Separates the draw of the turns in the same way.
-const TURN_SALT: u64 = 0x7475_726e_7475_726e;
 
 /// Returns the vector length that scenarios without `gradient_len` use.
 fn long_vector() -> u32 {
@@ -121,11 +120,6 @@ fn long_vector() -> u32 {
 /// Returns the lease of jobs whose workers are never killed.
 fn long_lease() -> u32 {
     Config::default().lease_ms
-}
-
-/// Returns the cost of a turn of a switch in operation.
-fn long_turn() -> u32 {
-    Config::default().work_per_turn
 }
 
 /// Returns true: in jobs whose workers are never killed, the workers declare the world size.
@@ -168,7 +162,7 @@ impl Scenario {
             groups: Groups::draw(seed, duration),
             racks: Vec::new(),
             places: Vec::new(),
-            work_per_turn: long_turn(),
+            work_per_turn: turns::long(),
         };
         if draw.chance(0.75) {
             scenario.gradient_len = draw.among(1..=MOST_FLOATS) as u32;
@@ -203,9 +197,8 @@ impl Scenario {
     /// Shortens the turns of the switches in some of the scenarios, so that vectors and requests wait in queues. In
     /// these, no member may leave: the checker learns from the first result when an aggregate is finished.
     fn draw_turns(&mut self, seed: u64) {
-        let mut draw = Draw::new(mix(seed ^ TURN_SALT));
-        if self.upsets.is_empty() && draw.chance(0.5) {
-            self.work_per_turn = draw.among(1..=100) as u32;
+        if self.upsets.is_empty() {
+            self.work_per_turn = turns::draw(seed);
         }
     }
 

@@ -15,6 +15,7 @@ use super::super::packets::Packet;
 use super::super::process::{Progress, SwitchNode, WorkerNode};
 use super::super::swarm::{Node, Protection, Scenario};
 use super::super::transcript::{describe, is_heartbeat};
+use super::super::turns;
 use super::super::wires::Direction;
 use super::super::worker::Options;
 use super::super::{JOB, ScheduledEvent, keys};
@@ -48,6 +49,7 @@ impl World<'_> {
             uplinks: parent.and_then(|parent| Uplinks::new(&[parent], UPLINK, 1)),
             ordered: self.scenario.ordered,
             group_delivery: true,
+            work_per_turn: self.scenario.work_per_turn,
             ..Config::default()
         };
         let keys = keys(boot, self.scenario.protection != Protection::Nothing);
@@ -117,6 +119,8 @@ impl World<'_> {
     /// Sends the pending packets of a switch and checks the events that it reports.
     pub(super) fn flush_switch(&mut self, at: usize, before: &Counters) -> Result<(), Violation> {
         let boot = self.follow_epoch(at);
+        let turn = turns::duration(self.scenario.work_per_turn);
+        self.switches[at].process.busy_until = self.now.plus(turn);
         let tag_len = if self.scenario.protection == Protection::All { DATA_TAG_LEN_BYTES } else { 0 };
         let named_before = self.named_before.filter(|_| self.report.unchecked == 0);
         let elapsed = self.now.since(BEGIN);
