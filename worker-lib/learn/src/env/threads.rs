@@ -5,7 +5,7 @@
 //! nothing and each has its own generator, so the results do not depend on the number of threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
@@ -15,11 +15,13 @@ use rand_chacha::ChaCha8Rng;
 use super::scene::Picture;
 use super::{Action, ActionSpace, ActionSpec, EnvError, EnvSpec, Environment, Step};
 
-/// Time for which a thread polls before it sleeps. It covers the choice of the next actions, so that the threads sleep
-/// only while the learner learns; waking a sleeping thread takes longer than a step of most environments.
+/// Time for which a thread polls before it sleeps. It covers the choice of the next actions, so that on idle cores the
+/// threads sleep only while the learner learns; waking a sleeping thread takes longer than a step of most environments.
 const POLL_TIME: Duration = Duration::from_micros(50);
-/// Number of polls between two offers of the core to other threads.
+/// Number of polls between two readings of the clock.
 const POLLS: u32 = 64;
+/// Maximum number of waits without polling after polls in vain, as a power of two.
+const BACK_OFF_MAX: u32 = 6;
 
 /// Divides `count` items into at most `groups` contiguous groups, none of them empty, and returns their sizes. They
 /// differ by at most one.
@@ -52,11 +54,18 @@ pub(super) fn in_threads(
 }
 
 /// A flag that one thread raises and one other thread waits for.
+///
+/// If the cores are busy with other programs, polling only takes time from the thread that is to raise the flag, so a
+/// thread that polls in vain sleeps at once the next time, and longer with each failure.
 #[derive(Default)]
 struct Signal {
     is_raised: AtomicBool,
     /// The waiting thread, once it has stopped polling.
     sleeper: Mutex<Option<Thread>>,
+    /// Number of polls in vain since the last successful one, at most [`BACK_OFF_MAX`].
+    failures: AtomicU32,
+    /// Number of waits that remain without polling.
+    unpolled: AtomicU32,
 }
 
 impl Signal {
@@ -69,22 +78,37 @@ impl Signal {
 
     /// Waits until the flag is raised, and lowers it.
     fn wait(&self) {
-        let begin = Instant::now();
-        while begin.elapsed() < POLL_TIME {
-            for _ in 0..POLLS {
-                if self.lower() {
-                    return;
-                }
-                std::hint::spin_loop();
-            }
-            // If there are more threads than cores, the thread that raises the flag may need this core.
-            thread::yield_now();
+        if self.poll() {
+            return;
         }
         // The flag is checked after this thread has registered, so a thread that raises it in between is not missed.
         *lock(&self.sleeper) = Some(thread::current());
         while !self.lower() {
             thread::park();
         }
+    }
+
+    /// Polls, unless polling has failed lately. Returns whether the flag was raised.
+    fn poll(&self) -> bool {
+        let unpolled = self.unpolled.load(Ordering::Relaxed);
+        if unpolled > 0 {
+            self.unpolled.store(unpolled - 1, Ordering::Relaxed);
+            return self.lower();
+        }
+        let begin = Instant::now();
+        while begin.elapsed() < POLL_TIME {
+            for _ in 0..POLLS {
+                if self.lower() {
+                    self.failures.store(0, Ordering::Relaxed);
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+        }
+        let failures = self.failures.load(Ordering::Relaxed);
+        self.failures.store((failures + 1).min(BACK_OFF_MAX), Ordering::Relaxed);
+        self.unpolled.store((1 << failures) - 1, Ordering::Relaxed);
+        false
     }
 
     /// Lowers the flag, and returns whether it was raised.
