@@ -227,6 +227,7 @@ impl LocalHalf for ReplaySource {
                         gradient.fill(0.0);
                         return Ok(Tail::default());
                     }
+                    learner.begin(model, &rollouts.statistics);
                     *updates += 1;
                 }
                 learner.gradient(model, gradient)
@@ -537,9 +538,6 @@ impl Rollouts {
             }
         }
         shared.waited(began.elapsed());
-        if filled == self.count {
-            learner.begin(&self.statistics);
-        }
         Ok(filled == self.count)
     }
 

@@ -49,6 +49,7 @@ struct Entries {
     is_async: Option<bool>,
     staleness: Option<Spanned<u32>>,
     checkpoint_every: Option<u64>,
+    env_threads: Option<Spanned<u16>>,
     #[serde(default)]
     hyper_parameters: BTreeMap<String, Spanned<toml::Value>>,
 }
@@ -73,6 +74,7 @@ impl ConfigFile {
         file.workers()?;
         file.wire()?;
         file.staleness()?;
+        file.env_threads()?;
         Ok(file)
     }
 
@@ -147,6 +149,15 @@ impl ConfigFile {
         self.entries.checkpoint_every
     }
 
+    /// Number of threads or processes that step the environments of a worker.
+    ///
+    /// # Errors
+    /// Fails if the number is 0.
+    pub fn env_threads(&self) -> anyhow::Result<Option<u16>> {
+        let expected = format!("1 to {}", u16::MAX);
+        self.checked("env_threads", self.entries.env_threads.as_ref(), |threads| threads >= 1, &expected)
+    }
+
     /// Returns the preset with the hyper-parameters of the file.
     ///
     /// # Errors
@@ -217,6 +228,8 @@ pub struct Configuration<'a, A> {
     pub staleness: Option<u32>,
     /// Interval between checkpoints, if one was chosen.
     pub checkpoint_every: Option<u64>,
+    /// Number of threads or processes that step the environments of a worker, if one was chosen.
+    pub env_threads: Option<u16>,
 }
 
 impl<A: Algorithm> Configuration<'_, A> {
@@ -251,6 +264,7 @@ impl<A: Algorithm> Configuration<'_, A> {
             ("async", Some(self.staleness.is_some().to_string())),
             ("staleness", self.staleness.map(|bound| bound.to_string())),
             ("checkpoint_every", self.checkpoint_every.map(|every| every.to_string())),
+            ("env_threads", self.env_threads.map(|threads| threads.to_string())),
         ];
         for (name, value) in entries.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             writeln!(text, "{name} = {value}")?;
@@ -321,6 +335,7 @@ mod tests {
             wire: ElementTypes::F32,
             staleness: Some(2),
             checkpoint_every: None,
+            env_threads: Some(5),
         }
     }
 
@@ -336,6 +351,7 @@ mod tests {
         assert_eq!((file.workers().unwrap(), file.wire().unwrap()), (Some(3), Some(ElementTypes::F32)));
         assert_eq!((file.is_async(), file.staleness().unwrap()), (Some(true), Some(2)));
         assert_eq!(file.aggregator(), (Some(Aggregator::Ps), None));
+        assert_eq!(file.env_threads().unwrap(), Some(5));
         assert_eq!(file.to_map()["learning_rate"], "0.000012345678");
         let other = DqnConfig::preset("Pong-v5");
         let file = read(&configuration("Pong-v5", &other).text().unwrap()).unwrap();
@@ -351,6 +367,7 @@ mod tests {
             ),
             ("algorithm = 'ppo'\nworkers = 0\n", "run.toml, line 2: workers is 0, expected 1 to "),
             ("algorithm = 'ppo'\nwire = 'f8'\n", "run.toml, line 2: wire is \"f8\": "),
+            ("algorithm = 'ppo'\nenv_threads = 0\n", "line 2: env_threads is 0, expected 1 to 65535"),
             ("algorithm = 'ppo'\nstaleness = 1001\n", "line 2: staleness is 1001, expected 0 to 1000"),
             (
                 "algorithm = 'ppo'\naggregator = 'tree'\n",

@@ -10,6 +10,7 @@ use iswitch_manual::print_line;
 use serde::Serialize;
 
 use crate::evaluation::{EPISODES, Evaluation, SEED};
+use crate::train::env_threads;
 
 /// Arguments of `iswitch eval`.
 #[derive(Args, Clone, Debug)]
@@ -42,6 +43,12 @@ pub struct EvalArgs {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub video_episodes: u32,
+    /// Number of threads that step environments, one episode in each [default: 1]
+    ///
+    /// Environments of Gymnasium step in that number of Python processes instead. The result does not depend on the
+    /// number, except with EnvPool, whose environments draw their start states from streams of their own.
+    #[arg(long, value_name = "N", conflicts_with_all = ["stochastic", "video"], value_parser = env_threads())]
+    pub env_threads: Option<u16>,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -62,10 +69,7 @@ pub struct Report {
 /// Evaluates with the saved weights and normalisation statistics, and prints the result.
 pub fn run(args: &EvalArgs) -> anyhow::Result<()> {
     let trained = read(args)?;
-    let mut env = env::make(&trained.env)?;
-    let mut policy = trained.policy(env.spec())?;
-    let options = (args.episodes, args.seed);
-    let evaluation = Evaluation::run(policy.as_mut(), env.as_mut(), options, args.stochastic)?;
+    let evaluation = evaluate(args, &trained)?;
     let report = Report::new(&trained, evaluation);
     if args.json {
         print_line!("{}", serde_json::to_string(&report)?)?;
@@ -73,6 +77,19 @@ pub fn run(args: &EvalArgs) -> anyhow::Result<()> {
         print_line!("{}", report.text())?;
     }
     Ok(())
+}
+
+fn evaluate(args: &EvalArgs, trained: &Trained) -> anyhow::Result<Evaluation> {
+    let options = (args.episodes, args.seed);
+    let threads = args.env_threads.map_or(1, usize::from).min(args.episodes as usize);
+    let mut environments = env::make_parallel(&trained.env, threads, threads)?;
+    let spec = environments[0].spec().clone();
+    let policies = environments.iter().map(|_| trained.policy(&spec)).collect::<Result<Vec<_>, _>>();
+    let mut policies = policies?;
+    Ok(match (&mut policies[..], &mut environments[..]) {
+        ([policy], [env]) => Evaluation::run(policy.as_mut(), env.as_mut(), options, args.stochastic)?,
+        (policies, environments) => Evaluation::run_parallel(policies, environments, options)?,
+    })
 }
 
 /// Reads the agent.

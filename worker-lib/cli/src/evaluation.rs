@@ -1,7 +1,7 @@
 //! Statistics of the returns of a trained agent.
 
 use iswitch_learn::algorithms::TrainError;
-use iswitch_learn::algorithms::evaluate::{EvaluationEpisode, evaluate};
+use iswitch_learn::algorithms::evaluate::{EvaluationEpisode, evaluate, evaluate_parallel};
 use iswitch_learn::algorithms::trainer::Policy;
 use iswitch_learn::env::{EnvSpec, Environment};
 use serde::Serialize;
@@ -43,6 +43,19 @@ impl Evaluation {
     ) -> Result<Self, TrainError> {
         let outcomes = evaluate(policy, env, episodes as usize, seed, stochastic)?;
         Ok(Self::of(&outcomes, env.spec()))
+    }
+
+    /// Runs `episodes` episodes, at least one, several at once; see [`evaluate_parallel`].
+    ///
+    /// # Errors
+    /// Fails if an environment fails.
+    pub fn run_parallel(
+        policies: &mut [Box<dyn Policy>],
+        environments: &mut [Box<dyn Environment>],
+        (episodes, seed): (u32, u64),
+    ) -> Result<Self, TrainError> {
+        let outcomes = evaluate_parallel(policies, environments, episodes as usize, seed)?;
+        Ok(Self::of(&outcomes, environments[0].spec()))
     }
 
     /// Summarises at least one episode in an environment.

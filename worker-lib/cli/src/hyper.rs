@@ -68,7 +68,7 @@ pub struct PpoParameters {
         allow_negative_numbers = true
     )]
     learning_rate: Option<f32>,
-    /// Discount factor
+    /// Discount factor, constant unless --set gamma_final=X is given too
     #[arg(long, value_name = "X", conflicts_with = "resume", allow_negative_numbers = true)]
     gamma: Option<f32>,
     /// Lambda of generalised advantage estimation (GAE)
@@ -125,7 +125,8 @@ impl HyperParameters {
     }
 }
 
-/// Applies the `--set` settings, and the values `given` by an algorithm's own options, to the preset.
+/// Applies the `--set` settings, and the values `given` by an algorithm's own options, to the preset. A discount factor
+/// that is given alone is constant, even if that of the preset rises.
 pub fn apply<'a, C: Serialize + DeserializeOwned>(
     preset: &C,
     settings: &'a [String],
@@ -136,6 +137,10 @@ pub fn apply<'a, C: Serialize + DeserializeOwned>(
         let (name, value) =
             setting.split_once('=').with_context(|| format!("--set {setting}: expected NAME=VALUE"))?;
         given.push((name, number::value(value)));
+    }
+    let is_given = |wanted| given.iter().any(|(name, _)| *name == wanted);
+    if config.get("gamma_final").is_some() && is_given("gamma") && !is_given("gamma_final") {
+        given.push(("gamma_final", Value::Null));
     }
     for (name, value) in given {
         let setting = format!("--set {name}={value}");
@@ -155,4 +160,26 @@ pub(crate) fn set(config: &mut Value, name: &str, value: Value) -> anyhow::Resul
     }
     let known: Vec<_> = parameters.keys().map(String::as_str).collect();
     bail!("{name}: no such hyper-parameter; expected one of {}", known.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use iswitch_learn::algorithms::ppo::PpoConfig;
+
+    use super::*;
+
+    fn gammas(settings: &[&str]) -> (f32, Option<f32>) {
+        let settings: Vec<_> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let preset = PpoConfig { gamma: 0.9, gamma_final: Some(0.99), ..PpoConfig::preset("CartPole-v1") };
+        let config = apply(&preset, &settings, Vec::new()).unwrap();
+        (config.gamma, config.gamma_final)
+    }
+
+    #[test]
+    fn a_discount_factor_that_is_given_alone_is_constant() {
+        assert_eq!(gammas(&[]), (0.9, Some(0.99)));
+        assert_eq!(gammas(&["gamma=0.95"]), (0.95, None));
+        assert_eq!(gammas(&["gamma_final=0.98"]), (0.9, Some(0.98)));
+        assert_eq!(gammas(&["gamma=0.95", "gamma_final=0.98"]), (0.95, Some(0.98)));
+    }
 }

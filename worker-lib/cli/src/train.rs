@@ -74,9 +74,21 @@ struct TaskArgs {
     /// Pendulum-v1 (the default of ddpg, td3 and sac), Acrobot-v1 and MountainCarContinuous-v0. Hopper-v5 and
     /// HalfCheetah-v5 require libmujoco (`pip install mujoco`, or MUJOCO_LIBRARY=FILE). Any other id, such as
     /// ALE/Pong-v5, names a Gymnasium environment and requires a Python interpreter with that package (`pip install
-    /// gymnasium`, or ISWITCH_PYTHON=FILE).
+    /// gymnasium`, or ISWITCH_PYTHON=FILE). With the prefix `envpool:`, as in envpool:Pong-v5, it names one of EnvPool
+    /// (`pip install envpool`).
     #[arg(long, value_name = "ID")]
     env: Option<String>,
+    /// Number of threads that step the environments of a worker [default: 1]
+    ///
+    /// Environments of Gymnasium step in that number of Python processes instead, and those of EnvPool in that number of
+    /// threads of one process. The result of the run does not depend on the number. More threads can pay if the worker has
+    /// an idle core for each of them and stepping takes much of its time, as with ppo and a2c on Hopper-v5, HalfCheetah-v5
+    /// and slow environments of Gymnasium. More threads than the worker has environments have no effect.
+    #[arg(long, value_name = "N", value_parser = env_threads())]
+    env_threads: Option<u16>,
+    /// Number of threads according to the configuration file, used without `--env-threads`.
+    #[arg(skip)]
+    configured_env_threads: Option<u16>,
     /// Number of environment steps, over all workers
     ///
     /// The default is the environment's preset or, with --resume, the number of the resumed run.
@@ -96,6 +108,11 @@ struct TaskArgs {
 /// Number of workers of a job if neither `--workers` nor a launcher gives it.
 pub const DEFAULT_WORKERS: u16 = 4;
 const DEFAULT_SEED: u64 = 1;
+
+/// Parser of a number of threads or processes for environments, at least 1.
+pub fn env_threads() -> clap::builder::RangedI64ValueParser<u16> {
+    clap::value_parser!(u16).range(1..)
+}
 
 /// Definition of a run, after defaults and the checkpoint have been applied.
 #[derive(Clone)]
@@ -168,6 +185,7 @@ impl<H: OwnParameters> TrainArgs<H> {
         self.wire = self.wire.or(file.wire()?);
         self.asynchronous.set_defaults(file.is_async(), file.staleness()?);
         self.task.checkpoint_every = self.task.checkpoint_every.or(file.checkpoint_every());
+        self.task.configured_env_threads = file.env_threads()?;
         let (aggregator, paper_style) = file.aggregator();
         self.group.aggregator = self.group.aggregator.or(aggregator);
         self.group.paper_style = self.group.paper_style.or(paper_style);
@@ -200,6 +218,7 @@ impl<H: OwnParameters> TrainArgs<H> {
             wire: self.wire(),
             staleness: self.asynchronous.is_async().then(|| self.asynchronous.staleness()),
             checkpoint_every: self.task.checkpoint_every,
+            env_threads: self.task.env_threads.or(self.task.configured_env_threads),
         }
     }
 
@@ -229,6 +248,24 @@ impl<H: OwnParameters> TrainArgs<H> {
             output::print(format_args!("{}", self.configuration(job, workers).text()?))?;
         }
         Ok(self.hyper.list_parameters)
+    }
+
+    /// Returns the number of threads or processes that step the environments of a worker.
+    pub fn env_threads(&self) -> usize {
+        self.task.env_threads.or(self.task.configured_env_threads).map_or(1, usize::from)
+    }
+
+    /// Refuses `--env-threads` in a command whose learners do not step environments.
+    ///
+    /// # Errors
+    /// Fails if the option is given.
+    pub fn refuse_env_threads(&self) -> anyhow::Result<()> {
+        if self.task.env_threads.is_some() {
+            bail!(
+                "--env-threads is not supported here: learners do not step environments; remove --env-threads"
+            );
+        }
+        Ok(())
     }
 
     /// Element types of packets.
@@ -332,8 +369,8 @@ impl<H: OwnParameters> TrainArgs<H> {
         world: World,
         options: SessionOptions,
     ) -> anyhow::Result<Run> {
-        let id = job.env;
-        let make = move |count: usize| env::make_vector(&id, count);
+        let (id, threads) = (job.env, self.env_threads());
+        let make = move |count: usize| env::make_parallel(&id, count, threads);
         let halves = job.config.halves(world, &make, Mode::Asynchronous)?;
         Run::new(halves, world, self.asynchronous.staleness(), options, self.run.json)
     }
@@ -370,7 +407,8 @@ impl<H: OwnParameters> TrainArgs<H> {
         let vectors = self.vectors(job.vector_shape(Mode::Synchronous)?, world)?;
         let aggregator = self.group.join(world, vectors, self.run.supervised)?;
         let Job { env: id, config, out } = job;
-        let make = move |count: usize| env::make_vector(&id, count);
+        let threads = self.env_threads();
+        let make = move |count: usize| env::make_parallel(&id, count, threads);
         let mut trainer = config.trainer(world, &make, aggregator)?;
         if self.run.resumes(&out) {
             let missing = checkpoint::resume(trainer.as_mut(), &out)?;

@@ -1,5 +1,5 @@
-//! Measures the steps per second of environments under random actions, with 1 and with 8 of them in one process.
-//! `cargo run --release -p iswitch-learn --example environment_speed -- [ID...]`
+//! Measures the steps per second of environments under random actions: of one environment, and of 16 in 1 and in 2
+//! threads or Python processes. `cargo run --release -p iswitch-learn --example environment_speed -- [ID...]`
 
 use std::time::{Duration, Instant};
 
@@ -23,15 +23,16 @@ fn main() -> Result<(), EnvError> {
     if ids.is_empty() {
         ids = IDS.map(str::to_owned).to_vec();
     }
-    println!("{:<28}{:>14}{:>14}", "steps per second", "1", "8");
+    println!("{:<28}{:>14}{:>14}{:>14}", "steps per second", "1", "16", "16, 2 threads");
     for id in ids {
-        println!("{id:<28}{:>14.0}{:>14.0}", steps_per_s(&id, 1)?, steps_per_s(&id, 8)?);
+        let [one, many] = [steps_per_s(&id, 1, 1)?, steps_per_s(&id, 16, 1)?];
+        println!("{id:<28}{one:>14.0}{many:>14.0}{:>14.0}", steps_per_s(&id, 16, 2)?);
     }
     Ok(())
 }
 
-fn steps_per_s(id: &str, count: usize) -> Result<f64, EnvError> {
-    let mut environments = env::make_vector(id, count)?;
+fn steps_per_s(id: &str, count: usize, threads: usize) -> Result<f64, EnvError> {
+    let mut environments = env::make_parallel(id, count, threads)?;
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut observation = vec![0.0; environments[0].spec().observation_dim];
     for env in &mut environments {

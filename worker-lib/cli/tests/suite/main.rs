@@ -3,6 +3,7 @@
 mod closed_output;
 mod config_file;
 mod elements;
+mod env_threads;
 mod exceptions;
 mod habits;
 mod progress;

@@ -372,7 +372,7 @@ impl RolloutLearner for A2cLearner {
         &mut self.buffer
     }
 
-    fn begin(&mut self, _statistics: &[f32]) {
+    fn begin(&mut self, _model: &[f32], _statistics: &[f32]) {
         let _sampling = Phase::Sample.enter();
         self.buffer.estimate_advantages(self.config.gamma, self.config.gae_lambda);
     }

@@ -52,6 +52,11 @@ impl Checks {
         self.expect((0.0..=1.0).contains(&value), name, &value, "0 to 1")
     }
 
+    /// Checks a discount factor whose horizon must be finite.
+    pub(super) fn below_one(&mut self, name: &str, value: f32) -> &mut Self {
+        self.expect((0.0..1.0).contains(&value), name, &value, "at least 0 and below 1, for a finite horizon")
+    }
+
     pub(super) fn finite(&mut self, name: &str, value: f32) -> &mut Self {
         self.expect(value.is_finite(), name, &value, "a number")
     }

@@ -69,9 +69,20 @@ impl<'a> Evaluator<'a> {
     /// # Errors
     /// Fails if the environment fails.
     pub fn step(&mut self) -> Result<Option<EvaluationEpisode>, TrainError> {
+        self.begin_step()?;
+        self.finish_step()
+    }
+
+    /// Chooses an action and announces it to the environment; the first half of [`Self::step`].
+    fn begin_step(&mut self) -> Result<(), TrainError> {
         let rng = if self.stochastic { Some(&mut self.rng) } else { None };
         self.policy.act(&self.observation, rng, &mut self.action);
-        let step = self.env.step(self.spec.to_env(&self.action), &mut self.observation)?;
+        Ok(self.env.begin_step(self.spec.to_env(&self.action))?)
+    }
+
+    /// Takes the announced step; the second half of [`Self::step`].
+    fn finish_step(&mut self) -> Result<Option<EvaluationEpisode>, TrainError> {
+        let step = self.env.finish_step(self.spec.to_env(&self.action), &mut self.observation)?;
         self.episode.episode_return += step.reward;
         self.episode.length += 1;
         self.episode.truncated = step.truncated;
@@ -108,4 +119,60 @@ pub fn evaluate(
         }
     };
     (0..episodes).map(|_| one()).collect()
+}
+
+/// Runs the same episodes as [`evaluate`] with the most probable actions, several at once: one in each environment, with
+/// a policy of its own. Episodes begin in order, so their start states are the same; those of an environment that draws
+/// random numbers from elsewhere, such as EnvPool's, are not. `policies` and `environments` have the same length.
+///
+/// # Errors
+/// Fails if an environment fails.
+pub fn evaluate_parallel(
+    policies: &mut [Box<dyn Policy>],
+    environments: &mut [Box<dyn Environment>],
+    episodes: usize,
+    seed: u64,
+) -> Result<Vec<EvaluationEpisode>, TrainError> {
+    let mut outcomes = vec![EvaluationEpisode::default(); episodes];
+    let mut waiting = 0..episodes;
+    let mut rng = stream(seed, Purpose::Evaluation, 0);
+    let mut seats: Vec<_> = policies
+        .iter_mut()
+        .zip(environments)
+        .map(|(policy, env)| Seat {
+            evaluator: Evaluator::new(policy.as_mut(), env.as_mut(), seed, false),
+            episode: None,
+        })
+        .collect();
+    loop {
+        for seat in seats.iter_mut().filter(|seat| seat.episode.is_none()) {
+            seat.episode = waiting.next();
+            if seat.episode.is_some() {
+                // The start states of all episodes come from one stream.
+                std::mem::swap(&mut seat.evaluator.rng, &mut rng);
+                seat.evaluator.begin()?;
+                std::mem::swap(&mut seat.evaluator.rng, &mut rng);
+            }
+        }
+        if seats.iter().all(|seat| seat.episode.is_none()) {
+            return Ok(outcomes);
+        }
+        seats
+            .iter_mut()
+            .filter(|seat| seat.episode.is_some())
+            .try_for_each(|seat| seat.evaluator.begin_step())?;
+        for seat in seats.iter_mut().filter(|seat| seat.episode.is_some()) {
+            if let Some(outcome) = seat.evaluator.finish_step()?
+                && let Some(number) = seat.episode.take()
+            {
+                outcomes[number] = outcome;
+            }
+        }
+    }
+}
+
+/// An environment with its policy and the number of the episode that runs in it.
+struct Seat<'a> {
+    evaluator: Evaluator<'a>,
+    episode: Option<usize>,
 }

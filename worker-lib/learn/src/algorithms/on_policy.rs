@@ -108,7 +108,7 @@ impl<A: RolloutActor + HasSlots, L: RolloutLearner> LocalHalf for LocalRollouts<
         let mut tail = Tail::default();
         if learner.wants_rollout() {
             tail = actor.roll_out(model, learner.buffer_mut(), statistics)?;
-            learner.begin(statistics);
+            learner.begin(model, statistics);
         }
         Ok(Tail { losses: learner.gradient(model, gradient), ..tail })
     }

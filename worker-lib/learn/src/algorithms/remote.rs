@@ -109,8 +109,9 @@ pub trait RolloutLearner: Send {
     /// Returns the buffer for the next rollout, which the caller fills except for advantages and returns.
     fn buffer_mut(&mut self) -> &mut RolloutBuffer;
 
-    /// Begins to learn from the new rollout in the buffer; `statistics` are the summed statistics of the rollout.
-    fn begin(&mut self, statistics: &[f32]);
+    /// Begins to learn from the new rollout in the buffer with the current `model`; `statistics` are the summed
+    /// statistics of the rollout.
+    fn begin(&mut self, model: &[f32], statistics: &[f32]);
 
     /// Overwrites `gradient` with the next gradient from the rollout. Returns the parts of the loss.
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> [f32; LOSSES];

@@ -1,8 +1,9 @@
 //! Environments in which agents act.
 //!
 //! [`CartPole`], [`Acrobot`], [`Pendulum`], [`MountainCarContinuous`] and [`PlanarHopper`] are built in and need no
-//! library. [`MujocoHopper`] and [`HalfCheetah`] open libmujoco at run time. Every other id is passed to Gymnasium in a
-//! child Python process ([`GymnasiumEnvironment`]). [`make`] makes an environment, given its Gymnasium id.
+//! library. [`MujocoHopper`] and [`HalfCheetah`] open libmujoco at run time. Every other id is passed to Gymnasium or
+//! EnvPool in a child Python process ([`GymnasiumEnvironment`]). [`make`] makes an environment, given its id;
+//! [`make_parallel`] makes many that step in several threads or processes.
 
 mod acrobot;
 mod action_space;
@@ -16,6 +17,7 @@ mod pendulum;
 mod planar_hopper;
 mod python;
 pub mod scene;
+mod threads;
 mod time_limit;
 
 use std::borrow::Cow;
@@ -169,6 +171,9 @@ pub enum EnvError {
     /// libmujoco is missing or unusable; the text lists the locations that were searched.
     #[error("{0}")]
     Mujoco(String),
+    /// The operating system cannot start a thread for [`make_parallel`].
+    #[error("a thread for the environments cannot be started: {0}")]
+    Thread(std::io::Error),
 }
 
 /// A task: a reset, followed by steps until one is terminated or truncated, followed by the next reset.
@@ -234,7 +239,7 @@ const REGISTRY: [(&str, Maker); 7] = [
 ];
 
 /// Makes an environment, with its time limit, given its id: a built-in one if there is one, otherwise Gymnasium's.
-/// The prefix `gymnasium:` always selects Gymnasium's.
+/// The prefix `gymnasium:` always selects Gymnasium's, and the prefix `envpool:` selects EnvPool's.
 ///
 /// # Errors
 /// [`EnvError::UnknownId`] lists the built-in ids and names the missing package. An environment that needs a library
@@ -249,7 +254,19 @@ pub fn make(id: &str) -> Result<Box<dyn Environment>, EnvError> {
 /// # Errors
 /// See [`make`].
 pub fn make_vector(id: &str, count: usize) -> Result<Vec<Box<dyn Environment>>, EnvError> {
-    make_vector_with(id, count, &GymnasiumOptions::default())
+    make_parallel(id, count, 1)
+}
+
+/// Makes environments like [`make_vector`] that step in `threads` threads; those of Gymnasium step in `threads`
+/// processes, and those of EnvPool in `threads` threads of one process. Values of `threads` outside 1 to `count` have
+/// the effect of the nearest value within. Steps that are announced with [`Environment::begin_step`] before the first
+/// one is finished are taken in parallel. The results do not depend on `threads`.
+///
+/// # Errors
+/// See [`make`]; [`EnvError::Thread`] if a thread cannot be started. An error of an announced step is returned by
+/// [`Environment::finish_step`].
+pub fn make_parallel(id: &str, count: usize, threads: usize) -> Result<Vec<Box<dyn Environment>>, EnvError> {
+    make_parallel_with(id, count, threads, &GymnasiumOptions::default())
 }
 
 /// Makes environments like [`make_vector`], with a Python interpreter of the caller's choice.
@@ -261,11 +278,24 @@ pub fn make_vector_with(
     count: usize,
     options: &GymnasiumOptions,
 ) -> Result<Vec<Box<dyn Environment>>, EnvError> {
-    if let Some((_, maker)) = REGISTRY.iter().find(|(known, _)| *known == id) {
-        return (0..count).map(|_| maker()).collect();
-    }
-    let all = GymnasiumEnvironment::vector(id, count, options)?;
-    Ok(all.into_iter().map(|env| Box::new(env) as Box<dyn Environment>).collect())
+    make_parallel_with(id, count, 1, options)
+}
+
+fn make_parallel_with(
+    id: &str,
+    count: usize,
+    threads: usize,
+    options: &GymnasiumOptions,
+) -> Result<Vec<Box<dyn Environment>>, EnvError> {
+    let sizes = threads::group_sizes(count, threads);
+    let builtin = REGISTRY.iter().find(|(known, _)| *known == id);
+    let groups = match builtin {
+        Some((_, maker)) => {
+            sizes.iter().map(|size| (0..*size).map(|_| maker()).collect()).collect::<Result<_, _>>()?
+        }
+        None => gymnasium::groups(id, &sizes, options)?,
+    };
+    threads::in_threads(groups)
 }
 
 /// Returns the built-in ids.

@@ -7,3 +7,4 @@ mod elements;
 mod networks;
 mod ppo;
 mod synchronous;
+mod threads;

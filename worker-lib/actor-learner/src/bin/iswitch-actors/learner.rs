@@ -98,6 +98,7 @@ struct LearnerOutcome<'a> {
 /// Runs one learner, or starts all learners and the process that sums their gradients.
 pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LearnerArgs<H>) -> anyhow::Result<ExitCode> {
     args.train.read_config::<A>()?;
+    args.train.refuse_env_threads()?;
     let TrainArgs { run, group, .. } = &args.train;
     let job = args.train.job::<A>()?;
     if args.train.lists_parameters(&job, DEFAULT_LEARNERS)? {

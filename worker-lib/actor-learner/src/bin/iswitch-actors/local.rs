@@ -104,6 +104,7 @@ struct Addresses {
 /// Starts all processes, and waits for the end of the run.
 pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LocalArgs<H>) -> anyhow::Result<ExitCode> {
     args.train.read_config::<A>()?;
+    args.train.refuse_env_threads()?;
     let job = args.train.job::<A>()?;
     if args.train.lists_parameters(&job, DEFAULT_LEARNERS)? {
         return Ok(ExitCode::SUCCESS);

@@ -33,8 +33,11 @@ pub struct PpoConfig {
     pub learning_rate: f32,
     /// Whether the learning rate falls linearly to 0 over `total_steps`.
     pub anneal_learning_rate: bool,
-    /// Discount factor.
+    /// Discount factor, at the start of the run if `gamma_final` is given.
     pub gamma: f32,
+    /// Discount factor at the end of the run; the horizon, 1 / (1 - gamma), grows linearly until then. If absent, or if
+    /// only `gamma` is given, the discount factor is constant.
+    pub gamma_final: Option<f32>,
     /// Lambda of generalised advantage estimation: 0 uses the value function only, 1 the sampled return.
     pub gae_lambda: f32,
     /// Distance of the probability ratio from 1 beyond which the objective is clipped.
@@ -74,6 +77,7 @@ impl PpoConfig {
             learning_rate: 3e-4,
             anneal_learning_rate: true,
             gamma: 0.99,
+            gamma_final: None,
             gae_lambda: 0.95,
             clip_range: 0.2,
             clip_range_value: Some(0.2),
@@ -98,6 +102,14 @@ impl PpoConfig {
     pub(super) fn learning_rate_after(&self, part: f64) -> f32 {
         let factor = if self.anneal_learning_rate { (1.0 - part).max(0.0) } else { 1.0 };
         (f64::from(self.learning_rate) * factor) as f32
+    }
+
+    /// Returns the discount factor after a fraction `part` of the run, from 0 to 1.
+    pub(super) fn gamma_after(&self, part: f64) -> f32 {
+        let Some(end) = self.gamma_final else { return self.gamma };
+        let horizon = |gamma: f32| 1.0 / (1.0 - f64::from(gamma));
+        let part = part.min(1.0);
+        (1.0 - 1.0 / ((1.0 - part) * horizon(self.gamma) + part * horizon(end))) as f32
     }
 
     /// Returns the share of worker `rank` of `workers` in the global batch.
@@ -130,5 +142,34 @@ mod tests {
         let config = PpoConfig { environments_min: Some(0), ..PpoConfig::continuous() };
         let error = config.check().unwrap_err().to_string();
         assert_eq!(error, "environments_min is 0, expected at least 1");
+    }
+
+    #[test]
+    fn the_horizon_of_a_rising_discount_factor_grows_linearly() {
+        let config = PpoConfig { gamma: 0.98, gamma_final: Some(0.998), ..PpoConfig::continuous() };
+        for (part, horizon) in [(0.0, 50.0), (0.25, 162.5), (0.5, 275.0), (1.0, 500.0), (2.0, 500.0)] {
+            let expected = 1.0 - 1.0 / horizon;
+            let gamma = f64::from(config.gamma_after(part));
+            assert!((gamma - expected).abs() < 1e-6, "after {part} of the run: {gamma}, expected {expected}");
+        }
+    }
+
+    #[test]
+    fn a_discount_factor_without_a_final_value_is_constant_and_may_be_one() {
+        let config = PpoConfig { gamma: 1.0, gamma_final: None, ..PpoConfig::continuous() };
+        assert!(config.check().is_ok());
+        assert_eq!([0.0, 0.5, 1.0].map(|part| config.gamma_after(part)), [1.0; 3]);
+    }
+
+    #[test]
+    fn a_rising_discount_factor_needs_finite_horizons() {
+        let check = |gamma, gamma_final| {
+            let config = PpoConfig { gamma, gamma_final: Some(gamma_final), ..PpoConfig::continuous() };
+            config.check().map_err(|error| error.to_string())
+        };
+        assert_eq!(check(0.9, 0.99), Ok(()));
+        let expected = "expected at least 0 and below 1, for a finite horizon";
+        assert_eq!(check(1.0, 0.99), Err(format!("gamma is 1.0, {expected}")));
+        assert_eq!(check(0.9, 1.0), Err(format!("gamma_final is 1.0, {expected}")));
     }
 }

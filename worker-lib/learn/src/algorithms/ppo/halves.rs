@@ -3,8 +3,8 @@
 //! This variant equals [`ppo`](super) except for the parts that require all workers at the same time: each worker
 //! collects rollouts of its own environments and normalises advantages over its own rollout. The probability ratio
 //! and its clipping account for a model that has changed since the rollout. The statistics of observations and
-//! returns are part of the model; the statistics of a rollout follow the gradient of its first minibatch, as a count,
-//! sums and sums of squares.
+//! returns, and the discount factor, are part of the model; the statistics of a rollout follow the gradient of its
+//! first minibatch, as a count, sums and sums of squares.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -62,12 +62,14 @@ impl OnPolicyAlgorithm for PpoConfig {
             config: self.clone(),
         };
         shared.show_moments(&mut model);
+        shared.show_gamma(&mut model, 0);
         Rest::new(&mut self, layout.vector_shape(), model, Box::new(shared))
     }
 }
 
-/// Layout of the model, `[parameters | means | variances]`, and of the gradient, `[parameters | count | sums | sums
-/// of squares]`. Each group of statistics holds the elements of the observation and then the discounted return.
+/// Layout of the model, `[parameters | means | variances | discount factor]`, and of the gradient,
+/// `[parameters | count | sums | sums of squares]`. Each group of statistics holds the elements of the observation and
+/// then the discounted return.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     parameters: usize,
@@ -80,6 +82,11 @@ impl Layout {
     }
 
     fn model_len(self) -> usize {
+        self.gamma_at() + 1
+    }
+
+    /// Returns the index of the discount factor in the model.
+    fn gamma_at(self) -> usize {
         self.parameters + 2 * (self.dim + 1)
     }
 
@@ -195,7 +202,8 @@ impl PpoActor {
     /// Returns the observation normaliser and the reward scale from the statistics in the model.
     fn normaliser(&self, model: &[f32]) -> (Option<Normaliser>, Option<f64>) {
         let dim = self.layout.dim;
-        let statistics: Vec<_> = model[self.layout.parameters..].iter().map(|x| f64::from(*x)).collect();
+        let statistics: Vec<_> =
+            model[self.layout.parameters..self.layout.gamma_at()].iter().map(|x| f64::from(*x)).collect();
         let (means, variances) = statistics.split_at(dim + 1);
         let of_observations =
             Moments { mean: means[..dim].to_vec(), variance: variances[..dim].to_vec(), count: 1.0 };
@@ -222,7 +230,8 @@ impl RolloutActor for PpoActor {
         let (normaliser, reward_scale) = self.normaliser(model);
         let parameters = &model[..self.layout.parameters];
         self.tally.sums.clear();
-        let with = Frozen { parameters, normaliser: normaliser.as_ref(), reward_scale };
+        let gamma = model[self.layout.gamma_at()];
+        let with = Frozen { parameters, normaliser: normaliser.as_ref(), reward_scale, gamma };
         self.collector.collect(&with, buffer, &mut self.tally)?;
         self.tally.sums.write(statistics);
         Ok(std::mem::take(&mut self.tally.tail))
@@ -307,11 +316,11 @@ impl RolloutLearner for PpoLearner {
         &mut self.buffer
     }
 
-    fn begin(&mut self, statistics: &[f32]) {
+    fn begin(&mut self, model: &[f32], statistics: &[f32]) {
         let _sampling = Phase::Sample.enter();
         self.statistics.copy_from_slice(statistics);
         self.statistics_unsent = true;
-        self.minibatches.begin(&mut self.buffer);
+        self.minibatches.begin(&mut self.buffer, model[self.layout.gamma_at()]);
         normalise_advantages(&mut self.buffer);
         self.position = Position { epoch: 0, number: 0 };
     }
@@ -359,18 +368,29 @@ impl PpoShared {
         let places = &mut model[self.layout.parameters..];
         places.iter_mut().zip(means.chain(variances)).for_each(|(world, x)| *world = *x as f32);
     }
+
+    /// Copies the discount factor after `steps` environment steps into the model.
+    fn show_gamma(&self, model: &mut [f32], steps: u64) {
+        model[self.layout.gamma_at()] = self.config.gamma_after(self.part(steps));
+    }
+
+    /// Returns the fraction of the run that `steps` environment steps are.
+    fn part(&self, steps: u64) -> f64 {
+        steps as f64 / self.config.total_steps as f64
+    }
 }
 
 impl SharedHalf for PpoShared {
     fn update(&mut self, model: &mut [f32], gradient: &mut [f32], counters: &Counters) {
         let (by_parameters, statistics) = gradient.split_at_mut(self.layout.parameters);
         clip_global_norm(by_parameters, self.config.max_grad_norm);
-        let rate = self.config.learning_rate_after(counters.steps as f64 / self.config.total_steps as f64);
+        let rate = self.config.learning_rate_after(self.part(counters.steps));
         self.adam.step(&mut model[..self.layout.parameters], by_parameters, rate);
         if statistics[0] > 0.0 {
             self.merge(statistics);
             self.show_moments(model);
         }
+        self.show_gamma(model, counters.steps);
     }
 
     fn loss_names(&self) -> &'static [&'static str] {
@@ -391,6 +411,7 @@ impl SharedHalf for PpoShared {
         self.moments =
             [Moments::read("observation", self.layout.dim, reader)?, Moments::read("return", 1, reader)?];
         self.show_moments(model);
+        self.show_gamma(model, reader.number("steps")?);
         Ok(())
     }
 }

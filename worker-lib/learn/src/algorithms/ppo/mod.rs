@@ -12,7 +12,8 @@
 //!    share of a minibatch, and in this way the result does not depend on the division of the environments among
 //!    workers.
 //! 5. Clipped surrogate objective, optionally a clipped value loss, and an entropy bonus. Gradients are clipped by
-//!    their global norm after the aggregation.
+//!    their global norm after the aggregation. The discount factor can rise during the run, as it did for OpenAI
+//!    Five (Berner et al., 2019): a short horizon first, a long one at the end.
 //! 6. Observations are normalised and clipped to [-10, 10]; rewards are divided by the standard deviation of the
 //!    discounted return and clipped to [-10, 10]. The statistics are global and change only between rollouts; those
 //!    of a rollout take effect with the next rollout.
@@ -114,6 +115,9 @@ impl Algorithm for PpoConfig {
         }
         if let Some(least) = self.environments_min {
             checks.positive("environments_min", least as u64);
+        }
+        if let Some(end) = self.gamma_final {
+            checks.below_one("gamma", self.gamma).below_one("gamma_final", end);
         }
         checks.result()
     }
@@ -443,7 +447,7 @@ impl PpoTrainer {
         self.act()?;
         let rollout_time = begin.elapsed();
         let sampling = Phase::Sample.enter();
-        self.rollouts.estimate_advantages();
+        self.rollouts.estimate_advantages(self.gamma());
         self.exchange_statistics()?;
         drop(sampling);
         let stopped = self.statistics.total(SUM_STOP) > 0.0;
@@ -471,8 +475,17 @@ impl PpoTrainer {
         Ok(report)
     }
 
+    /// Returns the completed fraction of the run.
+    fn part(&self) -> f64 {
+        self.replica.rollouts as f64 / self.rollouts_total() as f64
+    }
+
     fn learning_rate(&self) -> f32 {
-        self.config.learning_rate_after(self.replica.rollouts as f64 / self.rollouts_total() as f64)
+        self.config.learning_rate_after(self.part())
+    }
+
+    fn gamma(&self) -> f32 {
+        self.config.gamma_after(self.part())
     }
 
     /// Fills the buffer with one rollout of the local environments.
@@ -484,6 +497,7 @@ impl PpoTrainer {
             parameters,
             normaliser: normaliser.as_ref(),
             reward_scale: self.config.normalise_rewards.then(|| return_moments.scale()[0]),
+            gamma: self.gamma(),
         };
         self.statistics.clear();
         self.rollouts.collector.slots.iter_mut().for_each(EnvironmentSlot::clear_deviations);

@@ -21,6 +21,8 @@ pub(super) struct Frozen<'a> {
     pub(super) normaliser: Option<&'a Normaliser>,
     /// Factor of the rewards, if they are scaled.
     pub(super) reward_scale: Option<f64>,
+    /// Discount factor.
+    pub(super) gamma: f32,
 }
 
 /// Tally of the events of a rollout.
@@ -64,9 +66,9 @@ impl Rollouts {
         self.collector.collect(with, &mut self.buffer, tally)
     }
 
-    /// Computes advantages and value targets, and resets the order of the samples.
-    pub(super) fn estimate_advantages(&mut self) {
-        self.minibatches.begin(&mut self.buffer);
+    /// Computes advantages and value targets with discount factor `gamma`, and resets the order of the samples.
+    pub(super) fn estimate_advantages(&mut self, gamma: f32) {
+        self.minibatches.begin(&mut self.buffer, gamma);
     }
 
     /// Shuffles the order of the samples.
@@ -104,7 +106,6 @@ pub(super) struct Collector {
     networks: PpoLoss,
     /// Current normalised observations, `[environments, observation_dim]`.
     normalised: Vec<f32>,
-    gamma: f32,
 }
 
 impl Collector {
@@ -113,7 +114,6 @@ impl Collector {
         Self {
             networks: PpoLoss::new(agent.clone(), slots.len()),
             normalised: vec![0.0; slots.len() * spec.observation_dim],
-            gamma: config.gamma,
             spec,
             agent,
             slots,
@@ -133,7 +133,7 @@ impl Collector {
         for t in 0..buffer.steps {
             self.normalise_observations(with.normaliser);
             self.act(with.parameters, buffer, t, tally)?;
-            self.finish_steps(with.reward_scale, buffer, t, tally)?;
+            self.finish_steps(with, buffer, t, tally)?;
             self.end_episodes(with, buffer, t, tally)?;
         }
         self.normalise_observations(with.normaliser);
@@ -178,18 +178,18 @@ impl Collector {
 
     fn finish_steps(
         &mut self,
-        reward_scale: Option<f64>,
+        with: &Frozen<'_>,
         buffer: &mut RolloutBuffer,
         t: usize,
         tally: &mut dyn Tally,
     ) -> Result<(), TrainError> {
-        let (action_dim, gamma) = (self.agent.action_dim(), f64::from(self.gamma));
+        let (action_dim, gamma) = (self.agent.action_dim(), f64::from(with.gamma));
         for (k, slot) in self.slots.iter_mut().enumerate() {
             let i = k * buffer.steps + t;
             let action = self.agent.to_env(&buffer.actions[i * action_dim..(i + 1) * action_dim]);
             let step = slot.finish_step(action, gamma, tally.return_mean())?;
             tally.stepped(slot);
-            buffer.rewards[i] = match reward_scale {
+            buffer.rewards[i] = match with.reward_scale {
                 Some(scale) => (step.reward * scale).clamp(-CLIP, CLIP) as f32,
                 None => step.reward as f32,
             };
@@ -215,7 +215,7 @@ impl Collector {
                 let row = &mut self.normalised[..self.spec.observation_dim];
                 normalise_or_copy(with.normaliser, &slot.observation, row);
                 let value = self.networks.values(with.parameters, row)[0];
-                buffer.rewards[k * buffer.steps + t] += self.gamma * value;
+                buffer.rewards[k * buffer.steps + t] += with.gamma * value;
             }
             tally.ended(slot, t);
             slot.reset()?;
@@ -231,7 +231,6 @@ pub(super) struct Minibatches {
     /// Order of the samples of each environment.
     permutations: Vec<Vec<u32>>,
     per_env: usize,
-    gamma: f32,
     gae_lambda: f32,
 }
 
@@ -245,14 +244,14 @@ impl Minibatches {
             loss: PpoLoss::new(agent, samples),
             permutations: vec![(0..share.steps_per_env as u32).collect(); environments],
             per_env: share.minibatch_per_env,
-            gamma: config.gamma,
             gae_lambda: config.gae_lambda,
         }
     }
 
-    /// Computes advantages and value targets of a new rollout, and resets the order of the samples.
-    pub(super) fn begin(&mut self, buffer: &mut RolloutBuffer) {
-        buffer.estimate_advantages(self.gamma, self.gae_lambda);
+    /// Computes advantages and value targets of a new rollout with discount factor `gamma`, and resets the order of the
+    /// samples.
+    pub(super) fn begin(&mut self, buffer: &mut RolloutBuffer, gamma: f32) {
+        buffer.estimate_advantages(gamma, self.gae_lambda);
         for permutation in &mut self.permutations {
             permutation.iter_mut().zip(0..).for_each(|(place, i)| *place = i);
         }

@@ -1,4 +1,7 @@
-"""Child process that makes Gymnasium environments and steps them on request. message.rs defines the message format."""
+"""Child process that makes environments and steps them on request. message.rs defines the message format.
+
+The process runs this file, then envpool.py, then main().
+"""
 
 import ctypes.util
 import faulthandler
@@ -12,7 +15,7 @@ import sys
 import time
 import traceback
 
-VERSION = 2
+VERSION = 3
 MAKE, RESET, STEP, REPLAY, RENDER = 1, 2, 3, 4, 5
 MADE, OBSERVED, REPLAYED, ALIVE, REFUSED, RAISED, RENDERED = 1, 2, 3, 4, 5, 6, 7
 MISSING, UNSUPPORTED = 1, 2
@@ -129,31 +132,16 @@ def load_once(game):
     game.load_game = lambda: game.ale.restoreSystemState(loaded)
 
 
-class Environment:
-    """One environment, with the description that the parent process needs."""
+class Described:
+    """Spaces and limits of an environment, with the encoding of its observations and actions."""
 
-    def __init__(self, gym, spec, kwargs):
+    def __init__(self):
         # Imported here because NumPy may be missing together with Gymnasium, which is then reported with its remedy.
         import numpy
 
         self.numpy = numpy
-        entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
-        self.is_atari = entry.startswith("ale_py") and spec.kwargs.get("obs_type", "rgb") != "ram"
-        self.is_atari = self.is_atari and not spec.kwargs.get("continuous", False)
-        make_env = make_atari if self.is_atari else make_plain
-        self.env = make_env(gym, spec, kwargs)
-        self.stack = FRAME_STACK if self.is_atari else 1
-        self.describe_observations(gym)
-        self.describe_actions(gym)
-        self.steps_max = spec.max_episode_steps or 0
-        if self.is_atari and not self.steps_max:
-            self.steps_max = (spec.kwargs.get("max_num_frames_per_episode") or 0) // FRAME_SKIP
-        self.solved_return = float("nan" if spec.reward_threshold is None else spec.reward_threshold)
-        self.fire = self.find_fire()
-        self.lives = 0
 
-    def describe_observations(self, gym):
-        space = self.env.observation_space
+    def describe_observations(self, gym, space):
         kind = getattr(getattr(space, "dtype", None), "kind", "")
         if not isinstance(space, gym.spaces.Box) or kind not in "fiub":
             raise Refusal(UNSUPPORTED, f"observation space {space} is not supported, expected a Box of numbers")
@@ -165,8 +153,7 @@ class Environment:
             self.shape = (1, 1, math.prod(space.shape))
             self.dtype = "<f4"
 
-    def describe_actions(self, gym):
-        space = self.env.action_space
+    def describe_actions(self, gym, space):
         if isinstance(space, gym.spaces.Discrete):
             self.choices, self.start = int(space.n), int(space.start)
             self.action_bytes = 4
@@ -176,13 +163,6 @@ class Environment:
             self.action_bytes = 4 * len(self.low)
         else:
             raise Refusal(UNSUPPORTED, f"action space {space} is not supported, expected Discrete or a Box of floats")
-
-    def find_fire(self):
-        """Returns the FIRE action, which some games require to start, or None."""
-        if not self.is_atari:
-            return None
-        meanings = self.env.unwrapped.get_action_meanings()
-        return meanings.index("FIRE") if "FIRE" in meanings else None
 
     def description(self):
         head = struct.pack("<B4I", IMAGE if self.is_image else FLOATS, *self.shape, self.stack)
@@ -195,6 +175,34 @@ class Environment:
 
     def bytes_of(self, observation):
         return self.numpy.asarray(observation, dtype=self.dtype).tobytes()
+
+
+class Environment(Described):
+    """One environment of Gymnasium."""
+
+    def __init__(self, gym, spec, kwargs):
+        super().__init__()
+        entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
+        self.is_atari = entry.startswith("ale_py") and spec.kwargs.get("obs_type", "rgb") != "ram"
+        self.is_atari = self.is_atari and not spec.kwargs.get("continuous", False)
+        make_env = make_atari if self.is_atari else make_plain
+        self.env = make_env(gym, spec, kwargs)
+        self.stack = FRAME_STACK if self.is_atari else 1
+        self.describe_observations(gym, self.env.observation_space)
+        self.describe_actions(gym, self.env.action_space)
+        self.steps_max = spec.max_episode_steps or 0
+        if self.is_atari and not self.steps_max:
+            self.steps_max = (spec.kwargs.get("max_num_frames_per_episode") or 0) // FRAME_SKIP
+        self.solved_return = float("nan" if spec.reward_threshold is None else spec.reward_threshold)
+        self.fire = self.find_fire()
+        self.lives = 0
+
+    def find_fire(self):
+        """Returns the FIRE action, which some games require to start, or None."""
+        if not self.is_atari:
+            return None
+        meanings = self.env.unwrapped.get_action_meanings()
+        return meanings.index("FIRE") if "FIRE" in meanings else None
 
     def reset(self, seed):
         observation, _ = self.env.reset(seed=seed)
@@ -242,78 +250,91 @@ def select_opengl():
 
 def make(request):
     """Makes the environments that the first request describes."""
-    version, count, renders = struct.unpack_from("<III", request, 1)
+    version, count, renders, envpool_threads = struct.unpack_from("<4I", request, 1)
     if version != VERSION:
         raise Refusal(UNSUPPORTED, f"protocol version is {version}, expected {VERSION}")
+    if envpool_threads:
+        return make_envpool(request[17:].decode(), count, envpool_threads, renders)
     try:
         import gymnasium as gym
     except ImportError as error:
         text = f"{sys.executable} cannot import gymnasium ({error}); {install()}, or set ISWITCH_PYTHON to another"
         raise Refusal(MISSING, text) from error
-    spec = find(gym, request[13:].decode())
+    spec = find(gym, request[17:].decode())
     try:
         # Environments that do not render need not have this parameter.
         kwargs = {"render_mode": "rgb_array"} if renders else {}
         if renders:
             select_opengl()
-        return [Environment(gym, spec, kwargs) for _ in range(count)]
+        return Vector([Environment(gym, spec, kwargs) for _ in range(count)])
     except (gym.error.DependencyNotInstalled, ImportError) as error:
         raise Refusal(MISSING, error) from error
 
 
-def step(pipe, envs, request):
-    (count,) = struct.unpack_from("<I", request, 1)
-    parts, offset = [struct.pack("<I", count)], 5
-    for _ in range(count):
-        env = envs[struct.unpack_from("<I", request, offset)[0]]
-        reward, flags, observation = env.step(request, offset + 4)
-        parts += (struct.pack("<dB", reward, flags), observation)
-        offset += 4 + env.action_bytes
-        pipe.keep_alive()
-    pipe.send(OBSERVED, *parts)
+class Vector:
+    """Environments of Gymnasium, which are stepped one after the other."""
+
+    def __init__(self, envs):
+        self.envs = envs
+
+    def description(self):
+        return self.envs[0].description()
+
+    def reset(self, index, seed):
+        return self.envs[index].reset(seed)
+
+    def step(self, pipe, request):
+        (count,) = struct.unpack_from("<I", request, 1)
+        parts, offset = [struct.pack("<I", count)], 5
+        for _ in range(count):
+            env = self.envs[struct.unpack_from("<I", request, offset)[0]]
+            reward, flags, observation = env.step(request, offset + 4)
+            parts += (struct.pack("<dB", reward, flags), observation)
+            offset += 4 + env.action_bytes
+            pipe.keep_alive()
+        pipe.send(OBSERVED, *parts)
+
+    def replay(self, pipe, request):
+        """Starts an episode and repeats its actions; answers with the last observations, as many as are stacked."""
+        index, seed, count = struct.unpack_from("<3I", request, 1)
+        env, ended = self.envs[index], False
+        frames = [env.reset(seed)]
+        for i in range(count):
+            _, flags, observation = env.step(request, 13 + i * env.action_bytes)
+            frames = [*frames, observation][-env.stack :]
+            ended = bool(flags & (TERMINATED | TRUNCATED))
+            if ended:
+                break
+            pipe.keep_alive()
+        pipe.send(REPLAYED, struct.pack("<BI", ended, len(frames)), *frames)
+
+    def render(self, pipe, index):
+        env = self.envs[index]
+        try:
+            rate, frame = env.render()
+        except Refusal as refusal:
+            pipe.send(REFUSED, struct.pack("<B", refusal.kind), str(refusal).encode())
+        except Exception as error:
+            text = describe(error)
+            if "mujoco" in type(env.env.unwrapped).__module__:
+                text += "; MuJoCo renders with OpenGL: install libegl1 or libosmesa6 (MUJOCO_GL=egl or osmesa selects one)"
+            pipe.send(REFUSED, struct.pack("<B", UNSUPPORTED), text.encode())
+        else:
+            pipe.send(RENDERED, struct.pack("<dII", rate, *frame.shape[:2]), frame.tobytes())
 
 
-def replay(pipe, envs, request):
-    """Starts an episode and repeats its actions; answers with the last observations, as many as are stacked."""
-    index, seed, count = struct.unpack_from("<3I", request, 1)
-    env, ended = envs[index], False
-    frames = [env.reset(seed)]
-    for i in range(count):
-        _, flags, observation = env.step(request, 13 + i * env.action_bytes)
-        frames = [*frames, observation][-env.stack :]
-        ended = bool(flags & (TERMINATED | TRUNCATED))
-        if ended:
-            break
-        pipe.keep_alive()
-    pipe.send(REPLAYED, struct.pack("<BI", ended, len(frames)), *frames)
-
-
-def render(pipe, env):
-    try:
-        rate, frame = env.render()
-    except Refusal as refusal:
-        pipe.send(REFUSED, struct.pack("<B", refusal.kind), str(refusal).encode())
-    except Exception as error:
-        text = describe(error)
-        if "mujoco" in type(env.env.unwrapped).__module__:
-            text += "; MuJoCo renders with OpenGL: install libegl1 or libosmesa6 (MUJOCO_GL=egl or osmesa selects one)"
-        pipe.send(REFUSED, struct.pack("<B", UNSUPPORTED), text.encode())
-    else:
-        pipe.send(RENDERED, struct.pack("<dII", rate, *frame.shape[:2]), frame.tobytes())
-
-
-def serve(pipe, envs):
+def serve(pipe, vector):
     while (request := pipe.receive()) is not None:
         kind = request[0]
         if kind == STEP:
-            step(pipe, envs, request)
+            vector.step(pipe, request)
         elif kind == RESET:
             index, seed = struct.unpack_from("<II", request, 1)
-            pipe.send(OBSERVED, struct.pack("<IdB", 1, 0.0, 0), envs[index].reset(seed))
+            pipe.send(OBSERVED, struct.pack("<IdB", 1, 0.0, 0), vector.reset(index, seed))
         elif kind == REPLAY:
-            replay(pipe, envs, request)
+            vector.replay(pipe, request)
         elif kind == RENDER:
-            render(pipe, envs[struct.unpack_from("<I", request, 1)[0]])
+            vector.render(pipe, struct.unpack_from("<I", request, 1)[0])
         else:
             raise ValueError(f"request of unknown kind {kind}")
 
@@ -335,17 +356,14 @@ def main():
     if request is None:
         return
     try:
-        envs = make(request)
+        vector = make(request)
     except Refusal as refusal:
         pipe.send(REFUSED, struct.pack("<B", refusal.kind), str(refusal).encode())
         return
-    pipe.send(MADE, struct.pack("<I", VERSION), envs[0].description())
+    pipe.send(MADE, struct.pack("<I", VERSION), vector.description())
     try:
-        serve(pipe, envs)
+        serve(pipe, vector)
     except BrokenPipeError:
         os._exit(0)
     except Exception as error:
         pipe.send(RAISED, describe(error).encode())
-
-
-main()

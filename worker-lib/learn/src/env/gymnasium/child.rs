@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{ChildError, GymnasiumOptions, message};
 
-const SCRIPT: &str = include_str!("child.py");
+const SCRIPT: &str = concat!(include_str!("child.py"), include_str!("envpool.py"), "main()\n");
 /// Number of lines of stderr that an error quotes.
 const STDERR_LINES: usize = 10;
 /// Time to wait for the rest of stderr after the child has ended.
@@ -22,7 +22,7 @@ const END_GRACE: Duration = Duration::from_secs(2);
 /// Variables that keep libraries from starting a thread for each CPU, which would compete with the other workers.
 const THREAD_VARIABLES: [&str; 3] = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"];
 
-/// A Python process that runs `child.py`. Dropping this value ends the process.
+/// A Python process that runs `child.py` and `envpool.py`. Dropping this value ends the process.
 pub(super) struct Child {
     process: std::process::Child,
     requests: Option<ChildStdin>,

@@ -1,10 +1,10 @@
-//! Version 2 of the protocol between this process and the child process. All numbers are little-endian.
+//! Version 3 of the protocol between this process and the child process. All numbers are little-endian.
 //!
 //! A message consists of its length in bytes (u32), its kind (u8) and a body; the length includes the kind.
 //!
 //! | request | kind | body |
 //! |---|---|---|
-//! | make | 1 | version u32, environments u32, whether they render u32, id in UTF-8 |
+//! | make | 1 | version u32, environments u32, whether they render u32, threads of EnvPool u32 (0: Gymnasium), id in UTF-8 |
 //! | reset | 2 | environment u32, seed u32 |
 //! | step | 3 | count u32, then for each environment: number u32, action |
 //! | replay | 4 | environment u32, seed u32, count u32, actions |
@@ -22,11 +22,11 @@
 //!
 //! An action is a u32 or one f32 per dimension. An observation is f32s, or the bytes of an image.
 
-use super::ChildError;
+use super::{ChildError, Package};
 use crate::env::scene::Frame;
 use crate::nn::Image;
 
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 /// Maximum length of an answer; a longer one is a protocol error.
 pub(super) const MESSAGE_BYTES_MAX: usize = 1 << 28;
 
@@ -128,8 +128,12 @@ pub(super) fn message(kind: u8, numbers: &[u32], rest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-pub(super) fn make(id: &str, count: usize, renders: bool) -> Vec<u8> {
-    message(MAKE, &[VERSION, count as u32, u32::from(renders)], id.as_bytes())
+pub(super) fn make(id: &str, count: usize, renders: bool, package: Package) -> Vec<u8> {
+    let threads = match package {
+        Package::Gymnasium => 0,
+        Package::EnvPool { threads } => threads as u32,
+    };
+    message(MAKE, &[VERSION, count as u32, u32::from(renders), threads], id.as_bytes())
 }
 
 pub(super) fn reset(index: usize, seed: u32) -> Vec<u8> {
@@ -352,7 +356,7 @@ mod tests {
     fn a_description_of_another_version_or_length_is_refused() {
         let mut bytes = description();
         bytes[1] = 9;
-        assert_eq!(made(&bytes).unwrap_err().to_string(), "its protocol version is 9, expected 2");
+        assert_eq!(made(&bytes).unwrap_err().to_string(), "its protocol version is 9, expected 3");
         for len in 1..description().len() {
             assert!(matches!(made(&description()[..len]), Err(ChildError::Protocol(_))), "{len}");
         }
@@ -375,7 +379,12 @@ mod tests {
 
     #[test]
     fn request_encodings_match_the_documentation() {
-        assert_eq!(make("A", 2, true), [14, 0, 0, 0, 1, 2, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, b'A']);
+        let head = [18, 0, 0, 0, 1, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0];
+        let made =
+            |threads, package| (make("A", 2, true, package), [&head[..], &[threads, 0, 0, 0, b'A']].concat());
+        for (actual, expected) in [made(0, Package::Gymnasium), made(5, Package::EnvPool { threads: 5 })] {
+            assert_eq!(actual, expected);
+        }
         assert_eq!(render(3), [5, 0, 0, 0, 5, 3, 0, 0, 0]);
         assert_eq!(reset(1, 258), [9, 0, 0, 0, 2, 1, 0, 0, 0, 2, 1, 0, 0]);
         let actions = [(3, &[7_u8, 0, 0, 0][..])];

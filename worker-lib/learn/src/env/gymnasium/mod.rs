@@ -1,6 +1,6 @@
-//! Gymnasium environments in a child Python process, connected through pipes.
+//! Environments of Gymnasium and EnvPool in a child Python process, connected through pipes.
 //!
-//! Any Python that can import Gymnasium works. Nothing is linked, so neither the version nor the licence of the
+//! Any Python that can import the package works. Nothing is linked, so neither the version nor the licence of the
 //! imported packages affects this program. All environments of a vector share one process, and one message steps all
 //! environments that have begun a step ([`Environment::begin_step`]).
 //!
@@ -19,6 +19,9 @@
 //! - **Failures**: if a process crashes or does not answer in time, it is restarted and its episodes are replayed. An
 //!   episode is truncated if its replay fails or diverges, or if its next step fails twice. Five failures without a
 //!   successful step in between are an error.
+//! - **EnvPool** (`envpool:Pong-v5`) steps all environments with one call. It takes seeds only when it is made, so an
+//!   episode cannot be replayed: after a failure, and in a restored state, running episodes are truncated. The first
+//!   seed of each environment determines all of its episodes.
 
 mod action;
 mod child;
@@ -29,8 +32,10 @@ mod message;
 mod tests;
 mod vector;
 
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use rand_chacha::ChaCha8Rng;
@@ -42,7 +47,9 @@ use message::{Actions, Description, Observations};
 use vector::Vector;
 
 /// Prefix of an id that selects Gymnasium's environment even if a built-in one exists.
-pub(super) const PREFIX: &str = "gymnasium:";
+const PREFIX: &str = "gymnasium:";
+/// Prefix of an id that selects EnvPool's environment.
+const ENVPOOL_PREFIX: &str = "envpool:";
 /// Default timeout for an answer. The longest wait is the first import of all packages from a slow disk.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -112,6 +119,41 @@ impl ChildError {
     }
 }
 
+/// Python package that makes the environments of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Package {
+    Gymnasium,
+    /// EnvPool, which steps the environments in this number of threads.
+    EnvPool {
+        threads: usize,
+    },
+}
+
+/// Makes groups of environments of these sizes, in order. Each group has its own process, which all start at the same
+/// time; EnvPool has a single group, and as many threads as there are sizes.
+///
+/// # Errors
+/// See [`GymnasiumEnvironment::vector`].
+pub(super) fn groups(
+    id: &str,
+    sizes: &[usize],
+    options: &GymnasiumOptions,
+) -> Result<Vec<Vec<Box<dyn Environment>>>, EnvError> {
+    let boxed = |all: Vec<GymnasiumEnvironment>| {
+        all.into_iter().map(|env| Box::new(env) as Box<dyn Environment>).collect::<Vec<_>>()
+    };
+    if sizes.len() <= 1 || id.starts_with(ENVPOOL_PREFIX) {
+        let all = GymnasiumEnvironment::in_threads(id, sizes.iter().sum(), sizes.len(), options)?;
+        return Ok(vec![boxed(all)]);
+    }
+    thread::scope(|scope| {
+        let make = |size: &usize| GymnasiumEnvironment::vector(id, *size, options);
+        let started: Vec<_> = sizes.iter().map(|size| scope.spawn(move || make(size))).collect();
+        let made = started.into_iter().map(|it| it.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        made.map(|all| Ok(boxed(all?))).collect()
+    })
+}
+
 /// One environment of a child process. The process ends with its last environment.
 pub struct GymnasiumEnvironment {
     spec: EnvSpec,
@@ -120,15 +162,29 @@ pub struct GymnasiumEnvironment {
 }
 
 impl GymnasiumEnvironment {
-    /// Makes `count` environments of the `id` in one process. The prefix `gymnasium:` is removed.
+    /// Makes `count` environments of the `id` in one process: those of EnvPool if the id has the prefix `envpool:`,
+    /// otherwise those of Gymnasium. The prefix `gymnasium:` is removed.
     ///
     /// # Errors
     /// [`EnvError::UnknownId`] if Python or a package is missing, or if Gymnasium does not know the id; the text says
     /// what to install. [`EnvError::Gymnasium`] if the environment's spaces are not supported or the process fails.
     pub fn vector(id: &str, count: usize, options: &GymnasiumOptions) -> Result<Vec<Self>, EnvError> {
-        let name = id.strip_prefix(PREFIX).unwrap_or(id);
+        Self::in_threads(id, count, 1, options)
+    }
+
+    /// Makes environments like [`Self::vector`]; those of EnvPool step in `threads` threads.
+    fn in_threads(
+        id: &str,
+        count: usize,
+        threads: usize,
+        options: &GymnasiumOptions,
+    ) -> Result<Vec<Self>, EnvError> {
+        let (name, package) = match id.strip_prefix(ENVPOOL_PREFIX) {
+            Some(name) => (name, Package::EnvPool { threads }),
+            None => (id.strip_prefix(PREFIX).unwrap_or(id), Package::Gymnasium),
+        };
         // The process describes its environments, so it needs at least one.
-        let vector = Vector::new(name, count.max(1), options).map_err(|error| match error {
+        let vector = Vector::new(name, count.max(1), package, options).map_err(|error| match error {
             ChildError::Start { .. } | ChildError::Refused { is_missing: true, .. } if name == id => {
                 EnvError::UnknownId { id: id.to_owned(), reason: error.to_string() }
             }

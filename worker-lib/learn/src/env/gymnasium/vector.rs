@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::child::Child;
 use super::episode::{Episode, Phase};
 use super::message::{self, Description};
-use super::{ChildError, GymnasiumOptions};
+use super::{ChildError, GymnasiumOptions, Package};
 use crate::env::scene::Frame;
 use crate::env::{Action, EnvError, Step, check_state};
 
@@ -21,6 +21,7 @@ const STATE_HEAD: usize = 2;
 /// The environments and their process.
 pub(super) struct Vector {
     id: String,
+    package: Package,
     options: GymnasiumOptions,
     description: Description,
     pub(super) child: Option<Child>,
@@ -31,15 +32,21 @@ pub(super) struct Vector {
 
 impl Vector {
     /// Starts the process and makes the environments in it.
-    pub(super) fn new(id: &str, count: usize, options: &GymnasiumOptions) -> Result<Self, ChildError> {
+    pub(super) fn new(
+        id: &str,
+        count: usize,
+        package: Package,
+        options: &GymnasiumOptions,
+    ) -> Result<Self, ChildError> {
         let mut child = Child::start(options)?;
-        let description = match child.ask(&message::make(id, count, options.renders)).and_then(message::made)
-        {
+        let request = message::make(id, count, options.renders, package);
+        let description = match child.ask(&request).and_then(message::made) {
             Ok(description) => description,
             Err(error) => return Err(error.with_stderr(&child.kill())),
         };
         Ok(Self {
             id: id.to_owned(),
+            package,
             options: options.clone(),
             episodes: (0..count).map(|_| Episode::new(&description)).collect(),
             description,
@@ -184,8 +191,8 @@ impl Vector {
 
     fn start_again(&mut self) -> Result<(), ChildError> {
         let child = self.child.insert(Child::start(&self.options)?);
-        let description =
-            message::made(child.ask(&message::make(&self.id, self.episodes.len(), self.options.renders))?)?;
+        let request = message::make(&self.id, self.episodes.len(), self.options.renders, self.package);
+        let description = message::made(child.ask(&request)?)?;
         if description != self.description {
             return Err(ChildError::Protocol(format!(
                 "after a restart, its environment differs: {description:?}"
@@ -202,6 +209,10 @@ impl Vector {
 
     /// Restores an environment by replaying its seed and actions. If the replay fails, the episode is lost.
     fn replay(&mut self, index: usize, digest: u32) -> Result<(), ChildError> {
+        if let Package::EnvPool { .. } = self.package {
+            self.lose(index, "EnvPool cannot restore an episode that is running");
+            return Ok(());
+        }
         let outcome = self.ask_replay(index, digest);
         match &outcome {
             Ok(true) => {}

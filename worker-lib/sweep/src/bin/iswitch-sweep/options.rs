@@ -40,7 +40,7 @@ pub(crate) struct Sweep {
     /// with each combination of their values.
     #[arg(long, value_name = "NAME=VALUE,...")]
     grid: Vec<Axis>,
-    /// Number of runs at once [default: number of cores / number of workers]
+    /// Number of runs at once [default: cores / (workers * threads of a worker)]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZero<usize>>,
 }
@@ -107,7 +107,7 @@ impl Sweep {
         Ok(Plan {
             algorithm: A::NAME,
             arguments: passed_on.flat_map(GivenOption::arguments).collect(),
-            jobs: self.jobs.map_or_else(|| default_jobs(workers), NonZero::get),
+            jobs: self.jobs.map_or_else(|| default_jobs(workers * train.env_threads()), NonZero::get),
             seeds: self.first_seed..=last,
             discards: train.run.force,
             env: job.env,
@@ -133,9 +133,10 @@ fn configuration<A: Algorithm, H: OwnParameters>(
     Ok(Configuration { total_steps: *common.total_steps, settings })
 }
 
-fn default_jobs(workers: usize) -> usize {
+/// Returns the number of runs of `threads` threads each that have a core for each thread; at least 1.
+fn default_jobs(threads: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    (cores / workers).max(1)
+    (cores / threads).max(1)
 }
 
 /// Option that was given on the command line.

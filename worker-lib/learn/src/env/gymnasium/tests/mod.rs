@@ -1,8 +1,10 @@
 //! Tests against a real Gymnasium, if one is installed, and against processes that misbehave.
 
 mod atari;
+mod envpool;
 mod equality;
 mod failures;
+mod parallel;
 mod protocol;
 
 use std::path::{Path, PathBuf};
@@ -12,7 +14,7 @@ use std::time::Duration;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
-use super::{GymnasiumEnvironment, GymnasiumOptions};
+use super::{GymnasiumEnvironment, GymnasiumOptions, Package};
 use crate::env::tests::available;
 use crate::env::{Action, ActionSpec, Environment as _, Step};
 

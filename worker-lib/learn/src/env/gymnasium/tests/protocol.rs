@@ -63,7 +63,10 @@ fn making(count: usize) -> (Vec<u8>, Vec<u8>) {
     let ones = [1_u32; 4].map(u32::to_le_bytes).concat();
     let choices = [&2_u32.to_le_bytes()[..], &0_i64.to_le_bytes()].concat();
     let description = [&[0][..], &ones, &[0], &choices, &[0; 4], &f64::NAN.to_le_bytes()].concat();
-    (message::make("Some-v1", count, false), message::message(1, &[message::VERSION], &description))
+    (
+        message::make("Some-v1", count, false, Package::Gymnasium),
+        message::message(1, &[message::VERSION], &description),
+    )
 }
 
 /// Returns an answer of environments whose observations equal their rewards.
