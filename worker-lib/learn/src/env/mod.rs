@@ -1,8 +1,9 @@
 //! Environments in which agents act.
 //!
 //! [`CartPole`], [`Acrobot`], [`Pendulum`], [`MountainCarContinuous`], [`PlanarHopper`], [`PlanarWalker`],
-//! [`PlanarHalfCheetah`] and [`PlanarLander`] are built in and need no library. [`MujocoHopper`] and [`HalfCheetah`] open libmujoco at run time. Every other id is passed to Gymnasium in a
-//! child Python process ([`GymnasiumEnvironment`]). [`make`] makes an environment, given its Gymnasium id.
+//! [`PlanarHalfCheetah`] and [`PlanarLander`] are built in and need no library. [`MujocoHopper`] and [`HalfCheetah`]
+//! open libmujoco at run time. Every other id is passed to Gymnasium in a child Python process
+//! ([`GymnasiumEnvironment`]). [`make`] makes an environment, given its Gymnasium id.
 
 mod acrobot;
 mod action_space;
@@ -342,8 +343,9 @@ mod tests {
             Some(
                 "unknown environment \"Pong\": not built in (CartPole-v1, Acrobot-v1, Pendulum-v1, \
                  MountainCarContinuous-v0, PlanarHopper-v0, PlanarWalker-v0, PlanarHalfCheetah-v0, \
-                 PlanarLander-v0, PlanarLanderContinuous-v0, Hopper-v5, HalfCheetah-v5), and /nowhere/python3 cannot be started (No such file or directory (os error 2)); \
-                 install Python with Gymnasium, or set ISWITCH_PYTHON to an interpreter that has it"
+                 PlanarLander-v0, PlanarLanderContinuous-v0, Hopper-v5, HalfCheetah-v5), and /nowhere/python3 \
+                 cannot be started (No such file or directory (os error 2)); install Python with Gymnasium, or set \
+                 ISWITCH_PYTHON to an interpreter that has it"
             )
         );
     }

@@ -62,8 +62,8 @@ const STATE: usize = 13 + CORNERS;
 /// left and turns counterclockwise. Action of `PlanarLanderContinuous-v0`: main and side throttle in [-1, 1]. The main
 /// engine is off up to 0 and has 50 % to 100 % of its force above; the side engines are off between -0.5 and 0.5.
 ///
-/// Reward: the change of a potential (distance from the pad, speed, angle, feet on the ground), the cost of fuel, and at
-/// the end 100 for a lander at rest or -100 for a crash.
+/// Reward: the change of a potential (distance from the pad, speed, angle, feet on the ground), the cost of fuel, and
+/// at the end 100 for a lander at rest or -100 for a crash.
 #[derive(Debug)]
 pub struct PlanarLander {
     spec: EnvSpec,
