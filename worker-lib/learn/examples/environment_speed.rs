@@ -1,75 +1,114 @@
 //! Measures the steps per second of environments under random actions: of one environment, and of 16 in 1 and in 2
-//! threads or Python processes. `cargo run --release -p iswitch-learn --example environment_speed -- [ID...]`
+//! threads or Python processes. The third column divides the steps of 16 environments in one thread by the CPU time of
+//! this process, which depends less on other load of the machine; it does not count the Python process of Gymnasium's
+//! environments. Without an id, measures all built-in environments.
+//! `cargo run --release -p iswitch-learn --example environment_speed -- [ID...]`
 
 use std::time::{Duration, Instant};
 
 use iswitch_learn::env::{self, Action, ActionSpec, EnvError, Environment};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
+use rustix::time::{ClockId, clock_gettime};
 
 /// Duration of each measurement.
 const TIME: Duration = Duration::from_secs(3);
-const IDS: [&str; 6] = [
-    "CartPole-v1",
-    "gymnasium:CartPole-v1",
-    "Hopper-v5",
-    "gymnasium:Hopper-v5",
-    "ALE/Pong-v5",
-    "PongNoFrameskip-v4",
-];
+/// Number of environments in all measurements but the first.
+const MANY: usize = 16;
 
-fn main() -> Result<(), EnvError> {
+/// Steps per second.
+struct Speed {
+    elapsed: f64,
+    cpu: f64,
+}
+
+/// Environments of one id, with buffers that all of their steps share.
+struct Stepper {
+    environments: Vec<Box<dyn Environment>>,
+    rng: ChaCha8Rng,
+    /// Continuous actions of all environments.
+    values: Vec<f32>,
+    /// Discrete actions of all environments.
+    choices: Vec<usize>,
+    observation: Vec<f32>,
+}
+
+fn main() {
     let mut ids: Vec<String> = std::env::args().skip(1).collect();
     if ids.is_empty() {
-        ids = IDS.map(str::to_owned).to_vec();
+        ids = env::known_ids().into_iter().map(str::to_owned).collect();
     }
-    println!("{:<28}{:>14}{:>14}{:>14}", "steps per second", "1", "16", "16, 2 threads");
+    println!("{:<28}{:>14}{:>14}{:>14}{:>14}", "steps per second", "1", "16", "CPU time", "2 threads");
     for id in ids {
-        let [one, many] = [steps_per_s(&id, 1, 1)?, steps_per_s(&id, 16, 1)?];
-        println!("{id:<28}{one:>14.0}{many:>14.0}{:>14.0}", steps_per_s(&id, 16, 2)?);
+        match measure_all(&id) {
+            Ok([one, many, threads]) => {
+                let (one, elapsed, cpu, threads) = (one.elapsed, many.elapsed, many.cpu, threads.elapsed);
+                println!("{id:<28}{one:>14.0}{elapsed:>14.0}{cpu:>14.0}{threads:>14.0}");
+            }
+            Err(error) => println!("{id:<28}{}", error.to_string().lines().next().unwrap_or_default()),
+        }
     }
-    Ok(())
 }
 
-fn steps_per_s(id: &str, count: usize, threads: usize) -> Result<f64, EnvError> {
-    let mut environments = env::make_parallel(id, count, threads)?;
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let mut observation = vec![0.0; environments[0].spec().observation_dim];
-    for env in &mut environments {
-        env.reset(&mut rng, &mut observation)?;
-    }
-    let (begin, mut steps) = (Instant::now(), 0_u32);
+/// Measures one environment, many in one thread, and many in two threads.
+fn measure_all(id: &str) -> Result<[Speed; 3], EnvError> {
+    Ok([measure(id, 1, 1)?, measure(id, MANY, 1)?, measure(id, MANY, 2)?])
+}
+
+fn measure(id: &str, count: usize, threads: usize) -> Result<Speed, EnvError> {
+    /// Number of steps of each environment between two readings of the clock.
+    const BATCH: usize = 100;
+    let mut stepper = Stepper::new(id, count, threads)?;
+    let cpu_time = || {
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+    };
+    let (begin, cpu_begin, mut steps) = (Instant::now(), cpu_time(), 0);
     while begin.elapsed() < TIME {
-        step_all(&mut environments, &mut rng, &mut observation)?;
-        steps += count as u32;
+        for _ in 0..BATCH {
+            stepper.step()?;
+        }
+        steps += BATCH * count;
     }
-    Ok(f64::from(steps) / begin.elapsed().as_secs_f64())
+    let steps = steps as f64;
+    Ok(Speed { elapsed: steps / begin.elapsed().as_secs_f64(), cpu: steps / (cpu_time() - cpu_begin) })
 }
 
-fn step_all(
-    environments: &mut [Box<dyn Environment>],
-    rng: &mut ChaCha8Rng,
-    observation: &mut [f32],
-) -> Result<(), EnvError> {
-    let (mut values, mut choices) = (Vec::new(), Vec::new());
-    for env in environments.iter() {
-        match env.spec().action {
-            ActionSpec::Discrete { n } => choices.push(rng.random_range(0..n)),
+impl Stepper {
+    fn new(id: &str, count: usize, threads: usize) -> Result<Self, EnvError> {
+        let mut environments = env::make_parallel(id, count, threads)?;
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut observation = vec![0.0; environments[0].spec().observation_dim];
+        for env in &mut environments {
+            env.reset(&mut rng, &mut observation)?;
+        }
+        Ok(Self { environments, rng, values: Vec::new(), choices: vec![0; count], observation })
+    }
+
+    /// Steps each environment once.
+    fn step(&mut self) -> Result<(), EnvError> {
+        let Self { environments, rng, values, choices, observation } = self;
+        let action_spec = environments[0].spec().action;
+        match action_spec {
+            ActionSpec::Discrete { n } => choices.fill_with(|| rng.random_range(0..n)),
             ActionSpec::Continuous { dim } => {
-                values.push((0..dim).map(|_| rng.random_range(-1.0..1.0)).collect::<Vec<f32>>());
+                values.resize(dim * environments.len(), 0.0);
+                values.fill_with(|| rng.random_range(-1.0..1.0));
             }
         }
-    }
-    let action =
-        |i: usize| choices.get(i).map_or_else(|| Action::Continuous(&values[i]), |n| Action::Discrete(*n));
-    for (i, env) in environments.iter_mut().enumerate() {
-        env.begin_step(action(i))?;
-    }
-    for (i, env) in environments.iter_mut().enumerate() {
-        let step = env.finish_step(action(i), observation)?;
-        if step.terminated || step.truncated {
-            env.reset(rng, observation)?;
+        let action = |i: usize| match action_spec {
+            ActionSpec::Discrete { .. } => Action::Discrete(choices[i]),
+            ActionSpec::Continuous { dim } => Action::Continuous(&values[i * dim..][..dim]),
+        };
+        for (i, env) in environments.iter_mut().enumerate() {
+            env.begin_step(action(i))?;
         }
+        for (i, env) in environments.iter_mut().enumerate() {
+            let step = env.finish_step(action(i), observation)?;
+            if step.terminated || step.truncated {
+                env.reset(rng, observation)?;
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }

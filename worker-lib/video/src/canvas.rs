@@ -150,6 +150,20 @@ mod tests {
             car(0.4)[0] < car(-0.5)[0] - 50.0 && car(0.4)[1] > car(-0.5)[1] + 50.0,
             "the goal is on a hill"
         );
+        for (id, height) in [("PlanarWalker-v0", 1.25), ("PlanarHalfCheetah-v0", 0.0)] {
+            let torso = |lift: f64| {
+                let mut state = [0.0; 19];
+                state[1] = height + lift;
+                centre(&drawn(id, &state), Role::Body).unwrap()
+            };
+            assert!(torso(0.3)[0] < torso(0.0)[0] - 20.0, "{id}: z is up");
+        }
+        let hull = |x: f64, z: f64| {
+            let mut state = [0.0; 25];
+            (state[0], state[1]) = (x, z);
+            centre(&drawn("PlanarLander-v0", &state), Role::Body).unwrap()
+        };
+        assert!(hull(2.0, 5.0)[1] > hull(0.0, 5.0)[1] + 20.0 && hull(0.0, 7.0)[0] < hull(0.0, 5.0)[0] - 20.0);
     }
 
     #[test]

@@ -113,7 +113,14 @@ impl Algorithm for A2cConfig {
     fn preset(env: &str) -> Self {
         match env {
             "CartPole-v1" => Self { total_steps: 500_000, ..Self::vectors() },
-            "Pendulum-v1" | "PlanarHopper-v0" | "Hopper-v5" | "HalfCheetah-v5" => Self::vectors(),
+            "Pendulum-v1"
+            | "PlanarHopper-v0"
+            | "PlanarWalker-v0"
+            | "PlanarHalfCheetah-v0"
+            | "PlanarLander-v0"
+            | "PlanarLanderContinuous-v0"
+            | "Hopper-v5"
+            | "HalfCheetah-v5" => Self::vectors(),
             _ => Self {
                 total_steps: 10_000_000,
                 entropy_coefficient: 0.01,

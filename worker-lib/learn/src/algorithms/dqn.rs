@@ -167,6 +167,21 @@ impl Algorithm for DqnConfig {
                 clip_rewards: false,
                 ..Self::images()
             },
+            "PlanarLander-v0" => Self {
+                total_steps: 300_000,
+                buffer_size: 50_000,
+                batch_size: 128,
+                learning_starts: 5_000,
+                train_every: 4,
+                learning_rate: 5e-4,
+                target_update_interval: 500,
+                exploration_final: 0.05,
+                exploration_fraction: 0.3,
+                double: true,
+                hidden: vec![120, 84],
+                clip_rewards: false,
+                ..Self::images()
+            },
             _ => Self::images(),
         }
     }

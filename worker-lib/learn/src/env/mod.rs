@@ -1,20 +1,23 @@
 //! Environments in which agents act.
 //!
-//! [`CartPole`], [`Acrobot`], [`Pendulum`], [`MountainCarContinuous`] and [`PlanarHopper`] are built in and need no
-//! library. [`MujocoHopper`] and [`HalfCheetah`] open libmujoco at run time. Every other id is passed to Gymnasium or
-//! EnvPool in a child Python process ([`GymnasiumEnvironment`]). [`make`] makes an environment, given its id;
-//! [`make_parallel`] makes many that step in several threads or processes.
+//! [`CartPole`], [`Acrobot`], [`Pendulum`], [`MountainCarContinuous`], [`PlanarHopper`], [`PlanarWalker`],
+//! [`PlanarHalfCheetah`] and [`PlanarLander`] are built in and need no library. [`MujocoHopper`] and [`HalfCheetah`]
+//! open libmujoco at run time. Every other id is passed to Gymnasium or EnvPool in a child Python process
+//! ([`GymnasiumEnvironment`]). [`make`] makes an environment, given its id; [`make_parallel`] makes many that step in
+//! several threads or processes.
 
 mod acrobot;
 mod action_space;
 mod cartpole;
 mod gymnasium;
+mod half_cheetah_task;
 mod hopper_task;
+mod lander;
 mod mountain_car;
 mod mujoco;
 mod paced;
 mod pendulum;
-mod planar_hopper;
+mod planar;
 mod python;
 pub mod scene;
 mod threads;
@@ -32,11 +35,12 @@ pub use acrobot::Acrobot;
 pub use action_space::{ActionSpace, is_bounded};
 pub use cartpole::CartPole;
 pub use gymnasium::{GymnasiumEnvironment, GymnasiumOptions};
+pub use lander::PlanarLander;
 pub use mountain_car::MountainCarContinuous;
 pub use mujoco::{HalfCheetah, MujocoHopper, MujocoLibrary};
 pub use paced::Paced;
 pub use pendulum::Pendulum;
-pub use planar_hopper::PlanarHopper;
+pub use planar::{PlanarHalfCheetah, PlanarHopper, PlanarWalker};
 pub use time_limit::TimeLimit;
 
 /// Kind and size of the actions of an environment.
@@ -228,12 +232,16 @@ pub trait Environment: Send {
 type Maker = fn() -> Result<Box<dyn Environment>, EnvError>;
 
 /// Built-in ids and their constructors.
-const REGISTRY: [(&str, Maker); 7] = [
+const REGISTRY: [(&str, Maker); 11] = [
     (cartpole::ID, || Ok(Box::new(TimeLimit::new(CartPole::new())))),
     (acrobot::ID, || Ok(Box::new(TimeLimit::new(Acrobot::new())))),
     (pendulum::ID, || Ok(Box::new(TimeLimit::new(Pendulum::new())))),
     (mountain_car::ID, || Ok(Box::new(TimeLimit::new(MountainCarContinuous::new())))),
-    (planar_hopper::ID, || Ok(Box::new(TimeLimit::new(PlanarHopper::new())))),
+    (planar::HOPPER_ID, || Ok(Box::new(TimeLimit::new(PlanarHopper::new())))),
+    (planar::WALKER_ID, || Ok(Box::new(TimeLimit::new(PlanarWalker::new())))),
+    (planar::HALF_CHEETAH_ID, || Ok(Box::new(TimeLimit::new(PlanarHalfCheetah::new())))),
+    (lander::ID, || Ok(Box::new(TimeLimit::new(PlanarLander::new())))),
+    (lander::CONTINUOUS_ID, || Ok(Box::new(TimeLimit::new(PlanarLander::continuous())))),
     (mujoco::HOPPER_ID, || Ok(Box::new(TimeLimit::new(MujocoHopper::new()?)))),
     (mujoco::HALF_CHEETAH_ID, || Ok(Box::new(TimeLimit::new(HalfCheetah::new()?)))),
 ];
@@ -364,8 +372,9 @@ mod tests {
             error.as_deref(),
             Some(
                 "unknown environment \"Pong\": not built in (CartPole-v1, Acrobot-v1, Pendulum-v1, \
-                 MountainCarContinuous-v0, PlanarHopper-v0, Hopper-v5, HalfCheetah-v5), and /nowhere/python3 cannot be \
-                 started (No such file or directory (os error 2)); install Python with Gymnasium, or set \
+                 MountainCarContinuous-v0, PlanarHopper-v0, PlanarWalker-v0, PlanarHalfCheetah-v0, \
+                 PlanarLander-v0, PlanarLanderContinuous-v0, Hopper-v5, HalfCheetah-v5), and /nowhere/python3 \
+                 cannot be started (No such file or directory (os error 2)); install Python with Gymnasium, or set \
                  ISWITCH_PYTHON to an interpreter that has it"
             )
         );

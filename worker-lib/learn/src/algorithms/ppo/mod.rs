@@ -91,6 +91,23 @@ impl Algorithm for PpoConfig {
                 entropy_coefficient: 0.01,
                 ..Self::continuous()
             },
+            "PlanarWalker-v0" | "PlanarHalfCheetah-v0" => Self {
+                total_steps: 2_000_000,
+                environments_min: Some(16),
+                gamma: 0.995,
+                ..Self::continuous()
+            },
+            // A landing takes up to 1000 steps and pays at its end, so the horizon is long. Long rollouts contain
+            // whole episodes.
+            "PlanarLander-v0" | "PlanarLanderContinuous-v0" => Self {
+                environments_min: Some(16),
+                rollout_steps: 16_384,
+                epochs: 4,
+                gamma: 0.999,
+                gae_lambda: 0.98,
+                entropy_coefficient: 0.01,
+                ..Self::continuous()
+            },
             _ => Self::continuous(),
         }
     }

@@ -1,76 +1,16 @@
 //! The HalfCheetah-v5 environment.
 
-use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal};
 
 use super::simulation::Simulation;
-use crate::env::scene::{Link, Picture, on_ground, robot};
-use crate::env::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, clipped};
+use crate::env::half_cheetah_task::{self, MOTORS, N};
+use crate::env::scene::Picture;
+use crate::env::{Action, EnvError, EnvSpec, Environment, Step, clipped};
 
 pub(super) const ID: &str = "HalfCheetah-v5";
 
-/// Number of coordinates: x and z (m), pitch, then back thigh, shin and foot, front thigh, shin and foot (rad).
-const N: usize = 9;
-const MOTORS: usize = 6;
 /// Number of MuJoCo steps (10 ms each) per action.
 const FRAME_SKIP: usize = 5;
-/// Time between two actions, s.
-const ACTION_TIME: f64 = 0.05;
-/// Cost per squared action.
-const CONTROL_COST: f64 = 0.1;
-/// Bound of the uniform deviation of initial positions, and standard deviation of initial velocities.
-const START_SPREAD: f64 = 0.1;
-
-/// Radius of all capsules, m.
-const RADIUS: f64 = 0.046;
-/// Height of the visible part of the scene, m.
-const VIEW_HEIGHT: f64 = 2.2;
-/// Torso with head, then back thigh, shin and foot, front thigh, shin and foot: the capsules of the model below.
-const LINKS: [Link; 7] = [
-    Link {
-        parent: None,
-        anchor: [0.0, 0.7],
-        turn: -1.0,
-        capsules: &[([-0.5, 0.0], [0.5, 0.0], RADIUS), ([0.4854, 0.0033], [0.7146, 0.1967], RADIUS)],
-    },
-    Link {
-        parent: Some(0),
-        anchor: [-0.5, 0.0],
-        turn: -1.0,
-        capsules: &[([0.0113, -0.0153], [0.1887, -0.2447], RADIUS)],
-    },
-    Link {
-        parent: Some(1),
-        anchor: [0.16, -0.25],
-        turn: -1.0,
-        capsules: &[([-0.0055, -0.0035], [-0.2745, -0.1365], RADIUS)],
-    },
-    Link {
-        parent: Some(2),
-        anchor: [-0.28, -0.14],
-        turn: -1.0,
-        capsules: &[([0.0551, -0.1876], [0.0049, -0.0064], RADIUS)],
-    },
-    Link {
-        parent: Some(0),
-        anchor: [0.5, 0.0],
-        turn: -1.0,
-        capsules: &[([-0.1361, -0.2354], [-0.0039, -0.0046], RADIUS)],
-    },
-    Link {
-        parent: Some(4),
-        anchor: [-0.14, -0.24],
-        turn: -1.0,
-        capsules: &[([0.1249, -0.1775], [0.0051, -0.0025], RADIUS)],
-    },
-    Link {
-        parent: Some(5),
-        anchor: [0.13, -0.18],
-        turn: -1.0,
-        capsules: &[([0.0845, -0.1278], [0.0055, -0.0122], RADIUS)],
-    },
-];
 
 /// A body of 14 kg with a head and two legs of three capsules on sprung and damped hinges. The density gives the
 /// total volume of the capsules a mass of 14 kg.
@@ -142,20 +82,13 @@ impl HalfCheetah {
     /// # Errors
     /// Fails if libmujoco cannot be opened or rejects the model.
     pub fn new() -> Result<Self, EnvError> {
-        let spec = EnvSpec {
-            id: ID.into(),
-            observation_dim: 2 * N - 1,
-            image: None,
-            action: ActionSpec::Continuous { dim: MOTORS },
-            episode_steps_max: 1000,
-            solved_return: 4800.0,
-        };
         let simulation = Simulation::new(MODEL, N, MOTORS)?;
-        Ok(Self { spec, simulation })
+        Ok(Self { spec: half_cheetah_task::spec(ID), simulation })
     }
 
     fn observe(&self, observation: &mut [f32]) {
-        observation.iter_mut().zip(&self.simulation.coordinates()[1..]).for_each(|(o, x)| *o = *x as f32);
+        let (q, v) = self.simulation.coordinates().split_at(N);
+        half_cheetah_task::observe(q, v, observation);
     }
 }
 
@@ -167,11 +100,7 @@ impl Environment for HalfCheetah {
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {
         self.simulation.begin(|coordinates| {
             let (q, v) = coordinates.split_at_mut(N);
-            q.iter_mut().for_each(|q| *q += rng.random_range(-START_SPREAD..START_SPREAD));
-            v.iter_mut().for_each(|v| {
-                let normal: f64 = StandardNormal.sample(rng);
-                *v += START_SPREAD * normal;
-            });
+            half_cheetah_task::disturb(q, v, rng);
         });
         self.observe(observation);
         Ok(())
@@ -182,14 +111,11 @@ impl Environment for HalfCheetah {
         let x_before = self.simulation.coordinates()[0];
         self.simulation.advance(&control, FRAME_SKIP);
         self.observe(observation);
-        let velocity = (self.simulation.coordinates()[0] - x_before) / ACTION_TIME;
-        let cost = CONTROL_COST * control.iter().map(|u| u * u).sum::<f64>();
-        Ok(Step { reward: velocity - cost, terminated: false, truncated: false, life_lost: false })
+        Ok(half_cheetah_task::outcome(x_before, self.simulation.coordinates()[0], &control))
     }
 
     fn picture(&mut self) -> Result<Option<Picture>, EnvError> {
-        let q = self.simulation.coordinates();
-        Ok(Some(Picture::Scene(on_ground(robot(&LINKS, &q[..N]), q[0], VIEW_HEIGHT, ACTION_TIME))))
+        Ok(Some(Picture::Scene(half_cheetah_task::scene(&self.simulation.coordinates()[..N]))))
     }
 
     fn save_state(&self) -> Vec<f64> {
@@ -206,18 +132,6 @@ mod tests {
     use super::super::tests::{available, recorded, takes_over};
     use super::*;
     use rand::SeedableRng;
-
-    #[test]
-    fn the_displayed_bodies_begin_where_their_parents_end() {
-        for link in LINKS.iter().filter(|link| link.parent.is_some()) {
-            let parent = &LINKS[link.parent.unwrap_or_default()];
-            let gap = |end: [f64; 2], joint: [f64; 2]| (end[0] - joint[0]).hypot(end[1] - joint[1]);
-            let ends =
-                |link: &Link| link.capsules.iter().flat_map(|(from, to, _)| [*from, *to]).collect::<Vec<_>>();
-            assert!(ends(parent).iter().any(|end| gap(*end, link.anchor) < RADIUS), "{link:?}");
-            assert!(ends(link).iter().any(|end| gap(*end, [0.0, 0.0]) < RADIUS), "{link:?}");
-        }
-    }
 
     /// `fixtures/env/half_cheetah_v5.csv` has the columns `episode,actions[6],reward,qpos[9],qvel[9]`, recorded once
     /// from Gymnasium 1.4.0's HalfCheetah-v5 on MuJoCo 4.0.0. Each step starts from the recorded state, because

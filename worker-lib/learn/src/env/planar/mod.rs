@@ -1,0 +1,16 @@
+//! Robots in the vertical plane, on dynamics of this project; they need no library.
+
+mod engine;
+mod half_cheetah;
+mod hopper;
+#[cfg(test)]
+mod tests;
+mod walker;
+
+pub use half_cheetah::PlanarHalfCheetah;
+pub use hopper::PlanarHopper;
+pub use walker::PlanarWalker;
+
+pub(super) use half_cheetah::ID as HALF_CHEETAH_ID;
+pub(super) use hopper::ID as HOPPER_ID;
+pub(super) use walker::ID as WALKER_ID;
