@@ -71,10 +71,10 @@ struct TaskArgs {
     /// Id of the environment
     ///
     /// The built-in environments are PlanarHopper-v0 (the default of ppo), CartPole-v1 (the default of dqn and a2c),
-    /// Pendulum-v1 (the default of ddpg, td3 and sac), Acrobot-v1 and MountainCarContinuous-v0. Hopper-v5 and
-    /// HalfCheetah-v5 require libmujoco (`pip install mujoco`, or MUJOCO_LIBRARY=FILE). Any other id, such as
-    /// ALE/Pong-v5, names a Gymnasium environment and requires a Python interpreter with that package (`pip install
-    /// gymnasium`, or ISWITCH_PYTHON=FILE).
+    /// Pendulum-v1 (the default of ddpg, td3 and sac), Acrobot-v1, MountainCarContinuous-v0, and, without velocities,
+    /// CartPoleNoVel-v1 and PendulumNoVel-v1. Hopper-v5 and HalfCheetah-v5 require libmujoco (`pip install mujoco`, or
+    /// MUJOCO_LIBRARY=FILE). Any other id, such as ALE/Pong-v5, names a Gymnasium environment and requires a Python
+    /// interpreter with that package (`pip install gymnasium`, or ISWITCH_PYTHON=FILE).
     #[arg(long, value_name = "ID")]
     env: Option<String>,
     /// Number of environment steps, over all workers

@@ -1,8 +1,9 @@
 //! Environments in which agents act.
 //!
 //! [`CartPole`], [`Acrobot`], [`Pendulum`], [`MountainCarContinuous`] and [`PlanarHopper`] are built in and need no
-//! library. [`MujocoHopper`] and [`HalfCheetah`] open libmujoco at run time. Every other id is passed to Gymnasium in a
-//! child Python process ([`GymnasiumEnvironment`]). [`make`] makes an environment, given its Gymnasium id.
+//! library, and so are [`CartPole`] and [`Pendulum`] without velocities ([`NoVelocity`]). [`MujocoHopper`] and
+//! [`HalfCheetah`] open libmujoco at run time. Every other id is passed to Gymnasium in a child Python process
+//! ([`GymnasiumEnvironment`]). [`make`] makes an environment, given its Gymnasium id.
 
 mod acrobot;
 mod action_space;
@@ -11,6 +12,7 @@ mod gymnasium;
 mod hopper_task;
 mod mountain_car;
 mod mujoco;
+mod no_velocity;
 mod paced;
 mod pendulum;
 mod planar_hopper;
@@ -32,6 +34,7 @@ pub use cartpole::CartPole;
 pub use gymnasium::{GymnasiumEnvironment, GymnasiumOptions};
 pub use mountain_car::MountainCarContinuous;
 pub use mujoco::{HalfCheetah, MujocoHopper, MujocoLibrary};
+pub use no_velocity::NoVelocity;
 pub use paced::Paced;
 pub use pendulum::Pendulum;
 pub use planar_hopper::PlanarHopper;
@@ -223,11 +226,13 @@ pub trait Environment: Send {
 type Maker = fn() -> Result<Box<dyn Environment>, EnvError>;
 
 /// Built-in ids and their constructors.
-const REGISTRY: [(&str, Maker); 7] = [
+const REGISTRY: [(&str, Maker); 9] = [
     (cartpole::ID, || Ok(Box::new(TimeLimit::new(CartPole::new())))),
     (acrobot::ID, || Ok(Box::new(TimeLimit::new(Acrobot::new())))),
     (pendulum::ID, || Ok(Box::new(TimeLimit::new(Pendulum::new())))),
     (mountain_car::ID, || Ok(Box::new(TimeLimit::new(MountainCarContinuous::new())))),
+    (no_velocity::CART_POLE_ID, || Ok(Box::new(TimeLimit::new(NoVelocity::cart_pole())))),
+    (no_velocity::PENDULUM_ID, || Ok(Box::new(TimeLimit::new(NoVelocity::pendulum())))),
     (planar_hopper::ID, || Ok(Box::new(TimeLimit::new(PlanarHopper::new())))),
     (mujoco::HOPPER_ID, || Ok(Box::new(TimeLimit::new(MujocoHopper::new()?)))),
     (mujoco::HALF_CHEETAH_ID, || Ok(Box::new(TimeLimit::new(HalfCheetah::new()?)))),
@@ -334,9 +339,9 @@ mod tests {
             error.as_deref(),
             Some(
                 "unknown environment \"Pong\": not built in (CartPole-v1, Acrobot-v1, Pendulum-v1, \
-                 MountainCarContinuous-v0, PlanarHopper-v0, Hopper-v5, HalfCheetah-v5), and /nowhere/python3 cannot be \
-                 started (No such file or directory (os error 2)); install Python with Gymnasium, or set \
-                 ISWITCH_PYTHON to an interpreter that has it"
+                 MountainCarContinuous-v0, CartPoleNoVel-v1, PendulumNoVel-v1, PlanarHopper-v0, Hopper-v5, \
+                 HalfCheetah-v5), and /nowhere/python3 cannot be started (No such file or directory (os error 2)); \
+                 install Python with Gymnasium, or set ISWITCH_PYTHON to an interpreter that has it"
             )
         );
     }

@@ -187,6 +187,9 @@ pub fn job<A: Algorithm>(reader: &Reader<'_>) -> Result<(String, A), TrainError>
     let config: A = serde_json::from_str(reader.text("config")?).map_err(|error| refuse(&error))?;
     config.check().map_err(|error| refuse(&error))?;
     reader.check_widths(config.hidden())?;
+    if let Some(width) = config.memory() {
+        reader.check_widths(&[width, width])?;
+    }
     Ok((reader.text("env")?.to_owned(), config))
 }
 
