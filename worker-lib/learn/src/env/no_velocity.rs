@@ -2,7 +2,8 @@
 
 use rand_chacha::ChaCha8Rng;
 
-use super::{Action, EnvError, EnvSpec, Environment, Step};
+use super::scene::Picture;
+use super::{Action, ActionSpace, EnvError, EnvSpec, Environment, Step};
 
 /// Id of [`CartPole`](super::CartPole) without velocities.
 pub(super) const CART_POLE_ID: &str = "CartPoleNoVel-v1";
@@ -49,6 +50,10 @@ impl<E: Environment> Environment for NoVelocity<E> {
         &self.spec
     }
 
+    fn action_space(&self) -> ActionSpace {
+        self.inner.action_space()
+    }
+
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {
         self.inner.reset(rng, observation)?;
         self.mask(observation);
@@ -59,6 +64,10 @@ impl<E: Environment> Environment for NoVelocity<E> {
         let step = self.inner.step(action, observation)?;
         self.mask(observation);
         Ok(step)
+    }
+
+    fn picture(&mut self) -> Result<Option<Picture>, EnvError> {
+        self.inner.picture()
     }
 
     fn save_state(&self) -> Vec<f64> {
@@ -85,6 +94,7 @@ mod tests {
         for (id, original, action, velocities) in cases {
             let (mut masked, mut full) = (make(id).unwrap(), make(original).unwrap());
             assert_eq!(masked.spec().id, id);
+            assert_eq!(masked.action_space(), full.action_space());
             let mut observations =
                 [vec![0.0; full.spec().observation_dim], vec![0.0; full.spec().observation_dim]];
             let [hidden, seen] = &mut observations;
@@ -106,6 +116,7 @@ mod tests {
                 }
                 assert_eq!(masked.save_state(), full.save_state());
             }
+            assert!(masked.picture().unwrap().is_some(), "{id}");
         }
     }
 }

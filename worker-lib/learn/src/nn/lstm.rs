@@ -5,9 +5,9 @@ use rand::Rng;
 
 use super::{MatrixMut, MatrixRef, matmul, tanh, uniform_by_fan_in};
 
-/// A layer of long short-term memory. It holds shapes only. The parameters are, in PyTorch's layout except for the
-/// single bias: the weights of the inputs `[4 width, inputs]`, those of the preceding outputs `[4 width, width]` and the
-/// biases `[4 width]`. The rows are those of the input gate, the forget gate, the cell and the output gate.
+/// A layer of long short-term memory. It holds shapes only. The parameters are, in PyTorch's layout with one bias
+/// instead of two: the weights of the inputs `[4 width, inputs]`, those of the preceding outputs `[4 width, width]`
+/// and the biases `[4 width]`. The rows are those of the input gate, the forget gate, the cell and the output gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lstm {
     inputs: usize,

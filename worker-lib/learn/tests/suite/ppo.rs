@@ -234,10 +234,11 @@ fn a_resumed_run_continues_bit_for_bit() {
 
 #[test]
 fn a_run_resumes_with_another_number_of_workers() {
-    let directory = tempfile::tempdir().unwrap();
-    let config = small(HOPPER);
-    let group = interrupted(HOPPER, &config, (4, 2), directory.path());
-    assert_eq!(group[0], group[1]);
+    for id in [HOPPER, MEMORY] {
+        let directory = tempfile::tempdir().unwrap();
+        let group = interrupted(id, &small(id), (4, 2), directory.path());
+        assert_eq!(group[0], group[1]);
+    }
 }
 
 #[test]
@@ -313,9 +314,10 @@ fn cart_pole_is_solved() {
 
 #[test]
 fn only_a_recurrent_policy_learns_cart_pole_without_velocities() {
-    let recurrent = PpoConfig { total_steps: 60_000, ..PpoConfig::preset(MEMORY) };
+    // With four seeds, the returns were 212 to 263 with memory, and 45 to 48 without.
+    let recurrent = PpoConfig { total_steps: 40_000, ..PpoConfig::preset(MEMORY) };
     let mean = final_return(MEMORY, &recurrent);
     assert!(mean >= 150.0, "{mean}");
     let mean = final_return(MEMORY, &PpoConfig { lstm: None, ..recurrent });
-    assert!(mean < 100.0, "{mean} without memory");
+    assert!(mean < 80.0, "{mean} without memory");
 }

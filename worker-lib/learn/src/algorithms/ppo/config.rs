@@ -12,6 +12,9 @@ use crate::env::EnvSpec;
 /// the policy would not learn what to remember.
 const SEQUENCE_MIN: usize = 2;
 
+/// Maximum width of the LSTM layers, whose parameters grow with its square: 135 million for each network.
+pub(super) const LSTM_MAX: u64 = 4096;
+
 hyper_parameters! {
 /// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
 /// [`Algorithm::preset`](crate::algorithms::trainer::Algorithm::preset) returns tuned values for each environment.
@@ -166,8 +169,15 @@ mod tests {
                         of 16 environments";
         assert_eq!(error, expected);
         assert!(share(&sizes, 16).is_ok());
-        let none = PpoConfig { lstm: Some(0), ..recurrent };
-        assert_eq!(none.check().unwrap_err().to_string(), "lstm is 0, expected at least 1");
+    }
+
+    #[test]
+    fn impossible_widths_of_the_recurrent_layers_are_refused() {
+        for width in [0, 4097, usize::MAX] {
+            let config = PpoConfig { lstm: Some(width), ..PpoConfig::continuous() };
+            let error = config.check().unwrap_err().to_string();
+            assert_eq!(error, format!("lstm is {width}, expected 1 to 4096"));
+        }
     }
 
     #[test]
