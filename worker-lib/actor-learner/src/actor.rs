@@ -213,7 +213,8 @@ struct RolloutsOfActor {
 impl RolloutsOfActor {
     fn new(actor: &dyn RolloutActor, environments: usize, steps: usize, statistics: usize) -> Self {
         let spec = actor.spec();
-        let buffer = RolloutBuffer::new(environments, steps, spec.observation_dim, spec.action.stored_dim());
+        let buffer = RolloutBuffer::new(environments, steps, spec.observation_dim, spec.action.stored_dim())
+            .with_states(actor.state_len());
         Self { buffer, statistics: vec![0.0; statistics], nothing: vec![0.0; statistics] }
     }
 

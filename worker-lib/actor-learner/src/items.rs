@@ -13,6 +13,7 @@
 //! | steps, episodes, their returns, their lengths since the last rollout | 16 |
 //! | statistics of the algorithm | 4 each |
 //! | estimated value of the observation after the rollout | 4 |
+//! | state of a recurrent policy before the first step | 4 per value |
 //! | log-probabilities, rewards, values; 1 where an episode ended, otherwise 0 | 16 n |
 //! | actions | 4 n per dimension |
 //! | observations | 4 n per value, of images n |
@@ -50,9 +51,9 @@ impl ItemFormat {
         3 * FLOAT + self.action.stored_dim() * FLOAT + 2 * self.observation_bytes()
     }
 
-    fn rollout_bytes(&self, steps: usize, statistics: usize) -> usize {
+    fn rollout_bytes(&self, buffer: &RolloutBuffer, statistics: usize) -> usize {
         let of_step = 4 * FLOAT + self.action.stored_dim() * FLOAT + self.observation_bytes();
-        (1 + 4 + statistics + 1) * FLOAT + steps * of_step
+        (1 + 4 + statistics + 1 + state_len(buffer)) * FLOAT + buffer.steps * of_step
     }
 
     pub(super) fn transition(&self, transition: &Transition<'_>) -> Vec<u8> {
@@ -92,11 +93,13 @@ impl ItemFormat {
         tail: &Tail,
         statistics: &[f32],
     ) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.rollout_bytes(buffer.steps, statistics.len()));
+        let mut bytes = Vec::with_capacity(self.rollout_bytes(buffer, statistics.len()));
         bytes.extend(ROLLOUT.to_le_bytes());
         put(&mut bytes, &[tail.steps, tail.episodes, tail.returns, tail.lengths]);
         put(&mut bytes, statistics);
         put(&mut bytes, &[buffer.last_values[env]]);
+        let len = state_len(buffer);
+        put(&mut bytes, &buffer.states[env * len..(env + 1) * len]);
         let rows = env * buffer.steps..(env + 1) * buffer.steps;
         for column in [&buffer.log_probs, &buffer.rewards, &buffer.values] {
             put(&mut bytes, &column[rows.clone()]);
@@ -119,12 +122,14 @@ impl ItemFormat {
         statistics: &mut [f32],
     ) -> Result<Tail, ActorLearnerError> {
         let steps = buffer.steps;
-        let mut from = open("rollout", bytes, ROLLOUT, self.rollout_bytes(steps, statistics.len()))?;
+        let mut from = open("rollout", bytes, ROLLOUT, self.rollout_bytes(buffer, statistics.len()))?;
         let mut head = [0.0; 4];
         take(&mut from, &mut head);
         let mut own = vec![0.0; statistics.len()];
         take(&mut from, &mut own);
         take(&mut from, &mut buffer.last_values[env..=env]);
+        let len = state_len(buffer);
+        take(&mut from, &mut buffer.states[env * len..(env + 1) * len]);
         let rows = env * steps..(env + 1) * steps;
         for column in [&mut buffer.log_probs, &mut buffer.rewards, &mut buffer.values] {
             take(&mut from, &mut column[rows.clone()]);
@@ -170,6 +175,11 @@ impl ItemFormat {
         observations.iter_mut().zip(own).for_each(|(x, byte)| *x = f32::from(*byte) / 255.0);
         *from = rest;
     }
+}
+
+/// Returns the number of floats in the state of one environment.
+fn state_len(buffer: &RolloutBuffer) -> usize {
+    buffer.states.len() / buffer.last_values.len()
 }
 
 /// Returns the bytes after the tag if the tag and the total length are right.
@@ -245,7 +255,7 @@ mod tests {
     fn rollouts_round_trip_and_statistics_add_up() {
         let (format, dim) = format(false, ActionSpec::Discrete { n: 2 });
         let (environments, steps) = (2, 3);
-        let mut buffer = RolloutBuffer::new(environments, steps, dim, 1);
+        let mut buffer = RolloutBuffer::new(environments, steps, dim, 1).with_states(2);
         let samples = environments * steps;
         let numbers = |start: f32, len: usize| (0..len).map(|i| start + i as f32).collect::<Vec<_>>();
         buffer.observations = numbers(0.5, samples * dim);
@@ -255,8 +265,9 @@ mod tests {
         buffer.values = numbers(20.0, samples);
         buffer.dones = vec![false, true, false, false, false, true];
         buffer.last_values = vec![3.0, 4.0];
+        buffer.states = vec![0.5, 0.6, 0.7, 0.8];
         let tail = Tail { steps: 6.0, episodes: 2.0, returns: 7.0, lengths: 5.0, ..Tail::default() };
-        let mut copy = RolloutBuffer::new(environments, steps, dim, 1);
+        let mut copy = RolloutBuffer::new(environments, steps, dim, 1).with_states(2);
         let mut statistics = vec![1.0, 1.0];
         for env in 0..environments {
             let bytes = format.rollout(&buffer, env, &tail, &[2.0, 3.0]);
@@ -275,6 +286,7 @@ mod tests {
         assert_eq!(copy.rewards, swap(&buffer.rewards));
         assert_eq!(copy.values, swap(&buffer.values));
         assert_eq!(copy.last_values, [4.0, 3.0]);
+        assert_eq!(copy.states, [0.7, 0.8, 0.5, 0.6]);
         assert_eq!(copy.dones, [false, false, true, false, true, false]);
     }
 

@@ -72,11 +72,11 @@ struct TaskArgs {
     ///
     /// The built-in environments are PlanarHopper-v0 (the default of ppo), CartPole-v1 (the default of dqn and a2c),
     /// Pendulum-v1 (the default of ddpg, td3 and sac), Acrobot-v1, MountainCarContinuous-v0, PlanarWalker-v0,
-    /// PlanarHalfCheetah-v0, PlanarLander-v0 and PlanarLanderContinuous-v0. Hopper-v5 and HalfCheetah-v5 require
-    /// libmujoco (`pip install mujoco`, or MUJOCO_LIBRARY=FILE). Any other id, such as ALE/Pong-v5, names a Gymnasium
-    /// environment and requires a Python interpreter with that package (`pip install gymnasium`, or
-    /// ISWITCH_PYTHON=FILE). With the prefix `envpool:`, as in envpool:Pong-v5, it names one of EnvPool (`pip install
-    /// envpool`).
+    /// PlanarHalfCheetah-v0, PlanarLander-v0, PlanarLanderContinuous-v0 and, without velocities, CartPoleNoVel-v1 and
+    /// PendulumNoVel-v1. Hopper-v5 and HalfCheetah-v5 require libmujoco (`pip install mujoco`, or MUJOCO_LIBRARY=FILE).
+    /// Any other id, such as ALE/Pong-v5, names a Gymnasium environment and requires a Python interpreter with that
+    /// package (`pip install gymnasium`, or ISWITCH_PYTHON=FILE). With the prefix `envpool:`, as in envpool:Pong-v5, it
+    /// names one of EnvPool (`pip install envpool`).
     #[arg(long, value_name = "ID")]
     env: Option<String>,
     /// Number of threads that step the environments of a worker [default: 1]

@@ -76,9 +76,16 @@ impl ExportedPolicy {
     /// Collects the policy of a run.
     ///
     /// # Errors
-    /// Fails if a parameter is not a finite number, or if the hyper-parameters are not JSON.
+    /// Fails if the policy is recurrent, if a parameter is not a finite number, or if the hyper-parameters are not
+    /// JSON.
     pub(crate) fn new(trained: &Trained, policy: &dyn Policy, env: &dyn Environment) -> anyhow::Result<Self> {
-        let graph = policy.graph();
+        let Some(graph) = policy.graph() else {
+            bail!(
+                "the policy is recurrent (hyper-parameter lstm), and no format of `iswitch export` holds the state \
+                 that it carries from step to step; run it with `iswitch eval`, or train a policy without memory \
+                 (`--set lstm=null`)"
+            );
+        };
         let observation_shape = match graph.layers.first().map(|layer| layer.operation) {
             Some(Operation::Convolution(convolution)) => {
                 let image = convolution.input;

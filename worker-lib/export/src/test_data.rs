@@ -107,11 +107,15 @@ impl Policy for Recorder {
         self.policy.act(observation, rng, action);
     }
 
+    fn begin_episode(&mut self) {
+        self.policy.begin_episode();
+    }
+
     fn scores(&mut self, observation: &[f32]) -> &[f32] {
         self.policy.scores(observation)
     }
 
-    fn graph(&self) -> PolicyGraph {
+    fn graph(&self) -> Option<PolicyGraph> {
         self.policy.graph()
     }
 }

@@ -90,6 +90,12 @@ fn ppo_learns_from_rollouts_with_two_learners_and_two_cells() {
     );
 }
 
+#[test]
+fn recurrent_ppo_learns_from_rollouts_with_two_learners() {
+    // The states of the policy travel with the rollouts. A policy without memory reaches about 40.
+    learns("ppo --env CartPoleNoVel-v1 --actors 4 --workers 2 --steps 40000", 80.0);
+}
+
 /// Endless run, with its parent process.
 struct Run {
     parent: Option<Child>,

@@ -112,8 +112,9 @@ impl Algorithm for A2cConfig {
 
     fn preset(env: &str) -> Self {
         match env {
-            "CartPole-v1" => Self { total_steps: 500_000, ..Self::vectors() },
+            "CartPole-v1" | "CartPoleNoVel-v1" => Self { total_steps: 500_000, ..Self::vectors() },
             "Pendulum-v1"
+            | "PendulumNoVel-v1"
             | "PlanarHopper-v0"
             | "PlanarWalker-v0"
             | "PlanarHalfCheetah-v0"
@@ -458,12 +459,12 @@ impl Policy for A2cPolicy {
         }
     }
 
-    fn graph(&self) -> PolicyGraph {
-        PolicyGraph {
+    fn graph(&self) -> Option<PolicyGraph> {
+        Some(PolicyGraph {
             preprocessing: Preprocessing::of(&self.spec),
             layers: self.networks.graph_layers(&self.parameters),
             streams: None,
             outputs: Outputs::of_policy(self.spec.action),
-        }
+        })
     }
 }

@@ -7,16 +7,19 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::env::{Action, ActionSpec, EnvSpec};
-use crate::nn::{Activation, Categorical, DiagonalGaussian, Layer, Network, orthogonal};
+use crate::nn::{Activation, Categorical, DiagonalGaussian, Layer, Lstm, Network, orthogonal};
 
 /// Separate actor and critic networks with tanh layers. The policy is a diagonal Gaussian whose log standard
-/// deviation does not depend on the observation, or a softmax. The type holds shapes only; the layout of the
-/// parameters is `[actor | log_std (continuous only) | critic]`.
+/// deviation does not depend on the observation, or a softmax. A recurrent policy has a memory before each network,
+/// whose outputs are the inputs of the network. The type holds shapes only; the layout of the parameters is
+/// `[actor | log_std (continuous only) | critic | memory of the actor | memory of the critic]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActorCritic {
     actor: Network,
     critic: Network,
     action: ActionSpec,
+    observation_dim: usize,
+    memory: Option<Lstm>,
 }
 
 /// A named part of the parameter vector.
@@ -58,25 +61,56 @@ pub(crate) fn network_tensors(name: &str, network: &Network, start: usize) -> Ve
 impl ActorCritic {
     /// Creates the networks for an environment, with hidden layers of these widths in each network.
     pub fn new(env: &EnvSpec, hidden: &[usize]) -> Self {
+        Self::with_memory(env, hidden, None)
+    }
+
+    /// Creates the networks for an environment, with hidden layers of these widths in each network; the memory, if
+    /// any, has `memory` units before each network.
+    pub fn with_memory(env: &EnvSpec, hidden: &[usize], memory: Option<usize>) -> Self {
+        let memory = memory.map(|width| Lstm::new(env.observation_dim, width));
+        let inputs = memory.map_or(env.observation_dim, Lstm::width);
         let network = |outputs: usize| {
-            let widths = [&[env.observation_dim], hidden, &[outputs]].concat();
+            let widths = [&[inputs], hidden, &[outputs]].concat();
             Network::mlp(&widths, Activation::Tanh)
         };
         let outputs = match env.action {
             ActionSpec::Continuous { dim } => dim,
             ActionSpec::Discrete { n } => n,
         };
-        Self { actor: network(outputs), critic: network(1), action: env.action }
+        Self {
+            actor: network(outputs),
+            critic: network(1),
+            action: env.action,
+            observation_dim: env.observation_dim,
+            memory,
+        }
     }
 
     /// Returns the number of floats in the parameter and gradient vectors.
     pub fn parameter_count(&self) -> usize {
-        self.critic_range().end
+        self.memory_ranges()[1].end
     }
 
     /// Returns the number of floats in an observation.
     pub fn observation_dim(&self) -> usize {
-        self.actor.inputs()
+        self.observation_dim
+    }
+
+    /// Returns the memory before each network, if there is one.
+    pub fn memory(&self) -> Option<Lstm> {
+        self.memory
+    }
+
+    /// Returns the number of floats in the state of a recurrent policy, that of the actor and that of the critic; 0
+    /// without memory.
+    pub fn state_len(&self) -> usize {
+        self.memory.map_or(0, |memory| 2 * memory.state_len())
+    }
+
+    /// Returns the ranges of the parameters of the memories of the actor and of the critic; empty without memory.
+    pub fn memory_ranges(&self) -> [Range<usize>; 2] {
+        let (start, len) = (self.critic_range().end, self.memory.map_or(0, Lstm::parameter_count));
+        [start..start + len, start + len..start + 2 * len]
     }
 
     /// Returns the number of floats in a stored action: the dimension, or one for the index of a discrete action.
@@ -123,7 +157,8 @@ impl ActorCritic {
     }
 
     /// Returns initial parameters: orthogonal weights with a gain of sqrt(2), except for 0.01 in the output layer of
-    /// the policy and 1 in that of the value; zero biases; the given log standard deviation.
+    /// the policy and 1 in that of the value; zero biases; the given log standard deviation; PyTorch's initial values
+    /// for memories.
     pub fn initial_parameters(&self, log_std: f32, rng: &mut impl Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.parameter_count()];
         parameters[self.log_std_range()].fill(log_std);
@@ -137,6 +172,9 @@ impl ActorCritic {
                 orthogonal(&mut own[layer.weight.clone()], rows, columns, gain, rng);
             }
         }
+        if let Some(memory) = self.memory {
+            memory.initialise(&mut parameters[self.critic_range().end..], rng);
+        }
         parameters
     }
 
@@ -147,6 +185,15 @@ impl ActorCritic {
         if !self.log_std_range().is_empty() {
             let range = self.log_std_range();
             tensors.push(NamedTensor { name: "actor.log_std".to_owned(), shape: vec![range.len()], range });
+        }
+        if let Some(memory) = self.memory {
+            for (network, range) in ["actor", "critic"].into_iter().zip(self.memory_ranges()) {
+                tensors.extend(memory.tensors().map(|(name, shape, start)| {
+                    let (name, start) = (format!("{network}.lstm.{name}"), range.start + start);
+                    let range = start..start + shape.iter().product::<usize>();
+                    NamedTensor { name, shape, range }
+                }));
+            }
         }
         tensors
     }
@@ -267,8 +314,8 @@ mod tests {
 
     #[test]
     fn the_tensors_cover_all_parameters_once() {
-        for id in ["PlanarHopper-v0", "CartPole-v1"] {
-            let agent = ActorCritic::new(make(id).unwrap().spec(), &[64, 64]);
+        for (id, memory) in [("PlanarHopper-v0", None), ("CartPole-v1", None), ("CartPole-v1", Some(8))] {
+            let agent = ActorCritic::with_memory(make(id).unwrap().spec(), &[64, 64], memory);
             assert_covered(agent.tensors(), agent.parameter_count());
         }
     }

@@ -25,6 +25,11 @@ impl Checks {
         self.expect(value > 0, name, &value, "at least 1")
     }
 
+    /// Checks a width or a number that is at least 1 and at most `max`.
+    pub(super) fn one_to(&mut self, name: &str, value: u64, max: u64) -> &mut Self {
+        self.expect((1..=max).contains(&value), name, &value, &format!("1 to {max}"))
+    }
+
     /// Checks the sizes of a run that learns from replayed transitions.
     pub(super) fn experience(&mut self, options: &ExperienceOptions, total_steps: u64) -> &mut Self {
         self.positive("total_steps", total_steps)

@@ -150,7 +150,7 @@ impl Algorithm for DqnConfig {
 
     fn preset(env: &str) -> Self {
         match env {
-            "CartPole-v1" => Self {
+            "CartPole-v1" | "CartPoleNoVel-v1" => Self {
                 total_steps: 500_000,
                 buffer_size: 10_000,
                 batch_size: 128,
@@ -447,9 +447,9 @@ impl Policy for DqnPolicy {
         self.network.values(&self.parameters, &self.scaled, &mut self.work)
     }
 
-    fn graph(&self) -> PolicyGraph {
+    fn graph(&self) -> Option<PolicyGraph> {
         let (layers, streams) = self.network.graph_layers(&self.parameters);
         let preprocessing = Preprocessing::of(&self.spec);
-        PolicyGraph { preprocessing, layers, streams, outputs: Outputs::QValues }
+        Some(PolicyGraph { preprocessing, layers, streams, outputs: Outputs::QValues })
     }
 }

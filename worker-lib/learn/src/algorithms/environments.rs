@@ -39,6 +39,9 @@ pub struct EnvironmentSlot {
     pub truncated: bool,
     /// Discounted sum of the rewards of the current episode; its variance scales rewards.
     pub discounted_return: f64,
+    /// State of a recurrent policy after the preceding step, `[state_len]`; zero at the start of an episode and empty
+    /// without memory.
+    pub memory: Vec<f32>,
     /// Deviations of this rollout's observations, `[observation_dim]`.
     pub observation_deviations: Vec<Deviations>,
     /// Deviations of this rollout's discounted returns.
@@ -60,6 +63,7 @@ impl EnvironmentSlot {
             ended: false,
             truncated: false,
             discounted_return: 0.0,
+            memory: vec![],
             observation_deviations: vec![Deviations::default(); dim],
             return_deviations: Deviations::default(),
         };
@@ -71,6 +75,7 @@ impl EnvironmentSlot {
     pub fn reset(&mut self) -> Result<(), TrainError> {
         let _phase = Phase::Environment.enter();
         (self.episode_return, self.episode_length, self.discounted_return) = (0.0, 0, 0.0);
+        self.memory.fill(0.0);
         Ok(self.env.reset(&mut self.reset_rng, &mut self.observation)?)
     }
 

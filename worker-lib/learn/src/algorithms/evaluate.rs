@@ -60,6 +60,7 @@ impl<'a> Evaluator<'a> {
     /// Fails if the environment fails.
     pub fn begin(&mut self) -> Result<(), TrainError> {
         self.env.reset(&mut self.rng, &mut self.observation)?;
+        self.policy.begin_episode();
         self.episode = EvaluationEpisode::default();
         Ok(())
     }

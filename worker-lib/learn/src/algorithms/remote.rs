@@ -69,6 +69,11 @@ pub trait RolloutActor: Send {
     /// Returns the shapes and limits of the environment.
     fn spec(&self) -> &EnvSpec;
 
+    /// Returns the number of floats in the state of a recurrent policy; 0 without memory.
+    fn state_len(&self) -> usize {
+        0
+    }
+
     /// Fills `buffer`, except for advantages and returns, and overwrites the `statistics` that belong to the rollout.
     ///
     /// # Errors

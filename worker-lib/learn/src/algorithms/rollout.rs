@@ -20,6 +20,8 @@ pub struct RolloutBuffer {
     pub values: Vec<f32>,
     /// Estimated value of each environment's observation after the rollout, `[environments]`.
     pub last_values: Vec<f32>,
+    /// State of a recurrent policy before the first step, `[environments, state_len]`; empty without memory.
+    pub states: Vec<f32>,
     /// Advantages, computed by [`Self::estimate_advantages`], `[samples]`.
     pub advantages: Vec<f32>,
     /// Value targets: advantage plus value, `[samples]`.
@@ -39,9 +41,22 @@ impl RolloutBuffer {
             dones: vec![false; samples],
             values: vec![0.0; samples],
             last_values: vec![0.0; environments],
+            states: vec![],
             advantages: vec![0.0; samples],
             returns: vec![0.0; samples],
         }
+    }
+
+    /// Adds room for the states of a recurrent policy, of `state_len` floats each.
+    #[must_use]
+    pub fn with_states(self, state_len: usize) -> Self {
+        let environments = self.last_values.len();
+        Self { states: vec![0.0; environments * state_len], ..self }
+    }
+
+    /// Returns whether an episode began between sample `i` and the preceding one of the same rollout.
+    pub fn starts(&self, i: usize) -> bool {
+        !i.is_multiple_of(self.steps) && self.dones[i - 1]
     }
 
     /// Normalises `advantages`, given their mean and variance over this worker or over all workers, to mean 0 and

@@ -275,6 +275,11 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
     /// Returns the names and descriptions of the hyper-parameters.
     fn descriptions() -> &'static [(&'static str, &'static str)];
 
+    /// Returns the width of the recurrent layer before each network, if there is one.
+    fn memory(&self) -> Option<usize> {
+        None
+    }
+
     /// Returns the hyper-parameters that all algorithms have.
     fn common(&mut self) -> CommonParameters<'_>;
 
@@ -348,6 +353,9 @@ pub enum Mode {
 
 /// A trained agent that only acts.
 pub trait Policy {
+    /// Begins an episode: a policy with memory forgets the preceding observations.
+    fn begin_episode(&mut self) {}
+
     /// Chooses the action for an observation in the environment's units, and writes it to `action` (`[action_dim]`; a
     /// discrete action is its index). If `rng` is given and the policy is stochastic, the action is sampled as in
     /// training.
@@ -359,6 +367,7 @@ pub trait Policy {
         &[]
     }
 
-    /// Returns the computation of [`Self::act`] without a random generator as plain data.
-    fn graph(&self) -> PolicyGraph;
+    /// Returns the computation of [`Self::act`] without a random generator as plain data; `None` for a recurrent
+    /// policy, whose actions also depend on earlier observations.
+    fn graph(&self) -> Option<PolicyGraph>;
 }

@@ -1,10 +1,10 @@
 //! Environments in which agents act.
 //!
 //! [`CartPole`], [`Acrobot`], [`Pendulum`], [`MountainCarContinuous`], [`PlanarHopper`], [`PlanarWalker`],
-//! [`PlanarHalfCheetah`] and [`PlanarLander`] are built in and need no library. [`MujocoHopper`] and [`HalfCheetah`]
-//! open libmujoco at run time. Every other id is passed to Gymnasium or EnvPool in a child Python process
-//! ([`GymnasiumEnvironment`]). [`make`] makes an environment, given its id; [`make_parallel`] makes many that step in
-//! several threads or processes.
+//! [`PlanarHalfCheetah`] and [`PlanarLander`] are built in and need no library, and so are [`CartPole`] and
+//! [`Pendulum`] without velocities ([`NoVelocity`]). [`MujocoHopper`] and [`HalfCheetah`] open libmujoco at run time.
+//! Every other id is passed to Gymnasium or EnvPool in a child Python process ([`GymnasiumEnvironment`]). [`make`] makes
+//! an environment, given its id; [`make_parallel`] makes many that step in several threads or processes.
 
 mod acrobot;
 mod action_space;
@@ -15,6 +15,7 @@ mod hopper_task;
 mod lander;
 mod mountain_car;
 mod mujoco;
+mod no_velocity;
 mod paced;
 mod pendulum;
 mod planar;
@@ -38,6 +39,7 @@ pub use gymnasium::{GymnasiumEnvironment, GymnasiumOptions};
 pub use lander::PlanarLander;
 pub use mountain_car::MountainCarContinuous;
 pub use mujoco::{HalfCheetah, MujocoHopper, MujocoLibrary};
+pub use no_velocity::NoVelocity;
 pub use paced::Paced;
 pub use pendulum::Pendulum;
 pub use planar::{PlanarHalfCheetah, PlanarHopper, PlanarWalker};
@@ -232,11 +234,13 @@ pub trait Environment: Send {
 type Maker = fn() -> Result<Box<dyn Environment>, EnvError>;
 
 /// Built-in ids and their constructors.
-const REGISTRY: [(&str, Maker); 11] = [
+const REGISTRY: [(&str, Maker); 13] = [
     (cartpole::ID, || Ok(Box::new(TimeLimit::new(CartPole::new())))),
     (acrobot::ID, || Ok(Box::new(TimeLimit::new(Acrobot::new())))),
     (pendulum::ID, || Ok(Box::new(TimeLimit::new(Pendulum::new())))),
     (mountain_car::ID, || Ok(Box::new(TimeLimit::new(MountainCarContinuous::new())))),
+    (no_velocity::CART_POLE_ID, || Ok(Box::new(TimeLimit::new(NoVelocity::cart_pole())))),
+    (no_velocity::PENDULUM_ID, || Ok(Box::new(TimeLimit::new(NoVelocity::pendulum())))),
     (planar::HOPPER_ID, || Ok(Box::new(TimeLimit::new(PlanarHopper::new())))),
     (planar::WALKER_ID, || Ok(Box::new(TimeLimit::new(PlanarWalker::new())))),
     (planar::HALF_CHEETAH_ID, || Ok(Box::new(TimeLimit::new(PlanarHalfCheetah::new())))),
@@ -372,10 +376,10 @@ mod tests {
             error.as_deref(),
             Some(
                 "unknown environment \"Pong\": not built in (CartPole-v1, Acrobot-v1, Pendulum-v1, \
-                 MountainCarContinuous-v0, PlanarHopper-v0, PlanarWalker-v0, PlanarHalfCheetah-v0, \
-                 PlanarLander-v0, PlanarLanderContinuous-v0, Hopper-v5, HalfCheetah-v5), and /nowhere/python3 \
-                 cannot be started (No such file or directory (os error 2)); install Python with Gymnasium, or set \
-                 ISWITCH_PYTHON to an interpreter that has it"
+                 MountainCarContinuous-v0, CartPoleNoVel-v1, PendulumNoVel-v1, PlanarHopper-v0, PlanarWalker-v0, \
+                 PlanarHalfCheetah-v0, PlanarLander-v0, PlanarLanderContinuous-v0, Hopper-v5, HalfCheetah-v5), and \
+                 /nowhere/python3 cannot be started (No such file or directory (os error 2)); install Python with \
+                 Gymnasium, or set ISWITCH_PYTHON to an interpreter that has it"
             )
         );
     }

@@ -4,7 +4,7 @@
 //! the payload of the packets, so an aggregation needs no gather or scatter step. The networks of the paper are so
 //! small that the cost per operation of a framework would dominate a step; here, a layer is one matrix product from
 //! the `gemm-f32` crate and a loop. The layers are dense layers, convolutions and layer normalisation, from which the
-//! paper's four models are built ([`Network`]).
+//! paper's four models are built ([`Network`]), and a recurrent layer ([`Lstm`]).
 //!
 //! Nothing here allocates after construction: a [`Workspace`] holds the intermediate results of the largest batch.
 //! Backward passes are hand-written and checked against finite differences and against numbers computed once in
@@ -19,6 +19,7 @@ mod gaussian;
 mod init;
 mod layer;
 mod layer_norm;
+mod lstm;
 mod matmul;
 mod network;
 mod rmsprop;
@@ -34,6 +35,7 @@ pub use gaussian::DiagonalGaussian;
 pub use init::{orthogonal, uniform_by_fan_in};
 pub use layer::{Layer, Operation};
 pub use layer_norm::LAYER_NORM_EPSILON;
+pub use lstm::{Lstm, LstmWorkspace, Sequences};
 pub use matmul::{MatrixMut, MatrixRef, matmul};
 pub use network::{Network, Workspace};
 pub use rmsprop::RmsProp;

@@ -84,16 +84,21 @@ fn networks_larger_than_their_file_are_refused_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     checkpoint::save(&mut trainer(), directory.path()).unwrap();
     let path = directory.path().join(MODEL_FILE);
-    for hidden in [json!([u64::MAX]), json!([1_u64 << 40, 1_u64 << 40]), json!([1000, 1000]), json!([0])] {
+    let hidden = [json!([u64::MAX]), json!([1_u64 << 40, 1_u64 << 40]), json!([1000, 1000]), json!([0])];
+    let hidden = hidden.into_iter().map(|widths| ("hidden", widths));
+    let lstm = [json!(u64::MAX), json!(1000), json!(0)].into_iter().map(|width| ("lstm", width));
+    let saved = fs::read(&path).unwrap();
+    for (name, value) in hidden.chain(lstm) {
+        fs::write(&path, &saved).unwrap();
         edit(&path, |header| {
             let metadata = &mut header["__metadata__"]["config"];
             let mut config: Value = serde_json::from_str(metadata.as_str().unwrap()).unwrap();
-            config["hidden"] = hidden.clone();
+            config[name] = value.clone();
             *metadata = json!(config.to_string());
         });
         let file = ModelFile::read(directory.path()).unwrap();
         let error = checkpoint::job::<PpoConfig>(&file.reader().unwrap()).unwrap_err().to_string();
-        assert!(error.contains("hidden"), "{hidden}: {error}");
+        assert!(error.contains(name), "{name} = {value}: {error}");
         let trained = Trained::read(directory.path()).unwrap();
         assert!(trained.policy(env::make(ENV).unwrap().spec()).is_err());
     }

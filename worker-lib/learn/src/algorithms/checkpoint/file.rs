@@ -290,19 +290,24 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Checks that the file is large enough for layers of the widths `hidden`, before networks are allocated.
+    /// Checks that the file is large enough for layers of the widths `hidden` and for recurrent layers of the width
+    /// `memory`, before networks are allocated.
     ///
     /// # Errors
     /// Fails if the file cannot contain the weights.
-    pub fn check_widths(&self, hidden: &[usize]) -> Result<(), TrainError> {
+    pub fn check_widths(&self, hidden: &[usize], memory: Option<usize>) -> Result<(), TrainError> {
         let floats = self.len_bytes / size_of::<f32>();
         let fits = |len: Option<usize>| len.is_some_and(|len| len <= floats);
-        let do_fit = fits(hidden.iter().copied().try_fold(0, usize::checked_add))
-            && hidden.windows(2).all(|pair| fits(pair[0].checked_mul(pair[1])));
-        if do_fit {
-            Ok(())
-        } else {
-            Err(self.refuse(format!("hidden is {hidden:?}, which does not match its {floats} floats")))
+        let refuse =
+            |widths: String| self.refuse(format!("{widths}, which does not match its {floats} floats"));
+        if !fits(hidden.iter().copied().try_fold(0, usize::checked_add))
+            || !hidden.windows(2).all(|pair| fits(pair[0].checked_mul(pair[1])))
+        {
+            return Err(refuse(format!("hidden is {hidden:?}")));
+        }
+        match memory {
+            Some(width) if !fits(width.checked_mul(width)) => Err(refuse(format!("lstm is {width}"))),
+            _ => Ok(()),
         }
     }
 

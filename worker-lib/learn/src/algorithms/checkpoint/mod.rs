@@ -186,7 +186,7 @@ pub fn job<A: Algorithm>(reader: &Reader<'_>) -> Result<(String, A), TrainError>
     let refuse = |error: &dyn std::fmt::Display| reader.refuse(format!("its hyper-parameters: {error}"));
     let config: A = serde_json::from_str(reader.text("config")?).map_err(|error| refuse(&error))?;
     config.check().map_err(|error| refuse(&error))?;
-    reader.check_widths(config.hidden())?;
+    reader.check_widths(config.hidden(), config.memory())?;
     Ok((reader.text("env")?.to_owned(), config))
 }
 

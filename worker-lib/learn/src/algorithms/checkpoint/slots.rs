@@ -12,6 +12,9 @@ pub fn write_slots(writer: &mut Writer, slots: &[EnvironmentSlot]) {
         let name = |what: &str| format!("env.{}.{what}", slot.index);
         writer.doubles(&name("state"), &slot.env.save_state());
         writer.floats(&name("observation"), vec![slot.observation.len()], &slot.observation);
+        if !slot.memory.is_empty() {
+            writer.floats(&name("memory"), vec![slot.memory.len()], &slot.memory);
+        }
         let episode = [slot.episode_return, f64::from(slot.episode_length), slot.discounted_return];
         writer.doubles(&name("episode"), &episode);
         writer.text(&name("action_rng"), slot.action_rng.get_word_pos().to_string());
@@ -42,6 +45,10 @@ fn decode_slot(file: &Reader<'_>, slot: &mut EnvironmentSlot) -> Result<(), Trai
     let numbers = file.len(&name("state"), Dtype::F64)?;
     let state = file.doubles(&name("state"), numbers)?;
     let observation = file.floats(&name("observation"), slot.observation.len())?;
+    let memory = match slot.memory.len() {
+        0 => vec![],
+        len => file.floats(&name("memory"), len)?,
+    };
     let episode = file.doubles(&name("episode"), 3)?;
     let (actions, resets, minibatches) = (
         file.number(&name("action_rng"))?,
@@ -49,7 +56,7 @@ fn decode_slot(file: &Reader<'_>, slot: &mut EnvironmentSlot) -> Result<(), Trai
         file.number(&name("minibatch_rng"))?,
     );
     slot.env.restore_state(&state)?;
-    slot.observation = observation;
+    (slot.observation, slot.memory) = (observation, memory);
     (slot.episode_return, slot.episode_length, slot.discounted_return) =
         (episode[0], episode[1] as u32, episode[2]);
     slot.action_rng.set_word_pos(actions);

@@ -284,14 +284,14 @@ impl Policy for NoisyPolicy {
         }
     }
 
-    fn graph(&self) -> PolicyGraph {
+    fn graph(&self) -> Option<PolicyGraph> {
         let actor = &self.parameters[self.agent.actor_range()];
-        PolicyGraph {
+        Some(PolicyGraph {
             preprocessing: Preprocessing::None,
             layers: graph_layers(self.agent.actor(), actor, None),
             streams: None,
             outputs: Outputs::Action,
-        }
+        })
     }
 }
 

@@ -8,6 +8,13 @@ use crate::algorithms::config::hyper_parameters;
 use crate::algorithms::share::{ENVIRONMENTS_MIN, Share, environments_of};
 use crate::env::EnvSpec;
 
+/// Minimum length of the sequences of a recurrent policy. No gradient flows through the state in a single step, so that
+/// the policy would not learn what to remember.
+const SEQUENCE_MIN: usize = 2;
+
+/// Maximum width of the LSTM layers, whose parameters grow with its square: 135 million for each network.
+pub(super) const LSTM_MAX: u64 = 4096;
+
 hyper_parameters! {
 /// Hyper-parameters. The names are those of CleanRL and Stable-Baselines3; sizes are global, over all workers.
 /// [`Algorithm::preset`](crate::algorithms::trainer::Algorithm::preset) returns tuned values for each environment.
@@ -56,6 +63,8 @@ pub struct PpoConfig {
     pub log_std_init: f32,
     /// Widths of the hidden layers of each network.
     pub hidden: Vec<usize>,
+    /// Width of the LSTM layer before each network (detail 9); none if absent.
+    pub lstm: Option<usize>,
     /// Whether observations are normalised (detail 6).
     pub normalise_observations: bool,
     /// Whether rewards are scaled (detail 6).
@@ -87,6 +96,7 @@ impl PpoConfig {
             adam_epsilon: 1e-5,
             log_std_init: 0.0,
             hidden: vec![64, 64],
+            lstm: None,
             normalise_observations: true,
             normalise_rewards: true,
         }
@@ -95,7 +105,7 @@ impl PpoConfig {
     /// Creates the networks for an environment. Their `parameter_count` is the length of the vectors that the job
     /// aggregates.
     pub fn networks(&self, env: &EnvSpec) -> ActorCritic {
-        ActorCritic::new(env, &self.hidden)
+        ActorCritic::with_memory(env, &self.hidden, self.lstm)
     }
 
     /// Returns the learning rate after a fraction `part` of the run, from 0 to 1.
@@ -115,11 +125,20 @@ impl PpoConfig {
     /// Returns the share of worker `rank` of `workers` in the global batch.
     ///
     /// # Errors
-    /// [`TrainError::Config`] if the batch cannot be divided.
+    /// [`TrainError::Config`] if the batch cannot be divided, or if the sequences of a recurrent policy are too short.
     pub fn share(&self, rank: usize, workers: usize) -> Result<Share, TrainError> {
         let least = self.environments_min.unwrap_or(ENVIRONMENTS_MIN);
         let environments = environments_of(self.environments, least, workers);
-        Share::new(rank, workers, Some(environments), self.rollout_steps, self.minibatch_size)
+        let share = Share::new(rank, workers, Some(environments), self.rollout_steps, self.minibatch_size)?;
+        if self.lstm.is_some() && share.minibatch_per_env < SEQUENCE_MIN {
+            return Err(TrainError::Config(format!(
+                "minibatch_size is {}, expected at least {} with lstm: a sequence of {SEQUENCE_MIN} or more steps of \
+                 each of {environments} environments",
+                self.minibatch_size,
+                SEQUENCE_MIN * environments
+            )));
+        }
+        Ok(share)
     }
 }
 
@@ -135,6 +154,30 @@ mod tests {
         assert_eq!([1, 2, 3, 4, 16, 17].map(environments), [16, 16, 18, 16, 16, 17]);
         let given = PpoConfig { environments: Some(6), ..config.clone() };
         assert_eq!(given.share(0, 3).unwrap().environments, 6);
+    }
+
+    #[test]
+    fn a_recurrent_policy_needs_sequences() {
+        let sizes = PpoConfig { rollout_steps: 64, minibatch_size: 16, ..PpoConfig::continuous() };
+        let recurrent = PpoConfig { lstm: Some(8), ..sizes.clone() };
+        let share = |config: &PpoConfig, environments| {
+            PpoConfig { environments: Some(environments), ..config.clone() }.share(0, 1)
+        };
+        assert_eq!(share(&recurrent, 8).unwrap().minibatch_per_env, 2);
+        let error = share(&recurrent, 16).unwrap_err().to_string();
+        let expected = "minibatch_size is 16, expected at least 32 with lstm: a sequence of 2 or more steps of each \
+                        of 16 environments";
+        assert_eq!(error, expected);
+        assert!(share(&sizes, 16).is_ok());
+    }
+
+    #[test]
+    fn impossible_widths_of_the_recurrent_layers_are_refused() {
+        for width in [0, 4097, usize::MAX] {
+            let config = PpoConfig { lstm: Some(width), ..PpoConfig::continuous() };
+            let error = config.check().unwrap_err().to_string();
+            assert_eq!(error, format!("lstm is {width}, expected 1 to 4096"));
+        }
     }
 
     #[test]

@@ -216,6 +216,10 @@ impl PpoActor {
 }
 
 impl RolloutActor for PpoActor {
+    fn state_len(&self) -> usize {
+        self.collector.agent.state_len()
+    }
+
     fn spec(&self) -> &EnvSpec {
         &self.collector.spec
     }
@@ -283,13 +287,13 @@ impl PpoLearner {
         }
     }
 
-    fn next_minibatch(&mut self) {
+    fn next_minibatch(&mut self, parameters: &[f32]) {
         let _phase = Phase::Sample.enter();
         let Position { epoch, number } = self.position;
         if number == 0 {
             self.minibatches.shuffle(self.streams.iter_mut());
         }
-        self.minibatches.draw(number, &self.buffer);
+        self.minibatches.draw(number, parameters, &self.buffer);
         self.position = if number + 1 == self.share.minibatches() {
             Position { epoch: epoch + 1, number: 0 }
         } else {
@@ -326,8 +330,8 @@ impl RolloutLearner for PpoLearner {
     }
 
     fn gradient(&mut self, model: &[f32], gradient: &mut [f32]) -> [f32; LOSSES] {
-        self.next_minibatch();
         let parameters = &model[..self.layout.parameters];
+        self.next_minibatch(parameters);
         let (by_parameters, statistics) = gradient.split_at_mut(self.layout.parameters);
         let losses = self.minibatches.gradient(&self.config, parameters, by_parameters);
         statistics.fill(0.0);

@@ -1,12 +1,12 @@
 //! The PPO loss and its gradient, over the samples of a minibatch.
 
 use super::PpoConfig;
+use super::branch::{Branch, Observed};
 use crate::algorithms::actor_critic::{ActorCritic, Head};
 use crate::algorithms::phases::Phase;
 use crate::algorithms::rollout::RolloutBuffer;
-use crate::nn::Workspace;
 
-/// The `b` samples of one minibatch, or a worker's share of them.
+/// The `b` samples of one minibatch, or a worker's share of them. With memory, they are sequences of equal length.
 #[derive(Clone, Debug, Default)]
 pub struct Minibatch {
     /// Normalised observations, `[b, observation_dim]`.
@@ -21,10 +21,14 @@ pub struct Minibatch {
     pub returns: Vec<f32>,
     /// Value estimates at the time of acting, `[b]`.
     pub values: Vec<f32>,
+    /// Whether an episode began with the sample, other than at the start of a rollout, `[b]`.
+    pub starts: Vec<bool>,
+    /// State of the policy before each sequence, `[sequences, state_len]`; empty without memory.
+    pub states: Vec<f32>,
 }
 
 impl Minibatch {
-    pub(super) fn with_size(samples: usize, agent: &ActorCritic) -> Self {
+    pub(super) fn with_size(samples: usize, sequences: usize, agent: &ActorCritic) -> Self {
         Self {
             observations: vec![0.0; samples * agent.observation_dim()],
             actions: vec![0.0; samples * agent.action_dim()],
@@ -32,7 +36,13 @@ impl Minibatch {
             advantages: vec![0.0; samples],
             returns: vec![0.0; samples],
             values: vec![0.0; samples],
+            starts: vec![false; samples],
+            states: vec![0.0; sequences * agent.state_len()],
         }
+    }
+
+    pub(super) fn observed(&self) -> Observed<'_> {
+        Observed { observations: &self.observations, states: &self.states, starts: &self.starts }
     }
 
     /// Copies sample `from` of the rollout to index `to`.
@@ -48,6 +58,7 @@ impl Minibatch {
         self.advantages[to] = buffer.advantages[from];
         self.returns[to] = buffer.returns[from];
         self.values[to] = buffer.values[from];
+        self.starts[to] = buffer.starts(from);
     }
 }
 
@@ -93,15 +104,23 @@ impl Losses {
 /// The PPO loss and its gradient, with buffers for the intermediate results of a batch.
 pub struct PpoLoss {
     agent: ActorCritic,
-    actor: Workspace,
-    critic: Workspace,
+    actor: Branch,
+    critic: Branch,
 }
 
 impl PpoLoss {
     /// Creates the loss for batches of up to `batch_max` samples.
     pub fn new(agent: ActorCritic, batch_max: usize) -> Self {
-        let (actor, critic) = (agent.actor().workspace(batch_max), agent.critic().workspace(batch_max));
-        Self { agent, actor, critic }
+        let [of_actor, of_critic] = agent.memory_ranges();
+        let half = agent.state_len() / 2;
+        let memory = |range, part| Some((agent.memory()?, range, part));
+        let actor = (agent.actor().clone(), agent.actor_range());
+        let critic = (agent.critic().clone(), agent.critic_range());
+        Self {
+            actor: Branch::new(actor, memory(of_actor, 0..half), batch_max),
+            critic: Branch::new(critic, memory(of_critic, half..2 * half), batch_max),
+            agent,
+        }
     }
 
     /// Overwrites `gradient` (`[parameter_count]`) with the gradient of
@@ -118,16 +137,27 @@ impl PpoLoss {
         losses
     }
 
-    /// Returns the values (`[batch]`) of normalised observations (`[batch, observation_dim]`).
-    pub(super) fn values(&mut self, parameters: &[f32], observations: &[f32]) -> &[f32] {
-        let critic = &parameters[self.agent.critic_range()];
-        self.agent.critic().forward(critic, observations, &mut self.critic)
+    /// Returns the values of observations, `[batch]`.
+    pub(super) fn values(&mut self, parameters: &[f32], observed: &Observed<'_>) -> &[f32] {
+        self.critic.forward(parameters, observed)
     }
 
     /// Returns the outputs of the policy network, `[batch, outputs]`.
-    pub(super) fn policy(&mut self, parameters: &[f32], observations: &[f32]) -> &[f32] {
-        let actor = &parameters[self.agent.actor_range()];
-        self.agent.actor().forward(actor, observations, &mut self.actor)
+    pub(super) fn policy(&mut self, parameters: &[f32], observed: &Observed<'_>) -> &[f32] {
+        self.actor.forward(parameters, observed)
+    }
+
+    /// Writes the states of the policy after the last [`Self::values`] and [`Self::policy`] of the same observations,
+    /// `[sequences, state_len]`.
+    pub(super) fn write_states(&self, states: &mut [f32]) {
+        self.actor.write_states(states);
+        self.critic.write_states(states);
+    }
+
+    /// Writes the states of the policy after the observed sequences, `[sequences, state_len]`.
+    pub(super) fn remember(&mut self, parameters: &[f32], observed: &Observed<'_>, states: &mut [f32]) {
+        self.actor.remember(parameters, observed, states);
+        self.critic.remember(parameters, observed, states);
     }
 
     fn policy_gradient(
@@ -140,9 +170,8 @@ impl PpoLoss {
         let _forward = Phase::Forward.enter();
         let (agent, samples) = (&self.agent, batch.log_probs.len());
         let outputs = agent.actor().outputs();
-        let actor = &parameters[agent.actor_range()];
         let log_std = &parameters[agent.log_std_range()];
-        agent.actor().forward(actor, &batch.observations, &mut self.actor);
+        self.actor.forward(parameters, &batch.observed());
         let by_log_std = &mut gradient[agent.log_std_range()];
         by_log_std.fill(0.0);
         let (output, delta) = self.actor.output_and_delta(samples * outputs);
@@ -174,10 +203,7 @@ impl PpoLoss {
             losses.approx_kl += f64::from(ratio - 1.0 - log_ratio);
             losses.clip_fraction += if (ratio - 1.0).abs() > config.clip_range { 1.0 } else { 0.0 };
         }
-        let by_actor = &mut gradient[agent.actor_range()];
-        let backward = Phase::Backward.enter();
-        agent.actor().backward(actor, &batch.observations, &mut self.actor, by_actor);
-        drop(backward);
+        self.actor.backward(parameters, &batch.observed(), gradient);
         losses.scaled(1.0 / samples as f64)
     }
 
@@ -190,9 +216,8 @@ impl PpoLoss {
         gradient: &mut [f32],
     ) -> f64 {
         let _forward = Phase::Forward.enter();
-        let (agent, samples) = (&self.agent, batch.returns.len());
-        let critic = &parameters[agent.critic_range()];
-        agent.critic().forward(critic, &batch.observations, &mut self.critic);
+        let samples = batch.returns.len();
+        self.critic.forward(parameters, &batch.observed());
         let (output, delta) = self.critic.output_and_delta(samples);
         let mut loss = 0.0;
         for (i, (value, by_value)) in output.iter().zip(delta).enumerate() {
@@ -206,9 +231,7 @@ impl PpoLoss {
             *by_value = config.value_coefficient * slope / samples as f32;
             loss += 0.5 * f64::from(free_loss.max(clipped_loss));
         }
-        let by_critic = &mut gradient[agent.critic_range()];
-        let _backward = Phase::Backward.enter();
-        agent.critic().backward(critic, &batch.observations, &mut self.critic, by_critic);
+        self.critic.backward(parameters, &batch.observed(), gradient);
         loss / samples as f64
     }
 }

@@ -3,6 +3,7 @@
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
+use super::branch::Observed;
 use super::loss::{Minibatch, PpoLoss};
 use super::{Losses, PpoConfig};
 use crate::algorithms::TrainError;
@@ -77,8 +78,8 @@ impl Rollouts {
     }
 
     /// Draws minibatch `number` in the current order.
-    pub(super) fn draw(&mut self, number: usize) {
-        self.minibatches.draw(number, &self.buffer);
+    pub(super) fn draw(&mut self, number: usize, parameters: &[f32]) {
+        self.minibatches.draw(number, parameters, &self.buffer);
     }
 
     /// Computes the gradient of the loss over the minibatch that was drawn last.
@@ -95,7 +96,8 @@ impl Rollouts {
 /// Allocates the buffer for one rollout of a worker's environments.
 pub(super) fn new_buffer(share: &Share, agent: &ActorCritic) -> RolloutBuffer {
     let environments = share.local_environments().len();
-    RolloutBuffer::new(environments, share.steps_per_env, agent.observation_dim(), agent.action_dim())
+    let dims = (agent.observation_dim(), agent.action_dim());
+    RolloutBuffer::new(environments, share.steps_per_env, dims.0, dims.1).with_states(agent.state_len())
 }
 
 /// Environments and the networks that act in them.
@@ -106,12 +108,19 @@ pub(super) struct Collector {
     networks: PpoLoss,
     /// Current normalised observations, `[environments, observation_dim]`.
     normalised: Vec<f32>,
+    /// States of a recurrent policy, `[environments, state_len]`.
+    states: Vec<f32>,
+    /// No episode begins between two steps: an environment that starts an episode has a state of zero.
+    starts: Vec<bool>,
 }
 
 impl Collector {
-    pub(super) fn new(config: &PpoConfig, spec: EnvSpec, slots: Vec<EnvironmentSlot>) -> Self {
+    pub(super) fn new(config: &PpoConfig, spec: EnvSpec, mut slots: Vec<EnvironmentSlot>) -> Self {
         let agent = config.networks(&spec);
+        slots.iter_mut().for_each(|slot| slot.memory = vec![0.0; agent.state_len()]);
         Self {
+            states: vec![0.0; slots.len() * agent.state_len()],
+            starts: vec![false; slots.len()],
             networks: PpoLoss::new(agent.clone(), slots.len()),
             normalised: vec![0.0; slots.len() * spec.observation_dim],
             spec,
@@ -132,21 +141,28 @@ impl Collector {
     ) -> Result<(), TrainError> {
         for t in 0..buffer.steps {
             self.normalise_observations(with.normaliser);
+            if t == 0 {
+                buffer.states.copy_from_slice(&self.states);
+            }
             self.act(with.parameters, buffer, t, tally)?;
             self.finish_steps(with, buffer, t, tally)?;
             self.end_episodes(with, buffer, t, tally)?;
         }
         self.normalise_observations(with.normaliser);
-        let values = self.networks.values(with.parameters, &self.normalised);
+        let Self { networks, normalised, states, starts, .. } = self;
+        let values = networks.values(with.parameters, &Observed { observations: normalised, states, starts });
         buffer.last_values.copy_from_slice(values);
         Ok(())
     }
 
+    /// Collects the normalised observations and the states of all environments.
     fn normalise_observations(&mut self, normaliser: Option<&Normaliser>) {
         let rows = self.normalised.chunks_exact_mut(self.spec.observation_dim);
         for (slot, row) in self.slots.iter().zip(rows) {
             normalise_or_copy(normaliser, &slot.observation, row);
         }
+        self.states.clear();
+        self.slots.iter().for_each(|slot| self.states.extend_from_slice(&slot.memory));
     }
 
     /// Begins step `t` of every environment, from the observations in `self.normalised`.
@@ -158,11 +174,13 @@ impl Collector {
         tally: &mut dyn Tally,
     ) -> Result<(), TrainError> {
         let (dim, action_dim) = (self.spec.observation_dim, self.agent.action_dim());
-        for (k, value) in self.networks.values(parameters, &self.normalised).iter().enumerate() {
+        let Self { normalised, states, starts, .. } = self;
+        let observed = Observed { observations: normalised, states, starts };
+        for (k, value) in self.networks.values(parameters, &observed).iter().enumerate() {
             buffer.values[k * buffer.steps + t] = *value;
         }
         let outputs = self.agent.actor().outputs();
-        let output = self.networks.policy(parameters, &self.normalised);
+        let output = self.networks.policy(parameters, &observed);
         for (k, slot) in self.slots.iter_mut().enumerate() {
             let i = k * buffer.steps + t;
             buffer.observations[i * dim..(i + 1) * dim]
@@ -172,6 +190,11 @@ impl Collector {
             buffer.log_probs[i] = self.agent.sample(parameters, row, &mut slot.action_rng, action);
             tally.observed(slot);
             slot.begin_step(self.agent.to_env(action))?;
+        }
+        self.networks.write_states(&mut self.states);
+        let state_len = self.agent.state_len().max(1);
+        for (slot, state) in self.slots.iter_mut().zip(self.states.chunks_exact(state_len)) {
+            slot.memory.copy_from_slice(state);
         }
         Ok(())
     }
@@ -209,12 +232,17 @@ impl Collector {
     ) -> Result<(), TrainError> {
         for (k, slot) in self.slots.iter_mut().enumerate() {
             if !slot.ended {
+                if buffer.dones[k * buffer.steps + t] {
+                    // The value that is learned ends with the life, and so does the memory.
+                    slot.memory.fill(0.0);
+                }
                 continue;
             }
             if slot.truncated {
                 let row = &mut self.normalised[..self.spec.observation_dim];
                 normalise_or_copy(with.normaliser, &slot.observation, row);
-                let value = self.networks.values(with.parameters, row)[0];
+                let last = Observed { observations: row, states: &slot.memory, starts: &[false] };
+                let value = self.networks.values(with.parameters, &last)[0];
                 buffer.rewards[k * buffer.steps + t] += with.gamma * value;
             }
             tally.ended(slot, t);
@@ -224,26 +252,37 @@ impl Collector {
     }
 }
 
-/// Minibatches of a rollout, and the loss over them.
+/// Minibatches of a rollout, and the loss over them. Without memory, a minibatch has single samples of each
+/// environment; with memory, it has one sequence of each.
 pub(super) struct Minibatches {
     loss: PpoLoss,
     minibatch: Minibatch,
-    /// Order of the samples of each environment.
+    /// Order of the samples, or of the sequences, of each environment.
     permutations: Vec<Vec<u32>>,
+    /// Number of samples of an entry of `permutations`.
+    unit: usize,
     per_env: usize,
+    /// States before each sequence, `[sequences of an environment, environments, state_len]`.
+    states: Vec<f32>,
+    /// Whether `states` belong to the rollout.
+    states_are_known: bool,
     gae_lambda: f32,
 }
 
 impl Minibatches {
     /// Creates the minibatches for the rollouts of a worker's share of a job.
     pub(super) fn new(config: &PpoConfig, share: &Share, agent: ActorCritic) -> Self {
-        let environments = share.local_environments().len();
-        let samples = share.minibatch_per_env * environments;
+        let (environments, per_env) = (share.local_environments().len(), share.minibatch_per_env);
+        let samples = per_env * environments;
+        let unit = if agent.memory().is_some() { per_env } else { 1 };
         Self {
-            minibatch: Minibatch::with_size(samples, &agent),
+            minibatch: Minibatch::with_size(samples, environments, &agent),
+            states: vec![0.0; share.minibatches() * environments * agent.state_len()],
+            states_are_known: false,
             loss: PpoLoss::new(agent, samples),
-            permutations: vec![(0..share.steps_per_env as u32).collect(); environments],
-            per_env: share.minibatch_per_env,
+            permutations: vec![(0..(share.steps_per_env / unit) as u32).collect(); environments],
+            unit,
+            per_env,
             gae_lambda: config.gae_lambda,
         }
     }
@@ -252,6 +291,7 @@ impl Minibatches {
     /// samples.
     pub(super) fn begin(&mut self, buffer: &mut RolloutBuffer, gamma: f32) {
         buffer.estimate_advantages(gamma, self.gae_lambda);
+        self.states_are_known = false;
         for permutation in &mut self.permutations {
             permutation.iter_mut().zip(0..).for_each(|(place, i)| *place = i);
         }
@@ -263,13 +303,43 @@ impl Minibatches {
     }
 
     /// Draws minibatch `number` in the current order.
-    pub(super) fn draw(&mut self, number: usize, buffer: &RolloutBuffer) {
-        for (k, permutation) in self.permutations.iter().enumerate() {
-            let chosen = &permutation[number * self.per_env..(number + 1) * self.per_env];
-            for (j, t) in chosen.iter().enumerate() {
-                let from = k * buffer.steps + *t as usize;
-                self.minibatch.copy_sample(k * self.per_env + j, buffer, from);
+    pub(super) fn draw(&mut self, number: usize, parameters: &[f32], buffer: &RolloutBuffer) {
+        if !std::mem::replace(&mut self.states_are_known, true) && !self.states.is_empty() {
+            self.find_states(parameters, buffer);
+        }
+        let units = self.per_env / self.unit;
+        for k in 0..self.permutations.len() {
+            for j in 0..units {
+                let chosen = self.permutations[k][number * units + j] as usize;
+                self.copy_unit(k, j, chosen, buffer);
             }
+        }
+    }
+
+    /// Copies samples or a sequence of environment `k` to the minibatch as its unit `to`.
+    fn copy_unit(&mut self, k: usize, to: usize, chosen: usize, buffer: &RolloutBuffer) {
+        for i in 0..self.unit {
+            let from = k * buffer.steps + chosen * self.unit + i;
+            self.minibatch.copy_sample(k * self.per_env + to * self.unit + i, buffer, from);
+        }
+        let environments = self.permutations.len();
+        let state_len = self.minibatch.states.len() / environments;
+        let from = (chosen * environments + k) * state_len;
+        let state = &mut self.minibatch.states[k * state_len..(k + 1) * state_len];
+        state.copy_from_slice(&self.states[from..from + state_len]);
+    }
+
+    /// Computes the states before all sequences of a new rollout, with the parameters of the first update from it.
+    /// All updates start their sequences from these states, as in Stable-Baselines3's RecurrentPPO.
+    fn find_states(&mut self, parameters: &[f32], buffer: &RolloutBuffer) {
+        let len = buffer.states.len();
+        self.states[..len].copy_from_slice(&buffer.states);
+        for chosen in 0..self.states.len() / len - 1 {
+            for k in 0..self.permutations.len() {
+                self.copy_unit(k, 0, chosen, buffer);
+            }
+            let next = &mut self.states[(chosen + 1) * len..(chosen + 2) * len];
+            self.loss.remember(parameters, &self.minibatch.observed(), next);
         }
     }
 

@@ -383,7 +383,7 @@ impl Policy for SacPolicy {
         }
     }
 
-    fn graph(&self) -> PolicyGraph {
+    fn graph(&self) -> Option<PolicyGraph> {
         let actor = &self.parameters[self.agent.actor_range()];
         let mut layers = graph_layers(self.agent.actor(), actor, None);
         keep_outputs(&mut layers, self.agent.action_dim());
@@ -391,7 +391,12 @@ impl Policy for SacPolicy {
         if let Some(last) = layers.last_mut() {
             last.activation = Activation::Tanh;
         }
-        PolicyGraph { preprocessing: Preprocessing::None, layers, streams: None, outputs: Outputs::Action }
+        Some(PolicyGraph {
+            preprocessing: Preprocessing::None,
+            layers,
+            streams: None,
+            outputs: Outputs::Action,
+        })
     }
 }
 

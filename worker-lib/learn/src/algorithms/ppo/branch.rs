@@ -1,0 +1,123 @@
+//! One of PPO's two networks with the memory before it, if the policy is recurrent.
+
+use std::ops::Range;
+
+use crate::algorithms::phases::Phase;
+use crate::nn::{Lstm, LstmWorkspace, Network, Sequences, Workspace};
+
+/// Observations of sequences of equal length; without memory, of any samples.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Observed<'a> {
+    /// Normalised observations, `[sequences * steps, observation_dim]`, sequence by sequence.
+    pub(super) observations: &'a [f32],
+    /// State of the policy before each sequence, `[sequences, state_len]`; empty without memory.
+    pub(super) states: &'a [f32],
+    /// Whether an episode begins before a step, `[sequences * steps]`; not used without memory.
+    pub(super) starts: &'a [bool],
+}
+
+/// A network and its buffers.
+pub(super) struct Branch {
+    network: Network,
+    range: Range<usize>,
+    work: Workspace,
+    memory: Option<Memory>,
+}
+
+/// The memory of a branch and its buffers.
+struct Memory {
+    layer: Lstm,
+    range: Range<usize>,
+    /// Range of this branch in the state of the policy.
+    part: Range<usize>,
+    /// States of this branch before each sequence, `[sequences, layer.state_len]`.
+    states: Vec<f32>,
+    work: LstmWorkspace,
+}
+
+impl Branch {
+    /// Creates a branch for batches of up to `batch_max` samples; `range` is that of the network's parameters, and
+    /// `memory` has the layer, the range of its parameters, and the branch's range in the state of the policy.
+    pub(super) fn new(
+        (network, range): (Network, Range<usize>),
+        memory: Option<(Lstm, Range<usize>, Range<usize>)>,
+        batch_max: usize,
+    ) -> Self {
+        let memory = memory.map(|(layer, range, part)| {
+            let work = layer.workspace(batch_max);
+            Memory { layer, range, part, states: vec![], work }
+        });
+        Self { work: network.workspace(batch_max), network, range, memory }
+    }
+
+    /// Returns the outputs of the network, `[batch, outputs]`; `parameters` are those of the whole policy.
+    pub(super) fn forward(&mut self, parameters: &[f32], observed: &Observed<'_>) -> &[f32] {
+        let inputs = match &mut self.memory {
+            Some(memory) => memory.forward(parameters, observed),
+            None => observed.observations,
+        };
+        self.network.forward(&parameters[self.range.clone()], inputs, &mut self.work)
+    }
+
+    /// Returns the outputs of the last [`Self::forward`] and the buffer for their gradient, both with `len` floats.
+    pub(super) fn output_and_delta(&mut self, len: usize) -> (&[f32], &mut [f32]) {
+        self.work.output_and_delta(len)
+    }
+
+    /// Overwrites this branch's parts of `gradient` (`[parameter_count]` of the whole policy) with the gradient of the
+    /// loss. Must follow [`Self::forward`] with the same arguments.
+    pub(super) fn backward(&mut self, parameters: &[f32], observed: &Observed<'_>, gradient: &mut [f32]) {
+        let _phase = Phase::Backward.enter();
+        let own = &parameters[self.range.clone()];
+        let by_network = &mut gradient[self.range.clone()];
+        let Some(memory) = &mut self.memory else {
+            self.network.backward(own, observed.observations, &mut self.work, by_network);
+            return;
+        };
+        let len = observed.starts.len() * memory.layer.width();
+        let (inputs, by_inputs) = memory.work.output_and_delta(len);
+        self.network.backward_to_input(own, inputs, &mut self.work, Some(by_network), by_inputs);
+        let by_memory = &mut gradient[memory.range.clone()];
+        let sequences = sequences(observed, &memory.states, memory.layer);
+        memory.layer.backward(&parameters[memory.range.clone()], &sequences, &mut memory.work, by_memory);
+    }
+
+    /// Moves `states` (`[sequences, state_len]`) to the end of the observed sequences; does nothing without memory.
+    pub(super) fn remember(&mut self, parameters: &[f32], observed: &Observed<'_>, states: &mut [f32]) {
+        if let Some(memory) = &mut self.memory {
+            memory.forward(parameters, observed);
+            memory.write_states(states);
+        }
+    }
+
+    /// Writes this branch's part of the states after the last [`Self::forward`].
+    pub(super) fn write_states(&self, states: &mut [f32]) {
+        if let Some(memory) = &self.memory {
+            memory.write_states(states);
+        }
+    }
+}
+
+impl Memory {
+    fn forward(&mut self, parameters: &[f32], observed: &Observed<'_>) -> &[f32] {
+        self.states.clear();
+        for state in observed.states.chunks_exact(2 * self.layer.state_len()) {
+            self.states.extend_from_slice(&state[self.part.clone()]);
+        }
+        let sequences = sequences(observed, &self.states, self.layer);
+        self.layer.forward(&parameters[self.range.clone()], &sequences, &mut self.work)
+    }
+
+    fn write_states(&self, states: &mut [f32]) {
+        let own = states.chunks_exact_mut(2 * self.layer.state_len());
+        own.enumerate().for_each(|(k, state)| {
+            self.layer.write_state(&self.work, k, &mut state[self.part.clone()]);
+        });
+    }
+}
+
+fn sequences<'a>(observed: &Observed<'a>, states: &'a [f32], layer: Lstm) -> Sequences<'a> {
+    let count = states.len() / layer.state_len();
+    let Observed { observations: input, starts, .. } = *observed;
+    Sequences { input, steps: starts.len() / count.max(1), states, starts }
+}
