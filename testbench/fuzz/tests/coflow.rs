@@ -38,7 +38,7 @@ fn coflow_trace() {
                 let job =
                     |(time, coflow)| Job::single(time, coflow).expect("the reader must return valid jobs");
                 let jobs: Vec<Job> = arrivals.map(|it| job((it.time, it.coflow))).collect();
-                let fabric = Fabric { ports: trace.ports, capacity: 125e6 };
+                let fabric = Fabric::new(trace.ports, 125e6);
                 for policy in PolicySpec::all() {
                     let outcome =
                         simulate(&jobs, fabric, policy.build(fabric.capacity).as_mut(), &mut |_, _| {})

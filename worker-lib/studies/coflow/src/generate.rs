@@ -228,7 +228,7 @@ mod tests {
         let trace = synthetic_trace(6, 400, 2.0, &mut rng).unwrap();
         let job = |arrival: Arrival| Job::single(arrival.time, arrival.coflow).unwrap();
         let mut jobs: Vec<_> = trace.arrivals.into_iter().map(job).collect();
-        let fabric = Fabric { ports: 6, capacity: 1e6 };
+        let fabric = Fabric::new(6, 1e6);
         set_deadlines(&mut jobs, fabric, 2.0, &mut rng).unwrap();
         let ratio = |job: &Job| job.deadline.unwrap() / (job.coflows()[0].bottleneck() / 1e6);
         assert!(jobs.iter().map(ratio).all(|ratio| (1.0..3.0).contains(&ratio)));

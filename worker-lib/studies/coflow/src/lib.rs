@@ -6,8 +6,8 @@
 //! The fabric has M ingress and M egress ports, all of the same capacity. Only the ports can be congested. A coflow is
 //! a set of flows from ingress to egress ports; it is complete when all its flows are complete. A job is a directed
 //! acyclic graph of coflows. A coflow starts after the coflows that it depends on are complete; rarely, it depends on
-//! others only for its completion. Flows are fluid: rates change when a coflow becomes ready or ends, or at a time that
-//! a policy has requested.
+//! others only for its completion. Flows are fluid, and each has its own rate: no flow waits while both of its ports
+//! have free capacity. With [`simulation::Rates::Blocking`], rates are those of whole coflows.
 //!
 //! | module | content |
 //! |---|---|

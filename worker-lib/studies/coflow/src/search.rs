@@ -32,7 +32,7 @@ impl StaticPriorities {
 impl Policy for StaticPriorities {
     fn prioritise(&mut self, _state: &State<'_>, ready: &mut Vec<usize>) -> Sharing {
         ready.sort_by(|a, b| self.keys[*a].total_cmp(&self.keys[*b]).then(a.cmp(b)));
-        Sharing::InOrder
+        Sharing::Madd
     }
 }
 

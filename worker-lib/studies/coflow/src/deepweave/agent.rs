@@ -196,6 +196,6 @@ impl Policy for DeepWeave {
         sort(&mut keyed);
         ready.clear();
         ready.extend(keyed.into_iter().map(|(_, _, stage)| stage));
-        Sharing::InOrder
+        Sharing::Madd
     }
 }

@@ -2,16 +2,15 @@
 //! jobs arrive.
 
 use super::scene::Scene;
-use crate::simulation::{LEFT_MIN, SHARE_MIN, Stage, State};
+use crate::policy::Sharing;
+use crate::simulation::{Allocation, Fabric, Sending, Stage, State};
 
 /// Coflow that is not complete.
 #[derive(Clone, Debug)]
 struct Node {
     job: usize,
-    /// Seconds at full rate at each port, largest first. In this order, the check of a coflow that cannot be sent
-    /// usually ends at the first port, which is already busy.
-    loads: Vec<(usize, f64)>,
-    left: f64,
+    /// Remaining flows; `None` if all are complete.
+    sending: Option<Box<Sending>>,
     /// Number of incomplete coflows that must be complete before this coflow starts.
     waits: usize,
     /// Number of incomplete coflows that must be complete before this coflow can be complete.
@@ -21,6 +20,7 @@ struct Node {
 /// Remaining parts of the jobs of a scene. Coflows have the numbers of the scene's nodes.
 #[derive(Clone, Debug)]
 pub struct Remainder {
+    fabric: Fabric,
     nodes: Vec<Node>,
     /// For each node, the nodes that can start only after it is complete.
     starts: Vec<Vec<usize>>,
@@ -29,19 +29,21 @@ pub struct Remainder {
     /// Number of incomplete coflows of each job.
     jobs: Vec<usize>,
     run: Run,
-    free: Vec<f64>,
 }
 
 /// State of a simulated run.
 #[derive(Clone, Debug, Default)]
 struct Run {
-    left: Vec<f64>,
+    /// Flows of the nodes that are ready and not fully sent.
+    sendings: Vec<Option<Box<Sending>>>,
     waits: Vec<usize>,
     held: Vec<usize>,
     jobs: Vec<usize>,
     /// Nodes that are ready and not complete, in order.
     active: Vec<usize>,
-    rates: Vec<(usize, f64)>,
+    /// Nodes of `active` that are not fully sent, in order.
+    order: Vec<usize>,
+    allocation: Allocation,
 }
 
 impl Remainder {
@@ -54,22 +56,25 @@ impl Remainder {
         let mut ends = vec![Vec::new(); scene.nodes()];
         let mut jobs = vec![0; scene.jobs.len()];
         for (node, number) in scene.stages.iter().enumerate() {
-            let Stage { job, index, left, loads, .. } = &state.stages[*number];
-            let dependencies = &state.jobs[*job].dependencies()[*index];
+            let Stage { job, index, ready, .. } = state.stages[*number];
+            let dependencies = &state.jobs[job].dependencies()[index];
             let open = |others: &[usize], behind: &mut Vec<Vec<usize>>| {
-                let others = others.iter().map(|other| node_of[state.first[*job] + other]);
+                let others = others.iter().map(|other| node_of[state.first[job] + other]);
                 let open: Vec<usize> = others.filter(|other| *other != usize::MAX).collect();
                 open.iter().for_each(|other| behind[*other].push(node));
                 open.len()
             };
             let waits = open(&dependencies.starts_after, &mut starts);
             let held = open(&dependencies.finishes_after, &mut ends);
-            let mut loads = loads.clone();
-            loads.sort_by(|a, b| b.1.total_cmp(&a.1));
-            nodes.push(Node { job: scene.job_of[node], loads, left: *left, waits, held });
+            let sending = if ready.is_some() {
+                state.sendings[*number].clone()
+            } else {
+                Some(Box::new(Sending::new(&state.jobs[job].coflows()[index], state.fabric.capacity)))
+            };
+            nodes.push(Node { job: scene.job_of[node], sending, waits, held });
             jobs[scene.job_of[node]] += 1;
         }
-        Self { nodes, starts, ends, jobs, run: Run::default(), free: vec![0.0; state.ports] }
+        Self { fabric: state.fabric, nodes, starts, ends, jobs, run: Run::default() }
     }
 
     /// Returns the sum over all jobs of the time from now to their completion, in seconds. The coflow with the lowest
@@ -83,7 +88,7 @@ impl Remainder {
         let mut open = self.jobs.len();
         let (mut time, mut sum) = (0.0, 0.0);
         while open > 0 {
-            time += self.share();
+            time += self.send();
             if sum + time * open as f64 >= limit {
                 return None;
             }
@@ -96,7 +101,8 @@ impl Remainder {
 
     fn start(&mut self, keys: &[f64]) {
         let Self { nodes, jobs, run, .. } = self;
-        fill(&mut run.left, nodes.iter().map(|node| node.left));
+        let of_ready = |node: &Node| if node.waits == 0 { node.sending.clone() } else { None };
+        fill(&mut run.sendings, nodes.iter().map(of_ready));
         fill(&mut run.waits, nodes.iter().map(|node| node.waits));
         fill(&mut run.held, nodes.iter().map(|node| node.held));
         fill(&mut run.jobs, jobs.iter().copied());
@@ -104,51 +110,37 @@ impl Remainder {
         run.active.sort_by(|a, b| keys[*a].total_cmp(&keys[*b]));
     }
 
-    /// Allocates rates and sends until the first coflow is fully sent. Returns the number of seconds that this takes.
-    fn share(&mut self) -> f64 {
-        let Self { nodes, run, free, .. } = self;
-        free.fill(1.0);
-        run.rates.clear();
-        let mut step = f64::INFINITY;
-        for node in run.active.iter().filter(|node| run.left[**node] > 0.0) {
-            let loads = &nodes[*node].loads;
-            let least = SHARE_MIN / loads.first().map_or(1.0, |(_, load)| *load);
-            let mut rate = f64::INFINITY;
-            for (port, load) in loads {
-                rate = rate.min(free[*port] / load);
-                if rate < least {
-                    break;
-                }
-            }
-            if rate >= least {
-                loads.iter().for_each(|(port, load)| free[*port] = (free[*port] - rate * load).max(0.0));
-                run.rates.push((*node, rate));
-                step = step.min(run.left[*node] / rate);
-            }
-        }
+    /// Computes rates and sends until they must be computed again. Returns the number of seconds that this takes.
+    fn send(&mut self) -> f64 {
+        let Run { sendings, active, order, allocation, .. } = &mut self.run;
+        fill(order, active.iter().copied().filter(|node| sendings[*node].is_some()));
+        allocation.share(sendings, order, 2 * self.fabric.ports, (self.fabric.rates, Sharing::Madd));
+        let seconds = allocation.next_end(sendings, order, f64::INFINITY);
         // If no coflow has bytes left to send, at least one is complete now.
-        let step = if step.is_finite() { step } else { 0.0 };
-        for (node, rate) in &run.rates {
-            let left = &mut run.left[*node];
-            *left -= rate * step;
-            if *left < LEFT_MIN {
-                *left = 0.0;
+        let seconds = if seconds.is_finite() { seconds } else { 0.0 };
+        for node in order {
+            let Some(sending) = &mut sendings[*node] else { continue };
+            sending.advance(seconds);
+            if sending.is_sent() {
+                sendings[*node] = None;
             }
         }
-        step
+        seconds
     }
 
     /// Removes the coflows that are complete, and returns the number of jobs that this completes.
     fn complete(&mut self, keys: &[f64]) -> usize {
         let Self { nodes, starts, ends, run, .. } = self;
         let mut done = 0;
-        while let Some(at) = run.active.iter().position(|node| run.left[*node] == 0.0 && run.held[*node] == 0)
+        while let Some(at) =
+            run.active.iter().position(|node| run.sendings[*node].is_none() && run.held[*node] == 0)
         {
             let node = run.active.remove(at);
             ends[node].iter().for_each(|other| run.held[*other] -= 1);
             for next in &starts[node] {
                 run.waits[*next] -= 1;
                 if run.waits[*next] == 0 {
+                    run.sendings[*next].clone_from(&nodes[*next].sending);
                     let place = run.active.partition_point(|other| keys[*other] <= keys[*next]);
                     run.active.insert(place, *next);
                 }
@@ -170,7 +162,7 @@ fn fill<T>(values: &mut Vec<T>, with: impl Iterator<Item = T>) {
 mod tests {
     use super::*;
     use crate::deepweave::scene::tests::{FABRIC, jobs};
-    use crate::policy::{Policy, Sharing};
+    use crate::policy::Policy;
     use crate::search::StaticPriorities;
     use crate::simulation::simulate;
     use crate::workload::{Coflow, Dependencies, Flow, Job};
@@ -194,7 +186,7 @@ mod tests {
         }
     }
 
-    fn check(jobs: &[Job], fabric: crate::simulation::Fabric) {
+    fn check(jobs: &[Job], fabric: Fabric) {
         let mut prophet = Prophet { keys: StaticPriorities::by_need(jobs), said: Vec::new() };
         let times = simulate(jobs, fabric, &mut prophet, &mut |_, _| {}).unwrap().job_times;
         assert!(!prophet.said.is_empty());
@@ -221,6 +213,6 @@ mod tests {
         ];
         let coflows = vec![coflow(0, 100.0), coflow(1, 50.0), coflow(2, 10.0)];
         let job = Job::new(0.0, coflows, dependencies).unwrap();
-        check(&[job.clone(), job], crate::simulation::Fabric { ports: 3, capacity: 10.0 });
+        check(&[job.clone(), job], Fabric::new(3, 10.0));
     }
 }

@@ -62,7 +62,7 @@ impl Scene {
             children: stages.iter().map(children).collect(),
             levels: levels(&nodes),
             job_of: nodes.iter().map(|(_, job, _)| *job).collect(),
-            lengths: stages.iter().map(|it| state.stages[*it].bottleneck * state.stages[*it].left).collect(),
+            lengths: stages.iter().map(|it| state.stages[*it].bottleneck_left).collect(),
             stages,
             features: Vec::new(),
             needs: Vec::new(),
@@ -85,7 +85,7 @@ impl Scene {
         let mean = logarithms.sum::<f64>() / jobs.len().max(1) as f64;
         self.features.reserve(self.nodes() * FEATURES);
         for (stage, job) in self.stages.iter().zip(&self.job_of) {
-            let row = node_features(&state.stages[*stage], &jobs[*job], &ports, mean);
+            let row = node_features((state, *stage), &jobs[*job], &ports, mean);
             self.features.extend(row.map(|x| x as f32));
         }
     }
@@ -162,7 +162,7 @@ impl JobView {
         let need = job_need(state, job, &mut loads);
         let stages = state.of_job(job);
         let over_need = |seconds: f64| logarithm((seconds + LEAST) / (need + LEAST));
-        let length = |stage: &Stage| stage.bottleneck * stage.left;
+        let length = |stage: &Stage| stage.bottleneck_left;
         let weighted = |of: &dyn Fn(f64) -> f64| -> f64 {
             loads.iter().zip(&ports.total).map(|(load, total)| load * of(*total)).sum()
         };
@@ -190,13 +190,19 @@ fn logarithm(ratio: f64) -> f64 {
     ratio.ln().clamp(-LOGARITHM_MAX, LOGARITHM_MAX) / SCALE
 }
 
-fn node_features(stage: &Stage, job: &JobView, ports: &Ports, mean: f64) -> [f64; FEATURES] {
+fn node_features(
+    (state, number): (&State<'_>, usize),
+    job: &JobView,
+    ports: &Ports,
+    mean: f64,
+) -> [f64; FEATURES] {
+    let stage = &state.stages[number];
     let need = job.need + LEAST;
     let over_need = |seconds: f64| logarithm((seconds + LEAST) / need);
-    let length = stage.bottleneck * stage.left;
+    let length = stage.bottleneck_left;
     let done = stage.bottleneck - length;
     let others = |port: &usize| (ports.ready[*port] - 1.0).max(0.0);
-    let contended: f64 = stage.loads.iter().map(|(port, load)| load * stage.left * others(port)).sum();
+    let contended: f64 = state.needs(number).map(|(port, need)| need * others(&port)).sum();
     let rivals = stage.loads.iter().map(|(port, _)| others(port)).fold(0.0, f64::max);
     let own = [
         over_need(length),
@@ -226,7 +232,7 @@ pub(super) mod tests {
     use crate::workload::Job;
     use iswitch_learn::algorithms::streams::{Purpose, stream};
 
-    pub(in super::super) const FABRIC: Fabric = Fabric { ports: 10, capacity: 125e6 };
+    pub(in super::super) const FABRIC: Fabric = Fabric::new(10, 125e6);
 
     pub(in super::super) fn source(seed: u64) -> JobSource {
         let mut rng = stream(seed, Purpose::Arrivals, 0);

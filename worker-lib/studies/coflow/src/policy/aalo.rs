@@ -1,4 +1,5 @@
 //! Aalo (Chowdhury and Stoica, 2015): a coflow, whose size is unknown, moves to lower queues as it sends more.
+//! Capacity that the flows of higher queues cannot use is given to those of lower ones.
 
 use super::by_key::sort;
 use super::{Policy, Sharing};
@@ -48,7 +49,7 @@ impl Policy for Aalo {
         let mut keyed: Vec<_> = ready.iter().map(key).collect();
         sort(&mut keyed);
         *ready = keyed.into_iter().map(|(_, _, number)| number).collect();
-        Sharing::InOrder
+        Sharing::GreedyPerFlow
     }
 
     fn look_again(&mut self, state: &State<'_>, rates: &[(usize, f64)]) -> Option<f64> {

@@ -44,7 +44,7 @@ impl ByKey {
             Key::Fifo => stage.ready.unwrap_or(state.time),
             Key::FifoJob => state.jobs[stage.job].arrival,
             Key::Size => stage.size * stage.left,
-            Key::Bottleneck => stage.bottleneck * stage.left,
+            Key::Bottleneck => stage.bottleneck_left,
             Key::JobPath => state.path_left(stage.job),
             Key::JobBottleneck => self.needs.of(state, stage.job),
         }
@@ -104,7 +104,7 @@ impl Policy for ByKey {
         sort(&mut keyed);
         ready.clear();
         ready.extend(keyed.into_iter().map(|(_, _, number)| number));
-        Sharing::InOrder
+        Sharing::Madd
     }
 }
 

@@ -15,12 +15,23 @@ pub use spec::PolicySpec;
 
 use super::simulation::State;
 
-/// Rule by which coflows share the fabric.
+/// Rule by which coflows share the fabric. Under [`Rates::Blocking`](crate::simulation::Rates), the first three are the
+/// same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Each coflow gets the bandwidth that the coflows before it leave free.
-    InOrder,
-    /// All coflows at a port get equal shares of it.
+    /// Each coflow, in order, gets the lowest rates with which its flows end together as early as the coflows before it
+    /// allow (MADD). Then its flows get what is left at both of their ports, again in order (backfilling). This is the
+    /// allocation of Varys (Chowdhury, Zhong, Stoica 2014, section 5.3).
+    Madd,
+    /// The flows of each coflow, in order, get all the capacity that the coflows before it leave free. Flows of a
+    /// coflow share a busy port in proportion to their remaining bytes. This is an order-preserving greedy allocation,
+    /// as Sincronia requires (Agarwal et al. 2018).
+    Greedy,
+    /// As [`Self::Greedy`], but flows of a coflow have max-min fair rates, which do not depend on their bytes (Aalo;
+    /// Chowdhury, Stoica 2015, section 4.2).
+    GreedyPerFlow,
+    /// All flows have max-min fair rates, regardless of their coflow. Under `Blocking`, all coflows at a port get equal
+    /// shares of it, and the rate of a coflow is that at its most congested port.
     Equal,
 }
 

@@ -57,13 +57,10 @@ pub struct Bssi;
 
 impl Policy for Bssi {
     fn prioritise(&mut self, state: &State<'_>, ready: &mut Vec<usize>) -> Sharing {
-        let left = |number: &usize| {
-            let stage = &state.stages[*number];
-            stage.loads.iter().map(|(port, need)| (*port, need * stage.left)).collect()
-        };
+        let left = |number: &usize| state.needs(*number).filter(|(_, need)| *need > 0.0).collect();
         let items: Vec<_> = ready.iter().map(left).collect();
         *ready = bssi_order(&items, state.ports).into_iter().map(|item| ready[item]).collect();
-        Sharing::InOrder
+        Sharing::Greedy
     }
 }
 
@@ -83,7 +80,7 @@ impl Policy for JobBssi {
         let mut keyed: Vec<_> = ready.iter().map(key).collect();
         sort(&mut keyed);
         *ready = keyed.into_iter().map(|(_, _, number)| number).collect();
-        Sharing::InOrder
+        Sharing::Madd
     }
 }
 

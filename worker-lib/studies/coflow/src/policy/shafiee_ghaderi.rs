@@ -80,7 +80,7 @@ impl ShafieeGhaderi {
         for number in coflows {
             let stage = &state.stages[number];
             self.plan[number] = Some((group, begin));
-            begin += stage.bottleneck * stage.left;
+            begin += stage.bottleneck_left;
         }
     }
 }
@@ -99,7 +99,7 @@ impl Policy for ShafieeGhaderi {
         let mut keyed: Vec<_> = ready.iter().map(key).collect();
         sort(&mut keyed);
         *ready = keyed.into_iter().map(|(_, _, number)| number).collect();
-        Sharing::InOrder
+        Sharing::Madd
     }
 }
 

@@ -7,7 +7,7 @@ use iswitch_coflow::generate::{JobSource, synthetic_shape, synthetic_trace};
 use iswitch_coflow::measure::Measurement;
 use iswitch_coflow::policy::{PolicySpec, ShafieeGhaderi};
 use iswitch_coflow::search::{StaticPriorities, local_search};
-use iswitch_coflow::simulation::{Fabric, Interval, Outcome, State, simulate};
+use iswitch_coflow::simulation::{Fabric, Interval, Outcome, Rates, State, simulate};
 use iswitch_coflow::trace::{CoflowTrace, read_shapes};
 use iswitch_coflow::workload::{Coflow, Dependencies, Flow, Job};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
@@ -27,8 +27,9 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-fn run(jobs: &[Job], ports: usize, policy: PolicySpec) -> Outcome {
-    let fabric = Fabric { ports, capacity: CAPACITY };
+fn run_blocking(jobs: &[Job], ports: usize, policy: PolicySpec) -> Outcome {
+    // The independent program whose figures are compared here blocks whole coflows.
+    let fabric = Fabric { rates: Rates::Blocking, ..Fabric::new(ports, CAPACITY) };
     simulate(jobs, fabric, policy.build(CAPACITY).as_mut(), &mut |_, _| {}).unwrap()
 }
 
@@ -45,10 +46,10 @@ const PORTS: usize = 12;
 
 #[test]
 fn no_port_exceeds_its_capacity_and_every_byte_arrives() {
-    for policy in PolicySpec::all() {
+    for (policy, rates) in PolicySpec::all().flat_map(|it| [(it, Rates::Backfill), (it, Rates::Blocking)]) {
         for (seed, interarrival) in [(1, 0.0), (2, 20.0), (3, 200.0)] {
             let jobs = synthetic(seed, 25, interarrival);
-            let fabric = Fabric { ports: PORTS, capacity: CAPACITY };
+            let fabric = Fabric { rates, ..Fabric::new(PORTS, CAPACITY) };
             let mut sent = vec![0.0; jobs.iter().map(|job| job.coflows().len()).sum()];
             let mut check = |state: &State<'_>, interval: Interval<'_>| {
                 let mut used = [0.0; 2 * PORTS];
@@ -56,7 +57,7 @@ fn no_port_exceeds_its_capacity_and_every_byte_arrives() {
                     let stage_state = &state.stages[*stage];
                     assert!(stage_state.ready.is_some_and(|ready| ready <= interval.begin), "{policy}");
                     sent[*stage] += rate * (interval.end - interval.begin);
-                    stage_state.loads.iter().for_each(|(port, load)| used[*port] += rate * load);
+                    state.add_port_shares(*stage, &mut used);
                 }
                 assert!(used.iter().all(|share| *share <= 1.0 + 1e-9), "{policy}: {used:?}");
                 // If a coflow waits, one of its ports is busy.
@@ -66,10 +67,13 @@ fn no_port_exceeds_its_capacity_and_every_byte_arrives() {
                 );
             };
             let outcome = simulate(&jobs, fabric, policy.build(CAPACITY).as_mut(), &mut check).unwrap();
-            assert!(sent.iter().all(|sent| (sent - 1.0).abs() < 1e-6), "{policy}: {sent:?}");
+            // Rates are those at the begin of an interval, and flows may end within it.
+            let more = if rates == Rates::Blocking { 1e-6 } else { 0.05 };
+            assert!(sent.iter().all(|sent| *sent > 1.0 - 1e-6), "{policy}: {sent:?}");
+            assert!(mean(&sent) < 1.0 + more, "{policy}: {sent:?}");
             let bound = Bound::of(&jobs, fabric);
             let time = mean(&outcome.job_times);
-            assert!(time >= bound.greater() * (1.0 - 1e-9), "{policy}: {time}, {bound:?}");
+            assert!(time >= bound.greatest() * (1.0 - 1e-9), "{policy}: {time}, {bound:?}");
         }
     }
 }
@@ -83,7 +87,7 @@ fn coflows_respect_start_and_finish_dependencies() {
         Dependencies { starts_after: vec![], finishes_after: vec![1] },
     ];
     let job = Job::new(5.0, vec![coflow(0, 100.0), coflow(1, 50.0), coflow(2, 10.0)], dependencies).unwrap();
-    let fabric = Fabric { ports: 3, capacity: 10.0 };
+    let fabric = Fabric::new(3, 10.0);
     for policy in PolicySpec::all() {
         let outcome =
             simulate(std::slice::from_ref(&job), fabric, policy.build(10.0).as_mut(), &mut |_, _| {});
@@ -99,7 +103,8 @@ fn the_largest_coflows_complete() {
     let coflow = |flows| Job::single(0.0, Coflow::new(2, flows).unwrap()).unwrap();
     let jobs = [coflow(vec![flow(0, 1e18), flow(1, 1e-6)]), coflow(vec![flow(1, 1e-6)])];
     for policy in PolicySpec::all() {
-        let outcome = run(&jobs, 2, policy);
+        let fabric = Fabric::new(2, CAPACITY);
+        let outcome = simulate(&jobs, fabric, policy.build(CAPACITY).as_mut(), &mut |_, _| {}).unwrap();
         assert!((outcome.makespan / (1e18 / CAPACITY) - 1.0).abs() < 1e-6, "{policy}: {outcome:?}");
     }
 }
@@ -107,7 +112,7 @@ fn the_largest_coflows_complete() {
 #[test]
 fn local_search_improves_its_initial_priorities() {
     let jobs = synthetic(4, 15, 0.0);
-    let fabric = Fabric { ports: PORTS, capacity: CAPACITY };
+    let fabric = Fabric::new(PORTS, CAPACITY);
     let start = StaticPriorities::by_need(&jobs);
     let begun = simulate(&jobs, fabric, &mut start.clone(), &mut |_, _| {}).unwrap();
     let mut rng = stream(1, Purpose::Actions, 0);
@@ -116,10 +121,10 @@ fn local_search_improves_its_initial_priorities() {
     println!(
         "start {:.1} s, best found {time:.1} s, lower bound {:.1} s",
         mean(&begun.job_times),
-        Bound::of(&jobs, fabric).greater()
+        Bound::of(&jobs, fabric).greatest()
     );
     assert!((again - time).abs() < 1e-9 && time < 0.98 * mean(&begun.job_times));
-    assert!(time >= Bound::of(&jobs, fabric).greater());
+    assert!(time >= Bound::of(&jobs, fabric).greatest());
 }
 
 /// Returns a batch of jobs with one flow each, all over the same port.
@@ -130,7 +135,7 @@ fn at_one_port(seconds: &[f64]) -> Vec<Job> {
 
 #[test]
 fn deadlines_count_as_met_only_for_jobs_that_complete_in_time() {
-    let fabric = Fabric { ports: 1, capacity: 10.0 };
+    let fabric = Fabric::new(1, 10.0);
     let mut jobs = at_one_port(&[2.0, 1.0, 4.0]);
     let measure = |jobs: &[Job], policy: PolicySpec| {
         let outcome = simulate(jobs, fabric, policy.build(10.0).as_mut(), &mut |_, _| {}).unwrap();
@@ -155,7 +160,7 @@ fn deadlines_count_as_met_only_for_jobs_that_complete_in_time() {
 
 #[test]
 fn groups_order_jobs_and_random_delays_order_jobs_within_a_group() {
-    let fabric = Fabric { ports: 1, capacity: 10.0 };
+    let fabric = Fabric::new(1, 10.0);
     let first_of = |jobs: &[Job], seed: u64| {
         let outcome = simulate(jobs, fabric, &mut ShafieeGhaderi::new(seed), &mut |_, _| {}).unwrap();
         (0..jobs.len()).min_by(|a, b| outcome.job_times[*a].total_cmp(&outcome.job_times[*b])).unwrap()
@@ -174,7 +179,7 @@ fn groups_order_jobs_and_random_delays_order_jobs_within_a_group() {
 fn jobs_that_cannot_be_simulated_are_reported() {
     let mut jobs = synthetic(1, 2, 10.0);
     jobs.reverse();
-    let fabric = Fabric { ports: PORTS, capacity: CAPACITY };
+    let fabric = Fabric::new(PORTS, CAPACITY);
     let error =
         simulate(&jobs, fabric, PolicySpec::Sebf.build(CAPACITY).as_mut(), &mut |_, _| {}).unwrap_err();
     assert!(error.to_string().starts_with("arrival of job 1 is "), "{error}");
@@ -204,7 +209,7 @@ fn benchmark_completion_times_match_an_independent_program() {
         (PolicySpec::Bssi, 56.3),
     ] {
         let begin = std::time::Instant::now();
-        let outcome = run(&jobs, trace.ports, policy);
+        let outcome = run_blocking(&jobs, trace.ports, policy);
         let got = mean(&outcome.coflow_times);
         println!(
             "{policy}: {got:.1} s, expected {want}; {} decisions, {:?}",
@@ -213,7 +218,7 @@ fn benchmark_completion_times_match_an_independent_program() {
         );
         assert!((got / want - 1.0).abs() < 0.03, "{policy}: {got}, expected {want}");
     }
-    println!("aalo: {:.1} s", mean(&run(&jobs, trace.ports, PolicySpec::Aalo).coflow_times));
+    println!("aalo: {:.1} s", mean(&run_blocking(&jobs, trace.ports, PolicySpec::Aalo).coflow_times));
 }
 
 #[test]
@@ -281,7 +286,7 @@ fn completion_times_of_graph_jobs_match_an_independent_program() {
         };
         let workloads: Vec<_> = (0..3).map(draw).collect();
         for (policy, want) in policies.into_iter().zip(want) {
-            let times = workloads.iter().map(|jobs| mean(&run(jobs, trace.ports, policy).job_times));
+            let times = workloads.iter().map(|jobs| mean(&run_blocking(jobs, trace.ports, policy).job_times));
             let got = times.sum::<f64>() / 3.0;
             println!("every {interarrival} s, {policy}: {got:.0} s, expected {want}");
             assert!(

@@ -12,7 +12,7 @@ use iswitch_coflow::workload::Job;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::testing::{alone, check_resumption, check_stop, check_workers, run_to_the_end, try_alone};
 
-const FABRIC: Fabric = Fabric { ports: 10, capacity: 125e6 };
+const FABRIC: Fabric = Fabric::new(10, 125e6);
 
 fn source(seed: u64) -> JobSource {
     let mut rng = stream(seed, Purpose::Arrivals, 0);

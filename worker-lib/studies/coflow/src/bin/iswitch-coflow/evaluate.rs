@@ -50,9 +50,10 @@ fn print(workload: &Workload, summary: &Summary) -> std::io::Result<()> {
     times("CCT", &summary.cct)?;
     times("JCT", &summary.jct)?;
     print_line!(
-        "lower bounds on the mean JCT: {} s (isolated jobs), {} s (busiest port)",
+        "lower bounds on the mean JCT: {} s (isolated jobs), {} s (busiest port), {} s (relaxation)",
         summary.bound_isolated.text(2),
-        summary.bound_port.text(2)
+        summary.bound_port.text(2),
+        summary.bound_relaxation.text(2)
     )?;
     print_line!("makespan {} s", summary.makespan.text(1))?;
     if let Some(met) = summary.deadlines_met {

@@ -52,10 +52,13 @@ impl Recorder {
         }
         let mut used = vec![0.0; self.rows.len()];
         let mut open = vec![Vec::new(); self.rows.len()];
-        for (stage, rate) in rates {
-            let stage = &state.stages[*stage];
-            for (port, load) in &stage.loads {
-                let (Some(row), share) = (self.row_of[*port], rate * load) else { continue };
+        let mut shares = vec![0.0; state.ports];
+        for (number, _) in rates {
+            let stage = &state.stages[*number];
+            shares.fill(0.0);
+            state.add_port_shares(*number, &mut shares);
+            for (port, _) in &stage.loads {
+                let (Some(row), share) = (self.row_of[*port], shares[*port]) else { continue };
                 if share < SHARE_MIN {
                     continue;
                 }

@@ -90,7 +90,7 @@ fn csv(summaries: &[Summary]) -> Output {
     let times =
         |name: &str| format!("{name}_s,{name}_ci95_s,{name}_p50_s,{name}_p95_s,{name}_p99_s,{name}_max_s");
     let mut table = Output::new(&format!(
-        "policy,draws,jobs,{},{},makespan_s,deadlines_met,bound_isolated_s,bound_port_s,jct_ratio,\
+        "policy,draws,jobs,{},{},makespan_s,deadlines_met,bound_isolated_s,bound_port_s,bound_relaxation_s,jct_ratio,\
          jct_ratio_ci95",
         times("cct"),
         times("jct")
@@ -117,6 +117,7 @@ fn csv(summaries: &[Summary]) -> Output {
             &OrEmpty(it.deadlines_met.map(|met| met.mean)),
             &it.bound_isolated.mean,
             &it.bound_port.mean,
+            &it.bound_relaxation.mean,
             &OrEmpty(it.jct_ratio.map(|ratio| ratio.mean)),
             &OrEmpty(it.jct_ratio.and_then(|ratio| ratio.ci95)),
         ]);

@@ -44,6 +44,8 @@ pub(super) struct Summary {
     pub(super) bound_isolated: Mean,
     /// Lower bound of the mean job completion time under any policy, from the busiest port.
     pub(super) bound_port: Mean,
+    /// Lower bound of the mean job completion time under any policy, from a linear relaxation.
+    pub(super) bound_relaxation: Mean,
     /// Mean job completion time divided by that of the baseline in the same draw, averaged over draws; null without a
     /// baseline.
     pub(super) jct_ratio: Option<Mean>,
@@ -65,12 +67,14 @@ impl Summary {
             deadlines_met: (!met.is_empty()).then(|| Mean::of(&met)),
             bound_isolated: runs.mean(|run| run.measured.bound.isolated),
             bound_port: runs.mean(|run| run.measured.bound.port),
+            bound_relaxation: runs.mean(|run| run.measured.bound.relaxation),
             jct_ratio: ratios.map(|ratios| Mean::of(&ratios)),
         }
     }
 
-    /// Returns the greater of the two lower bounds.
+    /// Returns the greatest of the lower bounds.
     pub(super) fn bound(&self) -> Mean {
-        if self.bound_isolated.mean > self.bound_port.mean { self.bound_isolated } else { self.bound_port }
+        let bounds = [self.bound_isolated, self.bound_port, self.bound_relaxation];
+        bounds.into_iter().fold(self.bound_isolated, |a, b| if b.mean > a.mean { b } else { a })
     }
 }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::bail;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use iswitch_coflow::deepweave::episodes::Task;
 use iswitch_coflow::generate::{JobSource, set_deadlines, synthetic_shape, synthetic_trace};
-use iswitch_coflow::simulation::Fabric;
+use iswitch_coflow::simulation::{Fabric, Rates};
 use iswitch_coflow::trace::{Arrival, CoflowTrace, Shape, read_shapes};
 use iswitch_coflow::workload::Job;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
@@ -59,6 +59,26 @@ pub(super) struct SourceArgs {
     /// Capacity of each port, in Gbit/s
     #[arg(long, value_name = "GBIT", default_value_t = 1.0, allow_negative_numbers = true)]
     capacity: f64,
+    /// Model of the rates of flows
+    #[arg(long, value_enum, value_name = "MODEL", default_value_t = RatesName::Backfill)]
+    rates: RatesName,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RatesName {
+    /// Rates of single flows, which get all capacity that is free at both of their ports
+    Backfill,
+    /// Rates of whole coflows: a coflow waits if any of its ports is busy
+    Blocking,
+}
+
+impl From<RatesName> for Rates {
+    fn from(name: RatesName) -> Self {
+        match name {
+            RatesName::Backfill => Self::Backfill,
+            RatesName::Blocking => Self::Blocking,
+        }
+    }
 }
 
 /// Jobs, their arrivals and deadlines, and the fabric.
@@ -106,7 +126,7 @@ impl SourceArgs {
             bail!("capacity is {}, expected 0.001 to 1000000 Gbit/s", self.capacity);
         }
         let trace = if let Some(path) = &self.trace { CoflowTrace::read(path)? } else { self.synthetic()? };
-        let fabric = Fabric { ports: trace.ports, capacity: self.capacity * GBIT };
+        let fabric = Fabric { ports: trace.ports, capacity: self.capacity * GBIT, rates: self.rates.into() };
         Ok((trace, fabric))
     }
 
@@ -237,7 +257,7 @@ impl Workload {
 
     /// Describes the draws as text.
     pub(super) fn describe(&self) -> String {
-        let Fabric { ports, capacity } = self.fabric;
+        let Fabric { ports, capacity, rates } = self.fabric;
         let jobs = match &self.source {
             Source::Trace(jobs) => format!("{} coflows from a trace", jobs.len()),
             Source::Drawn { source, count, interarrival } => {
@@ -249,6 +269,10 @@ impl Workload {
                 format!("{count} jobs of {} shape(s), {when}", source.shapes().len())
             }
         };
-        format!("{jobs}; {ports} ports of {} Gbit/s; {} draw(s)", capacity / GBIT, self.draws.clone().count())
+        format!(
+            "{jobs}; {ports} ports of {} Gbit/s; rates: {rates}; {} draw(s)",
+            capacity / GBIT,
+            self.draws.clone().count()
+        )
     }
 }

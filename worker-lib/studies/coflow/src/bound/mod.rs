@@ -1,43 +1,56 @@
 //! Lower bounds on the mean job completion time under any policy.
 //!
 //! A job needs at least the time of its critical path, on which every coflow is sent at the full rate of its busiest
-//! port. Furthermore, each port is a machine that serves all jobs; on a single machine, preemptive
-//! shortest-remaining-processing-time-first gives the minimum mean flow time (Schrage, 1968). Both bounds, and
-//! therefore the greater of the two, hold for every policy. Neither is tight.
+//! port, and at least the time of all its coflows at its busiest port. Furthermore, each port is a machine that serves
+//! all jobs; on a single machine, preemptive shortest-remaining-processing-time-first gives the minimum mean flow time
+//! (Schrage, 1968). The third bound is that of a linear relaxation, which considers all ports and the isolated times of
+//! all jobs together. All bounds, and therefore the greatest of them, hold for every policy. None is tight.
+
+mod relaxation;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::simulation::Fabric;
 use super::workload::{Coflow, Job};
+use relaxation::Item;
 
 /// Lower bounds on the mean job completion time, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// Bound from the critical paths of the jobs, as if each job had the fabric to itself.
+    /// Bound from the isolated times of the jobs, as if each job had the fabric to itself.
     pub isolated: f64,
     /// Bound from the busiest port, as if all other ports had unlimited capacity.
     pub port: f64,
+    /// Bound from the linear relaxation.
+    pub relaxation: f64,
 }
 
 impl Bound {
     /// Computes the bounds of jobs, which must be sorted by arrival.
     pub fn of(jobs: &[Job], fabric: Fabric) -> Self {
         let count = jobs.len().max(1) as f64;
-        let longest = |job: &Job| job.paths().into_iter().fold(0.0, f64::max) / fabric.capacity;
-        let isolated = jobs.iter().map(longest).sum::<f64>() / count;
         let loads: Vec<_> = jobs.iter().map(|job| port_loads(job, fabric)).collect();
+        let items: Vec<_> = jobs.iter().zip(&loads).map(|(job, loads)| item(job, fabric, loads)).collect();
+        let isolated = items.iter().map(|item| item.isolated).sum::<f64>() / count;
         let at = |port: usize| {
             let needs = jobs.iter().zip(&loads).map(|(job, loads)| (job.arrival, loads[port]));
             shortest_first(&needs.collect::<Vec<_>>()) / count
         };
-        Self { isolated, port: (0..2 * fabric.ports).map(at).fold(0.0, f64::max) }
+        let port = (0..2 * fabric.ports).map(at).fold(0.0, f64::max);
+        let relaxation = relaxation::total_time(&items, 2 * fabric.ports) / count;
+        Self { isolated, port, relaxation }
     }
 
-    /// Returns the greater of the two bounds.
-    pub fn greater(self) -> f64 {
-        self.isolated.max(self.port)
+    /// Returns the greatest of the bounds.
+    pub fn greatest(self) -> f64 {
+        self.isolated.max(self.port).max(self.relaxation)
     }
+}
+
+fn item(job: &Job, fabric: Fabric, loads: &[f64]) -> Item {
+    let needs = loads.iter().copied().enumerate().filter(|(_, need)| *need > 0.0);
+    Item { release: job.arrival, isolated: alone(job, fabric), needs: needs.collect() }
 }
 
 /// Returns the isolated time of a job: the minimum number of seconds that it needs if it has the fabric to itself. It

@@ -1,0 +1,154 @@
+//! Events of a simulation: arrivals, and ends of coflows and flows.
+
+use super::{Allocation, Fabric, Outcome, Sending, Stage, State};
+use crate::policy::Policy;
+use crate::workload::{Coflow, Job};
+use iswitch_study::StudyError;
+
+/// Simulated run.
+pub(super) struct Run<'a> {
+    pub(super) state: State<'a>,
+    /// Number of jobs that have arrived.
+    arrived: usize,
+    /// Number of jobs that are not complete, whether or not they have arrived.
+    pub(super) open: usize,
+    /// Coflows that are ready and not complete.
+    active: Vec<usize>,
+    /// Number of incomplete coflows that must be complete before each coflow starts.
+    waiting: Vec<usize>,
+    /// Number of coflows of each job that are not complete.
+    left: Vec<usize>,
+    /// Coflows that are not fully sent, in the order of the policy.
+    order: Vec<usize>,
+    /// Coflows with a rate, and the fraction of their bytes that they send per second.
+    pub(super) rates: Vec<(usize, f64)>,
+    allocation: Allocation,
+    decisions: u64,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(jobs: &'a [Job], fabric: Fabric) -> Result<Self, StudyError> {
+        let state = State::new(jobs, fabric);
+        let coflows = jobs.iter().flat_map(Job::coflows);
+        if let Some(ports) = coflows.map(Coflow::ports).find(|ports| *ports != fabric.ports) {
+            return Err(StudyError::field("ports of a coflow's fabric", ports, fabric.ports.to_string()));
+        }
+        let waits = jobs.iter().flat_map(|job| job.dependencies().iter().map(|of| of.starts_after.len()));
+        Ok(Self {
+            arrived: 0,
+            open: jobs.len(),
+            active: Vec::new(),
+            waiting: waits.collect(),
+            left: jobs.iter().map(|job| job.coflows().len()).collect(),
+            order: Vec::new(),
+            rates: Vec::new(),
+            allocation: Allocation::default(),
+            decisions: 0,
+            state,
+        })
+    }
+
+    /// Starts the jobs whose arrival time has been reached.
+    pub(super) fn arrive(&mut self) {
+        while let Some(job) = self.state.jobs.get(self.arrived).filter(|job| job.arrival <= self.state.time) {
+            let first = self.state.first[self.arrived];
+            for stage in first..first + job.coflows().len() {
+                if self.waiting[stage] == 0 {
+                    self.make_ready(stage);
+                }
+            }
+            self.arrived += 1;
+        }
+    }
+
+    fn make_ready(&mut self, stage: usize) {
+        let State { jobs, stages, sendings, time, fabric, .. } = &mut self.state;
+        let Stage { job, index, .. } = stages[stage];
+        stages[stage].ready = Some(*time);
+        sendings[stage] = Some(Box::new(Sending::new(&jobs[job].coflows()[index], fabric.capacity)));
+        self.active.push(stage);
+    }
+
+    /// Asks the policy for an order and computes rates.
+    pub(super) fn allocate(&mut self, policy: &mut dyn Policy) {
+        self.decisions += 1;
+        self.order.clear();
+        self.order.extend(self.active.iter().filter(|stage| self.state.sendings[**stage].is_some()));
+        let sharing = policy.prioritise(&self.state, &mut self.order);
+        let State { stages, sendings, ports, fabric: Fabric { rates, .. }, .. } = &mut self.state;
+        self.allocation.share(sendings, &self.order, *ports, (*rates, sharing));
+        self.rates.clear();
+        for stage in &self.order {
+            let rate = sendings[*stage].as_ref().map_or(0.0, |sending| sending.rate());
+            if rate > 0.0 {
+                self.rates.push((*stage, rate / stages[*stage].size));
+            }
+        }
+    }
+
+    /// Returns the number of seconds, at most `limit`, until rates must be computed again.
+    pub(super) fn next_event(&mut self, limit: f64) -> f64 {
+        let State { jobs, sendings, time, .. } = &self.state;
+        let next_arrival = jobs.get(self.arrived).map_or(f64::INFINITY, |job| job.arrival - time);
+        self.allocation.next_end(sendings, &self.order, next_arrival.min(limit)).max(0.0)
+    }
+
+    pub(super) fn advance(&mut self, seconds: f64) {
+        self.state.time += seconds;
+        for number in &self.order {
+            let (stage, sending) = (&mut self.state.stages[*number], &mut self.state.sendings[*number]);
+            let Some(flows) = sending else { continue };
+            flows.advance(seconds);
+            if flows.is_sent() {
+                *sending = None;
+                (stage.left, stage.bottleneck_left) = (0.0, 0.0);
+            } else {
+                (stage.left, stage.bottleneck_left) = (flows.size() / stage.size, flows.length());
+            }
+        }
+        // A coflow that is fully sent may still depend on others for its completion. If these complete in this loop, so
+        // does the coflow.
+        while let Some(at) = self.active.iter().position(|stage| self.is_over(*stage)) {
+            let stage = self.active.remove(at);
+            self.complete(stage);
+        }
+    }
+
+    fn is_over(&self, stage: usize) -> bool {
+        let Stage { left, job, index, .. } = self.state.stages[stage];
+        let first = self.state.first[job];
+        let others = &self.state.jobs[job].dependencies()[index].finishes_after;
+        left == 0.0 && others.iter().all(|other| self.state.stages[first + other].complete.is_some())
+    }
+
+    fn complete(&mut self, stage: usize) {
+        self.state.stages[stage].complete = Some(self.state.time);
+        let Stage { job, index, .. } = self.state.stages[stage];
+        self.left[job] -= 1;
+        if self.left[job] == 0 {
+            self.open -= 1;
+        }
+        let jobs = self.state.jobs;
+        for follower in jobs[job].followers(index) {
+            let follower = self.state.first[job] + follower;
+            self.waiting[follower] -= 1;
+            if self.waiting[follower] == 0 {
+                self.make_ready(follower);
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> Outcome {
+        let done = |stage: &Stage| stage.complete.expect("every coflow is complete");
+        let coflow_times = self
+            .state
+            .stages
+            .iter()
+            .map(|stage| done(stage) - stage.ready.expect("a complete coflow was ready"))
+            .collect();
+        let end_of = |job: usize| self.state.of_job(job).iter().map(done).fold(0.0, f64::max);
+        let jobs = self.state.jobs.iter().enumerate();
+        let job_times = jobs.map(|(number, job)| end_of(number) - job.arrival).collect();
+        Outcome { coflow_times, job_times, makespan: self.state.time, decisions: self.decisions }
+    }
+}

@@ -1,0 +1,169 @@
+//! Rates of all coflows that are being sent.
+
+use super::fill::Filling;
+use super::sending::Sending;
+use super::{Rates, SHARE_MIN};
+use crate::policy::Sharing;
+
+/// Part of the total rate that may stay unused after flows have ended, until rates are computed again. A coflow of
+/// thousands of flows would otherwise cause as many events.
+pub(super) const UNUSED_MAX: f64 = 0.01;
+
+/// Allocation of rates, and its buffers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Allocation {
+    /// Free part of each port.
+    free: Vec<f64>,
+    /// Free part of each port of one coflow.
+    local: Vec<f64>,
+    filling: Filling,
+    /// Seconds until the end, and rate, of flows that end before their coflow does.
+    ends: Vec<(f64, f64)>,
+    /// Total rate, as a multiple of the capacity of a port.
+    total: f64,
+}
+
+impl Allocation {
+    /// Sets the rates of coflows, whose numbers `order` lists with the highest priority first. The fabric has `ports`
+    /// ingress and egress ports together.
+    pub(crate) fn share(
+        &mut self,
+        sendings: &mut [Option<Box<Sending>>],
+        order: &[usize],
+        ports: usize,
+        (rates, sharing): (Rates, Sharing),
+    ) {
+        for number in order {
+            of(sendings, *number).stop();
+        }
+        self.free.clear();
+        self.free.resize(ports, 1.0);
+        match (rates, sharing) {
+            (Rates::Blocking, Sharing::Equal) => self.send_equally(sendings, order),
+            (Rates::Blocking, _) => self.send_whole(sendings, order),
+            (Rates::Backfill, Sharing::Madd) => {
+                self.send_whole(sendings, order);
+                self.backfill(sendings, order, false);
+            }
+            (Rates::Backfill, Sharing::Greedy) => self.backfill(sendings, order, false),
+            (Rates::Backfill, Sharing::GreedyPerFlow) => self.backfill(sendings, order, true),
+            (Rates::Backfill, Sharing::Equal) => self.fill_all(sendings, order),
+        }
+        self.total = order.iter().map(|number| of(sendings, *number).rate()).sum();
+    }
+
+    /// Gives each coflow, in order, the highest common rate that the coflows before it leave free (MADD).
+    fn send_whole(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize]) {
+        for number in order {
+            let sending = of(sendings, *number);
+            let needed = sending.needs().filter(|(_, need)| *need > 0.0);
+            let seconds = needed.map(|(port, need)| need / self.free[port]).fold(0.0, f64::max);
+            if sending.length() / seconds < SHARE_MIN {
+                continue;
+            }
+            sending.send(1.0 / seconds);
+            for (port, need) in sending.needs() {
+                self.free[port] = (self.free[port] - need / seconds).max(0.0);
+            }
+        }
+    }
+
+    /// Gives each coflow the highest common rate at which it uses at most an equal share of each of its ports.
+    fn send_equally(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize]) {
+        self.free.fill(0.0);
+        for number in order {
+            let ports = of(sendings, *number).needs().filter(|(_, need)| *need > 0.0);
+            ports.for_each(|(port, _)| self.free[port] += 1.0);
+        }
+        for number in order {
+            let sending = of(sendings, *number);
+            let seconds = sending.needs().map(|(port, need)| need * self.free[port]).fold(0.0, f64::max);
+            sending.send(1.0 / seconds);
+        }
+    }
+
+    /// Gives the flows of each coflow, in order, all capacity that is still free at both of their ports.
+    fn backfill(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize], is_equal: bool) {
+        for number in order {
+            let sending = of(sendings, *number);
+            self.local.clear();
+            self.local.extend(sending.ports().iter().map(|port| self.free[*port as usize]));
+            self.filling.clear();
+            let free = |port: u32| self.local[port as usize];
+            sending.add_to(&mut self.filling, (free, SHARE_MIN), |_, port| port, is_equal);
+            if self.filling.is_empty() {
+                continue;
+            }
+            sending.set_own(&mut self.filling.fill(&mut self.local).iter());
+            for (port, free) in sending.ports().iter().zip(&self.local) {
+                self.free[*port as usize] = *free;
+            }
+        }
+    }
+
+    /// Gives all flows their max-min fair rates, regardless of their coflow.
+    fn fill_all(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize]) {
+        self.filling.clear();
+        let global = |ports: &[u32], port: u32| ports[port as usize];
+        for number in order {
+            of(sendings, *number).add_to(&mut self.filling, (|_| 1.0, 0.0), global, true);
+        }
+        let mut rates = self.filling.fill(&mut self.free).iter();
+        order.iter().for_each(|number| of(sendings, *number).set_own(&mut rates));
+    }
+
+    /// Returns the number of seconds, at most `horizon`, until a coflow is sent, or until more than [`UNUSED_MAX`] of
+    /// the total rate is unused because flows have ended.
+    pub(crate) fn next_end(
+        &mut self,
+        sendings: &[Option<Box<Sending>>],
+        order: &[usize],
+        horizon: f64,
+    ) -> f64 {
+        self.ends.clear();
+        let mut next = horizon;
+        for number in order {
+            let sending = sendings[*number].as_ref().expect("a coflow in the order is being sent");
+            next = next.min(sending.ends(next, &mut self.ends));
+        }
+        next.min(exceeds(&mut self.ends, UNUSED_MAX * self.total))
+    }
+}
+
+fn of(sendings: &mut [Option<Box<Sending>>], number: usize) -> &mut Sending {
+    sendings[number].as_mut().expect("a coflow in the order is being sent")
+}
+
+/// Returns the first time of `ends` at which the sum of the rates that have ended exceeds a limit.
+fn exceeds(mut ends: &mut [(f64, f64)], mut limit: f64) -> f64 {
+    let mut last = f64::INFINITY;
+    while !ends.is_empty() {
+        let middle = ends.len() / 2;
+        ends.select_nth_unstable_by(middle, |a, b| a.0.total_cmp(&b.0));
+        let (before, after) = ends.split_at_mut(middle + 1);
+        let ended: f64 = before.iter().map(|(_, rate)| rate).sum();
+        if ended > limit {
+            last = before[middle].0;
+            ends = &mut before[..middle];
+        } else {
+            limit -= ended;
+            ends = after;
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_that_exceeds_the_limit_is_found() {
+        let ends = [(5.0, 1.0), (1.0, 2.0), (3.0, 4.0), (2.0, 0.5)];
+        for (limit, want) in
+            [(0.0, 1.0), (2.0, 2.0), (2.4, 2.0), (2.5, 3.0), (7.0, 5.0), (7.5, f64::INFINITY)]
+        {
+            assert_eq!(exceeds(&mut ends.clone(), limit), want, "{limit}");
+        }
+    }
+}
