@@ -113,6 +113,7 @@ fn config(setup: &Setup) -> Config {
         ordered: setup.ordered,
         parts: 1,
         group_delivery: true,
+        ..Config::default()
     }
 }
 
