@@ -81,10 +81,10 @@ struct TaskArgs {
     env: Option<String>,
     /// Number of threads that step the environments of a worker [default: 1]
     ///
-    /// Environments of Gymnasium step in that number of Python processes instead, and those of EnvPool in that number of
-    /// threads of one process. The result of the run does not depend on the number. More threads can pay if the worker has
-    /// an idle core for each of them and stepping takes much of its time, as with ppo and a2c on Hopper-v5, HalfCheetah-v5
-    /// and slow environments of Gymnasium. More threads than the worker has environments have no effect.
+    /// Environments of Gymnasium step in that number of Python processes instead, and those of EnvPool in that number
+    /// of threads of one process. The result of the run does not depend on the number. More threads can pay if the
+    /// worker has an idle core for each of them and stepping takes much of its time, as with ppo and a2c on Hopper-v5,
+    /// HalfCheetah-v5 and slow environments of Gymnasium. More threads than the worker has environments have no effect.
     #[arg(long, value_name = "N", value_parser = env_threads())]
     env_threads: Option<u16>,
     /// Number of threads according to the configuration file, used without `--env-threads`.

@@ -122,9 +122,9 @@ pub fn evaluate(
     (0..episodes).map(|_| one()).collect()
 }
 
-/// Runs the same episodes as [`evaluate`] with the most probable actions, several at once: one in each environment, with
-/// a policy of its own. Episodes begin in order, so their start states are the same; those of an environment that draws
-/// random numbers from elsewhere, such as EnvPool's, are not. `policies` and `environments` have the same length.
+/// Runs the same episodes as [`evaluate`] with the most probable actions, several at once: one in each environment,
+/// with a policy of its own. Episodes begin in order, so their start states are the same; those of an environment that
+/// draws random numbers from elsewhere, such as EnvPool's, are not. `policies` and `environments` have the same length.
 ///
 /// # Errors
 /// Fails if an environment fails.

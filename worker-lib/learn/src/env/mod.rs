@@ -3,8 +3,8 @@
 //! [`CartPole`], [`Acrobot`], [`Pendulum`], [`MountainCarContinuous`], [`PlanarHopper`], [`PlanarWalker`],
 //! [`PlanarHalfCheetah`] and [`PlanarLander`] are built in and need no library, and so are [`CartPole`] and
 //! [`Pendulum`] without velocities ([`NoVelocity`]). [`MujocoHopper`] and [`HalfCheetah`] open libmujoco at run time.
-//! Every other id is passed to Gymnasium or EnvPool in a child Python process ([`GymnasiumEnvironment`]). [`make`] makes
-//! an environment, given its id; [`make_parallel`] makes many that step in several threads or processes.
+//! Every other id is passed to Gymnasium or EnvPool in a child Python process ([`GymnasiumEnvironment`]). [`make`]
+//! makes an environment, given its id; [`make_parallel`] makes many that step in several threads or processes.
 
 mod acrobot;
 mod action_space;
