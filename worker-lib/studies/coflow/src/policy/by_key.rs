@@ -8,7 +8,7 @@ use crate::simulation::{Stage, State};
 /// Key by which coflows are sorted; the lowest is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// No key: equal shares for all coflows.
+    /// No key: max-min fair rates of all flows.
     Fair,
     /// Time at which the coflow became ready: coflows first in, first out.
     Fifo,

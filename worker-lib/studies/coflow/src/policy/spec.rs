@@ -11,7 +11,7 @@ use iswitch_study::{StudyError, names};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 #[strum(serialize_all = "kebab-case")]
 pub enum PolicySpec {
-    /// Equal shares.
+    /// Max-min fair rates of all flows.
     Fair,
     /// Coflows first in, first out.
     Fifo,
@@ -21,9 +21,9 @@ pub enum PolicySpec {
     Lcf,
     /// Smallest effective bottleneck first, with MADD: Varys.
     Sebf,
-    /// Sincronia's order.
+    /// Sincronia's order, with greedy rates.
     Bssi,
-    /// Aalo, which does not know sizes.
+    /// Aalo, which does not know sizes: D-CLAS with strict priority between queues.
     Aalo,
     /// Jobs by the shortest remaining critical path.
     JobSrpt,

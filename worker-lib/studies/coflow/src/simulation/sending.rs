@@ -295,3 +295,72 @@ impl Sending {
         self.stop();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Flow;
+
+    /// Returns a coflow with flows from port 0 to ports 0 and 1, of 2 and 6 s.
+    fn sending() -> Sending {
+        let flow = |to, size| Flow { from: 0, to, size };
+        Sending::new(&Coflow::new(2, vec![flow(0, 20.0), flow(1, 60.0)]).unwrap(), 10.0)
+    }
+
+    fn needs(sending: &Sending) -> Vec<(usize, f64)> {
+        sending.needs().collect()
+    }
+
+    /// Gives all flows rates of their own, in the order of ports.
+    fn send_own(sending: &mut Sending, rates: &[f64]) {
+        let mut filling = Filling::default();
+        sending.add_to(&mut filling, (|_| 1.0, 0.0), |_, port| port, true);
+        sending.set_own(&mut rates.iter());
+    }
+
+    #[test]
+    fn the_common_rate_reduces_all_needs_by_one_factor() {
+        let mut sending = sending();
+        assert_eq!(needs(&sending), [(0, 8.0), (2, 2.0), (3, 6.0)]);
+        sending.send(1.0 / 8.0);
+        assert_eq!(sending.ends(100.0, &mut Vec::new()), 8.0);
+        sending.advance(4.0);
+        assert_eq!((needs(&sending), sending.size()), (vec![(0, 4.0), (2, 1.0), (3, 3.0)], 4.0));
+        sending.stop();
+        sending.send(1.0 / 4.0);
+        sending.advance(4.0);
+        assert!(sending.is_sent() && sending.length() == 0.0);
+    }
+
+    #[test]
+    fn own_rates_end_flows_one_by_one() {
+        let mut sending = sending();
+        send_own(&mut sending, &[0.5, 0.25]);
+        let mut ends = Vec::new();
+        // The flows end after 4 s and 24 s.
+        assert_eq!(sending.ends(100.0, &mut ends), 24.0);
+        assert_eq!(ends, [(4.0, 0.5), (24.0, 0.25)]);
+        let mut shares = [0.0; 4];
+        sending.add_shares(&mut shares);
+        assert_eq!(shares, [0.75, 0.0, 0.5, 0.25]);
+        sending.advance(4.0);
+        assert_eq!((needs(&sending), sending.is_sent()), (vec![(0, 5.0), (2, 0.0), (3, 5.0)], false));
+        send_own(&mut sending, &[1.0]);
+        sending.advance(5.0);
+        assert!(sending.is_sent());
+    }
+
+    #[test]
+    fn both_rates_add_up() {
+        let mut sending = sending();
+        sending.send(1.0 / 16.0);
+        send_own(&mut sending, &[0.375, 0.125]);
+        // The first flow has 2/16 + 0.375 and ends after 4 s; the second has 6/16 + 0.125.
+        assert_eq!(sending.rate(), 1.0);
+        assert_eq!(sending.ends(100.0, &mut Vec::new()), 12.0);
+        let copy = sending.clone();
+        sending.advance(4.0);
+        assert_eq!((needs(&sending), sending.size()), (vec![(0, 4.0), (2, 0.0), (3, 4.0)], 4.0));
+        assert_eq!(needs(&copy), [(0, 8.0), (2, 2.0), (3, 6.0)]);
+    }
+}
