@@ -3,17 +3,14 @@
 //! The coordinates q are x and z of the torso's joint frame (m), and the pitch, thigh, leg and foot angles (rad); v
 //! are their rates.
 
+pub(super) use super::legged_task::{ACTION_TIME, START_SPREAD, observe};
 use super::scene::{Link, Scene, on_ground, robot};
-use super::{ActionSpec, EnvSpec, Step};
+use super::{ActionSpec, EnvSpec, Step, legged_task};
 
 /// Number of coordinates.
 pub(super) const N: usize = 6;
 /// Number of motors: thigh, leg, foot.
 pub(super) const MOTORS: usize = 3;
-/// Time between two actions, s.
-pub(super) const ACTION_TIME: f64 = 0.008;
-/// Bound of the uniform deviation of each initial coordinate and velocity from its standing value.
-pub(super) const START_SPREAD: f64 = 5e-3;
 
 /// Height of the torso, m, at or below which the episode ends.
 const HEALTHY_HEIGHT: f64 = 0.7;
@@ -21,12 +18,6 @@ const HEALTHY_HEIGHT: f64 = 0.7;
 const HEALTHY_PITCH: f64 = 0.2;
 /// Absolute value of any other coordinate or velocity at or above which the episode ends.
 const HEALTHY_STATE: f64 = 100.0;
-/// Reward of each healthy step.
-const HEALTHY_REWARD: f64 = 1.0;
-/// Cost per squared action.
-const CONTROL_COST: f64 = 1e-3;
-/// Bound of the absolute observed velocities.
-const OBSERVED_VELOCITY: f64 = 10.0;
 
 /// Torso, thigh, leg and foot.
 pub(super) const LINKS: [Link; 4] = [
@@ -55,20 +46,9 @@ pub(super) fn spec(id: &'static str) -> EnvSpec {
     }
 }
 
-/// Writes the clipped velocities and all coordinates except x, on which the task does not depend.
-pub(super) fn observe(q: &[f64], v: &[f64], observation: &mut [f32]) {
-    let (positions, velocities) = observation.split_at_mut(N - 1);
-    positions.iter_mut().zip(&q[1..]).for_each(|(o, q)| *o = *q as f32);
-    let clipped = v.iter().map(|v| v.clamp(-OBSERVED_VELOCITY, OBSERVED_VELOCITY));
-    velocities.iter_mut().zip(clipped).for_each(|(o, v)| *o = v as f32);
-}
-
 /// Returns the outcome of a step from `x_before` to the state (q, v) under `control`.
 pub(super) fn outcome(x_before: f64, q: &[f64], v: &[f64], control: &[f64; MOTORS]) -> Step {
     let bounded = q[2..].iter().chain(v).all(|x| x.abs() < HEALTHY_STATE);
     let healthy = bounded && q[1] > HEALTHY_HEIGHT && q[2].abs() < HEALTHY_PITCH;
-    let velocity = (q[0] - x_before) / ACTION_TIME;
-    let cost = CONTROL_COST * control.iter().map(|u| u * u).sum::<f64>();
-    let reward = velocity + if healthy { HEALTHY_REWARD } else { 0.0 } - cost;
-    Step { reward, terminated: !healthy, truncated: false, life_lost: false }
+    legged_task::outcome(x_before, q[0], healthy, control)
 }

@@ -13,6 +13,7 @@ mod gymnasium;
 mod half_cheetah_task;
 mod hopper_task;
 mod lander;
+mod legged_task;
 mod mountain_car;
 mod mujoco;
 mod no_velocity;

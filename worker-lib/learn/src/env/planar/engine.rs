@@ -9,6 +9,9 @@
 //! In the air and within the joint ranges, the accelerations equal MuJoCo's. The contacts differ: a penalty spring and
 //! damper with regularised Coulomb friction at chosen points, whereas MuJoCo solves soft constraints.
 
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+
 use crate::env::scene::Link;
 use crate::env::{EnvError, check_state};
 
@@ -292,6 +295,13 @@ impl<const B: usize, const N: usize> Robot<B, N> {
                 motion.force[i] -= penalties.limit_stiffness * beyond + penalties.limit_damping * self.v[i];
             }
         }
+    }
+
+    /// Stands the robot at a height, m, with a uniform deviation of at most `spread` of each coordinate and velocity.
+    pub(super) fn stand(&mut self, height: f64, spread: f64, rng: &mut ChaCha8Rng) {
+        self.q = std::array::from_fn(|_| rng.random_range(-spread..spread));
+        self.v = std::array::from_fn(|_| rng.random_range(-spread..spread));
+        self.q[1] += height;
     }
 
     /// Returns all coordinates, followed by all velocities.

@@ -5,7 +5,6 @@
 //! numbers). The contact model differs, so the returns of the two are not comparable; reward, termination and
 //! observation have the same definitions.
 
-use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::engine::{ContactPoint, Factorisation, Joint, Model, Penalties, Robot};
@@ -81,11 +80,8 @@ impl Environment for PlanarHopper {
     }
 
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {
-        let Robot { q, v, .. } = &mut self.robot;
-        *q = std::array::from_fn(|_| rng.random_range(-START_SPREAD..START_SPREAD));
-        *v = std::array::from_fn(|_| rng.random_range(-START_SPREAD..START_SPREAD));
-        q[1] += STANDING_HEIGHT;
-        hopper_task::observe(q, v, observation);
+        self.robot.stand(STANDING_HEIGHT, START_SPREAD, rng);
+        hopper_task::observe(&self.robot.q, &self.robot.v, observation);
         Ok(())
     }
 
@@ -114,7 +110,7 @@ impl Environment for PlanarHopper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::SeedableRng;
+    use rand::{RngExt as _, SeedableRng};
     use sha2::{Digest as _, Sha256};
 
     #[test]

@@ -5,10 +5,10 @@
 //! recorded numbers). The contact model differs, so the returns of the two are not comparable; reward, termination and
 //! observation have the definitions of Walker2d-v5.
 
-use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::engine::{ContactPoint, Factorisation, Joint, Model, Penalties, Robot};
+use crate::env::legged_task::{self, ACTION_TIME, START_SPREAD, observe};
 use crate::env::scene::{Link, Picture, Point, on_ground, robot};
 use crate::env::{Action, ActionSpec, EnvError, EnvSpec, Environment, Step, clipped};
 
@@ -19,25 +19,15 @@ const BODIES: usize = 7;
 /// Number of coordinates: x and z of the torso's joint frame (m), pitch and six joint angles (rad).
 const N: usize = BODIES + 2;
 const MOTORS: usize = 6;
-/// Time between two actions, s.
-const ACTION_TIME: f64 = 0.008;
 /// Number of integration steps per action: 8 ms, as in Gymnasium's Walker2d (4 of 2 ms).
 const SUBSTEPS: usize = 8;
 const _: () = assert!((SUBSTEPS as f64 * MODEL.substep - ACTION_TIME).abs() < 1e-12);
 /// Height of the torso's frame when standing, m.
 const STANDING_HEIGHT: f64 = 1.25;
-/// Bound of the uniform deviation of each initial coordinate and velocity from its standing value.
-const START_SPREAD: f64 = 5e-3;
 /// Heights of the torso, m, between which the episode continues; the bounds are excluded.
 const HEALTHY_HEIGHT: (f64, f64) = (0.8, 2.0);
 /// Absolute pitch of the torso, rad, at or above which the episode ends.
 const HEALTHY_PITCH: f64 = 1.0;
-/// Reward of each healthy step.
-const HEALTHY_REWARD: f64 = 1.0;
-/// Cost per squared action.
-const CONTROL_COST: f64 = 1e-3;
-/// Bound of the absolute observed velocities.
-const OBSERVED_VELOCITY: f64 = 10.0;
 /// Return of an episode without a fall at 3 m/s. Gymnasium defines no such return for Walker2d.
 const SOLVED_RETURN: f64 = 4000.0;
 /// Height of the visible part of the scene, m.
@@ -135,14 +125,6 @@ impl PlanarWalker {
         Self { spec, robot }
     }
 
-    /// Writes the clipped velocities and all coordinates except x, on which the task does not depend.
-    fn observe(&self, observation: &mut [f32]) {
-        let (positions, velocities) = observation.split_at_mut(N - 1);
-        positions.iter_mut().zip(&self.robot.q[1..]).for_each(|(o, q)| *o = *q as f32);
-        let clipped = self.robot.v.iter().map(|v| v.clamp(-OBSERVED_VELOCITY, OBSERVED_VELOCITY));
-        velocities.iter_mut().zip(clipped).for_each(|(o, v)| *o = v as f32);
-    }
-
     fn is_healthy(&self) -> bool {
         let [_, z, pitch, ..] = self.robot.q;
         z > HEALTHY_HEIGHT.0 && z < HEALTHY_HEIGHT.1 && pitch.abs() < HEALTHY_PITCH
@@ -161,11 +143,8 @@ impl Environment for PlanarWalker {
     }
 
     fn reset(&mut self, rng: &mut ChaCha8Rng, observation: &mut [f32]) -> Result<(), EnvError> {
-        let Robot { q, v, .. } = &mut self.robot;
-        *q = std::array::from_fn(|_| rng.random_range(-START_SPREAD..START_SPREAD));
-        *v = std::array::from_fn(|_| rng.random_range(-START_SPREAD..START_SPREAD));
-        q[1] += STANDING_HEIGHT;
-        self.observe(observation);
+        self.robot.stand(STANDING_HEIGHT, START_SPREAD, rng);
+        observe(&self.robot.q, &self.robot.v, observation);
         Ok(())
     }
 
@@ -173,12 +152,8 @@ impl Environment for PlanarWalker {
         let control: [f64; MOTORS] = clipped(action)?;
         let x_before = self.robot.q[0];
         self.robot.advance(&control, SUBSTEPS);
-        self.observe(observation);
-        let healthy = self.is_healthy();
-        let velocity = (self.robot.q[0] - x_before) / ACTION_TIME;
-        let cost = CONTROL_COST * control.iter().map(|u| u * u).sum::<f64>();
-        let reward = velocity + if healthy { HEALTHY_REWARD } else { 0.0 } - cost;
-        Ok(Step { reward, terminated: !healthy, truncated: false, life_lost: false })
+        observe(&self.robot.q, &self.robot.v, observation);
+        Ok(legged_task::outcome(x_before, self.robot.q[0], self.is_healthy(), &control))
     }
 
     fn picture(&mut self) -> Result<Option<Picture>, EnvError> {
