@@ -357,7 +357,10 @@ impl<'a> Simulation<'a> {
     }
 
     fn flush_switch(&mut self, at: usize) -> Result<(), Violation> {
-        self.turn_ends[at] = self.now.plus(turns::duration(self.scenario.work_per_turn));
+        if self.turn_ends[at] <= self.now {
+            // A packet within a turn does not prolong it: else a steady flow of packets would put off all timers.
+            self.turn_ends[at] = self.now.plus(turns::duration(self.scenario.work_per_turn));
+        }
         if at == 0 {
             self.follow_epoch();
         }
@@ -487,8 +490,10 @@ impl Simulation<'_> {
     /// Checks the events that the root of a tree reports and the aggregates that it sends for the first time. A
     /// change of the number of workers that a member represents causes no event, so H is that which the root states.
     fn follow_root(&mut self, finished: Option<Finished>) -> Result<(), Violation> {
-        // A killed worker counts until it is expelled, and so does the process that replaces it.
-        let largest = self.scenario.largest_subtree() + self.departures.crashes as u16;
+        // A killed worker counts until it is expelled, and so does the process that replaces it. The vector of an
+        // expelled worker stays in the partial sum that waits to be sent, and the worker may return with another one.
+        let departed = self.departures.crashes + self.departures.expelled;
+        let largest = self.scenario.largest_subtree().saturating_add(departed as u16);
         for event in self.take_events(0) {
             if let Event::Left { .. } = event {
                 self.censuses[0].note_departure(largest);

@@ -294,18 +294,18 @@ impl Job {
     }
 
     /// Completes an asynchronous job below a parent. The parent knows one history: the members that have it, or that
-    /// are a few sums behind or ahead of it, are Resumed.
+    /// are a few sums behind or ahead of it, are Resumed. The standing that the parent granted does not matter: a member
+    /// with sums may have joined after this switch had sent its own Join.
     fn form_below(&mut self, granted: &Granted) {
         let Granted { epoch, start, first_vector, .. } = *granted;
-        let Start { standing, round, history } = start;
+        let Start { round, history, .. } = start;
         self.dismissed = Dismissed::default();
         self.history.adopt(epoch);
         let chain = self.history.chain();
         let Some(capacity) = self.rounds.asynchronous().map(Aggregates::capacity) else { return };
         let mut base = round;
         for (_, member) in self.members.iter_mut() {
-            let resume = member.resume.filter(|_| standing == Standing::Resumed);
-            let place = resume.and_then(|resume| {
+            let place = member.resume.and_then(|resume| {
                 let own = (resume.round, resume.history);
                 let is_same = (resume.history == history).then_some(round);
                 let is_near = || are_on_one_chain(own, (round, history), chain, epoch, capacity as u32);
