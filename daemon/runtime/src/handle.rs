@@ -14,6 +14,8 @@ use std::time::Duration;
 
 use iswitch_protocol::Instant;
 
+use iswitch_switch::{Order, OrderError};
+
 use crate::flight::JobFlight;
 use crate::snapshot::Snapshot;
 
@@ -48,6 +50,7 @@ struct LoopHandle {
 
 /// Question to the loop, and the channel for its answer.
 enum Question {
+    Order(Box<Order>, SyncSender<Result<(), OrderError>>),
     Snapshot(SyncSender<Arc<Snapshot>>),
     Flights(SyncSender<Arc<Vec<JobFlight>>>),
 }
@@ -90,6 +93,26 @@ impl Handle {
             return Ok(flights.remove(0));
         }
         Ok(Arc::new(flights.iter().flat_map(|flights| flights.iter().cloned()).collect()))
+    }
+
+    /// Gives each loop an order: `order` returns the order of the loop with the given index, of so many loops. A job
+    /// with a short vector exists only in the first loop, so it is enough if one of them carries out the order.
+    ///
+    /// # Errors
+    /// `InvalidInput` with an [`OrderError`] if no loop can carry out the order, which then has no effect; otherwise
+    /// the errors of [`Self::snapshot`].
+    pub fn order(&self, order: impl Fn(usize, usize) -> Order) -> io::Result<()> {
+        let ask = |(at, one): (usize, &LoopHandle)| {
+            let order = Box::new(order(at, self.loops.len()));
+            one.ask(|answer| Question::Order(order, answer))
+        };
+        let answers = self.loops.iter().enumerate().map(ask).collect::<io::Result<Vec<_>>>()?;
+        let outcomes = answers.iter().map(answer).collect::<io::Result<Vec<_>>>()?;
+        let is_obeyed = outcomes.iter().any(Result::is_ok);
+        match outcomes.into_iter().find_map(Result::err).filter(|_| !is_obeyed) {
+            Some(error) => Err(io::Error::new(io::ErrorKind::InvalidInput, error)),
+            None => Ok(()),
+        }
     }
 
     /// Requests the state of the switch and its ports without waiting for the answer.
@@ -217,6 +240,15 @@ impl Inquiries {
         (!self.waiting.is_empty()).then_some(self.next_answer)
     }
 
+    /// Takes the next order that waits to be carried out, and the channel for its outcome.
+    pub(crate) fn next_order(&mut self) -> Option<(Order, SyncSender<Result<(), OrderError>>)> {
+        let at = self.waiting.iter().position(|question| matches!(question, Question::Order(..)))?;
+        match self.waiting.remove(at) {
+            Question::Order(order, outcome) => Some((*order, outcome)),
+            _ => None,
+        }
+    }
+
     /// Answers all pending questions. `clock` reads the clock of the loop.
     pub(crate) fn answer(
         &mut self,
@@ -227,10 +259,13 @@ impl Inquiries {
         let begin = clock();
         let wants_snapshot = |question: &Question| matches!(question, Question::Snapshot(_));
         let snapshot = self.waiting.iter().any(wants_snapshot).then(|| Arc::new(snapshot()));
-        let flights = self.waiting.iter().any(|it| !wants_snapshot(it)).then(|| Arc::new(flights()));
+        let wants_flights = |question: &Question| matches!(question, Question::Flights(_));
+        let flights = self.waiting.iter().any(wants_flights).then(|| Arc::new(flights()));
         for question in self.waiting.drain(..) {
             // A failed send is ignored: the caller may have given up.
             match question {
+                // The caller has carried out the orders before.
+                Question::Order(..) => {}
                 Question::Snapshot(to) => drop(snapshot.clone().map(|snapshot| to.try_send(snapshot))),
                 Question::Flights(to) => drop(flights.clone().map(|flights| to.try_send(flights))),
             }

@@ -163,8 +163,13 @@ impl Runtime {
         self.poll.is_ready(self.ports.len())
     }
 
-    /// Answers all pending questions.
+    /// Carries out all pending orders, then answers all pending questions.
     fn answer(&mut self) {
+        while let Some((order, outcome)) = self.inquiries.next_order() {
+            // A failed send is ignored: the caller may have given up.
+            let _ = outcome.try_send(self.switch.obey(self.clock.now(), order));
+            transmit(&mut self.switch, &mut self.ports);
+        }
         let Self { inquiries, switch, boot, ports, clock, .. } = self;
         inquiries.answer(
             || clock.now(),

@@ -211,6 +211,8 @@ pub enum Departure {
     /// The switch dismissed its members so that they rejoin: its parent has forgotten it, the job was reset, or the
     /// job gave way to members that hold its sums.
     Forgotten,
+    /// The operator removed the member.
+    Expelled,
 }
 
 impl Event {
@@ -343,6 +345,7 @@ impl fmt::Display for Event {
                 let why = match why {
                     Departure::Leave => "left",
                     Departure::Silent => "expelled because its lease expired",
+                    Departure::Expelled => "expelled by the operator",
                     Departure::Forgotten => "must rejoin",
                     Departure::Restarted => "replaced by a process that joined from its address",
                 };

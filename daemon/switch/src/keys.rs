@@ -18,12 +18,22 @@ pub const SECRET_LEN_BYTES: usize = 16;
 /// nonce of the other, which must then request a new one.
 const NONCE_COUNTERS: usize = 4096;
 
+/// Key, or absence of one, that a job keeps until it ends although the keys have changed.
+#[derive(Clone)]
+struct Bound {
+    job: u32,
+    key: Option<Key>,
+    is_over: bool,
+}
+
 /// Keys of the jobs. By default no job has a key, and any sender may join.
 #[derive(Clone, Default)]
 pub struct Keys {
     /// Key of all jobs without a key of their own.
     default: Option<Key>,
     jobs: Vec<(u32, Key)>,
+    /// Keys of the jobs that existed when the keys were last changed.
+    bound: Vec<Bound>,
     secret: [u8; SECRET_LEN_BYTES],
 }
 
@@ -52,6 +62,23 @@ impl Keys {
         true
     }
 
+    /// Replaces the keys by those of `new`, except the keys of the jobs in `running`, and the secret.
+    pub(crate) fn replace(&mut self, new: Self, running: impl Iterator<Item = u32>) {
+        let bind = |job| Bound { job, key: self.of(job).cloned(), is_over: false };
+        let bound = running.map(bind).collect();
+        *self = Self { bound, secret: self.secret, ..new };
+    }
+
+    /// Records that a job has ended. The last packets to its members, which wait to be sent, still need its key.
+    pub(crate) fn release(&mut self, job: u32) {
+        self.bound.iter_mut().filter(|bound| bound.job == job).for_each(|bound| bound.is_over = true);
+    }
+
+    /// Forgets the former keys of the jobs that have ended, all of whose packets have been sent.
+    pub(crate) fn forget_released(&mut self) {
+        self.bound.retain(|bound| !bound.is_over);
+    }
+
     /// Returns whether any job has a key.
     pub(crate) fn any(&self) -> bool {
         self.default.is_some() || !self.jobs.is_empty()
@@ -59,6 +86,9 @@ impl Keys {
 
     /// Returns the key of a job, if it has one.
     pub(crate) fn of(&self, job: u32) -> Option<&Key> {
+        if let Some(bound) = self.bound.iter().find(|bound| bound.job == job) {
+            return bound.key.as_ref();
+        }
         let own = self.jobs.iter().find(|(other, _)| *other == job);
         own.map(|(_, key)| key).or(self.default.as_ref())
     }

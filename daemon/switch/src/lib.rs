@@ -17,16 +17,16 @@
 //! # Layers
 //! A module depends only on modules that appear later in this list. A test enforces this.
 //! - Interface to the driver: `switch`.
-//! - Inputs, which are time, packets of the parent, packets of members, and queued work: `timers`, `upstream`,
-//!   `control`, `data`, `steps`.
+//! - Inputs, which are time, packets of the parent, packets of members, orders of the operator, and queued work:
+//!   `timers`, `upstream`, `control`, `data`, `operator`, `steps`.
 //! - Life cycle of a job: `lifecycle`, `quota`.
 //! - Packets that the switch sends: `authentication`, `ascent`, `parent`, `delivery`, `reply`.
 //! - State of the whole switch: `state`.
 //! - Components, each of which maintains its own invariants: `jobs`, `config`, `status`, `waiting`, `backlog`,
 //!   `output`, `uplink`, `directory`.
 //! - One job with its members, rounds, slots and sums: `job`.
-//! - Values and tables that are independent of jobs: `journal`, `flight`, `event`, `limiter`, `keys`, `origin`,
-//!   `budget`, `transfer`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `group_address`, `endpoint`,
+//! - Values and tables that are independent of jobs: `journal`, `flight`, `event`, `limiter`, `bans`, `keys`,
+//!   `origin`, `budget`, `transfer`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `group_address`, `endpoint`,
 //!   `ids`.
 //!
 //! # The path of a contribution
@@ -47,6 +47,7 @@ mod arena;
 mod ascent;
 mod authentication;
 mod backlog;
+mod bans;
 mod batch;
 mod budget;
 mod config;
@@ -65,6 +66,7 @@ mod journal;
 mod keys;
 mod lifecycle;
 mod limiter;
+mod operator;
 mod origin;
 mod output;
 mod parent;
@@ -92,6 +94,7 @@ pub use group_address::GroupPorts;
 pub use iswitch_protocol::Instant;
 pub use keys::{Keys, SECRET_LEN_BYTES};
 pub use limiter::StrangerLimits;
+pub use operator::{Limits, Order, OrderError};
 pub use output::Transmit;
 pub use reason::{Counters, DropReason};
 pub use status::{AwaitedStatus, JobStatus, MemberStatus, WaitingStatus};

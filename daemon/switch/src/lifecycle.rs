@@ -109,6 +109,7 @@ fn end_job(state: &mut State, at: JobIndex, why: Departure) {
     state.backlog.clear(at);
     state.report(Event::JobEnded { job });
     parent::release(state, at, job, why == Departure::Forgotten);
+    state.keys.release(job);
 }
 
 /// Schedules the closing of segments in open rounds that became complete without a further contribution, for example

@@ -69,7 +69,6 @@ pub(crate) struct Limiter {
 
 impl Limiter {
     pub(crate) fn new(limits: &StrangerLimits) -> Self {
-        let interval_ns = |rate: u32| NANOS_PER_S / u64::from(rate.max(1));
         Self {
             hasher: SipHasher13::new_with_key(&limits.key),
             source_interval_ns: interval_ns(limits.source_rate),
@@ -77,6 +76,12 @@ impl Limiter {
             rows: core::array::from_fn(|_| vec![0; STRANGER_CELLS]),
             total: 0,
         }
+    }
+
+    /// Changes the rates. Buckets that are full stay full; the secret stays the same.
+    pub(crate) fn set_rates(&mut self, limits: &StrangerLimits) {
+        self.source_interval_ns = interval_ns(limits.source_rate);
+        self.total_interval_ns = interval_ns(limits.total_rate);
     }
 
     /// Takes one token from the bucket of the source and one from the shared bucket, or none if either is empty.
@@ -109,6 +114,11 @@ impl Limiter {
             (hash >> (row as u32 * u64::BITS / STRANGER_ROWS as u32)) as usize % STRANGER_CELLS
         })
     }
+}
+
+/// Returns the time in which a bucket of `rate` tokens per second receives one token.
+fn interval_ns(rate: u32) -> u64 {
+    NANOS_PER_S / u64::from(rate.max(1))
 }
 
 /// Returns the instant at which a bucket will be full again after a token is taken from it, or `None` if it holds no

@@ -59,6 +59,9 @@ pub(crate) fn create_job(
     if join.tagged && tagged_len > MAX_PAYLOAD_LEN_BYTES {
         return Err(Status::BadLayout.into());
     }
+    if state.is_draining && join.resume.is_none() {
+        return Err(Status::NoCapacity.into());
+    }
     let at = free_index(state, id).filter(|_| may_take_index(state, id)).ok_or(Status::NoCapacity)?;
     if jobs_of(state, founder, id) >= state.config.max_jobs_per_source {
         return Err(Status::NoCapacity.into());

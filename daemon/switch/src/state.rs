@@ -12,6 +12,7 @@ use iswitch_protocol::wire::ControlRepr;
 
 use crate::accumulate::Widener;
 use crate::backlog::{Backlog, Work};
+use crate::bans::Bans;
 use crate::config::Config;
 use crate::endpoint::{Endpoint, PortId};
 use crate::event::Event;
@@ -41,6 +42,9 @@ pub(crate) struct State {
     pub(crate) group_addresses: GroupAddresses,
     pub(crate) group_ports: GroupPorts,
     pub(crate) limiter: Limiter,
+    pub(crate) bans: Bans,
+    /// Whether no further jobs are created.
+    pub(crate) is_draining: bool,
     pub(crate) now: Instant,
     /// Instant at which leases and rounds are checked next.
     pub(crate) deadline: Option<Instant>,
@@ -67,6 +71,8 @@ impl State {
             nonces,
             keys,
             limiter: Limiter::new(&config.strangers),
+            bans: Bans::default(),
+            is_draining: false,
             now: Instant::default(),
             deadline: None,
             jobs: Jobs::new(&config),
@@ -84,6 +90,8 @@ impl State {
     /// switch could not hear its members: their leases are extended by the pause, and so are the times that rounds
     /// and uplinks may wait.
     pub(crate) fn advance(&mut self, now: Instant) {
+        // The driver has sent everything since the last call.
+        self.keys.forget_released();
         let slept = now.since(self.now);
         if slept > self.config.lease() / 2 {
             for (_, member) in self.jobs.iter_mut().flat_map(|job| job.members_mut().iter_mut()) {

@@ -15,6 +15,7 @@ use crate::group_address::GroupPorts;
 use crate::ids::JobIndex;
 use crate::job::Job;
 use crate::keys::Keys;
+use crate::operator::{self, Order, OrderError};
 use crate::output::{Lent, Transmit};
 use crate::reason::{Counters, DropReason};
 use crate::state::State;
@@ -82,6 +83,16 @@ impl Switch {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.state.advance(now);
         timers::handle_timeout(&mut self.state);
+    }
+
+    /// Carries out an order of the operator. The driver then polls as after a `handle_*` call.
+    ///
+    /// # Errors
+    /// Fails if there is no such job or member, or if the job is not one that the order applies to. Nothing has changed
+    /// then.
+    pub fn obey(&mut self, now: Instant, order: Order) -> Result<(), OrderError> {
+        self.state.advance(now);
+        operator::obey(&mut self.state, order)
     }
 
     /// Returns the next datagrams to send, or `None` if there are none at present.

@@ -544,6 +544,7 @@ impl Simulation<'_> {
             // Either a late answer made the member rejoin, or another process uses its address.
             Departure::Forgotten | Departure::Restarted => self.is_disturbed(),
             // A switch leaves when its last member has departed.
+            Departure::Expelled => false,
             Departure::Leave => matches!(member_at(gone), Member::Rack(_)) && self.is_disturbed(),
         };
         if is_excused { Ok(()) } else { violated(Rule::Membership, event.to_string()) }

@@ -84,6 +84,9 @@ fn try_join(
 ) -> Result<Option<MemberAt>, Refusal> {
     let id = request.job;
     check_fields(join)?;
+    if state.bans.applies(state.now, id, from.peer) {
+        return Err(Status::Halted.into());
+    }
     if let Some(refusal) = refused_above(state, id, join) {
         if let Some(at) = state.jobs.find_member(from) {
             lifecycle::remove_member(state, at, Departure::Leave);

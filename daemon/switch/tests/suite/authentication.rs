@@ -620,3 +620,36 @@ fn no_replayed_packet_changes_a_job() {
     everything(&mut world);
     assert_eq!(world.state(), []);
 }
+
+#[test]
+fn a_running_job_keeps_its_key_until_it_ends() {
+    for tagged in [false, true] {
+        let (mut world, mut clients) = formed(tagged);
+        let mut keys = Keys::new([9; 16]);
+        assert!(keys.insert(Some(JOB), other_key()));
+        let now = world.harness.now();
+        world.harness.switch.obey(now, iswitch_switch::Order::SetKeys(keys)).unwrap();
+        let round = round_of(&world);
+        check_round(&mut world, &clients, round);
+        // The answer to the last Leave needs the former key as well.
+        for client in &mut clients {
+            let sent = client.send(&mut world, ControlBody::Leave);
+            let (_, _, answer) = sent.last().expect("the Leave should be acknowledged");
+            assert!(counter(answer, client.session).is_some());
+        }
+        assert!(world.state().is_empty());
+        let before = world.counters();
+        clients[0].send(&mut world, ControlBody::Join(clients[0].join(2)));
+        assert_eq!(
+            world.harness.only_drop_since(&before),
+            Some(DropReason::NotAuthentic),
+            "a new job should have the new key"
+        );
+    }
+}
+
+/// Returns the round that the job sums next.
+fn round_of(world: &World) -> u32 {
+    let members = &world.state()[0].members;
+    members.iter().map(|member| member.start_round).max().expect("the job should have members")
+}

@@ -1,0 +1,68 @@
+//! Joins that are refused for a while because the operator has removed a job or a member.
+
+use core::net::SocketAddrV4;
+
+use iswitch_protocol::Instant;
+
+/// Maximum number of bans. A further one replaces the ban that ends first.
+const MOST_BANS: usize = 64;
+
+/// Refusal of Joins until an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ban {
+    /// The job's number.
+    pub(crate) job: u32,
+    /// Address whose Joins are refused; all Joins of the job if absent.
+    pub(crate) address: Option<SocketAddrV4>,
+    pub(crate) until: Instant,
+}
+
+/// Current bans.
+#[derive(Debug)]
+pub(crate) struct Bans {
+    bans: [Option<Ban>; MOST_BANS],
+}
+
+impl Default for Bans {
+    fn default() -> Self {
+        Self { bans: [None; MOST_BANS] }
+    }
+}
+
+impl Bans {
+    pub(crate) fn insert(&mut self, ban: Ban) {
+        let earliest = self.bans.iter_mut().min_by_key(|ban| ban.map(|ban| ban.until));
+        if let Some(place) = earliest {
+            *place = Some(ban);
+        }
+    }
+
+    /// Returns whether Joins of an address to a job are refused at present.
+    pub(crate) fn applies(&self, now: Instant, job: u32, address: SocketAddrV4) -> bool {
+        let is_meant = |ban: &Ban| ban.job == job && ban.address.is_none_or(|banned| banned == address);
+        self.bans.iter().flatten().any(|ban| is_meant(ban) && now < ban.until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::Ipv4Addr;
+
+    use super::*;
+
+    #[test]
+    fn a_ban_ends_and_the_oldest_one_gives_way() {
+        let address = |port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+        let mut bans = Bans::default();
+        bans.insert(Ban { job: 5, address: None, until: Instant::from_nanos(10) });
+        bans.insert(Ban { job: 6, address: Some(address(1)), until: Instant::from_nanos(20) });
+        let applies = |bans: &Bans, now, job, port| bans.applies(Instant::from_nanos(now), job, address(port));
+        assert!(applies(&bans, 9, 5, 1) && applies(&bans, 9, 5, 2) && !applies(&bans, 10, 5, 1));
+        assert!(applies(&bans, 19, 6, 1) && !applies(&bans, 19, 6, 2) && !applies(&bans, 9, 7, 1));
+        for job in 0..MOST_BANS as u32 - 1 {
+            bans.insert(Ban { job: 100 + job, address: None, until: Instant::from_nanos(50) });
+        }
+        assert!(!applies(&bans, 9, 5, 1), "the ban that ends first should have been replaced");
+        assert!(applies(&bans, 9, 6, 1));
+    }
+}

@@ -1,0 +1,218 @@
+//! Orders of the operator, who changes jobs, members and limits while the switch runs.
+//!
+//! Members cannot give these orders; the driver passes them on from an operator's tool. Unlike packets, they may
+//! allocate memory.
+
+use core::fmt;
+use core::net::SocketAddrV4;
+
+use iswitch_protocol::wire::Status;
+
+use crate::accumulate::NonFinite;
+use crate::bans::Ban;
+use crate::config::Config;
+use crate::event::{Departure, Event};
+use crate::ids::{JobIndex, MemberAt, MemberId};
+use crate::job::Job;
+use crate::keys::Keys;
+use crate::limiter::StrangerLimits;
+use crate::reply::{self, Refusal};
+use crate::state::State;
+use crate::{lifecycle, uplink};
+
+/// Limits of a switch that can change while it runs. The fields have the same meaning as those of [`Config`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Time after which a member that a round waits for is reported as slow, in milliseconds.
+    pub slow_ms: u32,
+    /// Maximum memory for the sums of one new job, in bytes.
+    pub job_memory_bytes: usize,
+    /// Maximum number of jobs of one IPv4 address.
+    pub max_jobs_per_source: usize,
+    /// Packets per second from one non-member address.
+    pub source_rate: u32,
+    /// Packets per second from all non-members together.
+    pub total_rate: u32,
+    /// Treatment of contributions that contain NaN or infinities.
+    pub non_finite: NonFinite,
+}
+
+impl Limits {
+    /// Returns the limits of a configuration.
+    #[must_use]
+    pub fn of(config: &Config) -> Self {
+        let Config { slow_ms, job_memory_bytes, max_jobs_per_source, strangers, non_finite, .. } = *config;
+        let StrangerLimits { source_rate, total_rate, .. } = strangers;
+        Self { slow_ms, job_memory_bytes, max_jobs_per_source, source_rate, total_rate, non_finite }
+    }
+}
+
+/// An order of the operator.
+#[derive(Clone, Debug)]
+pub enum Order {
+    /// Change the limits. Jobs that exist keep the memory that they have.
+    SetLimits(Limits),
+    /// Change the keys of jobs. A job that exists keeps the key, or the absence of one, with which it was created.
+    SetKeys(Keys),
+    /// Suspend a job, as the Action Halt does.
+    Halt {
+        /// The job's number.
+        job: u32,
+    },
+    /// End the Halt of a job. Its members rejoin.
+    Resume {
+        /// The job's number.
+        job: u32,
+    },
+    /// Clear a job, as the Action Reset does. Its members rejoin.
+    Reset {
+        /// The job's number.
+        job: u32,
+    },
+    /// Halt a job, remove its members, and refuse Joins of this job for a lease.
+    Remove {
+        /// The job's number.
+        job: u32,
+    },
+    /// Remove a member, and refuse its Joins for a lease.
+    Expel {
+        /// The job's number.
+        job: u32,
+        /// Id of the member.
+        member: u16,
+    },
+    /// Create no further jobs, except those whose workers return with sums.
+    Drain,
+}
+
+/// Reason why an order cannot be carried out. The switch has changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderError {
+    /// No job has this number.
+    UnknownJob {
+        /// The job's number.
+        job: u32,
+    },
+    /// The job has no member with this id.
+    UnknownMember {
+        /// The job's number.
+        job: u32,
+        /// Id of the member.
+        member: u16,
+    },
+    /// The job is not halted.
+    NotHalted {
+        /// The job's number.
+        job: u32,
+    },
+    /// The job is summed by a parent, whose operator must give the order.
+    BelowParent {
+        /// The job's number.
+        job: u32,
+        /// Address of the parent.
+        parent: SocketAddrV4,
+    },
+}
+
+impl fmt::Display for OrderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownJob { job } => write!(f, "job is {job}, expected the number of a job of this switch"),
+            Self::UnknownMember { job, member } => {
+                write!(f, "member is {member}, expected the id of a member of job {job}")
+            }
+            Self::NotHalted { job } => write!(f, "job {job} is not halted"),
+            Self::BelowParent { job, parent } => {
+                write!(f, "job {job} is summed by the parent {parent}; give the order to that switch")
+            }
+        }
+    }
+}
+
+impl core::error::Error for OrderError {}
+
+/// Carries out an order.
+pub(crate) fn obey(state: &mut State, order: Order) -> Result<(), OrderError> {
+    match order {
+        Order::SetLimits(limits) => set_limits(state, &limits),
+        Order::SetKeys(keys) => state.keys.replace(keys, state.jobs.iter().map(|(_, job)| job.id())),
+        Order::Halt { job } => {
+            let at = find_topmost(state, job)?;
+            lifecycle::halt_job(state, at);
+        }
+        Order::Resume { job } => {
+            let at = find_topmost(state, job)?;
+            if !state.jobs.get(at).is_some_and(Job::is_halted) {
+                return Err(OrderError::NotHalted { job });
+            }
+            clear(state, at, job);
+        }
+        Order::Reset { job } => {
+            let at = find_topmost(state, job)?;
+            clear(state, at, job);
+        }
+        Order::Remove { job } => remove(state, job)?,
+        Order::Expel { job, member } => expel(state, job, member)?,
+        Order::Drain => state.is_draining = true,
+    }
+    Ok(())
+}
+
+fn set_limits(state: &mut State, limits: &Limits) {
+    let Limits { slow_ms, job_memory_bytes, max_jobs_per_source, source_rate, total_rate, non_finite } = *limits;
+    let strangers = StrangerLimits { source_rate, total_rate, ..state.config.strangers };
+    state.limiter.set_rates(&strangers);
+    state.config = Config {
+        slow_ms,
+        job_memory_bytes,
+        max_jobs_per_source,
+        strangers,
+        non_finite,
+        ..state.config
+    };
+    // A shorter limit must be checked earlier.
+    state.expect_tick();
+}
+
+fn find(state: &State, job: u32) -> Result<JobIndex, OrderError> {
+    state.jobs.find(job).ok_or(OrderError::UnknownJob { job })
+}
+
+/// Finds a job that this switch sums. The orders of a job with a parent would have to come from the topmost switch.
+fn find_topmost(state: &State, job: u32) -> Result<JobIndex, OrderError> {
+    let at = find(state, job)?;
+    let parent = state.uplink(at).map(uplink::Uplink::parent);
+    parent.map_or(Ok(at), |parent| Err(OrderError::BelowParent { job, parent: parent.peer }))
+}
+
+/// Clears a job: its members rejoin and state which sums they have.
+fn clear(state: &mut State, at: JobIndex, job: u32) {
+    state.report(Event::Reset { job });
+    lifecycle::dismiss_members(state, at);
+}
+
+fn remove(state: &mut State, job: u32) -> Result<(), OrderError> {
+    let at = find(state, job)?;
+    lifecycle::halt_job(state, at);
+    let until = state.now.plus(state.config.lease());
+    state.bans.insert(Ban { job, address: None, until });
+    lifecycle::dismiss_members(state, at);
+    Ok(())
+}
+
+fn expel(state: &mut State, job: u32, id: u16) -> Result<(), OrderError> {
+    let at = find(state, job)?;
+    let member = state.jobs.get(at).and_then(|job| {
+        let mut present = job.members().present().iter();
+        present.find(|member: &MemberId| member.to_wire() == id)
+    });
+    let member = member.ok_or(OrderError::UnknownMember { job, member: id })?;
+    let place = MemberAt { job: at, member };
+    if let Some(endpoint) = state.jobs.member(place).map(|member| member.endpoint) {
+        let until = state.now.plus(state.config.lease());
+        state.bans.insert(Ban { job, address: Some(endpoint.peer), until });
+        reply::refuse_data(state, &endpoint, place, &Refusal::from(Status::Halted));
+    }
+    lifecycle::remove_member(state, place, Departure::Expelled);
+    Ok(())
+}
