@@ -106,6 +106,19 @@ impl Key {
         Ok(key)
     }
 
+    /// Returns the key as hexadecimal digits, as in a key file. The text is erased when dropped.
+    #[cfg(feature = "key-file")]
+    pub fn to_hex(&self) -> zeroize::Zeroizing<std::string::String> {
+        use core::fmt::Write;
+
+        let mut text = zeroize::Zeroizing::new(std::string::String::with_capacity(2 * self.len));
+        for byte in &self.bytes[..self.len] {
+            // Writing to a string never fails.
+            let _ = write!(text, "{byte:02x}");
+        }
+        text
+    }
+
     /// Signs a control packet: writes the trailer into its last [`TRAILER_LEN_BYTES`] bytes (requirements ).
     ///
     /// # Panics

@@ -1,7 +1,10 @@
 //! Client side of the control socket: an operator's tool sends a daemon one line over a Unix socket, and receives one
 //! line of JSON.
 
+mod command;
 mod table;
+
+pub use command::Command;
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -24,7 +27,7 @@ pub fn default_control_socket() -> Option<PathBuf> {
     directory.map(|directory| PathBuf::from(directory).join("iswitchd.sock"))
 }
 
-/// Requests of the control socket.
+/// Requests of the control socket, which change nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Request {
     /// State of the switch: version, uptime, ports, numbers of jobs and members, parents, awaited workers
@@ -37,18 +40,19 @@ pub enum Request {
     Snapshot,
     /// Latest events of each job, as lines of JSON
     Flight,
+    /// Settings in force, and where each value comes from
+    Config,
 }
 
 impl Request {
-    /// Parses a request line.
-    ///
-    /// # Errors
-    /// Fails if the line is not a request. The text lists the valid requests.
-    pub fn parse(line: &str) -> Result<Self, String> {
-        <Self as ValueEnum>::from_str(line, false).map_err(|_| {
-            let names: Vec<_> = Self::value_variants().iter().copied().map(Self::name).collect();
-            format!("request is {line:?}, expected {}", names.join(", "))
-        })
+    /// Parses a request line; returns `None` if it is not a request.
+    pub fn parse(line: &str) -> Option<Self> {
+        <Self as ValueEnum>::from_str(line, false).ok()
+    }
+
+    /// Returns the lines that send the requests.
+    pub(crate) fn names() -> Vec<String> {
+        Self::value_variants().iter().copied().map(Self::name).collect()
     }
 
     /// Returns the line that sends this request.
@@ -68,6 +72,9 @@ impl Request {
                 text
             }
             (Self::Flight, Value::Array(lines)) => lines_of(&lines),
+            (Self::Config, Value::Array(settings)) => {
+                table::render(&settings.into_iter().map(with_flat_value).collect())
+            }
             (_, answer) => table::render(&answer),
         }
     }
@@ -76,6 +83,15 @@ impl Request {
 /// Renders the values as JSON, one value per line.
 pub fn lines_of(values: &[Value]) -> String {
     values.iter().fold(String::new(), |text, value| text + &value.to_string() + "\n")
+}
+
+/// Replaces a list of values by text, so that a setting fits into one row of a table.
+fn with_flat_value(mut setting: Value) -> Value {
+    if let Some(list) = setting["value"].as_array() {
+        let words: Vec<_> = list.iter().map(|word| word.as_str().unwrap_or_default()).collect();
+        setting["value"] = if words.is_empty() { Value::Null } else { words.join(" ").into() };
+    }
+    setting
 }
 
 fn items(list: Option<&Value>) -> impl Iterator<Item = &Value> {
@@ -107,10 +123,20 @@ fn waiting_line(member: &Value) -> String {
 
 /// Sends a request to the daemon that listens at `path`, and returns its answer.
 pub fn ask(path: &Path, request: Request) -> io::Result<Value> {
+    send(path, &request.name())
+}
+
+/// Gives the daemon that listens at `path` a command, and returns its answer.
+pub fn command(path: &Path, command: Command) -> io::Result<Value> {
+    send(path, &command.to_string())
+}
+
+/// Sends one line to the daemon, and returns its answer.
+fn send(path: &Path, line: &str) -> io::Result<Value> {
     let mut stream = UnixStream::connect(path)?;
     // The daemon serves one client at a time, so others may be served first.
     stream.set_read_timeout(Some(10 * CLIENT_TIMEOUT))?;
-    stream.write_all(format!("{}\n", request.name()).as_bytes())?;
+    stream.write_all(format!("{line}\n").as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     let value: Value = serde_json::from_str(&answer)?;
@@ -137,6 +163,21 @@ mod tests {
         });
         let line = "job 5 is waiting for member 2 (10.9.0.3:5000) for 1.2 s: 17 of 28 segments missing";
         assert_eq!(Request::Status.text(answer), format!("jobs  1\n{line}\n"));
+    }
+
+    #[test]
+    fn each_setting_has_one_row() {
+        let setting =
+            |setting: &str, value: Value| json!({ "setting": setting, "value": value, "from": "default" });
+        let settings =
+            [setting("udp", json!(["a:1", "b:2"])), setting("user", Value::Null), setting("port", json!([]))];
+        let expected = "\
+setting  value    from
+udp      a:1 b:2  default
+user     -        default
+port     -        default
+";
+        assert_eq!(Request::Config.text(json!(settings)), expected);
     }
 
     #[test]

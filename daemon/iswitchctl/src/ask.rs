@@ -1,13 +1,13 @@
 //! Requests to the control socket of a daemon.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
 
-use iswitch_control::{Request, ask, default_control_socket};
+use iswitch_control::{Command, Request, ask, command, default_control_socket};
 use serde_json::Value;
 
 /// Options that select the daemon and the output format.
@@ -51,7 +51,13 @@ impl QueryArgs {
     /// Sends a request to the daemon and returns its answer.
     pub(crate) fn ask(&self, request: Request) -> anyhow::Result<Value> {
         let path = self.path()?;
-        ask(&path, request).with_context(|| format!("cannot query the daemon at {}", path.display()))
+        ask(&path, request).map_err(|error| failure(error, "cannot query the daemon", &path))
+    }
+
+    /// Gives the daemon a command and returns its answer.
+    pub(crate) fn command(&self, order: Command) -> anyhow::Result<Value> {
+        let path = self.path()?;
+        command(&path, order).map_err(|error| failure(error, "the daemon refuses the command", &path))
     }
 
     /// Sends a request to the daemon and prints its answer.
@@ -59,6 +65,23 @@ impl QueryArgs {
         let answer = self.ask(request)?;
         print(&if self.json { format!("{answer}\n") } else { request.text(answer) });
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Adds what failed and, if no daemon listens, what to do about it.
+fn failure(error: io::Error, what: &str, path: &Path) -> anyhow::Error {
+    let path = path.display();
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => anyhow::anyhow!(
+            "no daemon listens at {path}; start iswitchd, or give the path of its control socket with --socket"
+        ),
+        io::ErrorKind::PermissionDenied => {
+            anyhow::anyhow!(
+                "access to {path} is denied; run iswitchctl as root, or as the user of the daemon"
+            )
+        }
+        io::ErrorKind::Other => anyhow::anyhow!("{what}: {error}"),
+        _ => anyhow::Error::new(error).context(format!("cannot query the daemon at {path}")),
     }
 }
 

@@ -1,8 +1,10 @@
-//! `iswitchctl`: shows the state of a running iswitchd, diagnoses a set-up, captures traffic, and creates keys.
+//! `iswitchctl`: shows and changes the state of a running iswitchd, diagnoses a set-up, captures traffic, and creates
+//! keys.
 
 mod ask;
 mod capture;
 mod doctor;
+mod orders;
 mod top;
 mod tos;
 mod view;
@@ -21,9 +23,12 @@ Examples:
   iswitchctl status                                  Show the state of the switch
   iswitchctl top                                     Monitor rates and stragglers
   iswitchctl doctor --switch 10.9.0.254:7711         Check the path to a switch
+  iswitchctl job remove 7                            End a job
+  iswitchctl reload                                  Put a changed configuration
+                                                     into force
   iswitchctl keygen job.key                          Create a key for a job";
 
-/// Inspect a running iswitchd, diagnose a set-up, capture traffic and create keys
+/// Inspect and control a running iswitchd, diagnose a set-up, create keys
 #[derive(Parser)]
 #[command(name = "iswitchctl", version, max_term_width = 79, after_help = EXAMPLES)]
 struct Cli {
@@ -50,6 +55,24 @@ enum Command {
     ///
     /// The events come from the flight recorder of the daemon.
     Flight,
+    /// Show the settings in force and where each value comes from
+    Config,
+    /// Read the configuration again, while jobs go on
+    ///
+    /// Takes effect at once: slow_ms, job_memory_mib, max_jobs_per_source, join_rate, total_join_rate, non_finite,
+    /// key_files and log_level. A job that runs keeps its key until it ends. If any other setting has changed, or if
+    /// the configuration is invalid, the daemon refuses the reload and nothing changes. SIGHUP does the same.
+    Reload,
+    /// Show, suspend, resume, reset or end a job
+    #[command(subcommand)]
+    Job(orders::JobCommand),
+    /// Expel a member from its job
+    #[command(subcommand)]
+    Member(orders::MemberCommand),
+    /// Stop the switch when the last job has ended
+    ///
+    /// From now on, the switch creates no further jobs, except those whose workers return with sums.
+    Drain(orders::Confirmation),
     /// Monitor rates, stragglers and drops on a live screen
     Top(top::TopArgs),
     /// Diagnose a set-up and suggest fixes
@@ -81,6 +104,11 @@ fn main() -> ExitCode {
         Command::Jobs => ask.show(Request::Jobs),
         Command::Snapshot => ask.show(Request::Snapshot),
         Command::Flight => ask.show(Request::Flight),
+        Command::Config => ask.show(Request::Config),
+        Command::Reload => orders::reload(&ask),
+        Command::Job(command) => command.run(&ask),
+        Command::Member(command) => command.run(&ask),
+        Command::Drain(confirmation) => orders::drain(confirmation, &ask),
         Command::Top(args) => top::run(&args, &ask),
         Command::Doctor(args) => doctor::run(&args, &ask),
         Command::Capture(args) => capture::run(&args),

@@ -1,6 +1,9 @@
 //! Configuration from the command line and a TOML file. Both have the same options; the command line takes
 //! precedence.
 
+mod live;
+mod loaded;
+
 use std::fmt::Display;
 use std::net::{SocketAddr, SocketAddrV4};
 use std::ops::RangeInclusive;
@@ -11,7 +14,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, ValueEnum};
 use iswitch_protocol::Key;
-use iswitch_protocol::key_file::{self, KeyFileError};
+use iswitch_protocol::key_file::KeyFileError;
 use iswitch_protocol::limits::{
     DEFAULT_CONTROL_TOS, DEFAULT_DATA_TOS, DEFAULT_PORT, MAX_JOBS, MAX_PARENTS, MAX_PARTS, TOS_MASK,
 };
@@ -22,6 +25,9 @@ use crate::port::PortSpec;
 use iswitch_control::default_control_socket;
 use iswitch_runtime::runtime::DEFAULT_SPIN;
 use iswitch_switch::StrangerLimits;
+pub use live::Change;
+pub(crate) use loaded::Loaded;
+use loaded::{Origin, Origins};
 
 const DEFAULT_LEASE_MS: u32 = 10_000;
 const DEFAULT_SLOW_MS: u32 = 1000;
@@ -100,7 +106,7 @@ pub struct Cli {
 }
 
 /// Settings that can be given both on the command line and in the configuration file.
-#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 struct Settings {
     /// UDP address at which to serve workers
@@ -274,8 +280,8 @@ struct Settings {
 }
 
 /// Key file and the job that it is for. Without a job, the key applies to all jobs that have no key of their own.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(try_from = "String", into = "String")]
 struct KeyFile {
     job: Option<u32>,
     path: PathBuf,
@@ -303,6 +309,13 @@ impl FromStr for KeyFile {
     }
 }
 
+impl From<KeyFile> for String {
+    fn from(file: KeyFile) -> Self {
+        let path = file.path.display();
+        file.job.map_or(path.to_string(), |job| format!("{job}={path}"))
+    }
+}
+
 impl TryFrom<String> for KeyFile {
     type Error = String;
 
@@ -312,7 +325,7 @@ impl TryFrom<String> for KeyFile {
 }
 
 /// Handling of contributions that contain NaN or infinities.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 enum NonFinite {
     /// Drop the contributions and notify their senders
@@ -322,7 +335,7 @@ enum NonFinite {
 }
 
 /// Use of multicast groups for results.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 enum GroupDelivery {
     /// Send results to a group that several workers have proved to hear
@@ -401,6 +414,10 @@ pub struct Config {
     pub log_format: LogFormat,
     /// Log level: the least severe messages that are logged.
     pub log_level: LogLevel,
+    /// All settings with the values that are in force.
+    settings: Settings,
+    /// Where the settings that were given come from.
+    origins: Origins,
 }
 
 /// Number of threads of the daemon.
@@ -455,8 +472,13 @@ pub enum ConfigError {
 }
 
 impl Cli {
-    /// Reads the configuration file, if any, and validates all settings.
+    /// Reads the configuration file and the key files, if any, and validates all settings.
     pub fn resolve(self) -> Result<Config, ConfigError> {
+        self.load()?.resolve()
+    }
+
+    /// Reads the configuration file and the key files, if any, and checks each value separately.
+    pub(crate) fn load(self) -> Result<Loaded, ConfigError> {
         let mut settings = self.settings;
         settings.check(|key| format!("--{}", key.replace('_', "-")))?;
         if self.no_offload {
@@ -468,17 +490,19 @@ impl Cli {
         if self.no_sandbox {
             settings.sandbox = Some(false);
         }
+        let mut origins = Origins::default();
         if let Some(path) = &self.config {
             let file = Settings::read(path)?;
             file.check(|key| format!("{}: {key}", path.display()))?;
+            origins.note(&file, &Origin::File(path.clone()));
+            origins.note(&settings, &Origin::CommandLine);
             settings = settings.or(file);
+        } else {
+            origins.note(&settings, &Origin::CommandLine);
         }
-        let mut config = settings.resolve()?;
-        if self.no_control_socket {
-            config.control_socket = None;
-        }
-        config.stop_on_stdin_eof = self.stop_on_stdin_eof;
-        Ok(config)
+        let keys = loaded::read_keys(&settings.key_files)?;
+        let Self { no_control_socket, stop_on_stdin_eof, .. } = self;
+        Ok(Loaded { settings, origins, keys, no_control_socket, stop_on_stdin_eof })
     }
 }
 
@@ -641,8 +665,9 @@ impl Settings {
         usize::from(u16::MAX - highest) + 1
     }
 
-    /// Fills in the defaults and checks constraints between settings.
-    fn resolve(self) -> Result<Config, ConfigError> {
+    /// Fills in the defaults and checks constraints between settings. `job_keys` are the keys in the key files.
+    fn resolve(self, job_keys: Vec<(Option<u32>, Key)>, origins: Origins) -> Result<Config, ConfigError> {
+        let given = self.clone();
         let interfaces = self.ports(|text, expected| bad("port", text, expected))?;
         let threads = self.threads(&interfaces, thread::available_parallelism().map_or(1, usize::from))?;
         let uplink_ports = self.uplink_ports(threads.count)?;
@@ -663,13 +688,9 @@ impl Settings {
             let tos = format!("{:#04x}, the same as control_tos", classifier.data_tos);
             return Err(bad("data_tos", tos, "a different value"));
         }
-        let job_keys = self.key_files.iter().map(|KeyFile { job, path }| match key_file::read(path) {
-            Ok(key) => Ok((*job, key)),
-            Err(source) => Err(ConfigError::KeyFile { path: path.clone(), source }),
-        });
-        Ok(Config {
+        let mut config = Config {
             switch: self.resolve_switch()?,
-            job_keys: job_keys.collect::<Result<_, _>>()?,
+            job_keys,
             udp: self.udp,
             parents: self.parent,
             uplink_ports,
@@ -688,7 +709,11 @@ impl Settings {
             user: self.user,
             log_format: self.log_format.unwrap_or(LogFormat::Text),
             log_level: self.log_level.unwrap_or(LogLevel::Info),
-        })
+            settings: given,
+            origins,
+        };
+        config.settings = config.settings.clone().filled(&config);
+        Ok(config)
     }
 
     fn resolve_switch(&self) -> Result<iswitch_switch::Config, ConfigError> {

@@ -1,8 +1,8 @@
 //! Control socket: answers an operator's requests outside the packet path.
 //!
-//! A client connects, sends one line (`status`, `counters`, `jobs`, `snapshot` or `flight`) and receives one line of
-//! JSON. A separate thread serves clients one after the other, each within [`CLIENT_TIMEOUT`]; the packet loop only
-//! takes the snapshot.
+//! A client connects, sends one line (a request such as `status`, or a command such as `halt 7`) and receives one line
+//! of JSON. A separate thread serves clients one after the other, each within [`CLIENT_TIMEOUT`]; the packet loop only
+//! takes the snapshot, or carries out the order.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -10,20 +10,25 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
-use iswitch_control::{CLIENT_TIMEOUT, Request};
+use iswitch_control::{CLIENT_TIMEOUT, Command, Request};
 use iswitch_socket::PollSet;
 use serde_json::{Value, json};
 
 use crate::flight_file;
 use crate::log;
+use crate::reload::Reloader;
 use crate::side_thread::SideThread;
 use iswitch_runtime::runtime::Handle;
 use iswitch_runtime::snapshot::Snapshot;
-use iswitch_switch::JobStatus;
+use iswitch_switch::{JobStatus, Order};
 
 /// Maximum length of a request line, in bytes.
 const REQUEST_LEN_MAX_BYTES: u64 = 64;
+/// Time between two checks for remaining jobs while the switch drains.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Reason why the control socket cannot be created.
 #[derive(Debug, thiserror::Error)]
@@ -50,8 +55,49 @@ pub enum ControlSocketError {
     },
 }
 
-fn answer_of(request: Request, handle: &Handle) -> io::Result<Value> {
+/// What the clients of the control socket query and command.
+#[derive(Clone, Debug)]
+pub struct Controlled {
+    /// The switch.
+    pub handle: Handle,
+    /// The configuration in force.
+    pub reloader: Arc<Reloader>,
+}
+
+impl Controlled {
+    /// Carries out a command. `client` describes who gave it.
+    fn obey(&self, command: Command, client: &str) -> anyhow::Result<Value> {
+        let outcome = match command {
+            Command::Reload => {
+                let changes = self.reloader.reload_and_log();
+                changes.map(|changes| json!({ "changed": changes }))
+            }
+            Command::Drain => self.order(&Order::Drain),
+            Command::Halt { job } => self.order(&Order::Halt { job }),
+            Command::Resume { job } => self.order(&Order::Resume { job }),
+            Command::Reset { job } => self.order(&Order::Reset { job }),
+            Command::Remove { job } => self.order(&Order::Remove { job }),
+            Command::Expel { job, member } => self.order(&Order::Expel { job, member }),
+        };
+        if let Err(error) = &outcome {
+            let error = format!("{error:#}");
+            tracing::warn!(%command, client, error, "command of the operator refused");
+        } else {
+            tracing::info!(%command, client, "command of the operator carried out");
+        }
+        outcome
+    }
+
+    fn order(&self, order: &Order) -> anyhow::Result<Value> {
+        self.handle.order(|_, _| order.clone())?;
+        Ok(json!({ "done": true }))
+    }
+}
+
+fn answer_of(request: Request, controlled: &Controlled) -> io::Result<Value> {
+    let handle = &controlled.handle;
     Ok(match request {
+        Request::Config => json!(controlled.reloader.in_force()),
         Request::Status => status(&*handle.snapshot()?),
         Request::Counters => {
             let snapshot = handle.snapshot()?;
@@ -168,10 +214,10 @@ impl ControlListener {
         self.file.is_entrusted = true;
     }
 
-    /// Starts the thread that answers requests with the state of the packet loop of `handle`.
-    pub fn serve(self, handle: Handle) -> io::Result<ControlSocket> {
+    /// Starts the thread that answers requests and obeys commands.
+    pub fn serve(self, controlled: Controlled) -> io::Result<ControlSocket> {
         let Self { listener, file } = self;
-        let thread = SideThread::spawn("control", move |stopped| serve(&listener, stopped, &handle))?;
+        let thread = SideThread::spawn("control", move |stopped| serve(&listener, stopped, &controlled))?;
         Ok(ControlSocket { _thread: thread, _file: file })
     }
 }
@@ -204,13 +250,19 @@ pub(crate) fn remove_stale(path: &Path) -> Result<(), ControlSocketError> {
     }
 }
 
-fn serve(listener: &UnixListener, stopped: &UnixStream, handle: &Handle) {
+fn serve(listener: &UnixListener, stopped: &UnixStream, controlled: &Controlled) {
     let mut poll = PollSet::new();
+    let mut is_draining = false;
     loop {
+        if is_draining && !controlled.handle.may_have_jobs() {
+            tracing::info!("stopping: no job is left");
+            controlled.handle.stop();
+            is_draining = false;
+        }
         poll.clear();
         let connecting = poll.push(listener.as_fd());
         let stopping = poll.push(stopped.as_fd());
-        if let Err(error) = poll.wait(None) {
+        if let Err(error) = poll.wait(is_draining.then_some(DRAIN_INTERVAL)) {
             tracing::error!(%error, "the control socket thread has stopped");
             return;
         }
@@ -219,27 +271,45 @@ fn serve(listener: &UnixListener, stopped: &UnixStream, handle: &Handle) {
         }
         if poll.is_ready(connecting)
             && let Ok((client, _)) = listener.accept()
-            && let Err(error) = answer(&client, handle)
         {
-            tracing::debug!(%error, "cannot answer a client of the control socket");
+            match answer(&client, controlled) {
+                Ok(drains) => is_draining |= drains,
+                Err(error) => tracing::debug!(%error, "cannot answer a client of the control socket"),
+            }
         }
     }
 }
 
-/// Serves one client.
-fn answer(client: &UnixStream, handle: &Handle) -> io::Result<()> {
+/// Serves one client. Returns whether the switch drains from now on because of it.
+fn answer(client: &UnixStream, controlled: &Controlled) -> io::Result<bool> {
     client.set_nonblocking(false)?;
     client.set_read_timeout(Some(CLIENT_TIMEOUT))?;
     client.set_write_timeout(Some(CLIENT_TIMEOUT))?;
     let mut line = String::new();
     BufReader::new(client.take(REQUEST_LEN_MAX_BYTES)).read_line(&mut line)?;
-    let value = match Request::parse(line.trim()) {
-        Ok(request) => answer_of(request, handle)
+    let line = line.trim();
+    let mut drains = false;
+    let value = match (Request::parse(line), Command::parse(line)) {
+        (Some(request), _) => answer_of(request, controlled)
             .unwrap_or_else(|error| json!({ "error": format!("the switch does not answer: {error}") })),
-        Err(error) => json!({ "error": error }),
+        (None, Ok(command)) => {
+            let outcome = controlled.obey(command, &describe(client));
+            drains = command == Command::Drain && outcome.is_ok();
+            outcome.unwrap_or_else(|error| json!({ "error": format!("{error:#}") }))
+        }
+        (None, Err(error)) => json!({ "error": error }),
     };
     let mut client = client;
-    client.write_all(format!("{value}\n").as_bytes())
+    client.write_all(format!("{value}\n").as_bytes())?;
+    Ok(drains)
+}
+
+/// Describes the process at the other end of a connection, for the log.
+fn describe(client: &UnixStream) -> String {
+    match rustix::net::sockopt::socket_peercred(client) {
+        Ok(peer) => format!("pid {}, user {}", peer.pid.as_raw_nonzero(), peer.uid.as_raw()),
+        Err(_) => "unknown".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -251,13 +321,21 @@ mod tests {
     use iswitch_runtime::runtime::Runtime;
     use iswitch_switch::Config;
 
+    fn controlled(handle: &Handle) -> Controlled {
+        let arguments = ["iswitchd", "--udp", "127.0.0.1:0", "--no-sandbox"];
+        let config = <crate::config::Cli as clap::Parser>::parse_from(arguments).resolve().unwrap();
+        let source = crate::reload::Source::Files(crate::reload::Arguments::of_this_process().unwrap());
+        let reloader = Arc::new(Reloader::new(config, source, handle.clone()));
+        Controlled { handle: handle.clone(), reloader }
+    }
+
     /// Runs a packet loop without ports while `test` talks to its control socket.
     fn with_socket(test: impl FnOnce(&Path, &Handle)) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         let (runtime, handle) = Runtime::new(Config::default(), Vec::new(), Duration::ZERO).unwrap();
         let thread = std::thread::spawn(move || runtime.run().unwrap());
-        let socket = ControlListener::bind(&path).unwrap().serve(handle.clone()).unwrap();
+        let socket = ControlListener::bind(&path).unwrap().serve(controlled(&handle)).unwrap();
         test(&path, &handle);
         drop(socket);
         assert!(!path.exists());
@@ -291,9 +369,8 @@ mod tests {
             odd.write_all(b"reboot\n").unwrap();
             let mut answer = String::new();
             odd.read_to_string(&mut answer).unwrap();
-            let expected =
-                r#"{"error":"request is \"reboot\", expected status, counters, jobs, snapshot, flight"}"#;
-            assert_eq!(answer.trim(), expected);
+            let expected = r#"{"error":"request is \"reboot\", expected status, counters, jobs,"#;
+            assert!(answer.starts_with(expected), "{answer}");
             drop(silent);
         });
     }
@@ -306,7 +383,7 @@ mod tests {
             let dead = path.with_file_name("dead");
             drop(UnixListener::bind(&dead).unwrap());
             assert!(dead.exists());
-            let socket = ControlListener::bind(&dead).unwrap().serve(handle.clone()).unwrap();
+            let socket = ControlListener::bind(&dead).unwrap().serve(controlled(handle)).unwrap();
             ask(&dead, Request::Status).unwrap();
             drop(socket);
             let file = path.with_file_name("file");

@@ -3,21 +3,23 @@
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
 use iswitch_protocol::part;
 use iswitch_socket::Options;
 use sd_notify::NotifyState;
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use crate::config::{Config, Threads};
-use crate::control_socket::ControlListener;
+use crate::control_socket::{ControlListener, Controlled};
 use crate::flight_file::{FlightDumps, FlightFile, FlightWriter};
 use crate::log;
 use crate::metrics::MetricsListener;
 use crate::monitor::Monitor;
 use crate::port::{PacketOptions, PacketPort, XdpModes, XdpOptions, XdpPort, remove_orphans};
+use crate::reload::{Arguments, Reloader, Source};
 use crate::sandbox::{self, Account};
 use crate::{service_manager, stdin};
 use iswitch_runtime::embedded::{random_boot, random_secret};
@@ -32,16 +34,26 @@ use iswitch_switch::{PortId, StrangerLimits, Uplinks};
 pub fn run(config: &Config) -> anyhow::Result<()> {
     // The handlers are installed before anything that must be removed on shutdown, so that a signal stays pending
     // instead of killing the process.
-    let signals = Signals::new([SIGTERM, SIGINT, SIGUSR1]).context("cannot handle signals")?;
+    let signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1]).context("cannot handle signals")?;
     let account = if config.sandbox { Account::choose(config.user.as_deref())? } else { None };
     let mut opened = Opened::open(config)?;
-    let monitor = if config.sandbox { opened.entrust(config)? } else { None };
-    let outcome = opened.serve(config, account.as_ref(), signals);
+    let mut monitor = if config.sandbox { Some(opened.entrust(config)?) } else { None };
+    let outcome =
+        source(monitor.as_mut()).and_then(|source| opened.serve(config, source, account.as_ref(), signals));
     // Dropping waits until the monitor has finished, also after an error. By now, everything that the monitor removes
     // is closed.
     drop(monitor);
     log_summary(&outcome?);
     Ok(())
+}
+
+/// Returns the source from which the configuration is read again.
+fn source(monitor: Option<&mut Monitor>) -> anyhow::Result<Source> {
+    let reader = monitor.map(Monitor::configuration_reader).transpose()?.flatten();
+    Ok(match reader {
+        Some(reader) => Source::Monitor(reader),
+        None => Source::Files(Arguments::of_this_process()?),
+    })
 }
 
 /// A port on a network interface.
@@ -91,17 +103,14 @@ impl Opened {
         Ok(Self { threads, control, metrics, flight })
     }
 
-    /// Starts the monitor if there is anything to remove on shutdown or to restore when an interface is recreated.
-    fn entrust(&mut self, config: &Config) -> anyhow::Result<Option<Monitor>> {
+    /// Starts the monitor, which retains the privileges that the daemon gives up.
+    fn entrust(&mut self, config: &Config) -> anyhow::Result<Monitor> {
         let (mut rules, mut xdp) = (Vec::new(), Vec::new());
         for port in self.threads.iter_mut().flat_map(|ports| &mut ports.interfaces) {
             match port {
                 InterfacePort::Raw(port) => rules.extend(port.rule_mut()),
                 InterfacePort::Xdp(port) => xdp.push(port),
             }
-        }
-        if rules.is_empty() && xdp.is_empty() && self.control.is_none() {
-            return Ok(None);
         }
         let rule_scripts = rules.iter().map(|rule| rule.script().clone()).collect();
         let xdp_scripts = xdp.iter().map(|port| port.script().clone()).collect();
@@ -115,11 +124,17 @@ impl Opened {
             port.entrust(monitor.xdp_keeper(number)?);
         }
         self.control.iter_mut().for_each(ControlListener::entrust_file);
-        Ok(Some(monitor))
+        Ok(monitor)
     }
 
     /// Gives up the privileges that are no longer needed and runs the packet loops until a signal stops them.
-    fn serve(self, config: &Config, account: Option<&Account>, signals: Signals) -> anyhow::Result<Snapshot> {
+    fn serve(
+        self,
+        config: &Config,
+        source: Source,
+        account: Option<&Account>,
+        signals: Signals,
+    ) -> anyhow::Result<Snapshot> {
         let Self { threads, control, metrics, flight } = self;
         let names = names_of(&threads);
         let mut loops = Loops::create(config, threads)?;
@@ -128,7 +143,9 @@ impl Opened {
             sandbox::give_up_privileges(account)?;
         }
         log::detach().context("cannot start the log writer thread")?;
-        let control = control.map(|control| control.serve(handle.clone())).transpose()?;
+        let reloader = Arc::new(Reloader::new(config.clone(), source, handle.clone()));
+        let controlled = Controlled { handle: handle.clone(), reloader: Arc::clone(&reloader) };
+        let control = control.map(|control| control.serve(controlled)).transpose()?;
         let metrics = metrics.map(|metrics| metrics.serve(handle.clone())).transpose()?;
         let flight = flight.start()?;
         if flight.dumps().has_file() {
@@ -138,7 +155,7 @@ impl Opened {
             stdin::stop_on_eof(handle.clone())
                 .context("cannot start the thread that reads standard input")?;
         }
-        obey_signals(signals, handle, flight.dumps())?;
+        obey_signals(signals, handle, flight.dumps(), reloader)?;
         // The filter below applies to all threads that are running.
         let (first, others) = loops.start()?;
         if config.sandbox {
@@ -394,16 +411,25 @@ fn clean_up(must_work: bool) -> anyhow::Result<()> {
     }
 }
 
-/// Starts the thread that handles signals: SIGUSR1 dumps the flight recorder, every other signal stops the daemon.
-fn obey_signals(mut signals: Signals, handle: Handle, dumps: FlightDumps) -> anyhow::Result<()> {
+/// Starts the thread that handles signals: SIGUSR1 dumps the flight recorder, SIGHUP reloads the configuration, every
+/// other signal stops the daemon.
+fn obey_signals(
+    mut signals: Signals,
+    handle: Handle,
+    dumps: FlightDumps,
+    reloader: Arc<Reloader>,
+) -> anyhow::Result<()> {
     let wait = move || {
         for signal in signals.forever() {
-            if signal == SIGUSR1 {
-                dump_flights(&handle, &dumps);
-                continue;
+            match signal {
+                SIGUSR1 => dump_flights(&handle, &dumps),
+                // The outcome is in the log.
+                SIGHUP => drop(reloader.reload_and_log()),
+                _ => {
+                    tracing::info!(signal, "stopping");
+                    handle.stop();
+                }
             }
-            tracing::info!(signal, "stopping");
-            handle.stop();
         }
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(wait)?;

@@ -10,6 +10,7 @@ pub mod memory;
 pub mod metrics;
 pub mod monitor;
 pub mod port;
+pub mod reload;
 pub mod sandbox;
 pub mod service_manager;
 mod side_thread;

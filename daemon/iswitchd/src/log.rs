@@ -14,6 +14,9 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
 use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Registry, reload};
 
 use crate::config::{LogFormat, LogLevel};
 
@@ -27,6 +30,9 @@ const FLUSH_INTERVAL: Duration = Duration::from_millis(2);
 /// Queue to the writer thread, once that thread has started.
 static QUEUE: OnceLock<Queue> = OnceLock::new();
 
+/// The level of the log, which can change while the daemon runs.
+static LEVEL: OnceLock<reload::Handle<LevelFilter, Registry>> = OnceLock::new();
+
 thread_local! {
     /// Whether this is the writer thread, which must not queue its own lines.
     static IS_WRITER: Cell<bool> = const { Cell::new(false) };
@@ -34,18 +40,31 @@ thread_local! {
 
 /// Starts logging.
 pub fn start(format: LogFormat, level: LogLevel) {
-    let level = match level {
+    let (level, handle) = reload::Layer::new(filter_of(level));
+    let _ = LEVEL.set(handle);
+    let log = tracing_subscriber::registry().with(level);
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| Output).with_ansi(io::stderr().is_terminal());
+    match format {
+        LogFormat::Text => log.with(lines.with_target(false)).init(),
+        LogFormat::Json => log.with(lines.json()).init(),
+    }
+}
+
+/// Changes the level of a log that has started.
+pub(crate) fn set_level(level: LogLevel) {
+    if let Some(handle) = LEVEL.get() {
+        // The subscriber lives as long as the process.
+        let _ = handle.reload(filter_of(level));
+    }
+}
+
+fn filter_of(level: LogLevel) -> LevelFilter {
+    match level {
         LogLevel::Error => LevelFilter::ERROR,
         LogLevel::Warn => LevelFilter::WARN,
         LogLevel::Info => LevelFilter::INFO,
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Trace => LevelFilter::TRACE,
-    };
-    let terminal = io::stderr().is_terminal();
-    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(|| Output).with_ansi(terminal);
-    match format {
-        LogFormat::Text => log.with_target(false).init(),
-        LogFormat::Json => log.json().init(),
     }
 }
 

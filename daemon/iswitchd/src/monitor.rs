@@ -2,18 +2,19 @@
 //! them.
 //!
 //! It is the privileged monitor of privilege separation (Provos, Friedl and Honeyman, "Preventing Privilege
-//! Escalation", USENIX Security 2003), reduced to two duties. When the daemon has terminated, normally or not, the
+//! Escalation", USENIX Security 2003), reduced to three duties. When the daemon has terminated, normally or not, the
 //! monitor removes the ingress rules and the control socket. When an interface is recreated, it reinstalls the
-//! ingress rule, or attaches the XDP program and opens the sockets that it passes to the daemon. It receives the
-//! description of these resources at start-up, before the daemon has received a packet. Afterwards it accepts only
-//! the number of a rule or an interface, and the end of its input.
+//! ingress rule, or attaches the XDP program and opens the sockets that it passes to the daemon. For a reload, it reads
+//! the configuration file and the key files again. It receives the description of these resources at start-up, before
+//! the daemon has received a packet. Afterwards it accepts only the number of a rule or an interface, the request to
+//! read the configuration, and the end of its input.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -21,15 +22,18 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
-use crate::config::{LogFormat, LogLevel};
+use crate::config::{Loaded, LogFormat, LogLevel};
 use crate::control_socket;
 use crate::log;
 use crate::port::{RuleKeeper, RuleScript, XdpKeeper, XdpScript};
+use crate::reload::Arguments;
 
 /// Value of `argv[0]` that makes the program run as the monitor.
 const MONITOR_NAME: &str = "iswitchd-monitor";
 /// Line that the monitor prints once it ignores the signals that are meant for the daemon.
 const READY: &str = "ready\n";
+/// Request to read the configuration again. It is larger than the number of any rule or interface.
+const READ_CONFIGURATION: u8 = u8::MAX;
 /// Maximum length of the description of a daemon, in bytes.
 const RESOURCES_LEN_MAX_BYTES: u64 = 1 << 20;
 
@@ -40,8 +44,33 @@ struct Resources {
     rules: Vec<RuleScript>,
     xdp: Vec<XdpScript>,
     control_socket: Option<PathBuf>,
+    arguments: Arguments,
     log_format: LogFormat,
     log_level: LogLevel,
+}
+
+/// Answer of the monitor to [`READ_CONFIGURATION`].
+type Answer = Result<Loaded, String>;
+
+/// Reads the configuration again through the monitor.
+#[derive(Debug)]
+pub struct ConfigurationReader {
+    requests: UnixStream,
+    answers: BufReader<ChildStdout>,
+}
+
+impl ConfigurationReader {
+    /// Returns the configuration as the files and the command line state it now.
+    ///
+    /// # Errors
+    /// Fails if the configuration is invalid, or if the monitor does not run.
+    pub(crate) fn read(&mut self) -> anyhow::Result<Loaded> {
+        self.requests.write_all(&[READ_CONFIGURATION]).context("the monitor does not run")?;
+        let mut line = zeroize::Zeroizing::new(String::new());
+        self.answers.read_line(&mut line).context("the monitor does not run")?;
+        let answer: Answer = serde_json::from_str(&line).context("the monitor does not run")?;
+        answer.map_err(anyhow::Error::msg)
+    }
 }
 
 /// Handle of a running monitor process. Dropping it waits until that process has removed the daemon's resources, which
@@ -50,6 +79,7 @@ struct Resources {
 pub struct Monitor {
     child: Child,
     requests: UnixStream,
+    answers: Option<BufReader<ChildStdout>>,
     rule_count: usize,
 }
 
@@ -64,7 +94,8 @@ impl Monitor {
     ) -> anyhow::Result<Self> {
         let control_socket = control_socket.map(std::path::absolute).transpose()?;
         let rule_count = rules.len();
-        let resources = Resources { rules, xdp, control_socket, log_format, log_level };
+        let arguments = Arguments::of_this_process()?;
+        let resources = Resources { rules, xdp, control_socket, arguments, log_format, log_level };
         let (mut requests, input) = UnixStream::pair()?;
         let path = std::env::var_os("PATH").unwrap_or_default();
         // Executes the running program, even if its file has been replaced by another version.
@@ -80,9 +111,16 @@ impl Monitor {
         requests.write_all(format!("{}\n", serde_json::to_string(&resources)?).as_bytes())?;
         let mut answer = String::new();
         let output = child.stdout.take().context("the monitor has no output")?;
-        BufReader::new(output).read_line(&mut answer)?;
+        let mut answers = BufReader::new(output);
+        answers.read_line(&mut answer)?;
         anyhow::ensure!(answer == READY, "the monitor did not start; see its error message above");
-        Ok(Self { child, requests, rule_count })
+        Ok(Self { child, requests, answers: Some(answers), rule_count })
+    }
+
+    /// Returns the reader of the configuration, the first time that it is called.
+    pub(crate) fn configuration_reader(&mut self) -> io::Result<Option<ConfigurationReader>> {
+        let Some(answers) = self.answers.take() else { return Ok(None) };
+        Ok(Some(ConfigurationReader { requests: self.requests.try_clone()?, answers }))
     }
 
     /// Returns a handle that asks the monitor to prepare the interface of an AF_XDP port again, once the interface has
@@ -151,6 +189,10 @@ impl Resources {
     fn serve(&self, requests: impl BufRead) {
         // A read error is treated as the end of the stream.
         for request in requests.bytes().map_while(Result::ok) {
+            if request == READ_CONFIGURATION {
+                self.answer_with_configuration();
+                continue;
+            }
             let at = usize::from(request);
             let outcome = match (self.rules.get(at), self.xdp.get(at.wrapping_sub(self.rules.len()))) {
                 (Some(rule), _) => rule.install().map_err(anyhow::Error::from),
@@ -167,6 +209,13 @@ impl Resources {
                 );
             }
         }
+    }
+
+    fn answer_with_configuration(&self) {
+        let answer: Answer = self.arguments.load().map_err(|error| format!("{error:#}"));
+        let line = serde_json::to_string(&answer).map(|line| zeroize::Zeroizing::new(line + "\n"));
+        // If the daemon has terminated, the input of the monitor ends as well.
+        let _ = line.map(|line| io::stdout().write_all(line.as_bytes()));
     }
 
     fn clear_up(&self) {

@@ -16,7 +16,7 @@ pub(crate) fn stop_on_eof(handle: Handle) -> io::Result<()> {
         // An unreadable standard input has ended, too.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
         tracing::info!("standard input has ended; stopping when no job is left");
-        while has_jobs(&handle) {
+        while handle.may_have_jobs() {
             // Unlike `sleep`, this needs no system call besides those that the sandbox allows.
             thread::park_timeout(CHECK_INTERVAL);
         }
@@ -24,12 +24,4 @@ pub(crate) fn stop_on_eof(handle: Handle) -> io::Result<()> {
     };
     thread::Builder::new().name("stdin".to_owned()).spawn(wait)?;
     Ok(())
-}
-
-/// Returns false only if it is certain that there is no job. A busy switch may not answer in time.
-fn has_jobs(handle: &Handle) -> bool {
-    match handle.snapshot() {
-        Ok(snapshot) => !snapshot.jobs.is_empty(),
-        Err(error) => error.kind() != io::ErrorKind::BrokenPipe,
-    }
 }

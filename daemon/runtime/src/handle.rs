@@ -82,6 +82,15 @@ impl Handle {
         Ok(Snapshot::merged(snapshots))
     }
 
+    /// Returns false only if it is certain that there is no job. A busy switch may not answer in time.
+    #[must_use]
+    pub fn may_have_jobs(&self) -> bool {
+        match self.snapshot() {
+            Ok(snapshot) => !snapshot.jobs.is_empty(),
+            Err(error) => error.kind() != io::ErrorKind::BrokenPipe,
+        }
+    }
+
     /// Returns the flight records of each job, or of each of its parts.
     ///
     /// # Errors

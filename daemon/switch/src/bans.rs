@@ -56,7 +56,8 @@ mod tests {
         let mut bans = Bans::default();
         bans.insert(Ban { job: 5, address: None, until: Instant::from_nanos(10) });
         bans.insert(Ban { job: 6, address: Some(address(1)), until: Instant::from_nanos(20) });
-        let applies = |bans: &Bans, now, job, port| bans.applies(Instant::from_nanos(now), job, address(port));
+        let applies =
+            |bans: &Bans, now, job, port| bans.applies(Instant::from_nanos(now), job, address(port));
         assert!(applies(&bans, 9, 5, 1) && applies(&bans, 9, 5, 2) && !applies(&bans, 10, 5, 1));
         assert!(applies(&bans, 19, 6, 1) && !applies(&bans, 19, 6, 2) && !applies(&bans, 9, 7, 1));
         for job in 0..MOST_BANS as u32 - 1 {

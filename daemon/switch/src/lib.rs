@@ -26,8 +26,8 @@
 //!   `output`, `uplink`, `directory`.
 //! - One job with its members, rounds, slots and sums: `job`.
 //! - Values and tables that are independent of jobs: `journal`, `flight`, `event`, `limiter`, `bans`, `keys`,
-//!   `origin`, `budget`, `transfer`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `group_address`, `endpoint`,
-//!   `ids`.
+//!   `origin`, `budget`, `transfer`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `group_address`,
+//!   `endpoint`, `ids`.
 //!
 //! # The path of a contribution
 //! 1. `switch`: [`Switch::handle_datagrams`] receives a super-frame.

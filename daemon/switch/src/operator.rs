@@ -117,7 +117,9 @@ pub enum OrderError {
 impl fmt::Display for OrderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnknownJob { job } => write!(f, "job is {job}, expected the number of a job of this switch"),
+            Self::UnknownJob { job } => {
+                write!(f, "job is {job}, expected the number of a job of this switch")
+            }
             Self::UnknownMember { job, member } => {
                 write!(f, "member is {member}, expected the id of a member of job {job}")
             }
@@ -159,17 +161,12 @@ pub(crate) fn obey(state: &mut State, order: Order) -> Result<(), OrderError> {
 }
 
 fn set_limits(state: &mut State, limits: &Limits) {
-    let Limits { slow_ms, job_memory_bytes, max_jobs_per_source, source_rate, total_rate, non_finite } = *limits;
+    let Limits { slow_ms, job_memory_bytes, max_jobs_per_source, source_rate, total_rate, non_finite } =
+        *limits;
     let strangers = StrangerLimits { source_rate, total_rate, ..state.config.strangers };
     state.limiter.set_rates(&strangers);
-    state.config = Config {
-        slow_ms,
-        job_memory_bytes,
-        max_jobs_per_source,
-        strangers,
-        non_finite,
-        ..state.config
-    };
+    state.config =
+        Config { slow_ms, job_memory_bytes, max_jobs_per_source, strangers, non_finite, ..state.config };
     // A shorter limit must be checked earlier.
     state.expect_tick();
 }

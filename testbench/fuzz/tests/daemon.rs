@@ -5,13 +5,15 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
-use iswitch_control::Request;
+use iswitch_control::{Command, Request};
 use iswitch_daemon::config::{Cli, Config};
-use iswitch_daemon::control_socket::ControlListener;
-use iswitch_runtime::runtime::Runtime;
+use iswitch_daemon::control_socket::{ControlListener, Controlled};
+use iswitch_daemon::reload::{Arguments, Reloader, Source};
+use iswitch_runtime::runtime::{Handle, Runtime};
 use serde_json::Value;
 
 /// Longest request that the daemon reads, in bytes.
@@ -64,6 +66,13 @@ fn command_line() {
     });
 }
 
+fn controlled(handle: &Handle) -> Controlled {
+    let cli = Cli::parse_from(["iswitchd", "--udp", "127.0.0.1:0"]);
+    let config = cli.resolve().expect("the configuration is valid");
+    let source = Source::Files(Arguments::of_this_process().expect("there must be a current directory"));
+    Controlled { handle: handle.clone(), reloader: Arc::new(Reloader::new(config, source, handle.clone())) }
+}
+
 /// The daemon answers every request that is text with one line of JSON.
 #[test]
 fn control_socket_request() {
@@ -74,10 +83,14 @@ fn control_socket_request() {
         Runtime::new(config, Vec::new(), Duration::ZERO).expect("a runtime without ports must start");
     let running = std::thread::spawn(move || runtime.run());
     let listener = ControlListener::bind(&path).expect("the socket must be usable");
-    let serving = listener.serve(handle.clone()).expect("a thread must start");
+    let serving = listener.serve(controlled(&handle)).expect("a thread must start");
     bolero::check!().with_iterations(1000).for_each(|asked: &[u8]| {
         // The request is cut to the length that the daemon reads, because unread bytes would reset the connection.
         let asked = &asked[..asked.len().min(REQUEST_LEN_MAX_BYTES)];
+        // The daemon would stop, as it has no jobs.
+        if std::str::from_utf8(asked).is_ok_and(|line| Command::parse(line.trim()) == Ok(Command::Drain)) {
+            return;
+        }
         let mut client = UnixStream::connect(&path).expect("the daemon must listen");
         client.write_all(asked).expect("the daemon must read");
         client.shutdown(Shutdown::Write).expect("the connection must be open");
@@ -87,7 +100,8 @@ fn control_socket_request() {
         // A line that is not UTF-8 gets no answer.
         let Ok(line) = std::str::from_utf8(line) else { return };
         let answer: Value = serde_json::from_slice(&answer).expect("the answer must be JSON");
-        let is_known = ["status", "counters", "jobs"].contains(&line.trim());
+        // There are no jobs that a command could apply to, and the command line of this process is not a daemon's.
+        let is_known = Request::parse(line.trim()).is_some();
         assert_eq!(answer.get("error").is_none(), is_known, "{answer}");
     });
     drop(serving);
@@ -100,7 +114,7 @@ fn control_socket_request() {
 fn control_socket_answer() {
     bolero::check!().with_iterations(1000).for_each(|text: &[u8]| {
         let Ok(answer) = serde_json::from_slice::<Value>(text) else { return };
-        for request in [Request::Status, Request::Counters, Request::Jobs] {
+        for request in [Request::Status, Request::Counters, Request::Jobs, Request::Config] {
             let _ = request.text(answer.clone());
         }
     });

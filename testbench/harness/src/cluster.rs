@@ -325,7 +325,10 @@ impl std::fmt::Debug for Log {
 }
 
 /// Polls `ask` until `is_good` accepts the answer, and returns the answer.
-fn wait_for<T: std::fmt::Debug>(what: &str, ask: impl Fn() -> T, is_good: impl Fn(&T) -> bool) -> T {
+///
+/// # Panics
+/// Panics if no answer is good in time.
+pub fn wait_for<T: std::fmt::Debug>(what: &str, ask: impl Fn() -> T, is_good: impl Fn(&T) -> bool) -> T {
     let begin = Instant::now();
     loop {
         let answer = ask();

@@ -29,6 +29,7 @@ mod mutants;
 mod neighbour;
 mod ns3;
 mod operations;
+mod operator;
 mod parents;
 mod peers;
 mod placement;

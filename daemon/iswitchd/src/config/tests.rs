@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use iswitch_protocol::key_file;
+
 use super::*;
 
 /// Resolves a command line. The path `FILE` stands for a file with the given text.

@@ -294,8 +294,8 @@ impl Job {
     }
 
     /// Completes an asynchronous job below a parent. The parent knows one history: the members that have it, or that
-    /// are a few sums behind or ahead of it, are Resumed. The standing that the parent granted does not matter: a member
-    /// with sums may have joined after this switch had sent its own Join.
+    /// are a few sums behind or ahead of it, are Resumed. The standing that the parent granted does not matter: a
+    /// member with sums may have joined after this switch had sent its own Join.
     fn form_below(&mut self, granted: &Granted) {
         let Granted { epoch, start, first_vector, .. } = *granted;
         let Start { round, history, .. } = start;

@@ -33,8 +33,8 @@ fn a_job_is_halted_and_resumed() {
     let halted = [1, 2].map(|to| Sent::Halted { to });
     assert_eq!(switch.order(Order::Halt { job: JOB }), halted);
     assert_eq!(status(&switch.data(1, 0, 1, &[1.0, 1.0])[0]), Some(Status::Halted));
-    let told: Vec<_> = switch.order(Order::Resume { job: JOB }).iter().map(status).collect();
-    assert_eq!(told, [Some(Status::UnknownMember); 2], "the members should rejoin");
+    let answers: Vec<_> = switch.order(Order::Resume { job: JOB }).iter().map(status).collect();
+    assert_eq!(answers, [Some(Status::UnknownMember); 2], "the members should rejoin");
     for host in [1, 2] {
         assert_eq!(status(&switch.join(host, join(2))), Some(Status::Success));
     }
@@ -52,7 +52,11 @@ fn a_removed_job_is_refused_for_a_lease() {
     assert_eq!(status(&switch.join(1, join(2))), Some(Status::Halted));
     let other = control(JOB + 1, 1, ControlBody::Join(join(2)));
     let answer = switch.send(1, iswitch_protocol::wire::Class::Control, &other);
-    assert_eq!(answer.iter().filter_map(status).next_back(), Some(Status::Success), "other jobs are not meant");
+    assert_eq!(
+        answer.iter().filter_map(status).next_back(),
+        Some(Status::Success),
+        "other jobs are not meant"
+    );
     switch.sleep(u64::from(LEASE_MS));
     assert_eq!(status(&switch.join(2, join(2))), Some(Status::Success));
 }

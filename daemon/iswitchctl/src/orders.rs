@@ -1,0 +1,188 @@
+//! Commands that change jobs, members or settings of a running daemon.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use iswitch_control::{Command, Request};
+use serde_json::Value;
+
+use crate::ask::{QueryArgs, print};
+
+/// Option of the commands that interrupt training.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Confirmation {
+    /// Do not ask for confirmation
+    ///
+    /// Without this option, the command asks if standard input is a terminal.
+    #[arg(long, short)]
+    yes: bool,
+}
+
+impl Confirmation {
+    /// Asks the operator on a terminal. Returns whether to proceed.
+    fn is_given(self, question: &str) -> anyhow::Result<bool> {
+        if self.yes || !io::stdin().is_terminal() {
+            return Ok(true);
+        }
+        eprint!("{question} [y/N] ");
+        io::stderr().flush()?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
+        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    }
+}
+
+/// Commands for jobs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum JobCommand {
+    /// Show all jobs and their members
+    List,
+    /// Show one job and its members
+    Show {
+        /// Number of the job
+        job: u32,
+    },
+    /// Suspend a job
+    ///
+    /// The present round of each worker fails with "the job is halted".
+    Halt {
+        /// Number of the job
+        job: u32,
+    },
+    /// Let a suspended job continue
+    ///
+    /// The workers that still run rejoin and continue with the sums that they have.
+    Resume {
+        /// Number of the job
+        job: u32,
+    },
+    /// Let the workers of a job rejoin
+    ///
+    /// The switch forgets the open rounds. The workers continue with the sums that they have.
+    Reset {
+        /// Number of the job
+        job: u32,
+        #[command(flatten)]
+        confirmation: Confirmation,
+    },
+    /// End a job
+    ///
+    /// The present round of each worker fails with "the job is halted", and its Joins are refused for a lease, so that
+    /// training ends.
+    Remove {
+        /// Number of the job
+        job: u32,
+        #[command(flatten)]
+        confirmation: Confirmation,
+    },
+}
+
+/// Commands for members.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MemberCommand {
+    /// Remove a member from its job
+    ///
+    /// The job continues without it. The member's Joins are refused for a lease.
+    Expel {
+        /// Number of the job
+        job: u32,
+        /// Id of the member, as `iswitchctl jobs` shows it
+        member: u16,
+        #[command(flatten)]
+        confirmation: Confirmation,
+    },
+}
+
+impl JobCommand {
+    pub(crate) fn run(self, ask: &QueryArgs) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::List => ask.show(Request::Jobs),
+            Self::Show { job } => show(job, ask),
+            Self::Halt { job } => order(Command::Halt { job }, ask, &format!("job {job} is halted")),
+            Self::Resume { job } => order(
+                Command::Resume { job },
+                ask,
+                &format!("job {job} continues when its workers have rejoined"),
+            ),
+            Self::Reset { job, confirmation } => {
+                let done = format!("job {job} continues when its workers have rejoined");
+                confirmed(confirmation, Command::Reset { job }, ask, &format!("Reset job {job}?"), &done)
+            }
+            Self::Remove { job, confirmation } => {
+                let question = format!("End job {job}? Its workers stop training.");
+                confirmed(
+                    confirmation,
+                    Command::Remove { job },
+                    ask,
+                    &question,
+                    &format!("job {job} is removed"),
+                )
+            }
+        }
+    }
+}
+
+impl MemberCommand {
+    pub(crate) fn run(self, ask: &QueryArgs) -> anyhow::Result<ExitCode> {
+        let Self::Expel { job, member, confirmation } = self;
+        let question = format!("Expel member {member} of job {job}?");
+        let done = format!("member {member} of job {job} is expelled");
+        confirmed(confirmation, Command::Expel { job, member }, ask, &question, &done)
+    }
+}
+
+/// Lets the daemon stop when its last job has ended.
+pub(crate) fn drain(confirmation: Confirmation, ask: &QueryArgs) -> anyhow::Result<ExitCode> {
+    let question = "Accept no further jobs and stop the switch when the last job has ended?";
+    confirmed(confirmation, Command::Drain, ask, question, "the switch stops when its last job has ended")
+}
+
+/// Lets the daemon read its configuration again, and prints the settings that have changed.
+pub(crate) fn reload(ask: &QueryArgs) -> anyhow::Result<ExitCode> {
+    let answer = ask.command(Command::Reload)?;
+    let changed = answer["changed"].as_array().map_or(&[][..], Vec::as_slice);
+    let describe = |change: &Value| {
+        format!("{}: {} -> {}\n", change["setting"].as_str().unwrap_or("-"), change["from"], change["to"])
+    };
+    let text: String = changed.iter().map(describe).collect();
+    let text = if text.is_empty() { "no setting has changed\n".to_owned() } else { text };
+    print(&if ask.json() { format!("{answer}\n") } else { text });
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(job: u32, ask: &QueryArgs) -> anyhow::Result<ExitCode> {
+    let jobs = ask.ask(Request::Jobs)?;
+    let all = jobs.as_array().map_or(&[][..], Vec::as_slice);
+    // A long vector is one job in each thread of the switch.
+    let found: Vec<&Value> = all.iter().filter(|status| status["job"] == job).collect();
+    if found.is_empty() {
+        let numbers: Vec<_> = all.iter().map(|status| status["job"].to_string()).collect();
+        let expected = if numbers.is_empty() { "none runs".to_owned() } else { numbers.join(", ") };
+        anyhow::bail!("job is {job}, expected the number of a job of this switch: {expected}");
+    }
+    let found = Value::from(found.into_iter().cloned().collect::<Vec<_>>());
+    print(&if ask.json() { format!("{found}\n") } else { Request::Jobs.text(found) });
+    Ok(ExitCode::SUCCESS)
+}
+
+fn confirmed(
+    confirmation: Confirmation,
+    command: Command,
+    ask: &QueryArgs,
+    question: &str,
+    done: &str,
+) -> anyhow::Result<ExitCode> {
+    if !confirmation.is_given(question)? {
+        eprintln!("iswitchctl: nothing was changed");
+        return Ok(ExitCode::FAILURE);
+    }
+    order(command, ask, done)
+}
+
+fn order(command: Command, ask: &QueryArgs, done: &str) -> anyhow::Result<ExitCode> {
+    let answer = ask.command(command)?;
+    print(&if ask.json() { format!("{answer}\n") } else { format!("{done}\n") });
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,173 @@
+//! What an operator changes while jobs run: settings, keys, jobs and members, through `iswitchctl` and signals.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use iswitch_harness::binaries;
+use iswitch_harness::cluster::{Daemon, Group, SOON, keygen, wait_for};
+use iswitch_harness::process::{Signal, command};
+use iswitch_harness::requirements::{programs, together};
+use serde_json::Value;
+
+/// Runs `iswitchctl` for a daemon.
+fn ctl(daemon: &Daemon, arguments: &str) -> Output {
+    let mut command = command(binaries::iswitchctl());
+    command.args(arguments.split(' ')).arg("--socket").arg(daemon.control_socket());
+    command.output().expect("iswitchctl must start")
+}
+
+/// Runs `iswitchctl`, which must succeed, and returns its output.
+fn obeyed(daemon: &Daemon, arguments: &str) -> String {
+    let output = ctl(daemon, arguments);
+    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs `iswitchctl`, which must fail, and returns its error.
+fn refused(daemon: &Daemon, arguments: &str) -> String {
+    let output = ctl(daemon, arguments);
+    assert_eq!(output.status.code(), Some(1), "{arguments}: {}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// Returns a row of `iswitchctl config`.
+fn setting(daemon: &Daemon, name: &str) -> Value {
+    let settings: Value = serde_json::from_str(&obeyed(daemon, "config --json")).unwrap();
+    let mut settings = settings.as_array().unwrap().iter();
+    settings.find(|row| row["setting"] == name).cloned().unwrap_or_else(|| panic!("no setting {name}"))
+}
+
+/// Starts a daemon whose configuration file has the given text. If this process is root, the daemon runs in its
+/// sandbox, so that only its monitor can read the file again.
+fn configured(directory: &Path, text: &str, arguments: &[&str]) -> Daemon {
+    let path = directory.join("iswitchd.toml");
+    fs::write(&path, text).unwrap();
+    Daemon::on_loopback(&[&["--config", path.to_str().unwrap()], arguments].concat())
+}
+
+#[test]
+fn a_reload_changes_settings_while_a_job_goes_on() {
+    let test = "a_reload_changes_settings_while_a_job_goes_on";
+    if !programs(test, &["setpriv"]) {
+        return;
+    }
+    let _together = together();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("iswitchd.toml");
+    let mut daemon = configured(directory.path(), "slow_ms = 60000\n", &["--lease-ms", "60000"]);
+    let mut group = Group::here(2, daemon.address(), "--rounds 1000000");
+    daemon.wait_for_results();
+    let row = setting(&daemon, "slow_ms");
+    assert_eq!((&row["value"], &row["from"]), (&60000.into(), &path.to_str().unwrap().into()));
+    assert_eq!(setting(&daemon, "lease_ms")["from"], "command line");
+    assert_eq!(setting(&daemon, "join_rate")["from"], "default");
+
+    // A file with an error, and a setting that cannot change, are refused by name.
+    fs::write(&path, "slow_ms = 5\n").unwrap();
+    let error = refused(&daemon, "reload");
+    assert!(error.contains("slow_ms is 5, expected 100 to 3600000"), "{error}");
+    fs::write(&path, "slow_ms = 200\nmemory_mib = 5\n").unwrap();
+    let error = refused(&daemon, "reload");
+    assert!(error.contains("memory_mib (from 256 to 5) cannot change while the switch runs"), "{error}");
+    assert_eq!(setting(&daemon, "slow_ms")["value"], 60000, "the former configuration should stay");
+
+    // The new limit is in force: the stopped worker is reported as slow.
+    fs::write(&path, "slow_ms = 200\n").unwrap();
+    assert_eq!(obeyed(&daemon, "reload"), "slow_ms: 60000 -> 200\n");
+    group.signal(1, Signal::STOP);
+    daemon.process.wait_for("is waiting for member", SOON);
+    group.signal(1, Signal::CONT);
+
+    // A signal does the same, and the job has not been interrupted.
+    fs::write(&path, "slow_ms = 300\nlog_level = 'debug'\n").unwrap();
+    daemon.process.signal(Signal::HUP);
+    daemon.process.wait_for("setting=\"log_level\"", SOON);
+    assert_eq!(setting(&daemon, "slow_ms")["value"], 300);
+    daemon.wait_for_results();
+    assert!(group.is_running());
+    drop(group);
+    daemon.stop();
+}
+
+#[test]
+fn a_key_is_rotated_without_interrupting_the_job_that_has_it() {
+    let test = "a_key_is_rotated_without_interrupting_the_job_that_has_it";
+    if !programs(test, &["setpriv"]) {
+        return;
+    }
+    let _together = together();
+    let directory = tempfile::tempdir().unwrap();
+    let [old, new] = ["old.key", "new.key"].map(|name| keygen(directory.path(), name));
+    let current = directory.path().join("job.key");
+    fs::copy(&old, &current).unwrap();
+    let daemon = Daemon::on_loopback(&["--key-file", current.to_str().unwrap()]);
+    let with = |key: &Path, rounds: u32| format!("--rounds {rounds} --tag-data --key-file {}", key.display());
+    let mut running = Group::here(2, daemon.address(), &with(&old, 1_000_000));
+    daemon.wait_for_results();
+    fs::copy(&new, &current).unwrap();
+    assert!(obeyed(&daemon, "reload").starts_with("key_files: "));
+    daemon.wait_for_results();
+    assert!(running.is_running(), "the job should keep its key");
+    drop(running);
+    obeyed(&daemon, "job remove 0");
+    // Another job has the new key; the old one no longer admits anybody.
+    let of_another_job = |key: &Path| format!("{} --job 2", with(key, 20));
+    let results = Group::here(2, daemon.address(), &of_another_job(&new)).results(SOON);
+    assert_eq!(results.len(), 2);
+    let before = daemon.drops("not_authentic");
+    let stranger = Group::here(2, daemon.address(), &of_another_job(&old));
+    wait_for("drops", || daemon.drops("not_authentic"), |drops| *drops > before);
+    drop(stranger);
+    daemon.stop();
+}
+
+#[test]
+fn jobs_are_halted_resumed_and_removed() {
+    let test = "jobs_are_halted_resumed_and_removed";
+    if !programs(test, &["setpriv"]) {
+        return;
+    }
+    let _together = together();
+    let daemon = Daemon::on_loopback(&["--lease-ms", "1000"]);
+    let error = refused(&daemon, "job halt 0");
+    assert!(error.contains("job is 0, expected the number of a job of this switch"), "{error}");
+    let group = Group::here(3, daemon.address(), "--rounds 1000000");
+    daemon.wait_for_results();
+    let shown: Value = serde_json::from_str(&obeyed(&daemon, "job show 0 --json")).unwrap();
+    assert_eq!(shown[0]["members"].as_array().map(Vec::len), Some(3));
+    assert!(refused(&daemon, "job show 7").contains("expected the number of a job of this switch: 0"));
+    assert!(refused(&daemon, "job resume 0").contains("job 0 is not halted"));
+    assert_eq!(obeyed(&daemon, "job reset 0 --yes"), "job 0 continues when its workers have rejoined\n");
+    daemon.wait_for_results();
+    assert_eq!(obeyed(&daemon, "job remove 0"), "job 0 is removed\n");
+    for worker in group.finish(SOON) {
+        assert!(!worker.status.success() && worker.stderr.contains("halted"), "{}", worker.stderr);
+    }
+    let log = daemon.wait_for_log("command of the operator carried out command=remove 0");
+    assert!(log.contains("client=\"pid "), "{log}");
+    daemon.stop();
+}
+
+#[test]
+fn a_draining_daemon_stops_with_its_last_job() {
+    let test = "a_draining_daemon_stops_with_its_last_job";
+    if !programs(test, &["setpriv"]) {
+        return;
+    }
+    let _together = together();
+    let mut daemon = Daemon::on_loopback(&[]);
+    let group = Group::here(2, daemon.address(), "--rounds 1000000");
+    daemon.wait_for_results();
+    let member = daemon.jobs()[0]["members"][0]["id"].clone();
+    let error = refused(&daemon, "member expel 0 60000");
+    assert!(error.contains("member is 60000, expected the id of a member of job 0"), "{error}");
+    assert_eq!(obeyed(&daemon, "drain"), "the switch stops when its last job has ended\n");
+    daemon.wait_for_results();
+    obeyed(&daemon, &format!("member expel 0 {member}"));
+    daemon.process.wait_for("expelled by the operator", SOON);
+    drop(group);
+    // The killed workers leave the job when their lease expires.
+    daemon.process.wait_for("no job is left", SOON);
+    daemon.stop();
+}
