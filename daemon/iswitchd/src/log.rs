@@ -7,13 +7,18 @@
 //! the daemon gives up its privileges.
 
 use std::cell::Cell;
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
+use tracing::field::{Field, Visit};
+use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, reload};
@@ -26,6 +31,9 @@ const LINES_PENDING: usize = 256;
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// Polling interval of [`flush`].
 const FLUSH_INTERVAL: Duration = Duration::from_millis(2);
+
+/// Field that marks an event of the switch and precedes its other fields.
+const EVENT_FIELD: &str = "event";
 
 /// Queue to the writer thread, once that thread has started.
 static QUEUE: OnceLock<Queue> = OnceLock::new();
@@ -45,8 +53,42 @@ pub fn start(format: LogFormat, level: LogLevel) {
     let log = tracing_subscriber::registry().with(level);
     let lines = tracing_subscriber::fmt::layer().with_writer(|| Output).with_ansi(io::stderr().is_terminal());
     match format {
-        LogFormat::Text => log.with(lines.with_target(false)).init(),
-        LogFormat::Json => log.with(lines.json()).init(),
+        LogFormat::Text => log.with(lines.with_target(false).fmt_fields(TextFields)).init(),
+        LogFormat::Json => log.with(lines.json().flatten_event(true)).init(),
+    }
+}
+
+/// Fields of a line of text. Those of an event of the switch are omitted, because its message states them.
+struct TextFields;
+
+impl<'writer> FormatFields<'writer> for TextFields {
+    fn format_fields<R: RecordFields>(&self, writer: Writer<'writer>, fields: R) -> fmt::Result {
+        let mut line = TextLine { writer, is_event: false, is_empty: true, outcome: Ok(()) };
+        fields.record(&mut line);
+        line.outcome
+    }
+}
+
+struct TextLine<'writer> {
+    writer: Writer<'writer>,
+    is_event: bool,
+    is_empty: bool,
+    outcome: fmt::Result,
+}
+
+impl Visit for TextLine<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let name = field.name();
+        self.is_event |= name == EVENT_FIELD;
+        let separator = if self.is_empty { "" } else { " " };
+        if name == "message" {
+            self.outcome = self.outcome.and_then(|()| write!(self.writer, "{separator}{value:?}"));
+        } else if !self.is_event {
+            self.outcome = self.outcome.and_then(|()| write!(self.writer, "{separator}{name}={value:?}"));
+        } else {
+            return;
+        }
+        self.is_empty = false;
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use iswitch_protocol::Instant;
+use iswitch_protocol::{Instant, Round};
 use iswitch_socket::{PollSet, Spin};
 
 use crate::clock::MonotonicClock;
@@ -213,18 +213,7 @@ impl Runtime {
                 continue;
             }
             self.events_left -= 1;
-            match event {
-                Event::JoinRefused { .. }
-                | Event::Slow { .. }
-                | Event::Recovered { .. }
-                | Event::EventsLost { .. }
-                | Event::Diverged { .. }
-                | Event::ParentLost { .. }
-                | Event::ParentRefused { .. }
-                | Event::JobForgotten { .. }
-                | Event::GaveWay { .. } => tracing::warn!(?event, "{event}"),
-                _ => tracing::info!(?event, "{event}"),
-            }
+            log(&event);
         }
     }
 
@@ -251,6 +240,26 @@ impl Runtime {
         self.events_muted = 0;
         self.stalls.refill();
         self.next_maintenance = now.plus(MAINTENANCE_INTERVAL);
+    }
+}
+
+/// Logs an event: a message for people, and fields for programs.
+fn log(event: &Event) {
+    let (name, job, member, reason) = (event.name(), event.job(), event.member(), event.reason());
+    let (round, address) = (event.round().map(Round::get), event.address().map(tracing::field::display));
+    match event {
+        Event::JoinRefused { .. }
+        | Event::Slow { .. }
+        | Event::Recovered { .. }
+        | Event::EventsLost { .. }
+        | Event::Diverged { .. }
+        | Event::ParentLost { .. }
+        | Event::ParentRefused { .. }
+        | Event::JobForgotten { .. }
+        | Event::GaveWay { .. } => {
+            tracing::warn!(event = name, job, member, address, round, reason, "{event}");
+        }
+        _ => tracing::info!(event = name, job, member, address, round, reason, "{event}"),
     }
 }
 

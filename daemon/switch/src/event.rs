@@ -10,7 +10,8 @@ use iswitch_protocol::wire::Status;
 use crate::ring::Ring;
 
 /// An event of interest to an operator. Individual packets are counted, not reported as events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum Event {
     /// A first Join created a job.
     JobCreated {
@@ -200,7 +201,8 @@ pub enum Event {
 }
 
 /// Reason why a member is no longer part of its job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Departure {
     /// The member sent a Leave.
     Leave,
@@ -216,32 +218,14 @@ pub enum Departure {
 }
 
 impl Event {
-    /// Returns the name of the event in structured records.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::JobCreated { .. } => "job_created",
-            Self::JobEnded { .. } => "job_ended",
-            Self::JobFormed { .. } => "job_formed",
-            Self::JobResumed { .. } => "job_resumed",
-            Self::ParentLost { .. } => "parent_lost",
-            Self::ParentFound { .. } => "parent_found",
-            Self::ParentChosen { .. } => "parent_chosen",
-            Self::ParentRefused { .. } => "parent_refused",
-            Self::JobForgotten { .. } => "job_forgotten",
-            Self::GaveWay { .. } => "gave_way",
-            Self::Joined { .. } => "joined",
-            Self::JoinRefused { .. } => "join_refused",
-            Self::Left { .. } => "left",
-            Self::Slow { .. } => "slow",
-            Self::Recovered { .. } => "recovered",
-            Self::GroupHeard { .. } => "group_heard",
-            Self::GroupLost { .. } => "group_lost",
-            Self::ThresholdSet { .. } => "threshold_set",
-            Self::Reset { .. } => "reset",
-            Self::Halted { .. } => "halted",
-            Self::Diverged { .. } => "diverged",
-            Self::EventsLost { .. } => "events_lost",
-        }
+    /// Returns the name of the event in structured records, one of [`Self::names`].
+    pub fn name(&self) -> &'static str {
+        self.into()
+    }
+
+    /// Returns the names of all events.
+    pub fn names() -> &'static [&'static str] {
+        <Self as strum::VariantNames>::VARIANTS
     }
 
     /// Returns the job that the event concerns, or `None` for [`Self::EventsLost`].
@@ -293,6 +277,33 @@ impl Event {
             | Self::Joined { round, .. }
             | Self::Slow { round, .. }
             | Self::Diverged { round, .. } => Some(*round),
+            _ => None,
+        }
+    }
+
+    /// Returns the address of the member, sender or parent that the event concerns, if any.
+    pub const fn address(&self) -> Option<SocketAddrV4> {
+        match self {
+            Self::Joined { address, .. }
+            | Self::JoinRefused { address, .. }
+            | Self::Left { address, .. }
+            | Self::Slow { address, .. }
+            | Self::Recovered { address, .. }
+            | Self::GroupHeard { address, .. }
+            | Self::GroupLost { address, .. } => Some(*address),
+            Self::ParentLost { parent, .. }
+            | Self::ParentFound { parent, .. }
+            | Self::ParentChosen { parent, .. }
+            | Self::ParentRefused { parent, .. } => Some(*parent),
+            _ => None,
+        }
+    }
+
+    /// Returns why a member departed, or the status with which a Join was refused.
+    pub fn reason(&self) -> Option<&'static str> {
+        match self {
+            Self::Left { why, .. } => Some(why.into()),
+            Self::JoinRefused { status, .. } | Self::ParentRefused { status, .. } => Some(status.name()),
             _ => None,
         }
     }

@@ -52,7 +52,7 @@ pub enum Incident {
 
 impl Incident {
     /// Returns the name of the incident in structured records.
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Event(event) => event.name(),
             Self::RoundOpened { .. } => "round_opened",

@@ -150,6 +150,48 @@ fn jobs_are_halted_resumed_and_removed() {
 }
 
 #[test]
+fn events_are_logged_with_fields_for_programs_and_once_for_people() {
+    let test = "events_are_logged_with_fields_for_programs_and_once_for_people";
+    if !programs(test, &["setpriv"]) {
+        return;
+    }
+    let _together = together();
+    let run = |format: &str| {
+        let daemon = Daemon::on_loopback(&["--log-format", format]);
+        Group::here(2, daemon.address(), "--rounds 20").results(SOON);
+        daemon.wait_for_log("job 0 ended");
+        daemon.stop().stderr
+    };
+    let lines: Vec<Value> = run("json").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let joined: Vec<_> = lines.iter().filter(|line| line["event"] == "joined").collect();
+    assert_eq!(joined.len(), 2, "{lines:#?}");
+    for (line, member) in joined.iter().zip(0..) {
+        assert_eq!((&line["job"], &line["member"], &line["level"]), (&0.into(), &member.into(), &"INFO".into()));
+        assert!(line["address"].as_str().is_some_and(|address| address.starts_with("127.0.0.1:")), "{line}");
+        assert!(line["message"].as_str().is_some_and(|text| text.contains("joined from")), "{line}");
+    }
+    assert!(lines.iter().any(|line| line["event"] == "left" && line["reason"] == "leave"), "{lines:#?}");
+
+    let text = run("text");
+    let joined = text.lines().find(|line| line.contains("joined from")).expect("a worker has joined");
+    assert!(joined.contains(" INFO member ") && !joined.contains('='), "{joined}");
+    assert!(text.contains("port open port=\"127.0.0.1:"), "other lines should keep their fields: {text}");
+}
+
+#[test]
+fn the_reference_lists_each_event() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md");
+    let page = fs::read_to_string(path).unwrap();
+    let table = page.lines().skip_while(|line| *line != "| event | level | meaning |").skip(2);
+    let row = |line: &str| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name.to_owned());
+    let mut listed: Vec<_> = table.map_while(row).collect();
+    let mut events: Vec<_> = iswitch_switch::Event::names().iter().map(ToString::to_string).collect();
+    listed.sort();
+    events.sort();
+    assert_eq!(listed, events);
+}
+
+#[test]
 fn a_draining_daemon_stops_with_its_last_job() {
     let test = "a_draining_daemon_stops_with_its_last_job";
     if !programs(test, &["setpriv"]) {
