@@ -10,8 +10,8 @@ pub(crate) type Counters = BTreeMap<String, u64>;
 /// State of the daemon at one moment.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct View {
-    /// Boot id of the switch.
-    pub(crate) boot: u64,
+    /// Boot id of the switch, in hexadecimal digits.
+    pub(crate) boot: String,
     /// Time since the daemon started, in milliseconds.
     pub(crate) uptime_ms: u64,
     pub(crate) traffic: Counters,

@@ -8,10 +8,15 @@ use serde::{Serialize, Serializer};
 use crate::port::Port;
 use iswitch_switch::{JobStatus, Switch};
 
+fn in_hex<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{number:016x}"))
+}
+
 /// State of the switch and its ports.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Snapshot {
-    /// Boot id: a random number for each run of the switch.
+    /// Boot id: a random number for each run of the switch. Serialized as 16 hexadecimal digits.
+    #[serde(serialize_with = "in_hex")]
     pub boot: u64,
     /// Time since the switch started, in milliseconds.
     pub uptime_ms: u64,

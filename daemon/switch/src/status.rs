@@ -13,6 +13,11 @@ use crate::job::{Group, Job, Member, Slot};
 use crate::uplink::Uplink;
 use crate::waiting::Waiting;
 
+#[cfg(feature = "serde")]
+fn in_hex<S: serde::Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{number:016x}"))
+}
+
 /// Status of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -31,7 +36,9 @@ pub struct JobStatus {
     pub contributions: &'static str,
     /// Element type of results.
     pub results: &'static str,
-    /// Epoch of the job at the topmost switch, to which its round numbers belong.
+    /// Epoch of the job at the topmost switch, to which its round numbers belong. Serialized as 16 hexadecimal digits,
+    /// because numbers in JSON are often read as doubles.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "in_hex"))]
     pub boot: u64,
     /// Mode: `synchronous` or `asynchronous`.
     pub mode: &'static str,

@@ -136,6 +136,11 @@ fn jobs_are_halted_resumed_and_removed() {
     daemon.wait_for_results();
     let shown: Value = serde_json::from_str(&obeyed(&daemon, "job show 0 --json")).unwrap();
     assert_eq!(shown[0]["members"].as_array().map(Vec::len), Some(3));
+    // All identifiers of a run have the same form.
+    for boot in [&shown[0]["boot"], &daemon.status()["boot"]] {
+        let is_hex = |digits: &str| digits.len() == 16 && digits.chars().all(|digit| digit.is_ascii_hexdigit());
+        assert!(boot.as_str().is_some_and(is_hex), "{boot}");
+    }
     assert!(refused(&daemon, "job show 7").contains("expected the number of a job of this switch: 0"));
     assert!(refused(&daemon, "job resume 0").contains("job 0 is not halted"));
     assert_eq!(obeyed(&daemon, "job reset 0 --yes"), "job 0 continues when its workers have rejoined\n");

@@ -62,7 +62,7 @@ mod tests {
 
     fn view(boot: u64, uptime_ms: u64, results: u64) -> View {
         let traffic = [("results".to_owned(), results)].into();
-        View { boot, uptime_ms, traffic, ..View::default() }
+        View { boot: boot.to_string(), uptime_ms, traffic, ..View::default() }
     }
 
     #[test]
