@@ -138,7 +138,8 @@ fn jobs_are_halted_resumed_and_removed() {
     assert_eq!(shown[0]["members"].as_array().map(Vec::len), Some(3));
     // All identifiers of a run have the same form.
     for boot in [&shown[0]["boot"], &daemon.status()["boot"]] {
-        let is_hex = |digits: &str| digits.len() == 16 && digits.chars().all(|digit| digit.is_ascii_hexdigit());
+        let is_hex =
+            |digits: &str| digits.len() == 16 && digits.chars().all(|digit| digit.is_ascii_hexdigit());
         assert!(boot.as_str().is_some_and(is_hex), "{boot}");
     }
     assert!(refused(&daemon, "job show 7").contains("expected the number of a job of this switch: 0"));
@@ -171,7 +172,10 @@ fn events_are_logged_with_fields_for_programs_and_once_for_people() {
     let joined: Vec<_> = lines.iter().filter(|line| line["event"] == "joined").collect();
     assert_eq!(joined.len(), 2, "{lines:#?}");
     for (line, member) in joined.iter().zip(0..) {
-        assert_eq!((&line["job"], &line["member"], &line["level"]), (&0.into(), &member.into(), &"INFO".into()));
+        assert_eq!(
+            (&line["job"], &line["member"], &line["level"]),
+            (&0.into(), &member.into(), &"INFO".into())
+        );
         assert!(line["address"].as_str().is_some_and(|address| address.starts_with("127.0.0.1:")), "{line}");
         assert!(line["message"].as_str().is_some_and(|text| text.contains("joined from")), "{line}");
     }

@@ -56,11 +56,13 @@ fn systemd_accepts_the_units_without_warnings() {
     for unit in units() {
         // The programs are not installed on this machine.
         let text = fs::read_to_string(&unit).expect("the unit must be readable");
-        let line =
-            |line: &str| match line.strip_prefix("ExecStart=").and_then(|command| command.split_once(' ')) {
-                Some((_, arguments)) => format!("ExecStart=/bin/true {arguments}\n"),
+        let line = |line: &str| {
+            let command = line.split_once('=').filter(|(name, _)| ["ExecStart", "ExecReload"].contains(name));
+            match command.and_then(|(name, command)| Some((name, command.split_once(' ')?.1))) {
+                Some((name, arguments)) => format!("{name}=/bin/true {arguments}\n"),
                 None => format!("{line}\n"),
-            };
+            }
+        };
         let copy = directory.path().join(unit.file_name().expect("a unit must have a name"));
         fs::write(&copy, text.lines().map(line).collect::<String>()).expect("the copy must be writable");
         analyze(&["verify", "--man=no", "--recursive-errors=no"], &copy);
