@@ -146,7 +146,7 @@ impl Filling {
     /// its ports becomes a bottleneck.
     pub(super) fn fill<'a, W: Weight, P: Ports + 'a>(
         &mut self,
-        members: impl Iterator<Item = Member<'a, P>> + Clone,
+        members: &(impl Iterator<Item = Member<'a, P>> + Clone),
         (free, least): (&mut [f64], f64),
         ingress: usize,
     ) -> bool {
@@ -351,7 +351,7 @@ mod tests {
         let table = Table::of((ingress, ingress), &sorted);
         let mut filling = Filling::default();
         let members = std::iter::once(Member { table: &table, ports: Local });
-        filling.fill::<Remaining, _>(members, (&mut free, 0.0), ingress);
+        filling.fill::<Remaining, _>(&members, (&mut free, 0.0), ingress);
         let levels = filling.levels();
         let rate =
             |(from, to, weight): &(u32, u32, f64)| weight * levels[*from as usize].min(levels[*to as usize]);

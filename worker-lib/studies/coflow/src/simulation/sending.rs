@@ -359,7 +359,7 @@ mod tests {
         let mut after = before;
         let mut filling = Filling::default();
         let member = std::iter::once(Member { table: sending.table(), ports: Local });
-        filling.fill::<Remaining, _>(member, (&mut after, 1e-9), 1);
+        filling.fill::<Remaining, _>(&member, (&mut after, 1e-9), 1);
         sending.set_own(&filling, (&before, &after), false);
     }
 

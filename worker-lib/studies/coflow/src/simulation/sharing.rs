@@ -96,7 +96,7 @@ impl Allocation {
             self.before.extend(ports.iter().map(|port| self.free[*port as usize]));
             self.after.clone_from(&self.before);
             let member = std::iter::once(Member { table: sending.table(), ports: Local });
-            if self.filling.fill::<W, _>(member, (&mut self.after, SHARE_MIN), sending.table().ingress()) {
+            if self.filling.fill::<W, _>(&member, (&mut self.after, SHARE_MIN), sending.table().ingress()) {
                 for (port, free) in ports.iter().zip(&self.after) {
                     self.free[*port as usize] = *free;
                 }
@@ -110,7 +110,7 @@ impl Allocation {
         let members = order.iter().filter_map(|number| sendings[*number].as_ref());
         let members = members.map(|it| Member { table: it.table(), ports: it.ports() });
         let ingress = self.free.len() / 2;
-        self.filling.fill::<Same, _>(members, (&mut self.free, 0.0), ingress);
+        self.filling.fill::<Same, _>(&members, (&mut self.free, 0.0), ingress);
         order.iter().for_each(|number| of(sendings, *number).set_own_of_all(&self.filling));
     }
 
