@@ -12,6 +12,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`workload`] | coflows, jobs, and checks of their graphs |
+//! | [`collective`] | traffic of all-reduce and all-to-all |
 //! | [`bound`] | lower bounds on the mean job completion time under any policy |
 //! | [`search`] | local search for the priorities of a known batch |
 //! | [`simulation`] | simulation of a fabric over time |
@@ -19,9 +20,10 @@
 //! | [`policy`] | policies that do not learn: Fair, FIFO, Varys, Sincronia, Aalo, and job-level policies |
 //! | [`deepweave`] | learned priorities |
 //! | [`generate`] | random jobs from shapes and coflows, synthetic traces |
-//! | [`trace`] | files: the FB2010 benchmark, shapes of TPC-H queries, Alibaba's jobs of 2018 |
+//! | [`trace`] | files: the FB2010 benchmark, shapes of TPC-H queries, Alibaba's jobs of 2018, jobs as JSON |
 
 pub mod bound;
+pub mod collective;
 pub mod deepweave;
 pub mod generate;
 pub mod measure;

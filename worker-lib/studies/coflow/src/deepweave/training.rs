@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use strum::IntoEnumIterator as _;
 
 use super::agent::DeepWeave;
 use super::config::{DeepWeaveConfig, Explore};
@@ -14,12 +15,16 @@ use super::lookahead::Lookahead;
 use super::net::Net;
 use super::reinforce::{explore_actions, explore_moves};
 use crate::policy::PolicySpec;
+use crate::simulation::Rates;
 use crate::workload::Job;
 use iswitch_learn::algorithms::checkpoint::{Reader, Writer};
 use iswitch_learn::algorithms::exact::{LIMBS, from_fixed, to_fixed};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_learn::algorithms::trainer::World;
-use iswitch_study::{Mark, Record, Study, StudyError, Weights};
+use iswitch_study::{Mark, Record, Study, StudyError, Weights, names};
+
+/// Entry of a checkpoint with the model of rates of the training.
+const RATES: &str = "rates";
 
 /// Phase of the training to which an iteration belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -203,10 +208,12 @@ impl Study for DeepWeaveStudy {
 
     fn hash_task(&self, hash: &mut Sha256) {
         hash.update(self.task.source.digest().to_le_bytes());
+        hash.update(self.task.fabric.rates.to_string());
     }
 
     fn write(&self, _: &DeepWeaveConfig, writer: &mut Writer) {
         writer.text("source", self.task.source.digest().to_string());
+        writer.text(RATES, self.task.fabric.rates.to_string());
         self.model.weights.write(self.model.net.tensors(), writer);
     }
 
@@ -214,6 +221,11 @@ impl Study for DeepWeaveStudy {
         let (saved, own): (u64, u64) = (reader.number("source")?, self.task.source.digest());
         if saved != own {
             let reason = "it was trained with other coflows or shapes; pass the same files".to_owned();
+            return Err(reader.refuse(reason).into());
+        }
+        let own = self.task.fabric.rates;
+        if let Some(saved) = rates(reader)?.filter(|saved| *saved != own) {
+            let reason = format!("it was trained with --rates {saved}, and this training has --rates {own}");
             return Err(reader.refuse(reason).into());
         }
         self.model.weights.read(self.model.net.tensors(), reader)
@@ -232,7 +244,23 @@ impl Study for DeepWeaveStudy {
     }
 }
 
+/// Returns the model of rates that a checkpoint records. Checkpoints of earlier versions record none.
+fn rates(reader: &Reader<'_>) -> Result<Option<Rates>, StudyError> {
+    let parse = |text| names::parse("model of rates", text, Rates::iter(), "");
+    let recorded = reader.text(RATES).ok().map(parse).transpose();
+    recorded.map_err(|error| reader.refuse(error.to_string()).into())
+}
+
 impl DeepWeave {
+    /// Returns the model of rates under which a policy was trained, or `None` if the checkpoint is of an earlier
+    /// version, which did not record it.
+    ///
+    /// # Errors
+    /// Fails if the file is damaged, or if it names an unknown model.
+    pub fn rates_of_saved(saved: &Saved) -> Result<Option<Rates>, StudyError> {
+        rates(&saved.reader()?)
+    }
+
     /// Returns the policy with the best test result of a training, or `None` before the first test.
     pub fn of_training(training: &Training) -> Option<Self> {
         Some(Self::new(training.config().net(), training.best_parameters()?.into()))

@@ -10,6 +10,7 @@ mod fill;
 mod run;
 mod sending;
 mod sharing;
+mod table;
 
 use serde::{Deserialize, Serialize};
 

@@ -4,50 +4,19 @@ use std::sync::Arc;
 
 use super::LEFT_MIN;
 use super::fill::Filling;
+use super::table::Table;
 use crate::workload::Coflow;
-
-/// Flow that is not complete. Ports are indices of the coflow's ports.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    from: u32,
-    to: u32,
-    /// Remaining seconds at the full rate of a port, divided by [`Sending::scale`].
-    left: f64,
-}
-
-/// Flows from one ingress port, as a range of [`Table::flows`].
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    from: u32,
-    begin: u32,
-    end: u32,
-}
-
-/// Flows that are not complete.
-#[derive(Clone, Debug)]
-struct Table {
-    flows: Vec<Open>,
-    rows: Vec<Row>,
-}
-
-impl Table {
-    /// Removes a flow. The last flow of its row takes its number.
-    fn remove(&mut self, number: u32) {
-        let row = &mut self.rows[self.flows[number as usize].from as usize];
-        row.end -= 1;
-        self.flows.swap(number as usize, row.end as usize);
-    }
-}
 
 /// Coflow that is being sent. Each flow has a common rate, which is in proportion to its remaining bytes, and some
 /// flows have a rate of their own in addition.
 ///
 /// The common rate reduces the remaining bytes of all flows by the same factor. This factor is stored once, so an event
-/// costs time only for the ports of the coflow and for the flows with a rate of their own, not for all flows.
+/// costs time only for the ports of the coflow and for the flows with a rate of their own, not for all flows. Own rates
+/// are stored as one level for each port.
 #[derive(Clone, Debug)]
 pub(crate) struct Sending {
     /// Ports where the coflow has flows. The numbers of egress ports follow those of ingress ports.
-    ports: Vec<u32>,
+    ports: Arc<[u32]>,
     /// Remaining seconds at full rate at each port of `ports`.
     needs: Vec<f64>,
     /// Needs when they were last computed as a sum over flows, reduced by the common rate since.
@@ -58,13 +27,31 @@ pub(crate) struct Sending {
     size: f64,
     /// Flows, which copies of this value share until a flow has a rate of its own.
     table: Arc<Table>,
-    /// Number of flows that are not complete.
-    open: usize,
     scale: f64,
     /// Fraction of the remaining bytes of each flow that the common rate sends per second.
     common: f64,
-    /// Flows with a rate of their own, in ascending order, and that rate as a share of a port.
-    own: Vec<(u32, f64)>,
+    /// Rates of single flows, if any flow has one.
+    own: Option<Own>,
+    /// Rates of single flows that are not in use, whose memory the next ones take.
+    spare: Option<Own>,
+}
+
+/// Rates of single flows. Lists are by port of the coflow.
+#[derive(Clone, Debug, Default)]
+struct Own {
+    /// Whether flows at a busy port have equal rates, not rates in proportion to their remaining bytes.
+    is_equal: bool,
+    /// Rate of a flow per second of its remaining time, or rate of a flow if `is_equal`. That of a flow is the lower
+    /// level of its two ports, and 0 if it has no rate of its own.
+    levels: Vec<f64>,
+    /// Rate of all flows at each port, as a share of the port.
+    used: Vec<f64>,
+    /// Part of a flow with the level of each port that is sent until the next event.
+    parts: Vec<f64>,
+    /// Rate of the flows that have the level of a port, as a share of the port.
+    pinned: Vec<f64>,
+    /// Rate of all flows.
+    rate: f64,
 }
 
 /// Ratio of a need to an earlier sum below which rounding errors of the differences would matter.
@@ -75,28 +62,14 @@ const TOGETHER: f64 = 1e-9;
 impl Sending {
     /// Creates the state of a coflow of which nothing has been sent. `capacity` is in bytes per second.
     pub(crate) fn new(coflow: &Coflow, capacity: f64) -> Self {
-        let ingress = coflow.ports();
         let loads = coflow.loads();
-        let mut local = vec![0_u32; 2 * ingress];
-        loads.iter().enumerate().for_each(|(at, (port, _))| local[*port] = at as u32);
+        let table = Table::new(coflow, capacity);
         let mut counts = vec![0; loads.len()];
-        for flow in coflow.flows() {
-            counts[local[flow.from] as usize] += 1;
-            counts[local[ingress + flow.to] as usize] += 1;
+        for (from, count) in (0..table.ingress()).zip(&mut counts) {
+            *count = table.row(from).0.len() as u32;
         }
-        let mut rows = Vec::new();
-        let mut begin = 0;
-        for (at, (port, _)) in loads.iter().enumerate().take_while(|(_, (port, _))| *port < ingress) {
-            rows.push(Row { from: local[*port], begin, end: begin });
-            begin += counts[at];
-        }
-        let mut flows = vec![Open { from: 0, to: 0, left: 0.0 }; coflow.flows().len()];
-        for flow in coflow.flows() {
-            let (from, to) = (local[flow.from], local[ingress + flow.to]);
-            // Ingress ports are first among the ports of a coflow, so a row has the index of its port.
-            let row = &mut rows[from as usize];
-            flows[row.end as usize] = Open { from, to, left: flow.size / capacity };
-            row.end += 1;
+        for (to, count) in counts.iter_mut().enumerate().skip(table.ingress()) {
+            *count = table.column(to).len() as u32;
         }
         let needs: Vec<f64> = loads.iter().map(|(_, bytes)| bytes / capacity).collect();
         Self {
@@ -105,11 +78,11 @@ impl Sending {
             needs,
             counts,
             size: coflow.size() / capacity,
-            open: flows.len(),
-            table: Arc::new(Table { flows, rows }),
+            table: Arc::new(table),
             scale: 1.0,
             common: 0.0,
-            own: Vec::new(),
+            own: None,
+            spare: None,
         }
     }
 
@@ -130,13 +103,15 @@ impl Sending {
 
     /// Returns whether all flows are complete.
     pub(crate) fn is_sent(&self) -> bool {
-        self.open == 0
+        self.table.open() == 0 || self.size == 0.0
     }
 
     /// Removes all rates.
     pub(super) fn stop(&mut self) {
         self.common = 0.0;
-        self.own.clear();
+        if self.own.is_some() {
+            self.spare = self.own.take();
+        }
     }
 
     /// Sets the common rate, as the fraction of the remaining bytes of each flow per second.
@@ -144,33 +119,50 @@ impl Sending {
         self.common = common;
     }
 
-    /// Gives each flow a rate of its own in addition to the common rate, if both of its ports have at least `least`
-    /// free: the flow gets 0 for the moment, and is added to `filling`. `free` returns the free part of a port by its
-    /// index in [`Self::ports`], and `port` the number of that port for `filling`. The weight of a flow is its
-    /// remaining time, or 1 if `is_equal`.
-    pub(super) fn add_to(
-        &mut self,
-        filling: &mut Filling,
-        (free, least): (impl Fn(u32) -> f64, f64),
-        port: impl Fn(&[u32], u32) -> u32,
-        is_equal: bool,
-    ) {
-        let Table { flows, rows } = &*self.table;
-        for row in rows.iter().filter(|row| row.begin < row.end && free(row.from) >= least) {
-            let flows = flows[row.begin as usize..row.end as usize].iter();
-            for (flow, Open { from, to, left }) in (row.begin..).zip(flows) {
-                if free(*to) >= least {
-                    let weight = if is_equal { 1.0 } else { *left };
-                    filling.add(port(&self.ports, *from), port(&self.ports, *to), weight);
-                    self.own.push((flow, 0.0));
-                }
-            }
-        }
+    /// Returns the flows, with the indices of ports in [`Self::ports`].
+    pub(super) fn table(&self) -> &Table {
+        &self.table
     }
 
-    /// Sets the own rates of the flows that [`Self::add_to`] added, in the same order, as shares of a port.
-    pub(super) fn set_own<'a>(&mut self, rates: &mut impl Iterator<Item = &'a f64>) {
-        self.own.iter_mut().zip(rates).for_each(|(own, rate)| own.1 = *rate);
+    /// Gives flows rates of their own in addition to the common rate, as a filling of this coflow alone has found them.
+    /// `before` and `after` are the free parts of the coflow's ports before and after the filling. Rates do not depend
+    /// on the remaining bytes of flows if `is_equal`.
+    pub(super) fn set_own(&mut self, filling: &Filling, (before, after): (&[f64], &[f64]), is_equal: bool) {
+        let mut own = self.spare.take().unwrap_or_default();
+        own.is_equal = is_equal;
+        own.levels.clear();
+        own.levels.extend_from_slice(filling.levels());
+        own.pinned.clear();
+        own.pinned.extend_from_slice(filling.pinned());
+        own.used.clear();
+        own.used.extend(before.iter().zip(after).map(|(before, after)| before - after));
+        own.rate = own.used[..self.table.ingress()].iter().sum();
+        self.own = Some(own);
+    }
+
+    /// Gives all flows rates of their own, from a filling of equal weights over the ports of the fabric.
+    pub(super) fn set_own_of_all(&mut self, filling: &Filling) {
+        let mut own = self.spare.take().unwrap_or_default();
+        own.is_equal = true;
+        own.levels.clear();
+        own.levels.extend(self.ports.iter().map(|port| filling.levels()[*port as usize]));
+        own.pinned.clear();
+        own.used.clear();
+        own.used.resize(self.ports.len(), 0.0);
+        own.rate = 0.0;
+        for from in 0..self.table.ingress() {
+            let (to, left) = self.table.row(from);
+            let mut sum = 0.0;
+            for (to, left) in to.iter().zip(left) {
+                let rate = own.levels[from].min(own.levels[*to as usize]);
+                let rate = if *left > 0.0 { rate } else { 0.0 };
+                sum += rate;
+                own.used[*to as usize] += rate;
+            }
+            own.used[from] = sum;
+            own.rate += sum;
+        }
+        self.own = Some(own);
     }
 
     /// Returns the ports where the coflow has flows, in ascending order.
@@ -180,7 +172,7 @@ impl Sending {
 
     /// Returns the rate of all flows together, as a multiple of the capacity of a port.
     pub(super) fn rate(&self) -> f64 {
-        self.size * self.common + self.own.iter().map(|(_, rate)| rate).sum::<f64>()
+        self.size * self.common + self.own.as_ref().map_or(0.0, |own| own.rate)
     }
 
     /// Adds the rate at each port to `shares` (`[ports]`), as a share of the port.
@@ -188,32 +180,44 @@ impl Sending {
         for (port, need) in self.needs() {
             shares[port] += need * self.common;
         }
-        for (flow, rate) in &self.own {
-            let Open { from, to, .. } = self.table.flows[*flow as usize];
-            shares[self.ports[from as usize] as usize] += rate;
-            shares[self.ports[to as usize] as usize] += rate;
+        if let Some(own) = &self.own {
+            self.ports.iter().zip(&own.used).for_each(|(port, used)| shares[*port as usize] += used);
         }
     }
 
-    /// Returns the number of seconds until all flows are complete at their present rates. Appends, for each flow that
-    /// ends before `horizon` seconds because of a rate of its own, the seconds until its end and its rate.
+    /// Returns the number of seconds until all flows are complete at their present rates. Appends, for flows that end
+    /// before `horizon` seconds because of rates of their own, the seconds until their end and their rate. Flows that
+    /// end together are appended as one.
     pub(super) fn ends(&self, horizon: f64, ends: &mut Vec<(f64, f64)>) -> f64 {
-        let rest = if self.own.len() == self.open {
-            0.0
-        } else if self.common > 0.0 {
-            1.0 / self.common
-        } else {
-            f64::INFINITY
-        };
-        let mut last = rest;
-        for (flow, rate) in &self.own {
-            let left = self.table.flows[*flow as usize].left * self.scale;
-            let rate = left * self.common + rate;
-            let end = left / rate;
-            if end < horizon {
-                ends.push((end, rate));
+        let rest = if self.common > 0.0 { 1.0 / self.common } else { f64::INFINITY };
+        let Some(own) = &self.own else { return rest };
+        let is_without = |(level, count): (&f64, &u32)| *level == 0.0 && *count > 0;
+        let mut last = if own.levels.iter().zip(&self.counts).any(is_without) { rest } else { 0.0 };
+        if own.is_equal {
+            for from in (0..self.table.ingress()).filter(|from| own.levels[*from] > 0.0) {
+                let (to, left) = self.table.row(from);
+                for (to, left) in to.iter().zip(left) {
+                    let rate = own.levels[from].min(own.levels[*to as usize]);
+                    if *left == 0.0 || rate == 0.0 {
+                        continue;
+                    }
+                    let left = left * self.scale;
+                    let rate = left * self.common + rate;
+                    let end = left / rate;
+                    if end < horizon {
+                        ends.push((end, rate));
+                    }
+                    last = last.max(end);
+                }
             }
-            last = last.max(end);
+        } else {
+            for (level, pinned) in own.levels.iter().zip(&own.pinned).filter(|(_, pinned)| **pinned > 0.0) {
+                let end = 1.0 / (self.common + level / self.scale);
+                if end < horizon {
+                    ends.push((end, pinned + pinned / level * self.scale * self.common));
+                }
+                last = last.max(end);
+            }
         }
         last
     }
@@ -224,63 +228,101 @@ impl Sending {
         if self.common > 0.0 && keep < LEFT_MIN {
             return self.finish();
         }
-        let scale = self.scale;
+        let before = self.scale;
         if self.common > 0.0 {
             self.scale *= keep;
             self.size *= keep;
             self.needs.iter_mut().for_each(|need| *need *= keep);
             self.summed.iter_mut().for_each(|need| *need *= keep);
         }
-        if self.own.is_empty() {
-            return;
-        }
-        let own = std::mem::take(&mut self.own);
-        let table = Arc::make_mut(&mut self.table);
+        let Some(mut own) = self.own.take() else { return };
         let mut is_cancelled = false;
-        // Single flows may send too little to change the size of a large coflow.
-        let mut sent = 0.0;
-        // In descending order, a flow that takes the number of a removed one has been advanced already.
-        for (number, rate) in own.iter().rev() {
-            let Open { from, to, left } = table.flows[*number as usize];
-            let before = left * scale;
-            let is_over = before <= (before * self.common + rate) * seconds * (1.0 + TOGETHER);
-            let more = if is_over { before * keep } else { rate * seconds };
-            sent += more;
-            for port in [from as usize, to as usize] {
-                self.needs[port] -= more;
-                is_cancelled |= self.needs[port] < CANCELLED * self.summed[port];
-            }
-            if is_over {
-                table.remove(*number);
-                self.open -= 1;
-                for port in [from as usize, to as usize] {
-                    self.counts[port] -= 1;
-                    if self.counts[port] == 0 {
-                        (self.needs[port], self.summed[port]) = (0.0, 0.0);
-                    }
-                }
-            } else {
-                table.flows[*number as usize].left -= more / self.scale;
-            }
+        for ((need, summed), used) in self.needs.iter_mut().zip(&self.summed).zip(&own.used) {
+            let sent = used * seconds;
+            *need -= sent;
+            is_cancelled |= *need < CANCELLED * summed.max(sent);
         }
-        self.size = (self.size - sent).max(0.0);
-        self.own = own;
-        self.own.clear();
-        if self.open == 0 {
+        self.size -= own.rate * seconds;
+        let completed = if own.is_equal {
+            self.send_equally(&own, before, seconds)
+        } else {
+            self.send_in_proportion(&mut own, before, seconds)
+        };
+        self.spare = Some(own);
+        Arc::make_mut(&mut self.table).complete(completed);
+        if self.table.open() == 0 {
             self.finish();
-        } else if is_cancelled {
+        } else if is_cancelled || self.size <= 0.0 {
             self.sum_needs();
         }
+    }
+
+    /// Sends the own rates of flows, which do not depend on their sizes, for a number of seconds. Returns the number of
+    /// flows that this completes. `before` is the scale before, and `self.scale` that after these seconds.
+    fn send_equally(&mut self, own: &Own, before: f64, seconds: f64) -> usize {
+        let (common, step, within) = (self.common, seconds / self.scale, seconds * (1.0 + TOGETHER));
+        let is_over = |left: f64, level: f64| left * before <= (left * before * common + level) * within;
+        let after = |left: f64, level: f64| if is_over(left, level) { 0.0 } else { left - level * step };
+        self.send_own(&own.levels, after, |_, from, to| own.levels[from].min(own.levels[to]) * seconds)
+    }
+
+    /// As [`Self::send_equally`], for rates in proportion to the remaining bytes of flows. All flows of a level end
+    /// together.
+    fn send_in_proportion(&mut self, own: &mut Own, before: f64, seconds: f64) -> usize {
+        let (common, step, within) = (self.common, seconds / self.scale, seconds * (1.0 + TOGETHER));
+        let part = |level: &f64| if 1.0 <= (common + level / before) * within { 1.0 } else { level * step };
+        own.parts.clear();
+        own.parts.extend(own.levels.iter().map(part));
+        let Own { parts, levels, .. } = &*own;
+        let planned = |left: f64, from: usize, to: usize| left * levels[from].min(levels[to]) * seconds;
+        self.send_own(parts, |left, part| left - left * part, planned)
+    }
+
+    /// Sends the own rates of flows. `values` has a number for each port; for the remaining time of a flow and the lower
+    /// number of its two ports, `after` returns the time that remains. `planned` returns the seconds by which the needs
+    /// have been reduced for a flow, from its time and its ports. Returns the number of flows that this completes.
+    fn send_own(
+        &mut self,
+        values: &[f64],
+        after: impl Fn(f64, f64) -> f64,
+        planned: impl Fn(f64, usize, usize) -> f64,
+    ) -> usize {
+        let Self { needs, summed, counts, size, table, scale, .. } = self;
+        let table = Arc::make_mut(table);
+        let mut completed = 0;
+        for (from, value) in values.iter().enumerate().take(table.ingress()).filter(|(_, it)| **it > 0.0) {
+            let (to, left) = table.row_mut(from);
+            for (to, left) in to.iter().zip(left) {
+                let to = *to as usize;
+                let ended = std::mem::replace(left, after(*left, value.min(values[to])));
+                if *left > 0.0 || ended == 0.0 {
+                    continue;
+                }
+                // The flow has ended within the interval, and has sent less than its rate for the whole interval.
+                let more = planned(ended, from, to) - ended * *scale;
+                completed += 1;
+                *size += more;
+                for port in [from, to] {
+                    needs[port] += more;
+                    counts[port] -= 1;
+                    if counts[port] == 0 {
+                        (needs[port], summed[port]) = (0.0, 0.0);
+                    }
+                }
+            }
+        }
+        completed
     }
 
     /// Computes all needs as sums over flows, without the rounding errors of repeated subtraction.
     fn sum_needs(&mut self) {
         self.needs.fill(0.0);
         self.size = 0.0;
-        for row in &self.table.rows {
-            for Open { from, to, left } in &self.table.flows[row.begin as usize..row.end as usize] {
+        for from in 0..self.table.ingress() {
+            let (to, left) = self.table.row(from);
+            for (to, left) in to.iter().zip(left) {
                 let left = left * self.scale;
-                self.needs[*from as usize] += left;
+                self.needs[from] += left;
                 self.needs[*to as usize] += left;
                 self.size += left;
             }
@@ -289,7 +331,6 @@ impl Sending {
     }
 
     fn finish(&mut self) {
-        self.open = 0;
         self.size = 0.0;
         self.needs.fill(0.0);
         self.stop();
@@ -298,6 +339,7 @@ impl Sending {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fill::{Local, Member, Remaining};
     use super::*;
     use crate::workload::Flow;
 
@@ -311,11 +353,14 @@ mod tests {
         sending.needs().collect()
     }
 
-    /// Gives all flows rates of their own, in the order of ports.
-    fn send_own(sending: &mut Sending, rates: &[f64]) {
+    /// Gives the flows to ports 0 and 1 the rates that the two ports have free.
+    fn send_own(sending: &mut Sending, rates: [f64; 2]) {
+        let before = [1.0, rates[0], rates[1]];
+        let mut after = before;
         let mut filling = Filling::default();
-        sending.add_to(&mut filling, (|_| 1.0, 0.0), |_, port| port, true);
-        sending.set_own(&mut rates.iter());
+        let member = std::iter::once(Member { table: sending.table(), ports: Local });
+        filling.fill::<Remaining, _>(&member, (&mut after, 1e-9), 1);
+        sending.set_own(&filling, (&before, &after), false);
     }
 
     #[test]
@@ -335,7 +380,7 @@ mod tests {
     #[test]
     fn own_rates_end_flows_one_by_one() {
         let mut sending = sending();
-        send_own(&mut sending, &[0.5, 0.25]);
+        send_own(&mut sending, [0.5, 0.25]);
         let mut ends = Vec::new();
         // The flows end after 4 s and 24 s.
         assert_eq!(sending.ends(100.0, &mut ends), 24.0);
@@ -345,7 +390,7 @@ mod tests {
         assert_eq!(shares, [0.75, 0.0, 0.5, 0.25]);
         sending.advance(4.0);
         assert_eq!((needs(&sending), sending.is_sent()), (vec![(0, 5.0), (2, 0.0), (3, 5.0)], false));
-        send_own(&mut sending, &[1.0]);
+        send_own(&mut sending, [0.0, 1.0]);
         sending.advance(5.0);
         assert!(sending.is_sent());
     }
@@ -354,7 +399,7 @@ mod tests {
     fn both_rates_add_up() {
         let mut sending = sending();
         sending.send(1.0 / 16.0);
-        send_own(&mut sending, &[0.375, 0.125]);
+        send_own(&mut sending, [0.375, 0.125]);
         // The first flow has 2/16 + 0.375 and ends after 4 s; the second has 6/16 + 0.125.
         assert_eq!(sending.rate(), 1.0);
         assert_eq!(sending.ends(100.0, &mut Vec::new()), 12.0);

@@ -1,6 +1,6 @@
 //! Rates of all coflows that are being sent.
 
-use super::fill::Filling;
+use super::fill::{Filling, Local, Member, Remaining, Same, Weight};
 use super::sending::Sending;
 use super::{Rates, SHARE_MIN};
 use crate::policy::Sharing;
@@ -14,8 +14,9 @@ pub(super) const UNUSED_MAX: f64 = 0.01;
 pub(crate) struct Allocation {
     /// Free part of each port.
     free: Vec<f64>,
-    /// Free part of each port of one coflow.
-    local: Vec<f64>,
+    /// Free part of each port of one coflow before and after its flows have rates of their own.
+    before: Vec<f64>,
+    after: Vec<f64>,
     filling: Filling,
     /// Seconds until the end, and rate, of flows that end before their coflow does.
     ends: Vec<(f64, f64)>,
@@ -43,10 +44,10 @@ impl Allocation {
             (Rates::Blocking, _) => self.send_whole(sendings, order),
             (Rates::Backfill, Sharing::Madd) => {
                 self.send_whole(sendings, order);
-                self.backfill(sendings, order, false);
+                self.backfill::<Remaining>(sendings, order);
             }
-            (Rates::Backfill, Sharing::Greedy) => self.backfill(sendings, order, false),
-            (Rates::Backfill, Sharing::GreedyPerFlow) => self.backfill(sendings, order, true),
+            (Rates::Backfill, Sharing::Greedy) => self.backfill::<Remaining>(sendings, order),
+            (Rates::Backfill, Sharing::GreedyPerFlow) => self.backfill::<Same>(sendings, order),
             (Rates::Backfill, Sharing::Equal) => self.fill_all(sendings, order),
         }
         self.total = order.iter().map(|number| of(sendings, *number).rate()).sum();
@@ -83,33 +84,34 @@ impl Allocation {
     }
 
     /// Gives the flows of each coflow, in order, all capacity that is still free at both of their ports.
-    fn backfill(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize], is_equal: bool) {
+    fn backfill<W: Weight>(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize]) {
         for number in order {
             let sending = of(sendings, *number);
-            self.local.clear();
-            self.local.extend(sending.ports().iter().map(|port| self.free[*port as usize]));
-            self.filling.clear();
-            let free = |port: u32| self.local[port as usize];
-            sending.add_to(&mut self.filling, (free, SHARE_MIN), |_, port| port, is_equal);
-            if self.filling.is_empty() {
+            let ports = sending.ports();
+            let has_free = |(port, need): (usize, f64)| need > 0.0 && self.free[port] >= SHARE_MIN;
+            if !sending.needs().any(has_free) {
                 continue;
             }
-            sending.set_own(&mut self.filling.fill(&mut self.local).iter());
-            for (port, free) in sending.ports().iter().zip(&self.local) {
-                self.free[*port as usize] = *free;
+            self.before.clear();
+            self.before.extend(ports.iter().map(|port| self.free[*port as usize]));
+            self.after.clone_from(&self.before);
+            let member = std::iter::once(Member { table: sending.table(), ports: Local });
+            if self.filling.fill::<W, _>(&member, (&mut self.after, SHARE_MIN), sending.table().ingress()) {
+                for (port, free) in ports.iter().zip(&self.after) {
+                    self.free[*port as usize] = *free;
+                }
+                sending.set_own(&self.filling, (&self.before, &self.after), W::IS_EQUAL);
             }
         }
     }
 
     /// Gives all flows their max-min fair rates, regardless of their coflow.
     fn fill_all(&mut self, sendings: &mut [Option<Box<Sending>>], order: &[usize]) {
-        self.filling.clear();
-        let global = |ports: &[u32], port: u32| ports[port as usize];
-        for number in order {
-            of(sendings, *number).add_to(&mut self.filling, (|_| 1.0, 0.0), global, true);
-        }
-        let mut rates = self.filling.fill(&mut self.free).iter();
-        order.iter().for_each(|number| of(sendings, *number).set_own(&mut rates));
+        let members = order.iter().filter_map(|number| sendings[*number].as_ref());
+        let members = members.map(|it| Member { table: it.table(), ports: it.ports() });
+        let ingress = self.free.len() / 2;
+        self.filling.fill::<Same, _>(&members, (&mut self.free, 0.0), ingress);
+        order.iter().for_each(|number| of(sendings, *number).set_own_of_all(&self.filling));
     }
 
     /// Returns the number of seconds, at most `horizon`, until a coflow is sent, or until more than [`UNUSED_MAX`] of

@@ -1,13 +1,15 @@
-//! Files of coflows and of shapes. This project contains no real traces; the caller provides the paths of its own
+//! Files of coflows, of shapes and of jobs. This project contains no real traces; the caller provides the paths of its own
 //! copies.
 
 mod alibaba;
 mod benchmark;
+mod jobs;
 mod shapes;
 
 use std::str::FromStr;
 
 pub use benchmark::{Arrival, CoflowTrace};
+pub use jobs::JobFile;
 pub use shapes::{NODES_MAX, Shape, parse_shapes, read_shapes};
 
 /// Words of a line.

@@ -7,7 +7,7 @@ use iswitch_coflow::deepweave::net::NetKind;
 use iswitch_coflow::deepweave::training::{DeepWeaveStudy, Saved, Training};
 use iswitch_coflow::generate::{JobSource, synthetic_shape, synthetic_trace};
 use iswitch_coflow::policy::{Policy, PolicySpec};
-use iswitch_coflow::simulation::{Fabric, simulate};
+use iswitch_coflow::simulation::{Fabric, Rates, simulate};
 use iswitch_coflow::workload::Job;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::testing::{alone, check_resumption, check_stop, check_workers, run_to_the_end, try_alone};
@@ -157,4 +157,22 @@ fn invalid_training_settings_are_reported_by_name() {
     let mut other = alone(config, Task { source: source(8), fabric: FABRIC });
     let error = Saved::read(directory.path()).unwrap().restore(&mut other).unwrap_err().to_string();
     assert!(error.contains("it was trained with other coflows or shapes"), "{error}");
+}
+
+#[test]
+fn a_run_directory_records_the_model_of_rates() {
+    for rates in [Rates::Backfill, Rates::Blocking] {
+        let of = |rates| Task { fabric: Fabric { rates, ..FABRIC }, ..task() };
+        let directory = tempfile::tempdir().unwrap();
+        let mut training: Training = alone(small(NetKind::Node), of(rates));
+        training.advance().unwrap();
+        training.save(directory.path()).unwrap();
+        let saved = Saved::read(directory.path()).unwrap();
+        assert_eq!(DeepWeave::rates_of_saved(&saved).unwrap(), Some(rates));
+        saved.restore(&mut alone(small(NetKind::Node), of(rates))).unwrap();
+        let other = if rates == Rates::Backfill { Rates::Blocking } else { Rates::Backfill };
+        let error = saved.restore(&mut alone(small(NetKind::Node), of(other))).unwrap_err().to_string();
+        let want = format!("trained with --rates {rates}, and this training has --rates {other}");
+        assert!(error.contains(&want), "{error}");
+    }
 }

@@ -57,6 +57,11 @@ impl Runs {
         gantt_ports: Option<usize>,
         quiet: bool,
     ) -> anyhow::Result<Self> {
+        for policy in contest.policies() {
+            if let Some(warning) = policy.warning(workload.fabric().rates)? {
+                eprintln!("{warning}");
+            }
+        }
         let mut lists = Lists::new();
         let prepare = |_: &_, draw| {
             let (jobs, fabric) = (workload.jobs(draw)?, workload.fabric());

@@ -6,7 +6,7 @@ use iswitch_coflow::deepweave::lookahead::Lookahead;
 use iswitch_coflow::deepweave::training::{DeepWeaveStudy, Saved};
 use iswitch_coflow::policy::{Policy, PolicySpec};
 use iswitch_coflow::search::{Search, StaticPriorities};
-use iswitch_coflow::simulation::Fabric;
+use iswitch_coflow::simulation::{Fabric, Rates};
 use iswitch_coflow::workload::Job;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::contest::{Contestant, directory_name, plain, saved};
@@ -89,6 +89,21 @@ impl Contestant for PolicySource {
 }
 
 impl PolicySource {
+    /// Returns a warning if this is a network that was not trained under this model of rates, as far as is known.
+    pub(super) fn warning(&self, rates: Rates) -> anyhow::Result<Option<String>> {
+        let Self::Saved { saved, name, .. } = self else { return Ok(None) };
+        Ok(match DeepWeave::rates_of_saved(saved)? {
+            Some(trained) if trained == rates => None,
+            Some(trained) => Some(format!(
+                "warning: policy {name} was trained with --rates {trained} and is used with --rates {rates}"
+            )),
+            None => Some(format!(
+                "warning: the run directory of policy {name} does not record --rates, because an earlier version \
+                 wrote it; the policy is used with --rates {rates}"
+            )),
+        })
+    }
+
     /// Creates a fresh policy for these jobs. `seed` is the seed of its random choices; `show` receives progress
     /// reports of a search.
     pub(super) fn build(

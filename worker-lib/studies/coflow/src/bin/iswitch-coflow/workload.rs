@@ -7,9 +7,10 @@ use clap::{Args, ValueEnum};
 use iswitch_coflow::deepweave::episodes::Task;
 use iswitch_coflow::generate::{JobSource, set_deadlines, synthetic_shape, synthetic_trace};
 use iswitch_coflow::simulation::{Fabric, Rates};
-use iswitch_coflow::trace::{Arrival, CoflowTrace, Shape, read_shapes};
+use iswitch_coflow::trace::{Arrival, CoflowTrace, JobFile, Shape, read_shapes};
 use iswitch_coflow::workload::Job;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_study::files::write;
 
 const PORTS: u64 = 20;
 const JOBS: u64 = 200;
@@ -86,6 +87,17 @@ impl From<RatesName> for Rates {
 pub(super) struct WorkloadArgs {
     #[command(flatten)]
     source: SourceArgs,
+    /// JSON file of jobs with their coflows, dependencies and arrivals
+    ///
+    /// For example: {"ports": 4, "jobs": [{"arrival_s": 0, "coflows": [{"flows": [[0, 1, 1e9], [2, 1, 5e8]]},
+    /// {"collective": {"kind": "ring-all-reduce", "hosts": [0, 1, 2], "bytes": 1e8}, "starts_after": [0]}]}]}. A flow
+    /// is its ingress port, its egress port and its bytes. Other kinds of collectives are tree-all-reduce and
+    /// all-to-all.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "dags", "ports", "jobs", "interarrival"])]
+    job_file: Option<PathBuf>,
+    /// Write the jobs of the first draw to a file for --job-file
+    #[arg(long, value_name = "FILE")]
+    export_jobs: Option<PathBuf>,
     /// Number of jobs to draw
     ///
     /// The default is 200. With --trace but neither --dags nor --jobs, no jobs are drawn: each coflow in the file is a
@@ -122,12 +134,16 @@ impl SourceArgs {
     }
 
     fn coflows(&self) -> anyhow::Result<(CoflowTrace, Fabric)> {
+        let trace = if let Some(path) = &self.trace { CoflowTrace::read(path)? } else { self.synthetic()? };
+        let fabric = self.fabric(trace.ports)?;
+        Ok((trace, fabric))
+    }
+
+    fn fabric(&self, ports: usize) -> anyhow::Result<Fabric> {
         if !(1e-3..=1e6).contains(&self.capacity) {
             bail!("capacity is {}, expected 0.001 to 1000000 Gbit/s", self.capacity);
         }
-        let trace = if let Some(path) = &self.trace { CoflowTrace::read(path)? } else { self.synthetic()? };
-        let fabric = Fabric { ports: trace.ports, capacity: self.capacity * GBIT, rates: self.rates.into() };
-        Ok((trace, fabric))
+        Ok(Fabric { ports, capacity: self.capacity * GBIT, rates: self.rates.into() })
     }
 
     fn synthetic(&self) -> anyhow::Result<CoflowTrace> {
@@ -150,8 +166,8 @@ impl SourceArgs {
 /// Source of the jobs of a draw.
 #[derive(Clone, Debug)]
 enum Source {
-    /// Jobs of a trace, which are the same in each draw.
-    Trace(Vec<Job>),
+    /// Jobs that are the same in each draw, and a description of them.
+    Fixed(Vec<Job>, &'static str),
     /// Jobs that are drawn at random.
     Drawn { source: JobSource, count: usize, interarrival: f64 },
 }
@@ -174,22 +190,36 @@ impl WorkloadArgs {
         if let Some(seconds) = self.interarrival.filter(|it| !(it.is_finite() && *it >= 0.0)) {
             bail!("interarrival is {seconds}, expected a number of seconds of at least 0");
         }
-        let (trace, fabric) = self.source.coflows()?;
-        let source = if self.is_trace_alone() { self.jobs_of(trace)? } else { self.drawn(trace)? };
+        let (source, fabric) = self.jobs_and_fabric()?;
         let draws = match source {
-            Source::Trace(_) => self.draws.unwrap_or(1),
+            Source::Fixed(..) => self.draws.unwrap_or(1),
             Source::Drawn { .. } => self.draws.unwrap_or(DRAWS),
         };
-        if draws > 1 && matches!(source, Source::Trace(_)) && self.deadlines.is_none() {
+        if draws > 1 && matches!(source, Source::Fixed(..)) && self.deadlines.is_none() {
             bail!(
-                "draws is {draws}, expected 1, because a trace has the same jobs in each draw; \
-                 add --jobs to draw jobs at random"
+                "draws is {draws}, expected 1, because a trace or a file of jobs has the same jobs in each draw; \
+                 use --trace with --jobs to draw jobs at random"
             );
         }
         let Some(end) = self.draw.checked_add(draws) else {
             bail!("draw is {}, expected at most {}", self.draw, u64::MAX - draws)
         };
-        Ok(Workload { fabric, source, deadlines: self.deadlines, draws: self.draw..end })
+        let workload = Workload { fabric, source, deadlines: self.deadlines, draws: self.draw..end };
+        if let Some(path) = &self.export_jobs {
+            let file = JobFile { ports: fabric.ports, jobs: workload.jobs(self.draw)? };
+            write(path, &file.to_text())?;
+        }
+        Ok(workload)
+    }
+
+    fn jobs_and_fabric(&self) -> anyhow::Result<(Source, Fabric)> {
+        if let Some(path) = &self.job_file {
+            let JobFile { ports, jobs } = JobFile::read(path)?;
+            return Ok((Source::Fixed(jobs, "jobs from a file"), self.source.fabric(ports)?));
+        }
+        let (trace, fabric) = self.source.coflows()?;
+        let source = if self.is_trace_alone() { self.jobs_of(trace)? } else { self.drawn(trace)? };
+        Ok((source, fabric))
     }
 
     fn is_trace_alone(&self) -> bool {
@@ -211,7 +241,7 @@ impl WorkloadArgs {
         if jobs.is_empty() {
             bail!("the trace has no coflows, expected at least 1");
         }
-        Ok(Source::Trace(jobs))
+        Ok(Source::Fixed(jobs, "coflows from a trace"))
     }
 
     fn drawn(&self, trace: CoflowTrace) -> anyhow::Result<Source> {
@@ -243,7 +273,7 @@ impl Workload {
     /// Returns the jobs of a draw, sorted by arrival.
     pub(super) fn jobs(&self, draw: u64) -> anyhow::Result<Vec<Job>> {
         let mut jobs = match &self.source {
-            Source::Trace(jobs) => jobs.clone(),
+            Source::Fixed(jobs, _) => jobs.clone(),
             Source::Drawn { source, count, interarrival } => {
                 source.draw(*count, *interarrival, &mut stream(draw, Purpose::Arrivals, JOBS_STREAM))
             }
@@ -259,7 +289,7 @@ impl Workload {
     pub(super) fn describe(&self) -> String {
         let Fabric { ports, capacity, rates } = self.fabric;
         let jobs = match &self.source {
-            Source::Trace(jobs) => format!("{} coflows from a trace", jobs.len()),
+            Source::Fixed(jobs, what) => format!("{} {what}", jobs.len()),
             Source::Drawn { source, count, interarrival } => {
                 let when = if *interarrival > 0.0 {
                     format!("arriving every {interarrival} s on average")

@@ -1,0 +1,164 @@
+//! Flows of a coflow, with access by ingress and by egress port.
+
+use crate::workload::Coflow;
+
+/// Flow at an egress port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    /// Number of the flow.
+    pub(super) flow: u32,
+    /// Ingress port.
+    pub(super) from: u32,
+}
+
+/// Flows of a coflow, sorted by ingress port. Ports are indices of the coflow's ports, ingress ports first. A flow that
+/// is complete stays in the table with 0 bytes until half of the flows are complete, so passes over flows need no
+/// branches.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    /// Egress port of each flow.
+    to: Vec<u32>,
+    /// Remaining seconds of each flow at the full rate of a port, divided by the scale of the coflow.
+    left: Vec<f64>,
+    /// Flow at which the range of each ingress port begins, and the number of flows.
+    rows: Vec<u32>,
+    /// Flows by egress port.
+    entries: Vec<Entry>,
+    /// Entry at which the range of each egress port begins, and the number of entries.
+    columns: Vec<u32>,
+    /// Number of flows that are not complete.
+    open: usize,
+}
+
+impl Table {
+    /// Creates the table of a coflow of which nothing has been sent. `capacity` is in bytes per second.
+    pub(super) fn new(coflow: &Coflow, capacity: f64) -> Self {
+        let ports = coflow.ports();
+        let loads = coflow.loads();
+        let mut local = vec![0_u32; 2 * ports];
+        loads.iter().enumerate().for_each(|(at, (port, _))| local[*port] = at as u32);
+        let ingress = loads.iter().take_while(|(port, _)| *port < ports).count();
+        let mut flows: Vec<(u32, u32, f64)> = coflow
+            .flows()
+            .iter()
+            .map(|flow| (local[flow.from], local[ports + flow.to], flow.size / capacity))
+            .collect();
+        // Files list most coflows in this order, for which a stable sort takes linear time.
+        flows.sort_by_key(|(from, _, _)| *from);
+        Self::of((ingress, loads.len() - ingress), &flows)
+    }
+
+    /// Creates a table of flows, sorted by ingress port, as the ingress port, the egress port and the remaining seconds
+    /// of each. The numbers of egress ports follow those of the `ingress` ingress ports.
+    pub(super) fn of((ingress, egress): (usize, usize), flows: &[(u32, u32, f64)]) -> Self {
+        let mut rows = vec![0; ingress + 1];
+        let mut columns = vec![0; egress + 1];
+        for (from, to, _) in flows {
+            rows[*from as usize + 1] += 1;
+            columns[*to as usize - ingress + 1] += 1;
+        }
+        for begins in [&mut rows, &mut columns] {
+            (1..begins.len()).for_each(|at| begins[at] += begins[at - 1]);
+        }
+        let mut next = columns.clone();
+        let mut entries = vec![Entry { flow: 0, from: 0 }; flows.len()];
+        for (flow, (from, to, _)) in (0..).zip(flows) {
+            let place = &mut next[*to as usize - ingress];
+            entries[*place as usize] = Entry { flow, from: *from };
+            *place += 1;
+        }
+        Self {
+            to: flows.iter().map(|(_, to, _)| *to).collect(),
+            left: flows.iter().map(|(_, _, left)| *left).collect(),
+            rows,
+            entries,
+            columns,
+            open: flows.len(),
+        }
+    }
+
+    /// Returns the number of ingress ports.
+    pub(super) fn ingress(&self) -> usize {
+        self.rows.len() - 1
+    }
+
+    /// Returns the number of egress ports.
+    pub(super) fn egress(&self) -> usize {
+        self.columns.len() - 1
+    }
+
+    /// Returns the number of flows that are not complete.
+    pub(super) fn open(&self) -> usize {
+        self.open
+    }
+
+    /// Returns the egress ports and the remaining seconds of the flows at an ingress port.
+    pub(super) fn row(&self, from: usize) -> (&[u32], &[f64]) {
+        let range = self.rows[from] as usize..self.rows[from + 1] as usize;
+        (&self.to[range.clone()], &self.left[range])
+    }
+
+    /// Returns the egress ports and the remaining seconds of the flows at an ingress port.
+    pub(super) fn row_mut(&mut self, from: usize) -> (&[u32], &mut [f64]) {
+        let range = self.rows[from] as usize..self.rows[from + 1] as usize;
+        (&self.to[range.clone()], &mut self.left[range])
+    }
+
+    /// Returns the flows at an egress port.
+    pub(super) fn column(&self, to: usize) -> &[Entry] {
+        let column = to - self.ingress();
+        &self.entries[self.columns[column] as usize..self.columns[column + 1] as usize]
+    }
+
+    /// Returns the remaining seconds of a flow.
+    pub(super) fn left(&self, flow: u32) -> f64 {
+        self.left[flow as usize]
+    }
+
+    /// Accounts for flows that have become complete, and whose remaining seconds the caller has set to 0.
+    pub(super) fn complete(&mut self, flows: usize) {
+        self.open -= flows;
+        if flows > 0 && 2 * self.open < self.left.len() {
+            let rows = (0..self.ingress()).map(|from| (from, self.row(from)));
+            let all = rows.flat_map(|(from, (to, left))| {
+                to.iter().zip(left).map(move |(to, left)| (from as u32, *to, *left))
+            });
+            let open: Vec<_> = all.filter(|(_, _, left)| *left > 0.0).collect();
+            *self = Self::of((self.ingress(), self.egress()), &open);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns all flows as they are found by rows and by columns.
+    fn flows(table: &Table) -> [Vec<(u32, u32, f64)>; 2] {
+        let mut by_row = Vec::new();
+        for from in 0..table.ingress() {
+            let (to, left) = table.row(from);
+            by_row.extend(to.iter().zip(left).map(|(to, left)| (from as u32, *to, *left)));
+        }
+        let mut by_column = Vec::new();
+        for to in table.ingress()..table.ingress() + table.egress() {
+            let entries = table.column(to).iter();
+            by_column.extend(entries.map(|entry| (entry.from, to as u32, table.left(entry.flow))));
+        }
+        by_column.sort_by_key(|(from, to, _)| (*from, *to));
+        [by_row, by_column]
+    }
+
+    #[test]
+    fn rows_and_columns_have_the_same_flows() {
+        let all = [(0, 2, 1.0), (0, 3, 2.0), (1, 2, 3.0), (1, 4, 4.0)];
+        let mut table = Table::of((2, 3), &all);
+        assert_eq!(flows(&table), [all.to_vec(), all.to_vec()]);
+        table.row_mut(0).1.fill(0.0);
+        table.complete(2);
+        assert_eq!((table.open(), flows(&table)[0].len()), (2, 4));
+        table.row_mut(1).1[0] = 0.0;
+        table.complete(1);
+        assert_eq!((table.open(), flows(&table)), (1, [all[3..].to_vec(), all[3..].to_vec()]));
+    }
+}
