@@ -266,6 +266,8 @@ fn any_options() -> impl Strategy<Value = Options> {
     let numbers = (0.0..100.0_f64, 0.0..1000.0_f64, 1.0..2.0_f64);
     (checkpoint, queueing, after, numbers).prop_map(|(checkpoint, queueing, after_failure, numbers)| {
         Options {
+            restart_per_gpu: 0.0,
+            spares: 0,
             restart: numbers.0,
             repair: numbers.1,
             checkpoint,

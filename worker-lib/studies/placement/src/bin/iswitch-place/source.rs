@@ -5,17 +5,17 @@ use iswitch_learn::algorithms::streams::Purpose;
 use iswitch_placement::failure::FailureDraw;
 use iswitch_placement::learned::Trained;
 use iswitch_placement::learned::training::PlacementStudy;
-use iswitch_placement::policy::{Placer, PolicySpec};
+use iswitch_placement::policy::{Clairvoyant, Placer, PolicySpec};
 use iswitch_placement::simulation::{Observer, Outcome, Scenario, simulate_draw};
 use iswitch_study::contest::{Contestant, directory_name, plain, saved};
 
 /// Policies that the command line accepts, as help and error messages list them.
 pub(super) const POLICIES: &str = "random, best-of:N (the best of N random plans), hindsight:N (the best of N random \
-    runs, chosen afterwards), first-fit, best-fit, reliable, longest-reliable, match, las, pollux, oracle, saving; \
-    or the run directory of `iswitch place train`";
+    runs, chosen afterwards), first-fit, best-fit, pack, spread, drain-lemons, rested, reliable, longest-reliable, \
+    match, las, pollux, oracle, saving, clairvoyant (knows all future failures); or the run directory of `iswitch place train`";
 /// Policies that only pick GPUs, as help and error messages list them.
-pub(super) const PICKERS: &str = "random, first-fit, best-fit, reliable, match, oracle; or the run \
-    directory of `iswitch place train`";
+pub(super) const PICKERS: &str = "random, first-fit, best-fit, pack, spread, drain-lemons, rested, reliable, match, \
+    oracle; or the run directory of `iswitch place train`";
 
 /// Source of a policy.
 #[derive(Debug)]
@@ -56,12 +56,16 @@ impl PolicySource {
         seed: u64,
         observer: &'o mut Observer<'o>,
     ) -> anyhow::Result<Outcome> {
+        let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
         let mut placer = match self {
+            Self::Plain(PolicySpec::Clairvoyant) => {
+                let mut placer = Clairvoyant::new(scenario, seed);
+                return Ok(simulate_draw(scenario, &mut placer, draw, Some(observer))?);
+            }
             Self::Plain(spec @ PolicySpec::Hindsight(_)) => return Ok(spec.run(scenario, seed)?),
             Self::Plain(spec) => spec.build(scenario, seed)?,
             Self::Saved { policy, .. } => policy.placer(scenario.cluster())?,
         };
-        let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
         Ok(simulate_draw(scenario, placer.as_mut(), draw, Some(observer))?)
     }
 
@@ -75,6 +79,10 @@ impl PolicySource {
                 spec @ (PolicySpec::Random
                 | PolicySpec::FirstFit
                 | PolicySpec::BestFit
+                | PolicySpec::Pack
+                | PolicySpec::Spread
+                | PolicySpec::DrainLemons
+                | PolicySpec::Rested
                 | PolicySpec::Reliable
                 | PolicySpec::Match
                 | PolicySpec::Oracle),
