@@ -23,7 +23,7 @@ pub const EVENTS_MAX: u64 = 100_000_000;
 pub enum Event {
     /// A job started on the GPUs that it has now.
     Start(usize),
-    /// A failure of a GPU stopped a job.
+    /// A failure of a GPU stopped a job. If a failure domain fails, other jobs that it stops may still appear to run.
     Hit {
         /// Number of the job.
         job: usize,
