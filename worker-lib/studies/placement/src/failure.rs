@@ -1,8 +1,8 @@
 //! Failures of GPUs and of larger failure domains: at random, each with its own rate, or at known times.
 //!
 //! A cluster consists of components that fail independently of each other. The components 0 to n - 1 are its n GPUs;
-//! further ones are the [`Domain`]s: nodes, racks and switches, each of which stops all of its GPUs at once. A GPU works
-//! if neither it nor a domain that contains it is failed.
+//! further ones are the [`Domain`]s: nodes, racks and switches, each of which stops all of its GPUs at once. A GPU
+//! works if neither it nor a domain that contains it is failed.
 
 use std::ops::Range;
 

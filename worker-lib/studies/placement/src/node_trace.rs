@@ -81,7 +81,7 @@ impl NodeTrace {
     /// Draws failures of a cluster's nodes: the trace from a random time on, and after its end from its begin, with the
     /// nodes in random order. Nodes of the cluster beyond those of the trace never fail. Placers know the mean rate and
     /// each node's outages in the half of the trace before the start. A run that takes longer than the other half
-    /// therefore meets outages that placers have already counted.
+    /// therefore repeats outages that placers have already counted.
     ///
     /// # Errors
     /// Fails if more nodes of the trace had outages than the cluster has nodes.

@@ -70,8 +70,8 @@ pub struct Options {
     /// Time that each start of a job except its first takes before the job works. A failure in this time stops the job
     /// again.
     pub restart: f64,
-    /// Additional time of a restart for each GPU of the job: larger jobs take longer to set up communication and to load
-    /// their state.
+    /// Additional time of a restart for each GPU of the job: larger jobs take longer to set up communication and to
+    /// load their state.
     pub restart_per_gpu: f64,
     /// Number of GPUs that are kept free as spares. Only jobs that a failure has stopped may use them.
     pub spares: usize,

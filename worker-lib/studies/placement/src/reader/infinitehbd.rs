@@ -17,8 +17,10 @@ const RESOLUTION: f64 = 1e-4 * DAY;
 #[derive(Deserialize)]
 struct Event {
     node_id: String,
-    event_time: f64,
-    event_type: String,
+    #[serde(rename = "event_time")]
+    time: f64,
+    #[serde(rename = "event_type")]
+    kind: String,
 }
 
 /// Reads `fault_trace.json`: a list of events with `node_id`, `event_time` in days and `event_type`, which is
@@ -37,15 +39,15 @@ pub fn read_infinitehbd(path: &Path) -> Result<NodeTrace, StudyError> {
         let fail = |field: &str, value: &dyn std::fmt::Display, expected: &str| {
             StudyError::file(path, format!("event {number}: {field} is {value}, expected {expected}"))
         };
-        if !(event.event_time.is_finite() && event.event_time >= 0.0) {
-            return Err(fail("event_time", &event.event_time, "a number of days of at least 0"));
+        if !(event.time.is_finite() && event.time >= 0.0) {
+            return Err(fail("event_time", &event.time, "a number of days of at least 0"));
         }
-        let is_start = match event.event_type.as_str() {
+        let is_start = match event.kind.as_str() {
             "fault_start" => true,
             "fault_end" => false,
             other => return Err(fail("event_type", &format!("{other:?}"), "fault_start or fault_end")),
         };
-        let time = event.event_time * DAY;
+        let time = event.time * DAY;
         last = last.max(time);
         of_node.entry(&event.node_id).or_default().push((time, is_start, number));
     }
