@@ -30,6 +30,7 @@
 
 pub mod agent;
 pub mod cluster;
+mod decide;
 pub mod domain;
 pub mod expected;
 pub mod failure;
@@ -46,6 +47,7 @@ pub mod state;
 pub mod workload;
 
 pub use cluster::Cluster;
+pub use decide::{Decisions, JobState, Start};
 pub use failure::Failures;
 pub use iswitch_study::StudyError;
 pub use job::Job;

@@ -81,7 +81,7 @@ pub(super) fn unsaved_integral(run: &Run, work: f64, elapsed: f64) -> f64 {
 }
 
 /// Returns the number of checkpoints in a run with `work` seconds of work; none is written at the end.
-pub(super) fn checkpoints(work: f64, interval: f64) -> f64 {
+pub(crate) fn checkpoints(work: f64, interval: f64) -> f64 {
     if interval >= work { 0.0 } else { (work / interval).ceil() - 1.0 }
 }
 

@@ -223,6 +223,24 @@ impl<'a, 'o> Simulation<'a, 'o> {
         self.round = self.skip(&mut round).then_some(round);
     }
 
+    /// Makes all decisions of one moment in a state that `prepare` sets up, and reports them to the observer as
+    /// suspensions and starts.
+    ///
+    /// # Errors
+    /// Fails if the placer makes an invalid decision.
+    pub(crate) fn decide(
+        mut self,
+        prepare: impl FnOnce(&mut State<'a>),
+        placer: &mut dyn Placer,
+    ) -> Result<(), StudyError> {
+        prepare(&mut self.state);
+        self.begin_round(placer)?;
+        while let Some(candidate) = self.candidate(placer)? {
+            self.place(placer, candidate)?;
+        }
+        Ok(())
+    }
+
     /// Returns the next job of this round that can be placed.
     fn candidate(&mut self, placer: &mut dyn Placer) -> Result<Option<(usize, usize)>, StudyError> {
         let Some(mut round) = self.round.take() else { return Ok(None) };

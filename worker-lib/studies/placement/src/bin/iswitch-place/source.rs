@@ -12,10 +12,11 @@ use iswitch_study::contest::{Contestant, directory_name, plain, saved};
 /// Policies that the command line accepts, as help and error messages list them.
 pub(super) const POLICIES: &str = "random, best-of:N (the best of N random plans), hindsight:N (the best of N random \
     runs, chosen afterwards), first-fit, best-fit, pack, spread, drain-lemons, rested, reliable, longest-reliable, \
-    match, las, pollux, oracle, saving, clairvoyant (knows all future failures); or the run directory of `iswitch place train`";
-/// Policies that only pick GPUs, as help and error messages list them.
-pub(super) const PICKERS: &str = "random, first-fit, best-fit, pack, spread, drain-lemons, rested, reliable, match, \
-    oracle; or the run directory of `iswitch place train`";
+    match, las, pollux, oracle, saving, clairvoyant (knows all future failures); or the run directory of \
+    `iswitch place train`";
+/// Policies that need only the current state of a cluster, as help and error messages list them.
+pub(super) const PICKERS: &str = "random, first-fit, best-fit, pack, spread, drain-lemons, rested, reliable, \
+    longest-reliable, match, oracle, saving; or the run directory of `iswitch place train`";
 
 /// Source of a policy.
 #[derive(Debug)]
@@ -69,10 +70,10 @@ impl PolicySource {
         Ok(simulate_draw(scenario, placer.as_mut(), draw, Some(observer))?)
     }
 
-    /// Returns a placer that picks GPUs for one job at a time, in a cluster that another scheduler runs.
+    /// Returns a placer for a cluster that another scheduler runs.
     ///
     /// # Errors
-    /// Fails if the policy also makes decisions about other jobs.
+    /// Fails if the policy needs more than the current state of the cluster.
     pub(super) fn picker(&self, scenario: &Scenario, seed: u64) -> anyhow::Result<Box<dyn Placer>> {
         match self {
             Self::Plain(
@@ -84,13 +85,16 @@ impl PolicySource {
                 | PolicySpec::DrainLemons
                 | PolicySpec::Rested
                 | PolicySpec::Reliable
+                | PolicySpec::LongestReliable
+                | PolicySpec::Saving
                 | PolicySpec::Match
                 | PolicySpec::Oracle),
             ) => Ok(spec.build(scenario, seed)?),
-            // A trained policy also orders and suspends jobs, but only its picks of GPUs are used.
             Self::Saved { policy, .. } => Ok(policy.placer(scenario.cluster())?),
             Self::Plain(spec) => {
-                bail!("policy is {spec}, which decides more than the GPUs of one job; expected {PICKERS}")
+                bail!(
+                    "policy is {spec}, which needs more than the current state of the cluster; expected {PICKERS}"
+                )
             }
         }
     }
