@@ -266,7 +266,7 @@ fn errors_name_the_invalid_input() {
         (vec!["compare", "random", "--plots", "/nowhere"], "needs two or more --rate-factors"),
         (
             vec!["serve", "las", "--socket", "/nowhere/s"],
-            "policy is las, which decides more than the GPUs of one",
+            "policy is las, which needs more than the current state",
         ),
         (vec!["serve", "match", "--socket", "/nowhere/s"], "--socket /nowhere/s"),
     ]);

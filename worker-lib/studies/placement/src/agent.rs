@@ -3,6 +3,7 @@
 //! | request | answer |
 //! |---|---|
 //! | `{"gpus": [{"state": "free"}, ...], "job": {"gpus": 2, "duration": 60}, "id": 7}` | `{"gpus": [4, 5], "id": 7}` |
+//! | `{"gpus": [...], "jobs": [...]}` | `{"suspend": ["a"], "start": [{"job": "b", "gpus": [1, 2]}]}`; see [`JobState`] |
 //! | `{"describe": true}` | `{"policy": "reliable", "gpus": 64, "nodes": 8}` |
 //! | anything else | `{"error": "..."}` |
 //!
@@ -10,7 +11,7 @@
 //!
 //! | field | content |
 //! |---|---|
-//! | `state` | `free`, `busy` or `failed` |
+//! | `state` | `free`, `busy`, `failed`, or `draining` if it works but gets no further jobs |
 //! | `id` | 0 to the number of GPUs less 1; by default the index in the list |
 //! | `rate` | expected failures a year; by default the agent's own value |
 //! | `age` | age in years; by default the agent's own value |
@@ -25,6 +26,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use super::decide::{Decisions, JobState};
 use super::failure::{RATE_MAX, YEAR};
 use super::policy::Placer;
 use super::simulation::Scenario;
@@ -35,14 +37,15 @@ use iswitch_study::error::{above_zero, at_least_zero};
 
 /// Maximum length of a request's entry for a GPU, in bytes.
 const ENTRY_LEN_BYTES: usize = 192;
-/// Maximum length of the rest of a request, in bytes.
-const REST_LEN_BYTES: usize = 4096;
+/// Maximum length of the rest of a request, in bytes: some thousand jobs.
+const REST_LEN_BYTES: usize = 1 << 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request {
     gpus: Option<Vec<GpuEntry>>,
     job: Option<JobEntry>,
+    jobs: Option<Vec<JobState>>,
     #[serde(default)]
     describe: bool,
     id: Option<Json>,
@@ -82,32 +85,42 @@ struct Answer {
     id: Option<Json>,
 }
 
+#[derive(Serialize)]
+struct Decided {
+    #[serde(flatten)]
+    decisions: Decisions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<Json>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Use {
+pub(super) enum Use {
     Free,
     Busy,
     Failed,
+    /// The GPU works, but gets no further jobs.
+    Draining,
 }
 
 /// State of a GPU as a request gives it.
 #[derive(Clone, Copy, Debug)]
-struct Given {
-    used: Use,
+pub(super) struct Given {
+    pub(super) used: Use,
     /// Failure rate, in failures a year.
-    rate: f64,
+    pub(super) rate: f64,
     /// Age in years.
-    age: f64,
+    pub(super) age: f64,
     /// Time until the GPU is free or repaired, in seconds; infinite if unknown.
-    left: f64,
+    pub(super) left: f64,
 }
 
 /// Agent that answers the requests of one scheduler.
 pub struct Agent {
     name: String,
-    placer: Box<dyn Placer>,
-    cluster: Cluster,
+    pub(super) placer: Box<dyn Placer>,
+    pub(super) cluster: Cluster,
     failures: Failures,
-    options: Options,
+    pub(super) options: Options,
 }
 
 impl Agent {
@@ -142,6 +155,16 @@ impl Agent {
         let expected = "an object with gpus and job, or {\"describe\": true}";
         let request: Request =
             serde_json::from_str(line).map_err(|error| StudyError::field("request", error, expected))?;
+        if let Some(jobs) = request.jobs {
+            if request.job.is_some() {
+                return Err(StudyError::field("job", "present", "nothing beside jobs"));
+            }
+            let gpus =
+                request.gpus.ok_or_else(|| StudyError::field("gpus", "missing", "one entry for each GPU"))?;
+            let decisions = self.decide(&self.check_gpus(&gpus)?, &jobs)?;
+            let answer = Decided { decisions, id: request.id };
+            return Ok(serde_json::to_string(&answer).expect("numbers and names must be serializable"));
+        }
         match (request.gpus, request.job) {
             (Some(gpus), Some(job)) => {
                 let given = self.check_gpus(&gpus)?;
@@ -203,7 +226,8 @@ impl Agent {
             "free" => Use::Free,
             "busy" => Use::Busy,
             "failed" => Use::Failed,
-            other => return Err(StudyError::field(name("state"), other, "free, busy or failed")),
+            "draining" => Use::Draining,
+            other => return Err(StudyError::field(name("state"), other, "free, busy, failed or draining")),
         };
         let rate = entry.rate.unwrap_or_else(|| self.failures.estimate(id, 0.0, 0) * YEAR);
         if !(0.0..=RATE_MAX).contains(&rate) {
@@ -280,6 +304,7 @@ fn occupy(state: &mut State<'_>, given: &[Given]) {
         match used {
             Use::Free => continue,
             Use::Failed => state.gpus[gpu].failed_until = Some(*left),
+            Use::Draining => state.gpus[gpu].failed_until = Some(f64::INFINITY),
             Use::Busy if left.is_finite() => {
                 state.gpus[gpu].owner = Some(next);
                 state.active.push(next);
@@ -377,7 +402,7 @@ mod tests {
             (with(r#"{"state": "free", "id": 4}"#), "gpus[3].id is 4, expected 0 to 3"),
             (with(r#"{"state": "free", "id": -1}"#), "gpus[3].id is -1, expected 0 to 3"),
             (with(r#"{"state": "free", "id": 2}"#), "gpus[3].id is 2, expected a different id for each GPU"),
-            (with(r#"{"state": "down"}"#), "gpus[3].state is down, expected free, busy or failed"),
+            (with(r#"{"state": "down"}"#), "gpus[3].state is down, expected free, busy, failed or draining"),
             (with(r#"{"state": "free", "node": 0}"#), "gpus[3].node is 0, expected 1, the node of GPU 3"),
             (
                 with(r#"{"state": "free", "rate": -1}"#),

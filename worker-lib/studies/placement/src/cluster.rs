@@ -19,6 +19,18 @@ pub struct Node {
     pub cage: usize,
 }
 
+/// Failure domain larger than a GPU: a failure of the domain stops all of its GPUs at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Level {
+    /// A server.
+    Node,
+    /// Nodes that share a power supply or a top-of-rack switch.
+    Rack,
+    /// Racks behind one switch of the next layer.
+    Switch,
+}
+
 /// All nodes of a cluster. GPU ids are 0 to [`gpus`](Self::gpus) - 1, node by node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
@@ -27,6 +39,10 @@ pub struct Cluster {
     node_of: Vec<usize>,
     /// Number of GPUs of the largest node.
     widest: usize,
+    /// Number of nodes in a rack; the last rack has the remainder.
+    nodes_per_rack: usize,
+    /// Number of nodes behind a switch; the last switch has the remainder.
+    nodes_per_switch: usize,
 }
 
 impl Cluster {
@@ -35,7 +51,13 @@ impl Cluster {
     /// # Errors
     /// Fails if there are no nodes, a node has no GPUs, or all nodes together have more than [`GPUS_MAX`].
     pub fn new(nodes: impl IntoIterator<Item = (usize, usize)>) -> Result<Self, StudyError> {
-        let mut cluster = Self { nodes: Vec::new(), node_of: Vec::new(), widest: 0 };
+        let mut cluster = Self {
+            nodes: Vec::new(),
+            node_of: Vec::new(),
+            widest: 0,
+            nodes_per_rack: usize::MAX,
+            nodes_per_switch: usize::MAX,
+        };
         for (gpus, cage) in nodes {
             let (number, first) = (cluster.nodes.len(), cluster.node_of.len());
             if gpus == 0 || gpus > GPUS_MAX - first {
@@ -58,6 +80,40 @@ impl Cluster {
     /// Returns the errors of [`Self::new`].
     pub fn uniform(nodes: usize, gpus_per_node: usize) -> Result<Self, StudyError> {
         Self::new((0..nodes).map(|node| (gpus_per_node, node % CAGES)))
+    }
+
+    /// Divides the nodes into racks and the racks into groups behind a switch, in the order of their numbers. Without
+    /// this, all nodes are in one rack.
+    ///
+    /// # Errors
+    /// Fails if a number is 0.
+    pub fn with_racks(self, nodes_per_rack: usize, racks_per_switch: usize) -> Result<Self, StudyError> {
+        for (name, value) in [("nodes per rack", nodes_per_rack), ("racks per switch", racks_per_switch)] {
+            if value == 0 {
+                return Err(StudyError::field(name, value, "at least 1"));
+            }
+        }
+        let nodes_per_switch = nodes_per_rack.saturating_mul(racks_per_switch);
+        Ok(Self { nodes_per_rack, nodes_per_switch, ..self })
+    }
+
+    /// Returns the number of a GPU's failure domain at a level.
+    pub fn domain_of(&self, level: Level, gpu: usize) -> usize {
+        self.node_of[gpu] / self.nodes_per(level)
+    }
+
+    /// Returns the GPUs of each failure domain at a level.
+    pub fn domains(&self, level: Level) -> Vec<Range<usize>> {
+        let groups = self.nodes.chunks(self.nodes_per(level).min(self.nodes.len()));
+        groups.map(|nodes| nodes[0].gpus.start..nodes[nodes.len() - 1].gpus.end).collect()
+    }
+
+    fn nodes_per(&self, level: Level) -> usize {
+        match level {
+            Level::Node => 1,
+            Level::Rack => self.nodes_per_rack,
+            Level::Switch => self.nodes_per_switch,
+        }
     }
 
     /// Returns the number of GPUs of all nodes.
@@ -108,6 +164,22 @@ mod tests {
         assert_eq!((0..7).map(|gpu| cluster.node_of(gpu)).collect::<Vec<_>>(), [0, 0, 1, 1, 1, 1, 2]);
         assert_eq!((cluster.cage_of(1), cluster.cage_of(6)), (0, 2));
         assert_eq!([1, 4, 5, 9].map(|gpus| cluster.nodes_needed(gpus)), [1, 1, 2, 3]);
+    }
+
+    #[test]
+    fn racks_and_switches_group_consecutive_nodes() {
+        let cluster = Cluster::new([(2, 0), (4, 1), (1, 2), (3, 0), (1, 1)]).unwrap();
+        assert_eq!(cluster.domains(Level::Rack), vec![0..cluster.gpus()]);
+        let cluster = cluster.with_racks(2, 2).unwrap();
+        assert_eq!(cluster.domains(Level::Node), [0..2, 2..6, 6..7, 7..10, 10..11]);
+        assert_eq!(cluster.domains(Level::Rack), [0..6, 6..10, 10..11]);
+        assert_eq!(cluster.domains(Level::Switch), [0..10, 10..11]);
+        assert_eq!(
+            [Level::Node, Level::Rack, Level::Switch].map(|level| cluster.domain_of(level, 9)),
+            [3, 1, 0]
+        );
+        let error = cluster.with_racks(0, 1).unwrap_err().to_string();
+        assert_eq!(error, "nodes per rack is 0, expected at least 1");
     }
 
     #[test]

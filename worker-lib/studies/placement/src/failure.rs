@@ -1,9 +1,16 @@
-//! Failures of GPUs: at random, each GPU with its own rate, or at known times.
+//! Failures of GPUs and of larger failure domains: at random, each with its own rate, or at known times.
+//!
+//! A cluster consists of components that fail independently of each other. The components 0 to n - 1 are its n GPUs;
+//! further ones are the [`Domain`]s: nodes, racks and switches, each of which stops all of its GPUs at once. A GPU
+//! works if neither it nor a domain that contains it is failed.
+
+use std::ops::Range;
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Exp1};
 
 use super::Cluster;
+use super::domain::Domain;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero};
@@ -34,9 +41,14 @@ pub struct Belief {
 }
 
 impl Belief {
-    /// Returns the belief that a GPU has exactly this rate, for [`Failures`] that do not learn.
-    fn certain(per_year: f64) -> Self {
+    /// Returns the belief that a component has exactly this rate, if the belief does not learn.
+    pub(super) fn certain(per_year: f64) -> Self {
         Self { events: per_year, years: 1.0 }
+    }
+
+    /// Returns the belief after `seen` more failures in `years` more years.
+    fn after(self, seen: u32, years: f64) -> Self {
+        Self { events: self.events + f64::from(seen), years: self.years + years }
     }
 }
 
@@ -59,6 +71,9 @@ pub struct Failures {
     ages: Vec<f64>,
     /// Factor of all failure rates.
     factor: f64,
+    domains: Vec<Domain>,
+    /// Indices of the domains that contain each GPU; empty without domains.
+    domains_of: Vec<Vec<usize>>,
 }
 
 impl Failures {
@@ -107,7 +122,60 @@ impl Failures {
     }
 
     fn of(source: Source, beliefs: Vec<Belief>) -> Self {
-        Self { source, ages: vec![0.0; beliefs.len()], beliefs, learns: false, factor: 1.0 }
+        let ages = vec![0.0; beliefs.len()];
+        let (domains, domains_of) = (Vec::new(), Vec::new());
+        Self { source, ages, beliefs, learns: false, factor: 1.0, domains, domains_of }
+    }
+
+    /// Adds domains, which fail in addition to the GPUs.
+    ///
+    /// # Errors
+    /// Fails if a domain contains a GPU that does not exist.
+    pub fn with_domains(mut self, domains: Vec<Domain>) -> Result<Self, StudyError> {
+        self.domains_of.resize(self.gpus(), Vec::new());
+        for domain in domains {
+            let Range { start, end } = domain.gpus();
+            if start >= end || end > self.gpus() {
+                let expected = format!("a range within 0 to {}", self.gpus());
+                return Err(StudyError::field(
+                    "GPUs of a failure domain",
+                    format!("{start} to {end}"),
+                    expected,
+                ));
+            }
+            self.domains_of[start..end].iter_mut().for_each(|of| of.push(self.domains.len()));
+            self.domains.push(domain);
+        }
+        Ok(self)
+    }
+
+    /// Returns the domains.
+    pub fn domains(&self) -> &[Domain] {
+        &self.domains
+    }
+
+    /// Returns the indices of the domains that contain a GPU.
+    pub fn domains_of(&self, gpu: usize) -> &[usize] {
+        self.domains_of.get(gpu).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the number of components: GPUs and domains.
+    pub fn components(&self) -> usize {
+        self.gpus() + self.domains.len()
+    }
+
+    /// Returns the GPUs that a failure of a component stops.
+    pub fn gpus_of(&self, component: usize) -> Range<usize> {
+        match component.checked_sub(self.gpus()) {
+            Some(domain) => self.domains[domain].gpus(),
+            None => component..component + 1,
+        }
+    }
+
+    /// Returns the time of a GPU's last repair before the start of the simulation, in seconds; 0 if none is known.
+    pub fn last_repair(&self, gpu: usize) -> f64 {
+        let repairs = self.domains_of(gpu).iter().map(|domain| self.domains[*domain].last_repair());
+        repairs.reduce(f64::max).unwrap_or(0.0) / self.factor
     }
 
     /// Replaces the placers' knowledge: they know only these beliefs and the failures that they observe. The estimated
@@ -148,6 +216,7 @@ impl Failures {
             Source::Poisson(rates) => rates.iter().copied().fold(0.0, f64::max) * factor,
             Source::Trace(_) => 0.0,
         };
+        let greatest = self.domains.iter().map(|domain| domain.per_year() * factor).fold(greatest, f64::max);
         if greatest > RATE_MAX {
             let expected = format!("a number for which no GPU fails more than {RATE_MAX} times a year");
             return Err(StudyError::field("failure factor", factor, expected));
@@ -165,16 +234,16 @@ impl Failures {
         &self.ages
     }
 
-    /// Returns a placer's estimate of a GPU's failure rate, in failures a second, after `time` seconds with `seen`
-    /// observed failures.
-    pub fn estimate(&self, gpu: usize, time: f64, seen: u32) -> f64 {
-        let Belief { mut events, mut years } = self.beliefs[gpu];
-        if self.learns {
-            // A year of a cluster whose GPUs fail `factor` times as often counts as `factor` years of observation.
-            events += f64::from(seen);
-            years += time / YEAR * self.factor;
-        }
-        self.factor * events / years / YEAR
+    /// Returns a placer's estimate of a component's failure rate, in failures a second, after `time` seconds with
+    /// `seen` observed failures. For a GPU, the estimate does not include the domains that contain it.
+    pub fn estimate(&self, component: usize, time: f64, seen: u32) -> f64 {
+        let (belief, learns) = match component.checked_sub(self.gpus()) {
+            Some(domain) => self.domains[domain].belief(),
+            None => (self.beliefs[component], self.learns),
+        };
+        // A year of a cluster that fails `factor` times as often counts as `factor` years of observation.
+        let belief = if learns { belief.after(seen, time / YEAR * self.factor) } else { belief };
+        self.factor * belief.events / belief.years / YEAR
     }
 
     fn check_count(&self, field: &str, count: usize) -> Result<(), StudyError> {
@@ -203,48 +272,80 @@ pub fn check_outage(cluster: &Cluster, outage: Outage) -> Result<(), StudyError>
     ))
 }
 
-/// One random sequence of failures, determined by a seed, a purpose and a number. Each GPU has its own random stream,
-/// so that the times between its failures do not depend on the placement of jobs.
+/// One random sequence of failures, determined by a seed, a purpose and a number. Each component has its own random
+/// stream, so that the times between its failures do not depend on the placement of jobs.
 #[derive(Clone, Debug)]
 pub struct FailureDraw<'a> {
     failures: &'a Failures,
-    /// Random number generator of each GPU; empty for known times.
+    /// Random number generator of each component.
     rngs: Vec<ChaCha8Rng>,
-    /// Number of known outages of each GPU that [`Self::next`] has returned.
-    seen: Vec<u32>,
+    /// Number of known outages of each component that [`Self::next`] has returned.
+    seen: Vec<usize>,
 }
 
 impl<'a> FailureDraw<'a> {
     /// Returns the sequence with number `draw` of a seed and a purpose; different sequences are independent.
     pub fn new(failures: &'a Failures, seed: u64, purpose: Purpose, draw: usize) -> Self {
-        let gpus = failures.gpus();
-        let rngs = match &failures.source {
-            Source::Poisson(_) => (0..gpus).map(|gpu| stream(seed, purpose, draw * gpus + gpu)).collect(),
-            Source::Trace(_) => Vec::new(),
-        };
-        Self { failures, rngs, seen: vec![0; gpus] }
+        let count = failures.components();
+        let rngs = (0..count).map(|component| stream(seed, purpose, draw * count + component)).collect();
+        Self { failures, rngs, seen: vec![0; count] }
     }
 
-    /// Returns begin and end of the next outage of a GPU that has worked since `since`, in seconds. `repair` is the
-    /// repair time of a random failure.
-    pub fn next(&mut self, gpu: usize, since: f64, repair: f64) -> Option<(f64, f64)> {
-        let factor = self.failures.factor;
-        match &self.failures.source {
-            Source::Poisson(rates) if rates[gpu] > 0.0 => {
-                let wait: f64 = Exp1.sample(&mut self.rngs[gpu]);
-                let begin = since + wait / (rates[gpu] * factor) * YEAR;
+    /// Returns begin and end of the next outage of a component that has worked since `since`, in seconds. `repair` is
+    /// the repair time of a GPU that fails at random.
+    pub fn next(&mut self, component: usize, since: f64, repair: f64) -> Option<(f64, f64)> {
+        let failures = self.failures;
+        let factor = failures.factor;
+        let next = match component.checked_sub(failures.gpus()) {
+            Some(domain) => failures.domains[domain].next(self.seen[component]),
+            None => match &failures.source {
+                Source::Poisson(rates) => Next::Random { per_year: rates[component], repair },
+                Source::Trace(outages) => Next::of_trace(&outages[component], self.seen[component]),
+            },
+        };
+        match next {
+            Next::Random { per_year, repair } if per_year > 0.0 => {
+                let wait: f64 = Exp1.sample(&mut self.rngs[component]);
+                let begin = since + wait / (per_year * factor) * YEAR;
                 Some((begin, begin + repair))
             }
-            Source::Poisson(_) => None,
-            Source::Trace(outages) => {
-                let number = self.seen[gpu] as usize;
-                let (begin, end) = *outages[gpu].get(number)?;
-                let before = number.checked_sub(1).map_or(0.0, |before| outages[gpu][before].1);
-                self.seen[gpu] += 1;
-                let failed = since + (begin - before) / factor;
-                Some((failed, failed + (end - begin)))
+            Next::Known { after, lasts } => {
+                self.seen[component] += 1;
+                let begin = since + after / factor;
+                Some((begin, begin + lasts))
             }
+            Next::Random { .. } | Next::Never => None,
         }
+    }
+}
+
+/// Next outage of a component. Rates are in failures a year, times in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Next {
+    /// At a random time.
+    Random {
+        /// Failure rate; may be 0.
+        per_year: f64,
+        /// Length of the outage.
+        repair: f64,
+    },
+    /// At a known time.
+    Known {
+        /// Time between the end of the previous outage, or the start, and the begin.
+        after: f64,
+        /// Length of the outage.
+        lasts: f64,
+    },
+    /// No outage.
+    Never,
+}
+
+impl Next {
+    /// Returns the outage with this number in a list of `(begin, end)` in order of time.
+    pub(super) fn of_trace(outages: &[(f64, f64)], number: usize) -> Self {
+        let Some((begin, end)) = outages.get(number) else { return Self::Never };
+        let before = number.checked_sub(1).map_or(0.0, |before| outages[before].1);
+        Self::Known { after: begin - before, lasts: end - begin }
     }
 }
 

@@ -14,6 +14,8 @@
 //! | [`cluster`] | nodes, GPUs, cages |
 //! | [`job`] | gang-scheduled jobs, pools to draw them from |
 //! | [`failure`] | failures of GPUs at random or known times, and what placers know of the rates |
+//! | [`domain`] | failure domains: nodes, racks and switches |
+//! | [`node_trace`] | recorded faults of nodes, replayed from random starts |
 //! | [`rates`] | failure rates estimated from the lives of other GPUs |
 //! | [`generate`] | synthetic jobs and GPU lives |
 //! | [`reader`] | readers of Philly, Gavel, Alibaba GPU 2023, Titan, Pollux, Tiresias and the project's own tables |
@@ -28,11 +30,14 @@
 
 pub mod agent;
 pub mod cluster;
+mod decide;
+pub mod domain;
 pub mod expected;
 pub mod failure;
 pub mod generate;
 pub mod job;
 pub mod learned;
+pub mod node_trace;
 pub mod options;
 pub mod policy;
 pub mod rates;
@@ -42,6 +47,7 @@ pub mod state;
 pub mod workload;
 
 pub use cluster::Cluster;
+pub use decide::{Decisions, JobState, Start};
 pub use failure::Failures;
 pub use iswitch_study::StudyError;
 pub use job::Job;

@@ -70,6 +70,11 @@ pub struct Options {
     /// Time that each start of a job except its first takes before the job works. A failure in this time stops the job
     /// again.
     pub restart: f64,
+    /// Additional time of a restart for each GPU of the job: larger jobs take longer to set up communication and to
+    /// load their state.
+    pub restart_per_gpu: f64,
+    /// Number of GPUs that are kept free as spares. Only jobs that a failure has stopped may use them.
+    pub spares: usize,
     /// Time to repair a GPU. It does not apply to failures at known times, because each of them has a known end.
     pub repair: f64,
     /// Checkpoint setting of jobs.
@@ -91,6 +96,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             restart: HOUR / 6.0,
+            restart_per_gpu: 0.0,
+            spares: 0,
             repair: HOUR,
             checkpoint: Checkpoint::None,
             queueing: Queueing::Strict,
@@ -102,12 +109,18 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Returns the seconds of a restart of a job with this number of GPUs.
+    pub fn restart_of(&self, gpus: usize) -> f64 {
+        self.restart + self.restart_per_gpu * gpus as f64
+    }
+
     /// Checks that all options are in range.
     ///
     /// # Errors
     /// Fails if an option is out of range; the error names the first such option.
     pub fn check(&self) -> Result<(), StudyError> {
         at_least_zero("restart", self.restart, "seconds")?;
+        at_least_zero("restart per GPU", self.restart_per_gpu, "seconds")?;
         at_least_zero("repair", self.repair, "seconds")?;
         above_zero("horizon", self.horizon, "seconds")?;
         check_range("horizon", self.horizon, 0.0..=HORIZON_MAX_S, "seconds")?;

@@ -11,10 +11,12 @@ pub struct Gpu {
     pub owner: Option<usize>,
     /// Time of the repair in seconds, if the GPU is failed.
     pub failed_until: Option<f64>,
-    /// Number of failures since the start of the simulation.
+    /// Number of failures since the start of the simulation, including those of its failure domains.
     pub failures: u32,
-    /// Time of the last repair, in seconds; 0 before the first failure.
+    /// Time at which the GPU last became usable, in seconds; 0 before the first failure if no earlier repair is known.
     pub up_since: f64,
+    /// Number of failed components that include the GPU: the GPU itself and its failure domains.
+    pub down: u32,
 }
 
 impl Gpu {
@@ -94,12 +96,18 @@ pub struct State<'a> {
     pub active: Vec<usize>,
     /// Number of free GPUs; see [`Gpu::is_free`].
     pub free: usize,
+    /// Number of failures of each component since the start of the simulation; see [`Failures::components`].
+    pub seen: Vec<u32>,
     scenario: &'a Scenario,
 }
 
 impl<'a> State<'a> {
     pub(super) fn new(scenario: &'a Scenario) -> Self {
-        let gpu = Gpu { owner: None, failed_until: None, failures: 0, up_since: 0.0 };
+        let failures = scenario.failures();
+        let gpu = |gpu: usize| {
+            let up_since = failures.last_repair(gpu);
+            Gpu { owner: None, failed_until: None, failures: 0, up_since, down: 0 }
+        };
         let progress = |job: &Job| Progress {
             phase: Phase::Ahead,
             left: job.duration(),
@@ -112,11 +120,12 @@ impl<'a> State<'a> {
         let gpus = scenario.cluster().gpus();
         Self {
             time: 0.0,
-            gpus: vec![gpu; gpus],
+            gpus: (0..gpus).map(gpu).collect(),
             progress: scenario.jobs().iter().map(progress).collect(),
             queue: Vec::new(),
             active: Vec::new(),
             free: gpus,
+            seen: vec![0; failures.components()],
             scenario,
         }
     }
@@ -136,7 +145,8 @@ impl<'a> State<'a> {
         self.scenario.options()
     }
 
-    fn failures(&self) -> &'a Failures {
+    /// Returns the failures of the GPUs, for what placers know of them.
+    pub fn failures(&self) -> &'a Failures {
         self.scenario.failures()
     }
 
@@ -145,9 +155,32 @@ impl<'a> State<'a> {
         self.gpus.iter().enumerate().filter(|(_, gpu)| gpu.is_free()).map(|(id, _)| id)
     }
 
-    /// Returns the estimated failure rate of a GPU, in failures a second, given all failures observed so far.
+    /// Returns the estimated failure rate of a GPU, in failures a second, given all failures observed so far. It
+    /// includes the rates of the failure domains that contain the GPU.
     pub fn rate(&self, gpu: usize) -> f64 {
-        self.failures().estimate(gpu, self.time, self.gpus[gpu].failures)
+        let failures = self.failures();
+        let domains =
+            failures.domains_of(gpu).iter().map(|domain| self.component_rate(failures.gpus() + domain));
+        self.component_rate(gpu) + domains.sum::<f64>()
+    }
+
+    /// Returns the estimated rate at which at least one of these GPUs fails, in failures a second. A failure domain
+    /// that contains several of them counts once.
+    pub fn rate_of(&self, gpus: &[usize]) -> f64 {
+        let failures = self.failures();
+        let own: f64 = gpus.iter().map(|gpu| self.component_rate(*gpu)).sum();
+        if failures.domains().is_empty() {
+            return own;
+        }
+        let mut domains: Vec<usize> =
+            gpus.iter().flat_map(|gpu| failures.domains_of(*gpu)).copied().collect();
+        domains.sort_unstable();
+        domains.dedup();
+        own + domains.iter().map(|domain| self.component_rate(failures.gpus() + domain)).sum::<f64>()
+    }
+
+    fn component_rate(&self, component: usize) -> f64 {
+        self.failures().estimate(component, self.time, self.seen[component])
     }
 
     /// Returns the age of a GPU, in years.
@@ -204,7 +237,12 @@ impl<'a> State<'a> {
 
     /// Returns the seconds until a job works if it is started now.
     pub fn overhead(&self, job: usize) -> f64 {
-        if self.progress[job].runs == 0 { 0.0 } else { self.options().restart }
+        if self.progress[job].runs == 0 { 0.0 } else { self.restart(job) }
+    }
+
+    /// Returns the seconds of a restart of a job.
+    pub fn restart(&self, job: usize) -> f64 {
+        self.options().restart_of(self.job(job).gpus())
     }
 
     /// Returns the speed of a job on these GPUs, relative to its speed on the number of GPUs that it asks for, without

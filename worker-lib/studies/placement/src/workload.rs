@@ -2,8 +2,11 @@
 
 use sha2::{Digest as _, Sha256};
 
+use super::cluster::Level;
+use super::domain::Domain;
 use super::failure::YEAR;
 use super::job::JobPool;
+use super::node_trace::NodeTrace;
 use super::options::Checkpoint;
 use super::rates::{Knowledge, RatePool};
 use super::simulation::Scenario;
@@ -52,6 +55,26 @@ pub enum FailureSource {
         /// Knowledge of the placers.
         knowledge: Knowledge,
     },
+    /// Recorded faults of nodes, from a random start in each draw; see [`NodeTrace::draw`].
+    Nodes(NodeTrace),
+}
+
+/// Random failures of all nodes, racks or switches of a cluster, in addition to those of a [`FailureSource`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DomainFailures {
+    /// Level of the failure domains.
+    pub level: Level,
+    /// Failures of each domain in a year.
+    pub per_year: f64,
+    /// Length of each outage, in seconds.
+    pub repair: f64,
+}
+
+impl DomainFailures {
+    fn domains(self, cluster: &Cluster) -> impl Iterator<Item = Result<Domain, StudyError>> {
+        let Self { level, per_year, repair } = self;
+        cluster.domains(level).into_iter().map(move |gpus| Domain::poisson(gpus, per_year, repair))
+    }
 }
 
 impl JobSource {
@@ -96,6 +119,10 @@ impl FailureSource {
                 let mut rng = stream(draw, Purpose::Rates, DRAW_STREAM);
                 pool.draw(cluster, *same_cage, *knowledge, &mut rng)
             }
+            Self::Nodes(trace) => {
+                let mut rng = stream(draw, Purpose::Rates, DRAW_STREAM);
+                Failures::none(cluster).with_domains(trace.draw(cluster, &mut rng)?)
+            }
         }
     }
 
@@ -106,7 +133,7 @@ impl FailureSource {
     pub fn fixed(&self, cluster: &Cluster, draw: u64) -> Result<Self, StudyError> {
         match self {
             Self::Fixed { .. } => Ok(self.clone()),
-            Self::Pool { .. } => {
+            Self::Pool { .. } | Self::Nodes(_) => {
                 Ok(Self::Fixed { failures: self.draw(cluster, draw)?, is_trace: false, has_rates: true })
             }
         }
@@ -114,7 +141,7 @@ impl FailureSource {
 
     /// Returns whether placers know failure rates.
     pub fn has_rates(&self) -> bool {
-        matches!(self, Self::Pool { .. } | Self::Fixed { has_rates: true, .. })
+        matches!(self, Self::Pool { .. } | Self::Nodes(_) | Self::Fixed { has_rates: true, .. })
     }
 
     /// Returns whether the failure times are known and the same in each draw.
@@ -130,6 +157,13 @@ impl FailureSource {
                 let gpus = failures.gpus();
                 let sum: f64 = (0..gpus).map(|gpu| failures.estimate(gpu, 0.0, 0) * YEAR).sum();
                 format!("{:.3} failures per GPU and year", sum / gpus as f64)
+            }
+            Self::Nodes(trace) => {
+                let (outages, nodes) = (trace.outages(), trace.nodes());
+                format!(
+                    "{outages} recorded outages of {nodes} nodes in {:.0} days",
+                    trace.length() / 86_400.0
+                )
             }
             Self::Pool { pool, .. } => {
                 let (count, sum) = pool.rates().fold((0, 0.0), |(count, sum), rate| (count + 1, sum + rate));
@@ -148,6 +182,8 @@ pub struct Workload {
     pub jobs: JobSource,
     /// Source of the failures, before any factor is applied.
     pub failures: FailureSource,
+    /// Random failures of larger failure domains.
+    pub domains: Vec<DomainFailures>,
     /// Options of the simulation.
     pub options: Options,
 }
@@ -163,7 +199,9 @@ impl Workload {
         rate_factor: f64,
         checkpoint: Checkpoint,
     ) -> Result<Scenario, StudyError> {
-        let failures = self.failures.draw(&self.cluster, draw)?.scaled(rate_factor)?;
+        let domains = self.domains.iter().flat_map(|it| it.domains(&self.cluster));
+        let domains = domains.collect::<Result<Vec<_>, _>>()?;
+        let failures = self.failures.draw(&self.cluster, draw)?.with_domains(domains)?.scaled(rate_factor)?;
         let options = Options { checkpoint, ..self.options };
         Scenario::new(self.cluster.clone(), self.jobs.draw(draw)?, failures, options)
     }

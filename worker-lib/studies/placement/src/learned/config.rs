@@ -61,7 +61,10 @@ pub struct PlacementConfig {
     pub factor_max: f64,
     /// Work between checkpoints, in seconds; environments use the values in turn. 0 means no checkpoints.
     pub checkpoint_intervals: Vec<f64>,
-    /// Time to write a checkpoint, in seconds.
+    /// Whether jobs use Young and Daly's interval instead of `checkpoint_intervals`.
+    #[serde(default)]
+    pub young_daly: bool,
+    /// Time to write a checkpoint, in seconds; above 0 with `young_daly`.
     pub checkpoint_cost: f64,
     /// Adam learning rate in the first iteration; it falls linearly to 0.
     pub learning_rate: f32,
@@ -115,6 +118,7 @@ impl PlacementConfig {
             factor_min: if is_shared { 3.0 } else { 30.0 },
             factor_max: 1000.0,
             checkpoint_intervals: if is_shared { vec![0.0, 0.0, 0.0, 86_400.0] } else { vec![0.0] },
+            young_daly: false,
             checkpoint_cost: 60.0,
             learning_rate: if is_shared { 1e-3 } else { 3e-4 },
             entropy_weight: if is_shared { 1e-4 } else { 1e-2 },
@@ -150,6 +154,9 @@ impl PlacementConfig {
         if let Some(wrong) = self.checkpoint_intervals.iter().find(|it| !at_least_zero(**it)) {
             return Err(StudyError::field("checkpoint_intervals", wrong, "numbers of at least 0 seconds"));
         }
+        if self.young_daly && self.checkpoint_cost == 0.0 {
+            return Err(StudyError::field("checkpoint_cost", 0, "a number above 0 with young_daly"));
+        }
         if self.checkpoint_intervals.is_empty() {
             return Err(StudyError::field("checkpoint_intervals", "empty", "at least one"));
         }
@@ -173,6 +180,9 @@ impl PlacementConfig {
 
     /// Returns the checkpoint setting of the environment with this number.
     pub(super) fn checkpoint(&self, number: usize) -> Checkpoint {
+        if self.young_daly {
+            return Checkpoint::YoungDaly { cost: self.checkpoint_cost };
+        }
         match self.checkpoint_intervals[number % self.checkpoint_intervals.len()] {
             0.0 => Checkpoint::None,
             interval => Checkpoint::Periodic { interval, cost: self.checkpoint_cost },

@@ -110,7 +110,7 @@ impl View {
     /// Returns the features of a running job, `[SAVE_FEATURES]`.
     pub fn of_run(&self, state: &State<'_>, job: usize) -> Vec<f32> {
         let gpus = state.gpus_of(job);
-        let rate: f64 = gpus.iter().map(|gpu| state.rate(*gpu)).sum();
+        let rate = state.rate_of(gpus);
         let left = state.progress[job].left;
         let checkpoints = match &state.progress[job].phase {
             Phase::Running(run) => logarithm(run.interval / interval(state, job)),
@@ -122,7 +122,7 @@ impl View {
             &mut row,
             &[
                 (rate * left).ln_1p() / SCALE,
-                logarithm(state.options().restart / left),
+                logarithm(state.restart(job) / left),
                 logarithm(rate / (gpus.len() as f64 * self.mean_rate)),
                 checkpoints,
                 f64::from(u8::from(state.queue.is_empty())),

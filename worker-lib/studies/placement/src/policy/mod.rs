@@ -1,6 +1,8 @@
 //! Placement policies: the order of the queue and the choice of GPUs.
 
 mod best_of;
+mod clairvoyant;
+mod domains;
 mod las;
 mod oracle;
 mod order;
@@ -10,10 +12,12 @@ pub(super) mod saving;
 mod spec;
 
 pub use best_of::{Plan, SELECTION_DRAWS, best_of, hindsight};
+pub use clairvoyant::Clairvoyant;
+pub use domains::{DrainLemons, spread};
 pub use las::{LAS_THRESHOLDS, Las};
 pub use oracle::Oracle;
 pub use order::Order;
-pub use pick::{ByRule, MATCH_THRESHOLD, Rule, consolidate, most_reliable};
+pub use pick::{ByRule, MATCH_THRESHOLD, Rule, consolidate, most_reliable, pack};
 pub use pollux::Pollux;
 pub use saving::Saving;
 pub use spec::PolicySpec;

@@ -19,7 +19,8 @@ impl Oracle {
     fn expected(state: &State<'_>, job: usize, rate: f64) -> f64 {
         let options = state.options();
         let work = state.progress[job].left;
-        expected_time_with_checkpoints(rate, work, options.restart, options.checkpoint) + state.overhead(job)
+        expected_time_with_checkpoints(rate, work, state.restart(job), options.checkpoint)
+            + state.overhead(job)
     }
 
     /// Returns the expected seconds from now until a job would complete if it waited for better GPUs: the minimum over
@@ -41,8 +42,9 @@ impl Oracle {
                 break;
             }
             gpus.iter().for_each(|gpu| is_free[*gpu] = true);
-            let rates = self.reliable.iter().filter(|gpu| is_free[**gpu]).take(size);
-            let rate = rates.map(|gpu| state.rate(*gpu)).sum();
+            let picks: Vec<usize> =
+                self.reliable.iter().filter(|gpu| is_free[**gpu]).take(size).copied().collect();
+            let rate = state.rate_of(&picks);
             best = best.min(time + Self::expected(state, job, rate));
         }
         best
@@ -73,7 +75,7 @@ impl Placer for Oracle {
 
     fn place(&mut self, state: &State<'_>, job: usize, size: usize, picks: &mut Vec<usize>) {
         most_reliable(state, size, picks);
-        let rate = picks.iter().map(|gpu| state.rate(*gpu)).sum();
+        let rate = state.rate_of(picks);
         if self.expected_if_it_waits(state, job, size) < Self::expected(state, job, rate) {
             picks.clear();
         }

@@ -3,7 +3,8 @@
 use rand::seq::IndexedRandom as _;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Order, Placer};
+use super::{Order, Placer, spread};
+use crate::cluster::Level;
 use crate::state::State;
 
 /// Minimum GPU-seconds of a job that [`Rule::Match`] treats as big: four GPU-days.
@@ -18,6 +19,12 @@ pub enum Rule {
     FirstFit,
     /// GPUs on as few nodes as possible, and among these on the nodes with the least room left (consolidated best fit).
     BestFit,
+    /// GPUs in as few racks as possible, and there on as few nodes as possible: [`pack`].
+    Pack,
+    /// GPUs spread evenly over racks and nodes: [`spread`](super::spread).
+    Spread,
+    /// GPUs that have worked for the longest time since their last repair.
+    Rested,
     /// GPUs with the lowest estimated failure rates.
     Reliable,
     /// GPUs with the lowest estimated failure rates for jobs of at least this many GPU-seconds, and GPUs with the
@@ -52,6 +59,9 @@ impl Placer for ByRule {
             }
             Rule::FirstFit => picks.extend(state.free_gpus().take(size)),
             Rule::BestFit => consolidate(state, size, picks),
+            Rule::Pack => pack(state, size, picks),
+            Rule::Spread => spread(state, size, picks),
+            Rule::Rested => by_number(state, size, picks, |gpu| state.gpus[gpu].up_since),
             Rule::Reliable => most_reliable(state, size, picks),
             Rule::Match(threshold) => {
                 let is_big = state.job(job).gpu_seconds() >= *threshold;
@@ -68,7 +78,17 @@ pub fn most_reliable(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
 }
 
 fn by_rate(state: &State<'_>, size: usize, sign: f64, picks: &mut Vec<usize>) {
-    let mut free: Vec<(f64, usize)> = state.free_gpus().map(|gpu| (sign * state.rate(gpu), gpu)).collect();
+    by_number(state, size, picks, |gpu| sign * state.rate(gpu));
+}
+
+/// Adds the `size` free GPUs with the lowest numbers to `picks`; among equal numbers, those with the lowest ids.
+pub(super) fn by_number(
+    state: &State<'_>,
+    size: usize,
+    picks: &mut Vec<usize>,
+    number: impl Fn(usize) -> f64,
+) {
+    let mut free: Vec<(f64, usize)> = state.free_gpus().map(|gpu| (number(gpu), gpu)).collect();
     if size < free.len() {
         free.select_nth_unstable_by(size, compare);
         free.truncate(size);
@@ -85,29 +105,50 @@ fn compare(a: &(f64, usize), b: &(f64, usize)) -> std::cmp::Ordering {
 /// free GPUs, as long as the job needs all of them. Then takes the rest from the node with the fewest free GPUs that is
 /// sufficient.
 pub fn consolidate(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
-    let mut nodes: Vec<Vec<usize>> = Vec::new();
+    consolidate_in(state, Level::Node, state.free_gpus(), size, picks);
+}
+
+/// Adds `size` free GPUs in as few racks as possible to `picks`, as [`consolidate`] chooses nodes; the last rack's GPUs
+/// are on as few nodes as possible.
+pub fn pack(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
+    consolidate_in(state, Level::Rack, state.free_gpus(), size, picks);
+}
+
+/// Adds `size` of these GPUs, which are in ascending order, in as few domains of a level as possible to `picks`.
+fn consolidate_in(
+    state: &State<'_>,
+    level: Level,
+    gpus: impl Iterator<Item = usize>,
+    size: usize,
+    picks: &mut Vec<usize>,
+) {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut last = None;
-    for gpu in state.free_gpus() {
-        let node = state.cluster().node_of(gpu);
-        if last != Some(node) {
-            nodes.push(Vec::new());
-            last = Some(node);
+    for gpu in gpus {
+        let domain = state.cluster().domain_of(level, gpu);
+        if last != Some(domain) {
+            groups.push(Vec::new());
+            last = Some(domain);
         }
-        nodes.last_mut().expect("the list must not be empty after a push").push(gpu);
+        groups.last_mut().expect("the list must not be empty after a push").push(gpu);
     }
-    // The sort is stable: among equal nodes, the first is used.
-    nodes.sort_by_key(|node| std::cmp::Reverse(node.len()));
+    // The sort is stable: among equal domains, the first is used.
+    groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
     let mut left = size;
     let mut first = 0;
-    while left > 0 && first < nodes.len() {
-        let enough = nodes[first..].iter().take_while(|node| node.len() >= left).count();
-        // The smallest node that suffices, and the first of equal ones; if none suffices, the largest.
-        let node = match enough.checked_sub(1).map(|at| nodes[first + at].len()) {
-            Some(len) => nodes[first..].iter().find(|node| node.len() == len).unwrap_or(&nodes[first]),
-            None => &nodes[first],
+    while left > 0 && first < groups.len() {
+        let enough = groups[first..].iter().take_while(|group| group.len() >= left).count();
+        // The smallest domain that suffices, and the first of equal ones; if none suffices, the largest.
+        let group = match enough.checked_sub(1).map(|at| groups[first + at].len()) {
+            Some(len) => groups[first..].iter().find(|group| group.len() == len).unwrap_or(&groups[first]),
+            None => &groups[first],
         };
-        let some = left.min(node.len());
-        picks.extend(&node[..some]);
+        let some = left.min(group.len());
+        if some < group.len() && level != Level::Node {
+            consolidate_in(state, Level::Node, &mut group.iter().copied(), some, picks);
+        } else {
+            picks.extend(&group[..some]);
+        }
         left -= some;
         first += 1;
     }

@@ -35,8 +35,8 @@ impl Placer for Saving {
 /// / rate), where `rate` is the sum of the estimated failure rates of its GPUs (Young, CACM 17(9), 1974). Infinite if
 /// the rate is 0.
 pub(crate) fn interval(state: &State<'_>, job: usize) -> f64 {
-    let rate = state.gpus_of(job).iter().map(|gpu| state.rate(*gpu)).sum();
-    Checkpoint::YoungDaly { cost: state.options().restart }.interval(rate).0
+    let rate = state.rate_of(state.gpus_of(job));
+    Checkpoint::YoungDaly { cost: state.restart(job) }.interval(rate).0
 }
 
 /// Returns whether a job runs, has at least `interval` seconds of work that a failure would undo, and has enough

@@ -4,7 +4,10 @@ use std::str::FromStr;
 
 use strum::IntoEnumIterator as _;
 
-use super::{ByRule, Las, MATCH_THRESHOLD, Oracle, Order, Placer, Pollux, Rule, Saving, best_of, hindsight};
+use super::{
+    ByRule, Clairvoyant, DrainLemons, Las, MATCH_THRESHOLD, Oracle, Order, Placer, Pollux, Rule, Saving,
+    best_of, hindsight,
+};
 use crate::simulation::{Outcome, Scenario, simulate};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_study::{StudyError, names};
@@ -30,6 +33,14 @@ pub enum PolicySpec {
     FirstFit,
     /// First in, first out, on as few nodes as possible.
     BestFit,
+    /// First in, first out, in as few racks as possible.
+    Pack,
+    /// First in, first out, spread over racks and nodes.
+    Spread,
+    /// First in, first out, on GPUs other than those that fail most often: [`DrainLemons`].
+    DrainLemons,
+    /// First in, first out, on the GPUs whose last repair is longest ago.
+    Rested,
     /// First in, first out, on the most reliable GPUs.
     Reliable,
     /// The longest job first, on the most reliable GPUs.
@@ -44,6 +55,8 @@ pub enum PolicySpec {
     Oracle,
     /// [`Saving`]
     Saving,
+    /// [`Clairvoyant`]
+    Clairvoyant,
 }
 
 impl PolicySpec {
@@ -67,11 +80,15 @@ impl PolicySpec {
                 by_rule(Order::Arrival, Rule::Random(Box::new(stream(seed, Purpose::Actions, 0))))
             }
             Self::BestOf(count) => Box::new(best_of(scenario, count, seed)?),
-            Self::Hindsight(_) => {
+            Self::Hindsight(_) | Self::Clairvoyant => {
                 return Err(StudyError::field("policy", self, "one that decides before GPUs fail"));
             }
             Self::FirstFit => by_rule(Order::Arrival, Rule::FirstFit),
             Self::BestFit => by_rule(Order::Arrival, Rule::BestFit),
+            Self::Pack => by_rule(Order::Arrival, Rule::Pack),
+            Self::Spread => by_rule(Order::Arrival, Rule::Spread),
+            Self::DrainLemons => Box::new(DrainLemons),
+            Self::Rested => by_rule(Order::Arrival, Rule::Rested),
             Self::Reliable => by_rule(Order::Arrival, Rule::Reliable),
             Self::LongestReliable => by_rule(Order::LongestFirst, Rule::Reliable),
             Self::Match => by_rule(Order::Arrival, Rule::Match(MATCH_THRESHOLD)),
@@ -89,6 +106,7 @@ impl PolicySpec {
     pub fn run(self, scenario: &Scenario, seed: u64) -> Result<Outcome, StudyError> {
         match self {
             Self::Hindsight(count) => hindsight(scenario, count, seed),
+            Self::Clairvoyant => simulate(scenario, &mut Clairvoyant::new(scenario, seed), seed),
             _ => simulate(scenario, self.build(scenario, seed)?.as_mut(), seed),
         }
     }

@@ -3,6 +3,7 @@
 
 mod alibaba;
 mod format;
+mod infinitehbd;
 mod own;
 mod philly;
 mod pollux;
@@ -11,6 +12,7 @@ mod titan;
 
 pub use alibaba::{SharedGpus, read_alibaba_nodes, read_alibaba_pods};
 pub use format::{JobsFormat, read_nodes};
+pub use infinitehbd::read_infinitehbd;
 pub use own::{read_cluster, read_jobs, read_outages, read_rates};
 pub use philly::{Throughputs, read_gavel, read_philly};
 pub use pollux::read_pollux;

@@ -1,6 +1,7 @@
 //! Accounting of GPU time, and the outcome of a simulation.
 
-use crate::state::Run;
+use crate::Job;
+use crate::state::{Progress, Run};
 
 /// GPU-seconds by use; their sum is the number of GPUs in the cluster times the makespan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -80,7 +81,7 @@ pub(super) fn unsaved_integral(run: &Run, work: f64, elapsed: f64) -> f64 {
 }
 
 /// Returns the number of checkpoints in a run with `work` seconds of work; none is written at the end.
-pub(super) fn checkpoints(work: f64, interval: f64) -> f64 {
+pub(crate) fn checkpoints(work: f64, interval: f64) -> f64 {
     if interval >= work { 0.0 } else { (work / interval).ceil() - 1.0 }
 }
 
@@ -104,6 +105,24 @@ pub struct Outcome {
     /// Work that failures were expected to undo, in GPU-seconds, given the estimated rates of each job's GPUs and the
     /// work that it would have lost at each moment. [`GpuTime::lost`] differs from this only by chance.
     pub expected_loss: f64,
+    /// Effective training time ratio of all jobs that started: the work that they completed, divided by the time from
+    /// their first start to their completion, or to the end of the simulation. Both are weighted by the number of GPUs
+    /// that a job asks for. Time in the queue after a failure counts; time before the first start does not (Kokolis et
+    /// al., "Revisiting Reliability in Large-Scale Machine Learning Research Clusters", 2024, count both). `None` if no
+    /// job started.
+    pub ettr: Option<f64>,
+}
+
+/// Returns [`Outcome::ettr`] of jobs at the time `end` in seconds.
+pub(super) fn ettr(jobs: &[Job], progress: &[Progress], end: f64) -> Option<f64> {
+    let (mut work, mut wall) = (0.0, 0.0);
+    for (job, progress) in jobs.iter().zip(progress) {
+        let Some(started) = progress.started else { continue };
+        let gpus = job.gpus() as f64;
+        work += gpus * (job.duration() - progress.left);
+        wall += gpus * (progress.completed.unwrap_or(end) - started);
+    }
+    (wall > 0.0).then(|| work / wall)
 }
 
 impl Outcome {
@@ -192,6 +211,7 @@ mod tests {
             placements: 4,
             gpu_time: GpuTime::default(),
             expected_loss: 0.0,
+            ettr: None,
         };
         let percentile = |share| outcome.completion_time_percentile(share);
         assert_eq!([0.0, 0.25, 0.5, 0.75].map(percentile), [Some(1.0), Some(1.0), Some(2.0), Some(4.0)]);

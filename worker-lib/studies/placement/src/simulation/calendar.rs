@@ -8,10 +8,10 @@ use std::collections::BinaryHeap;
 pub(super) enum Due {
     /// The run with this number completes the job, if the run still lasts.
     Complete { job: usize, run: u32 },
-    /// A GPU is repaired.
+    /// A component is repaired.
     Repair(usize),
-    /// A GPU fails, and is repaired at the given time (seconds, as the bits of an f64).
-    Failure { gpu: usize, until: u64 },
+    /// A component fails, and is repaired at the given time (seconds, as the bits of an f64).
+    Failure { component: usize, until: u64 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

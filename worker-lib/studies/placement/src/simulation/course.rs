@@ -18,15 +18,16 @@ impl Simulation<'_, '_> {
         self.state.queue.push(job);
     }
 
-    pub(super) fn expect_failure(&mut self, gpu: usize) {
+    /// Schedules the next failure of a component that has worked since `since`.
+    pub(super) fn expect_failure(&mut self, component: usize, since: f64) {
         let repair = self.scenario.options().repair;
-        if let Some((begin, end)) = self.draw.next(gpu, self.state.gpus[gpu].up_since, repair) {
-            self.calendar.insert(begin, Due::Failure { gpu, until: end.to_bits() });
+        if let Some((begin, end)) = self.draw.next(component, since, repair) {
+            self.calendar.insert(begin, Due::Failure { component, until: end.to_bits() });
         }
     }
 
     pub(super) fn begin_run(&mut self, job: usize, gpus: Vec<usize>) {
-        let rate = gpus.iter().map(|gpu| self.state.rate(*gpu)).sum();
+        let rate = self.state.rate_of(&gpus);
         let (interval, cost) = self.scenario.options().checkpoint.interval(rate);
         let speed = self.state.speed(job, &gpus);
         let overhead = self.state.overhead(job);
@@ -44,7 +45,7 @@ impl Simulation<'_, '_> {
     /// Ends a job's run and returns the run and how its time was used. The job keeps its GPUs, and its phase becomes
     /// `Waiting`.
     pub(super) fn take_run(&mut self, job: usize) -> (Run, Share) {
-        let rate: f64 = self.state.gpus_of(job).iter().map(|gpu| self.state.rate(*gpu)).sum();
+        let rate = self.state.rate_of(self.state.gpus_of(job));
         let progress = &mut self.state.progress[job];
         let Phase::Running(run) = std::mem::replace(&mut progress.phase, Phase::Waiting) else {
             unreachable!("job {job} must be running")
@@ -96,21 +97,33 @@ impl Simulation<'_, '_> {
         self.state.active.retain(|other| *other != job);
     }
 
-    pub(super) fn fail(&mut self, gpu: usize, until: f64) {
+    pub(super) fn fail(&mut self, component: usize, until: f64) {
         self.failures += 1;
-        let state = &mut self.state.gpus[gpu];
-        self.state.free -= usize::from(state.is_free());
-        state.failed_until = Some(until);
-        state.failures += 1;
-        let owner = state.owner;
-        self.failed += 1;
-        self.calendar.insert(until, Due::Repair(gpu));
-        self.observe(Event::Failure(gpu));
-        match owner {
-            Some(job) if matches!(self.state.progress[job].phase, Phase::Running(_)) => self.hit(job, gpu),
-            Some(_) => self.held -= 1,
-            None => {}
+        self.state.seen[component] += 1;
+        self.calendar.insert(until, Due::Repair(component));
+        let mut hit = Vec::new();
+        for gpu in self.scenario.failures().gpus_of(component) {
+            let state = &mut self.state.gpus[gpu];
+            state.failures += 1;
+            state.down += 1;
+            self.state.free -= usize::from(state.is_free());
+            let worked = state.failed_until.is_none();
+            state.failed_until = Some(state.failed_until.map_or(until, |other| other.max(until)));
+            let owner = state.owner;
+            if worked {
+                self.failed += 1;
+                self.observe(Event::Failure(gpu));
+                match owner {
+                    Some(job) if self.state.is_running(job) => hit.push((job, gpu)),
+                    Some(_) => self.held -= 1,
+                    None => {}
+                }
+            }
         }
+        // A job with several of the GPUs is stopped once.
+        hit.sort_unstable();
+        hit.dedup_by_key(|(job, _)| *job);
+        hit.into_iter().for_each(|(job, gpu)| self.hit(job, gpu));
     }
 
     fn hit(&mut self, job: usize, gpu: usize) {
@@ -124,25 +137,40 @@ impl Simulation<'_, '_> {
                 self.wait(job);
             }
             AfterFailure::WaitForRepair => {
-                // The failed GPU counts as failed, not as held.
-                self.held += run.gpus.len() - 1;
+                // The failed GPUs count as failed, not as held.
+                let works = |gpu: &&usize| self.state.gpus[**gpu].failed_until.is_none();
+                self.held += run.gpus.iter().filter(works).count();
                 self.state.progress[job].phase = Phase::Stopped(run.gpus);
             }
         }
         self.observe(Event::Hit { job, gpu });
     }
 
-    pub(super) fn repair(&mut self, gpu: usize) {
-        let state = &mut self.state.gpus[gpu];
-        state.failed_until = None;
-        state.up_since = self.state.time;
-        let owner = state.owner;
-        self.failed -= 1;
-        self.state.free += usize::from(owner.is_none());
-        self.expect_failure(gpu);
-        self.observe(Event::Repair(gpu));
-        let Some(job) = owner else { return };
-        self.held += 1;
+    pub(super) fn repair(&mut self, component: usize) {
+        let time = self.state.time;
+        self.expect_failure(component, time);
+        let mut owners = Vec::new();
+        for gpu in self.scenario.failures().gpus_of(component) {
+            let state = &mut self.state.gpus[gpu];
+            state.down -= 1;
+            if state.down > 0 {
+                continue;
+            }
+            state.failed_until = None;
+            state.up_since = time;
+            let owner = state.owner;
+            self.failed -= 1;
+            self.state.free += usize::from(owner.is_none());
+            self.held += usize::from(owner.is_some());
+            self.observe(Event::Repair(gpu));
+            owners.extend(owner);
+        }
+        owners.dedup();
+        owners.into_iter().for_each(|job| self.resume(job));
+    }
+
+    /// Resumes a stopped job if all of its GPUs work again.
+    fn resume(&mut self, job: usize) {
         let Phase::Stopped(gpus) = &self.state.progress[job].phase else { return };
         if gpus.iter().all(|gpu| self.state.gpus[*gpu].failed_until.is_none()) {
             let gpus = gpus.clone();

@@ -1,6 +1,6 @@
 //! Main loop of the simulation.
 
-use super::account::{GpuTime, Outcome};
+use super::account::{GpuTime, Outcome, ettr};
 use super::backfill::Reservation;
 use super::calendar::{Calendar, Due};
 use super::scenario::Scenario;
@@ -23,7 +23,7 @@ pub const EVENTS_MAX: u64 = 100_000_000;
 pub enum Event {
     /// A job started on the GPUs that it has now.
     Start(usize),
-    /// A failure of a GPU stopped a job.
+    /// A failure of a GPU stopped a job. If a failure domain fails, other jobs that it stops may still appear to run.
     Hit {
         /// Number of the job.
         job: usize,
@@ -134,7 +134,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
             events_left: EVENTS_MAX,
             observer,
         };
-        (0..scenario.cluster().gpus()).for_each(|gpu| simulation.expect_failure(gpu));
+        (0..scenario.failures().components()).for_each(|component| simulation.expect_failure(component, 0.0));
         simulation
     }
 
@@ -223,6 +223,24 @@ impl<'a, 'o> Simulation<'a, 'o> {
         self.round = self.skip(&mut round).then_some(round);
     }
 
+    /// Makes all decisions of one moment in a state that `prepare` sets up, and reports them to the observer as
+    /// suspensions and starts.
+    ///
+    /// # Errors
+    /// Fails if the placer makes an invalid decision.
+    pub(crate) fn decide(
+        mut self,
+        prepare: impl FnOnce(&mut State<'a>),
+        placer: &mut dyn Placer,
+    ) -> Result<(), StudyError> {
+        prepare(&mut self.state);
+        self.begin_round(placer)?;
+        while let Some(candidate) = self.candidate(placer)? {
+            self.place(placer, candidate)?;
+        }
+        Ok(())
+    }
+
     /// Returns the next job of this round that can be placed.
     fn candidate(&mut self, placer: &mut dyn Placer) -> Result<Option<(usize, usize)>, StudyError> {
         let Some(mut round) = self.round.take() else { return Ok(None) };
@@ -241,7 +259,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
                 Some(promised) => promised.admit(&self.state, job, round.size),
                 None => true,
             };
-            if round.size <= self.state.free && admitted {
+            if round.size + self.spares(job) <= self.state.free && admitted {
                 self.round = Some(round);
                 return Ok(Some((job, round.size)));
             }
@@ -259,10 +277,16 @@ impl<'a, 'o> Simulation<'a, 'o> {
             Queueing::Strict => false,
             Queueing::FirstFit => true,
             Queueing::Easy => {
-                round.promised.get_or_insert_with(|| Reservation::new(&self.state, round.size));
+                let gpus = round.size + self.spares(self.state.queue[round.at - 1]);
+                round.promised.get_or_insert_with(|| Reservation::new(&self.state, gpus));
                 true
             }
         }
+    }
+
+    /// Returns the number of free GPUs that a job must leave as spares: none if a failure has stopped it.
+    fn spares(&self, job: usize) -> usize {
+        if self.state.progress[job].failures == 0 { self.scenario.options().spares } else { 0 }
     }
 
     fn check_size(&self, job: usize, size: usize) -> Result<(), StudyError> {
@@ -329,8 +353,8 @@ impl<'a, 'o> Simulation<'a, 'o> {
             self.count_event()?;
             match due {
                 Due::Complete { job, run } => self.complete_run(job, run),
-                Due::Repair(gpu) => self.repair(gpu),
-                Due::Failure { gpu, until } => self.fail(gpu, f64::from_bits(until)),
+                Due::Repair(component) => self.repair(component),
+                Due::Failure { component, until } => self.fail(component, f64::from_bits(until)),
             }
         }
         while jobs.get(self.arrived).is_some_and(|job| job.arrival() <= next) {
@@ -359,8 +383,11 @@ impl<'a, 'o> Simulation<'a, 'o> {
             if matches!(self.state.progress[job].phase, Phase::Running(_)) {
                 let (run, share) = self.take_run(job);
                 self.gpu_time.useful += share.unsaved * run.gpus.len() as f64;
+                let progress = &mut self.state.progress[job];
+                progress.left = (progress.left - share.unsaved * run.speed).max(0.0);
             }
         }
+        let ettr = ettr(self.scenario.jobs(), &self.state.progress, self.state.time);
         let jobs = self.scenario.jobs().iter().zip(&self.state.progress);
         let completion_times =
             jobs.map(|(job, progress)| Some(progress.completed? - job.arrival())).collect();
@@ -373,6 +400,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
             placements: self.placements,
             gpu_time: self.gpu_time,
             expected_loss: self.expected_loss,
+            ettr,
         }
     }
 }

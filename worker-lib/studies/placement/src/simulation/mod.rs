@@ -14,7 +14,7 @@ mod course;
 mod engine;
 mod scenario;
 
-pub(super) use account::unsaved;
 pub use account::{GpuTime, Outcome};
+pub(super) use account::{checkpoints, unsaved};
 pub use engine::{EVENTS_MAX, Event, Observer, Simulation, simulate, simulate_draw};
 pub use scenario::Scenario;

@@ -31,8 +31,12 @@ impl Scenario {
             return Err(StudyError::field("number of GPUs with failures", failures.gpus(), expected));
         }
         for (number, job) in jobs.iter().enumerate() {
-            if job.gpus() > gpus {
-                let expected = format!("1 to {gpus}, as many as the cluster has");
+            let most = gpus.saturating_sub(options.spares);
+            if job.gpus() > most {
+                let expected = match options.spares {
+                    0 => format!("1 to {gpus}, as many as the cluster has"),
+                    spares => format!("1 to {most}, as many as the cluster has without its {spares} spares"),
+                };
                 return Err(StudyError::field(format!("GPUs of job {number}"), job.gpus(), expected));
             }
         }

@@ -1,6 +1,8 @@
 //! Tests of placement, in one program so that they are linked only once.
 
 mod placement;
+mod placement_agent;
+mod placement_domains;
 mod placement_files;
 mod placement_learning;
 mod placement_table;

@@ -1,5 +1,6 @@
 //! Placement: cases computed by hand, analytic expectations, and invariants that hold for all failures.
 use iswitch_learn::algorithms::streams::Purpose;
+use iswitch_placement::domain::Domain;
 use iswitch_placement::expected::{expected_time, expected_time_with_checkpoints};
 use iswitch_placement::failure::{FailureDraw, Outage, YEAR};
 use iswitch_placement::job::Scaling;
@@ -237,8 +238,9 @@ fn check(state: &State<'_>, event: Event) {
             Phase::Running(run) => {
                 assert!(state.job(*job).can_have(run.gpus.len()));
                 let works = |gpu: &usize| state.gpus[*gpu].failed_until.is_none();
-                // Each failure is reported separately, before the job that it stops.
-                assert!(run.gpus.iter().all(works) || matches!(event, Event::Failure(_)), "{event:?}");
+                // Each failure is reported separately, before the jobs that it stops, one by one.
+                let stops = matches!(event, Event::Failure(_) | Event::Hit { .. });
+                assert!(run.gpus.iter().all(works) || stops, "{event:?}");
             }
             Phase::Stopped(gpus) => assert!(state.job(*job).can_have(gpus.len())),
             other => panic!("an active job must be running or stopped, but is {other:?}"),
@@ -267,6 +269,8 @@ fn any_options() -> impl Strategy<Value = Options> {
     (checkpoint, queueing, after, numbers).prop_map(|(checkpoint, queueing, after_failure, numbers)| {
         Options {
             restart: numbers.0,
+            restart_per_gpu: numbers.0 / 4.0,
+            spares: 0,
             repair: numbers.1,
             checkpoint,
             queueing,
@@ -280,7 +284,9 @@ fn any_options() -> impl Strategy<Value = Options> {
 fn any_scenario() -> impl Strategy<Value = Scenario> {
     let jobs = prop::collection::vec((0.0..5000.0_f64, 1..=6_usize, 1.0..4000.0_f64, any::<bool>()), 0..12);
     let rates = prop::collection::vec(prop_oneof![Just(0.0), 0.0..5000.0_f64], 6);
-    (jobs, rates, any_options()).prop_map(|(jobs, rates, options)| {
+    // Failures of the second node, of the whole cluster, and of a part that overlaps two nodes.
+    let domains = prop::collection::vec(prop_oneof![Just(0.0), 1.0..5000.0_f64], 3);
+    (jobs, rates, domains, any_options()).prop_map(|(jobs, rates, domains, options)| {
         let mut jobs: Vec<_> = jobs
             .into_iter()
             .map(|(arrival, gpus, duration, is_elastic)| {
@@ -291,12 +297,15 @@ fn any_scenario() -> impl Strategy<Value = Scenario> {
             .collect();
         jobs.sort_by(|a, b| a.arrival().total_cmp(&b.arrival()));
         let cluster = Cluster::new([(2, 0), (3, 1), (1, 2)]).unwrap();
-        Scenario::new(cluster, jobs, Failures::poisson(rates).unwrap(), options).unwrap()
+        let domain = |(gpus, rate): (_, &f64)| Domain::poisson(gpus, *rate, 1000.0).unwrap();
+        let domains = [2..5, 0..6, 1..3].into_iter().zip(&domains).map(domain).collect();
+        let failures = Failures::poisson(rates).unwrap().with_domains(domains).unwrap();
+        Scenario::new(cluster, jobs, failures, options).unwrap()
     })
 }
 
 fn is_placer(policy: &PolicySpec) -> bool {
-    !matches!(policy, PolicySpec::Hindsight(_))
+    !matches!(policy, PolicySpec::Hindsight(_) | PolicySpec::Clairvoyant)
 }
 
 proptest! {
@@ -311,7 +320,8 @@ proptest! {
             prop_assert!([useful, lost, overhead, held, failed, idle].iter().all(|time| *time >= -1e-6));
             let total = outcome.makespan * scenario.cluster().gpus() as f64;
             prop_assert!((outcome.gpu_time.total() - total).abs() <= 1e-9 * total, "{policy}: {outcome:?}");
-            prop_assert!(outcome.hits <= outcome.failures);
+            // A failure stops at most one job for each of the six GPUs.
+            prop_assert!(outcome.hits <= 6 * outcome.failures);
             prop_assert!(outcome.hits > 0 || lost == 0.0);
             if outcome.unfinished() > 0 {
                 let last = scenario.jobs().last().unwrap().arrival();

@@ -29,6 +29,7 @@ fn workload(nodes: usize) -> Workload {
     let lives = synthetic_lives(500, &mut stream(1, Purpose::Rates, 0));
     let gpus = 4 * nodes;
     Workload {
+        domains: Vec::new(),
         cluster: Cluster::uniform(nodes, 4).unwrap(),
         jobs: JobSource::Drawn {
             pool: pool.between(0.0, 1e9, gpus).unwrap(),
@@ -236,6 +237,7 @@ fn one_bad_gpu() -> Workload {
     let failures = Failures::poisson(vec![60.0, 0.0, 0.0, 0.0]).unwrap();
     let job = Job::new(0.0, 1, 10_000.0).unwrap();
     Workload {
+        domains: Vec::new(),
         cluster,
         jobs: JobSource::Drawn { pool: JobPool::new(vec![job]).unwrap(), count: 1, interarrival: 0.0 },
         failures: FailureSource::Fixed { failures, is_trace: false, has_rates: true },

@@ -164,7 +164,7 @@ fn table<'a>(workload: &Workload, baseline: &str, groups: impl Iterator<Item = &
         }
         let _ = writeln!(
             text,
-            "{:width$}  {:>16}  {:>19}  {:>16} {:>8} {:>8} {:>8}  {:>7}  {:>9} {:>9}  {:>5}  {:>5}",
+            "{:width$}  {:>16}  {:>19}  {:>16} {:>8} {:>8} {:>8}  {:>7}  {:>9} {:>9}  {:>5}  {:>6}  {:>5}",
             "policy",
             "makespan (d)",
             format!("/ {baseline}"),
@@ -176,6 +176,7 @@ fn table<'a>(workload: &Workload, baseline: &str, groups: impl Iterator<Item = &
             "lost (h)",
             "idle (h)",
             "used",
+            "ETTR",
             "left"
         );
         group.iter().for_each(|summary| line(&mut text, width, summary));
@@ -194,7 +195,7 @@ fn line(text: &mut String, width: usize, it: &Summary) {
     };
     let _ = writeln!(
         text,
-        "{:width$}  {:>16}  {:>19}  {:>16} {:>8} {:>8} {:>8}  {:7.1}  {:9.1} {:9.0}  {:5.3}  {:5.1}",
+        "{:width$}  {:>16}  {:>19}  {:>16} {:>8} {:>8} {:>8}  {:7.1}  {:9.1} {:9.0}  {:5.3}  {:>6}  {:5.1}",
         it.policy,
         scaled(it.makespan, DAY_S).text(2),
         it.makespan_ratio.map_or("-".to_owned(), Ratio::text),
@@ -206,6 +207,7 @@ fn line(text: &mut String, width: usize, it: &Summary) {
         it.gpu_hours.lost.mean,
         it.gpu_hours.idle.mean,
         it.utilisation.mean,
+        it.ettr.map_or("-".to_owned(), |ettr| format!("{:.4}", ettr.mean)),
         it.unfinished.mean
     );
 }

@@ -102,6 +102,9 @@ fn print(workload: &Workload, summary: &Summary) -> std::io::Result<()> {
         idle.text(0)
     )?;
     print_line!("utilisation {}", summary.utilisation.text(3))?;
+    if let Some(ettr) = summary.ettr {
+        print_line!("effective training time ratio {}", ettr.text(4))?;
+    }
     if summary.unfinished.mean > 0.0 {
         print_line!(
             "{} jobs per draw were incomplete at the horizon: the true makespan is longer, and JCT excludes them",

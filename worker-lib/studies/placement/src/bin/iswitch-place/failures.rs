@@ -4,13 +4,18 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use iswitch_learn::algorithms::streams::{Purpose, stream};
+use iswitch_placement::cluster::Level;
 use iswitch_placement::failure::{Belief, YEAR};
 use iswitch_placement::generate::synthetic_lives;
 use iswitch_placement::rates::{self, Batch, RatePool, Shrinkage};
-use iswitch_placement::reader::{read_outages, read_rates, read_titan};
-use iswitch_placement::workload::FailureSource;
+use iswitch_placement::reader::{read_infinitehbd, read_outages, read_rates, read_titan};
+use iswitch_placement::workload::{DomainFailures, FailureSource};
 use iswitch_placement::{Cluster, Failures};
 
+use super::rules::Saving;
+
+/// Default of `--domain-repair`, in seconds: four hours.
+const DOMAIN_REPAIR_S: f64 = 4.0 * 3600.0;
 const SYNTHETIC_GPUS: usize = 20_000;
 /// Random stream of the synthetic GPU lives, which all draws share.
 const SYNTHETIC_STREAM: usize = 1;
@@ -52,6 +57,26 @@ pub(super) struct FailureArgs {
     /// The file has one line for each GPU.
     #[arg(long, value_name = "FILE")]
     rates: Option<PathBuf>,
+    /// File of InfiniteHBD's node faults (fault_trace.json)
+    ///
+    /// Each draw replays the faults from a random time on, with the nodes in random order. Policies know the mean rate
+    /// and the faults of each node in the half of the trace before that time. GPUs do not fail on their own.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["failures", "rates", "life", "gpus_of_draw"])]
+    node_faults: Option<PathBuf>,
+    /// Random failures of each node in a year, which stop all of its GPUs
+    #[arg(long, value_name = "PER_YEAR", default_value_t = 0.0, allow_negative_numbers = true)]
+    node_rate: f64,
+    /// Random failures of each rack in a year; see --nodes-per-rack
+    #[arg(long, value_name = "PER_YEAR", default_value_t = 0.0, allow_negative_numbers = true)]
+    rack_rate: f64,
+    /// Random failures of each switch in a year; see --racks-per-switch
+    #[arg(long, value_name = "PER_YEAR", default_value_t = 0.0, allow_negative_numbers = true)]
+    switch_rate: f64,
+    /// Time until a failed node, rack or switch is repaired, in seconds
+    ///
+    /// It applies to the random failures of --node-rate, --rack-rate and --switch-rate.
+    #[arg(long, value_name = "SECONDS", default_value_t = DOMAIN_REPAIR_S, allow_negative_numbers = true)]
+    domain_repair: f64,
     /// Factor by which all failure rates are multiplied
     ///
     /// With --failures, the times between outages are divided by the factor.
@@ -78,11 +103,29 @@ enum Knowledge {
 }
 
 impl FailureArgs {
+    /// Returns the checkpoint setting of jobs if no option gives one: Young and Daly's interval, which requires failure
+    /// rates.
+    pub(super) fn default_checkpoint(&self) -> Saving {
+        if self.failures.is_some() && self.rates.is_none() { Saving::None } else { Saving::YoungDaly }
+    }
+
+    /// Returns the random failures of larger failure domains.
+    pub(super) fn domains(&self) -> Vec<DomainFailures> {
+        let rates =
+            [(Level::Node, self.node_rate), (Level::Rack, self.rack_rate), (Level::Switch, self.switch_rate)];
+        let repair = self.domain_repair;
+        let fails = rates.into_iter().filter(|(_, per_year)| *per_year != 0.0);
+        fails.map(|(level, per_year)| DomainFailures { level, per_year, repair }).collect()
+    }
+
     /// Reads or generates the failures.
     ///
     /// # Errors
     /// Fails if a file cannot be read or does not fit the cluster.
     pub(super) fn load(&self, cluster: &Cluster) -> anyhow::Result<FailureSource> {
+        if let Some(path) = &self.node_faults {
+            return Ok(FailureSource::Nodes(read_infinitehbd(path)?));
+        }
         let rates = self.rates.as_ref().map(|path| read_rates(path, cluster)).transpose()?;
         if let Some(path) = &self.failures {
             let failures = Failures::trace(cluster, &read_outages(path, cluster)?)?;

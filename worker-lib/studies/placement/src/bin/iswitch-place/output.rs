@@ -37,7 +37,7 @@ impl OutputArgs {
 const CSV: &str = "rate_factor,checkpoint,policy,draws,jobs,makespan_s,makespan_ci95_s,makespan_ratio,\
     makespan_ratio_low,makespan_ratio_high,jct_s,jct_ci95_s,jct_p50_s,jct_p95_s,jct_p99_s,jct_ratio,jct_ratio_low,\
     jct_ratio_high,failures,hits,suspensions,useful_gpu_h,lost_gpu_h,overhead_gpu_h,held_gpu_h,failed_gpu_h,\
-    idle_gpu_h,utilisation,unfinished";
+    idle_gpu_h,utilisation,ettr,unfinished";
 
 fn csv(summaries: &[Summary]) -> Output {
     let mean = |mean: Option<Mean>| OrEmpty(mean.map(|mean| mean.mean));
@@ -79,6 +79,7 @@ fn csv(summaries: &[Summary]) -> Output {
             &hours.failed.mean,
             &hours.idle.mean,
             &it.utilisation.mean,
+            &mean(it.ettr),
             &it.unfinished.mean,
         ]);
     }

@@ -84,6 +84,10 @@ pub(super) struct Summary {
     pub(super) gpu_hours: GpuHours,
     /// Useful share of all GPU-hours.
     pub(super) utilisation: Mean,
+    /// Effective training time ratio; null if a draw has no job that started.
+    pub(super) ettr: Option<Mean>,
+    /// Effective training time ratio divided by that of the baseline; null without a baseline.
+    pub(super) ettr_ratio: Option<Ratio>,
     /// Jobs per draw that were not complete at the horizon.
     pub(super) unfinished: Mean,
 }
@@ -125,6 +129,8 @@ impl Summary {
                 idle: hours(|time| time.idle),
             },
             utilisation: mean(|run| run.gpu_time.utilisation()),
+            ettr: jct(|run| run.ettr),
+            ettr_ratio: ratio(|run| run.ettr),
             unfinished: mean(|run| run.unfinished as f64),
         }
     }

@@ -57,12 +57,17 @@ pub(super) struct CostArgs {
     /// The job does no work in this time.
     #[arg(long, value_name = "SECONDS", default_value_t = Options::default().restart, allow_negative_numbers = true)]
     restart: f64,
+    /// Additional seconds of a restart for each GPU of the job
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, allow_negative_numbers = true)]
+    restart_per_gpu: f64,
     /// Checkpoint setting of jobs: none, seconds of work, or young-daly
     ///
     /// With none, a failure undoes all of a job's work. A number is the interval between checkpoints, in seconds of
     /// work. With young-daly, a job uses the interval that is optimal for the failure rates of its GPUs.
-    #[arg(long, value_name = "WHEN", default_value = "none", allow_negative_numbers = true)]
-    pub(super) checkpoint: Saving,
+    ///
+    /// The default is young-daly, or none with --failures if no --rates are given.
+    #[arg(long, value_name = "WHEN", allow_negative_numbers = true)]
+    pub(super) checkpoint: Option<Saving>,
     /// Duration of a job's pause for each checkpoint, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = CHECKPOINT_COST_S, allow_negative_numbers = true)]
     pub(super) checkpoint_cost: f64,
@@ -86,6 +91,9 @@ pub(super) struct RulesArgs {
     /// Placement of a job after a failure
     #[arg(long, value_name = "RULE", default_value = "place-again")]
     after_failure: AfterFailureRule,
+    /// Number of GPUs kept free as spares for jobs that a failure has stopped
+    #[arg(long, value_name = "GPUS", default_value_t = 0)]
+    spares: usize,
     /// Slowdown factor of a job on more nodes than it needs; 1 means no slowdown
     #[arg(long, value_name = "TIMES", default_value_t = 1.0, allow_negative_numbers = true)]
     spread_slowdown: f64,
@@ -129,8 +137,9 @@ impl CostArgs {
 
     /// Returns the default options with these costs of a failure.
     pub(super) fn options(&self) -> anyhow::Result<Options> {
-        let checkpoint = self.checkpoint(self.checkpoint);
-        let options = Options { restart: self.restart, checkpoint, ..Options::default() };
+        let checkpoint = self.checkpoint(self.checkpoint.unwrap_or(Saving::YoungDaly));
+        let (restart, restart_per_gpu) = (self.restart, self.restart_per_gpu);
+        let options = Options { restart, restart_per_gpu, checkpoint, ..Options::default() };
         options.check()?;
         Ok(options)
     }
@@ -149,6 +158,7 @@ impl RulesArgs {
                 AfterFailureRule::PlaceAgain => AfterFailure::PlaceAgain,
                 AfterFailureRule::WaitForRepair => AfterFailure::WaitForRepair,
             },
+            spares: self.spares,
             spread_slowdown: self.spread_slowdown,
             horizon: self.horizon * DAY_S,
             ..self.cost.options()?

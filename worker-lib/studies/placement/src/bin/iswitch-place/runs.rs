@@ -44,6 +44,7 @@ pub(super) struct Measured {
     pub(super) suspensions: u64,
     pub(super) unfinished: usize,
     pub(super) gpu_time: GpuTime,
+    pub(super) ettr: Option<f64>,
 }
 
 impl Measured {
@@ -59,6 +60,7 @@ impl Measured {
             suspensions: outcome.suspensions,
             unfinished: outcome.unfinished(),
             gpu_time: outcome.gpu_time,
+            ettr: outcome.ettr,
         }
     }
 }

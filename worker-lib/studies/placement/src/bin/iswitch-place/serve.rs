@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use iswitch_placement::agent::Agent;
+use iswitch_placement::options::Queueing;
 use iswitch_placement::reader::read_rates;
 use iswitch_placement::simulation::Scenario;
 use iswitch_placement::{Cluster, Failures, Options};
@@ -19,8 +20,8 @@ use iswitch_cli::line_server::{self, Answer, Service};
 #[derive(Args)]
 pub(crate) struct ServeArgs {
     #[arg(
-        help = "Policy that picks GPUs: its name, or the run directory of a training",
-        long_help = format!("Policy that picks GPUs: {PICKERS}")
+        help = "Policy: its name, or the run directory of a training",
+        long_help = format!("Policy: {PICKERS}")
     )]
     policy: String,
     /// Path of the Unix socket to listen on
@@ -29,8 +30,10 @@ pub(crate) struct ServeArgs {
     /// {"gpus": [{"state": "free"}, ...], "job": {"gpus": 2, "duration": 3600}} has an entry for each GPU; the answer,
     /// such as {"gpus": [4, 5]}, lists the GPUs for the job, and is an empty list if the job should wait. The state of
     /// an entry is free, busy or failed. An entry may also have id, rate (failures a year), age (years), node, and left
-    /// (seconds until the GPU is free or repaired). The request {"describe": true} returns a description of the
-    /// service.
+    /// (seconds until the GPU is free or repaired). With a list jobs instead of job, the answer has all decisions of
+    /// the policy: the jobs to suspend, and those to start and their GPUs. A job of the list has id and gpus, and
+    /// optionally duration, done, on, running_for and starts. A GPU that is draining gets no further jobs. The request
+    /// {"describe": true} returns a description of the service.
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
     #[command(flatten)]
@@ -56,7 +59,8 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         None => Failures::none(&cluster),
     };
     let source = PolicySource::parse(&args.policy)?;
-    let scheduler = Scheduler { source, cluster, failures, options: args.cost.options()?, seed: args.seed };
+    let options = Options { queueing: Queueing::Easy, ..args.cost.options()? };
+    let scheduler = Scheduler { source, cluster, failures, options, seed: args.seed };
     // Report a policy that cannot be built before any scheduler connects.
     scheduler.agent()?;
     line_server::serve(&args.socket, &scheduler.source.name(), scheduler)?;

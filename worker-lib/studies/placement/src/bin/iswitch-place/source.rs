@@ -5,17 +5,18 @@ use iswitch_learn::algorithms::streams::Purpose;
 use iswitch_placement::failure::FailureDraw;
 use iswitch_placement::learned::Trained;
 use iswitch_placement::learned::training::PlacementStudy;
-use iswitch_placement::policy::{Placer, PolicySpec};
+use iswitch_placement::policy::{Clairvoyant, Placer, PolicySpec};
 use iswitch_placement::simulation::{Observer, Outcome, Scenario, simulate_draw};
 use iswitch_study::contest::{Contestant, directory_name, plain, saved};
 
 /// Policies that the command line accepts, as help and error messages list them.
 pub(super) const POLICIES: &str = "random, best-of:N (the best of N random plans), hindsight:N (the best of N random \
-    runs, chosen afterwards), first-fit, best-fit, reliable, longest-reliable, match, las, pollux, oracle, saving; \
-    or the run directory of `iswitch place train`";
-/// Policies that only pick GPUs, as help and error messages list them.
-pub(super) const PICKERS: &str = "random, first-fit, best-fit, reliable, match, oracle; or the run \
-    directory of `iswitch place train`";
+    runs, chosen afterwards), first-fit, best-fit, pack, spread, drain-lemons, rested, reliable, longest-reliable, \
+    match, las, pollux, oracle, saving, clairvoyant (knows all future failures); or the run directory of \
+    `iswitch place train`";
+/// Policies that need only the current state of a cluster, as help and error messages list them.
+pub(super) const PICKERS: &str = "random, first-fit, best-fit, pack, spread, drain-lemons, rested, reliable, \
+    longest-reliable, match, oracle, saving; or the run directory of `iswitch place train`";
 
 /// Source of a policy.
 #[derive(Debug)]
@@ -56,33 +57,44 @@ impl PolicySource {
         seed: u64,
         observer: &'o mut Observer<'o>,
     ) -> anyhow::Result<Outcome> {
+        let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
         let mut placer = match self {
+            Self::Plain(PolicySpec::Clairvoyant) => {
+                let mut placer = Clairvoyant::new(scenario, seed);
+                return Ok(simulate_draw(scenario, &mut placer, draw, Some(observer))?);
+            }
             Self::Plain(spec @ PolicySpec::Hindsight(_)) => return Ok(spec.run(scenario, seed)?),
             Self::Plain(spec) => spec.build(scenario, seed)?,
             Self::Saved { policy, .. } => policy.placer(scenario.cluster())?,
         };
-        let draw = FailureDraw::new(scenario.failures(), seed, Purpose::Failures, 0);
         Ok(simulate_draw(scenario, placer.as_mut(), draw, Some(observer))?)
     }
 
-    /// Returns a placer that picks GPUs for one job at a time, in a cluster that another scheduler runs.
+    /// Returns a placer for a cluster that another scheduler runs.
     ///
     /// # Errors
-    /// Fails if the policy also makes decisions about other jobs.
+    /// Fails if the policy needs more than the current state of the cluster.
     pub(super) fn picker(&self, scenario: &Scenario, seed: u64) -> anyhow::Result<Box<dyn Placer>> {
         match self {
             Self::Plain(
                 spec @ (PolicySpec::Random
                 | PolicySpec::FirstFit
                 | PolicySpec::BestFit
+                | PolicySpec::Pack
+                | PolicySpec::Spread
+                | PolicySpec::DrainLemons
+                | PolicySpec::Rested
                 | PolicySpec::Reliable
+                | PolicySpec::LongestReliable
+                | PolicySpec::Saving
                 | PolicySpec::Match
                 | PolicySpec::Oracle),
             ) => Ok(spec.build(scenario, seed)?),
-            // A trained policy also orders and suspends jobs, but only its picks of GPUs are used.
             Self::Saved { policy, .. } => Ok(policy.placer(scenario.cluster())?),
             Self::Plain(spec) => {
-                bail!("policy is {spec}, which decides more than the GPUs of one job; expected {PICKERS}")
+                bail!(
+                    "policy is {spec}, which needs more than the current state of the cluster; expected {PICKERS}"
+                )
             }
         }
     }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use anyhow::bail;
 use clap::{Args, ValueEnum};
 use iswitch_placement::learned::config::{Network, PlacementConfig};
 use iswitch_placement::learned::training::{Iteration, PlacementStudy, Saved, Training};
@@ -84,11 +83,9 @@ impl train::Command for TrainArgs {
         }
         preset.checkpoint_cost = self.scenario.cost().checkpoint_cost;
         match saving {
-            Saving::None => {}
+            Saving::None => preset.checkpoint_intervals = vec![0.0],
             Saving::Every(seconds) => preset.checkpoint_intervals = vec![seconds],
-            Saving::YoungDaly => {
-                bail!("checkpoint is young-daly, expected none or a number of seconds for training")
-            }
+            Saving::YoungDaly => preset.young_daly = true,
         }
         Ok(preset)
     }

@@ -18,6 +18,7 @@ use super::rules::{CostArgs, RulesArgs, Saving};
 
 const GPUS: usize = 64;
 const GPUS_PER_NODE: usize = 8;
+const RACKS_PER_SWITCH: usize = 4;
 const DRAWS: u64 = 20;
 
 /// Options that describe the cluster.
@@ -37,10 +38,26 @@ pub(super) struct ClusterArgs {
     /// The last node has the remainder. Nodes are in cages 0, 1 and 2 in turn.
     #[arg(long, value_name = "K", default_value_t = GPUS_PER_NODE)]
     gpus_per_node: usize,
+    /// Number of nodes per rack; by default, all nodes are in one rack
+    ///
+    /// Racks consist of consecutive nodes; the last rack has the remainder.
+    #[arg(long, value_name = "N")]
+    nodes_per_rack: Option<usize>,
+    /// Number of racks behind one switch
+    #[arg(long, value_name = "N", requires = "nodes_per_rack", default_value_t = RACKS_PER_SWITCH)]
+    racks_per_switch: usize,
 }
 
 impl ClusterArgs {
     pub(super) fn load(&self) -> anyhow::Result<Cluster> {
+        let cluster = self.nodes()?;
+        Ok(match self.nodes_per_rack {
+            Some(nodes) => cluster.with_racks(nodes, self.racks_per_switch)?,
+            None => cluster,
+        })
+    }
+
+    fn nodes(&self) -> anyhow::Result<Cluster> {
         if let Some(path) = &self.cluster {
             return Ok(read_nodes(path)?);
         }
@@ -74,12 +91,14 @@ impl ScenarioArgs {
     pub(super) fn load(&self) -> anyhow::Result<workload::Workload> {
         let cluster = self.cluster.load()?;
         let (jobs, failures) = (self.jobs.load(cluster.gpus())?, self.failures.load(&cluster)?);
-        Ok(workload::Workload { cluster, jobs, failures, options: self.rules.options()? })
+        let domains = self.failures.domains();
+        Ok(workload::Workload { cluster, jobs, failures, domains, options: self.rules.options()? })
     }
 
     /// Returns the condition that is given by the options.
     pub(super) fn condition(&self) -> Condition {
-        Condition { rate_factor: self.failures.rate_factor, saving: self.rules.cost.checkpoint }
+        let saving = self.rules.cost.checkpoint.unwrap_or(self.failures.default_checkpoint());
+        Condition { rate_factor: self.failures.rate_factor, saving }
     }
 
     /// Returns the options for the cost of a failure.

@@ -1,0 +1,109 @@
+//! Failure domains: nodes, racks and switches, whose failures stop all of their GPUs at once.
+
+use std::ops::Range;
+
+use super::failure::{Belief, Next, RATE_MAX};
+use iswitch_study::StudyError;
+use iswitch_study::error::{above_zero, at_least_zero, check_range};
+
+#[derive(Clone, Debug, PartialEq)]
+enum Source {
+    /// Poisson process with this rate in failures a year, and the length of each outage in seconds.
+    Poisson { per_year: f64, repair: f64 },
+    /// `(begin, end)` of outages in seconds, in order of time.
+    Trace(Vec<(f64, f64)>),
+}
+
+/// GPUs that fail together, such as those of a node, and what placers know of the failures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Domain {
+    gpus: Range<usize>,
+    source: Source,
+    belief: Belief,
+    /// Whether observed failures change the estimate.
+    learns: bool,
+    last_repair: f64,
+}
+
+impl Domain {
+    /// Creates a domain that fails `per_year` times a year at random and is repaired after `repair` seconds. Placers
+    /// know the rate.
+    ///
+    /// # Errors
+    /// Fails if the rate is negative or above [`RATE_MAX`], or the repair time is not above 0.
+    pub fn poisson(gpus: Range<usize>, per_year: f64, repair: f64) -> Result<Self, StudyError> {
+        check_range("failure rate of a domain", per_year, 0.0..=RATE_MAX, "failures a year")?;
+        above_zero("repair time of a domain", repair, "seconds")?;
+        let belief = Belief::certain(per_year);
+        Ok(Self {
+            gpus,
+            source: Source::Poisson { per_year, repair },
+            belief,
+            learns: false,
+            last_repair: 0.0,
+        })
+    }
+
+    /// Creates a domain with outages at known times, `(begin, end)` in seconds. Placers know only the belief and the
+    /// failures that they observe.
+    ///
+    /// # Errors
+    /// Fails if an outage begins before 0 or before the end of the previous one, or does not end after it begins.
+    pub fn trace(gpus: Range<usize>, outages: Vec<(f64, f64)>, belief: Belief) -> Result<Self, StudyError> {
+        let mut least = 0.0;
+        for (begin, end) in &outages {
+            if !(*begin >= least && *end > *begin && end.is_finite()) {
+                let expected = format!("a time from {least} s on that ends after it begins");
+                return Err(StudyError::field(
+                    "outage of a domain",
+                    format!("{begin} s to {end} s"),
+                    expected,
+                ));
+            }
+            least = *end;
+        }
+        at_least_zero("observed failures of a domain", belief.events, "events")?;
+        above_zero("years of observation of a domain", belief.years, "years")?;
+        Ok(Self { gpus, source: Source::Trace(outages), belief, learns: true, last_repair: 0.0 })
+    }
+
+    /// Sets the time of the last repair before the start of the simulation, in seconds of at most 0.
+    ///
+    /// # Errors
+    /// Fails if the time is above 0 or not finite.
+    pub fn repaired_at(self, last_repair: f64) -> Result<Self, StudyError> {
+        at_least_zero("seconds since the last repair of a domain", -last_repair, "seconds")?;
+        Ok(Self { last_repair, ..self })
+    }
+
+    /// Returns the GPUs.
+    pub fn gpus(&self) -> Range<usize> {
+        self.gpus.clone()
+    }
+
+    /// Returns the time of the last repair before the start of the simulation, in seconds of at most 0.
+    pub fn last_repair(&self) -> f64 {
+        self.last_repair
+    }
+
+    /// Returns the rate of random failures, in failures a year; 0 for outages at known times.
+    pub(super) fn per_year(&self) -> f64 {
+        match self.source {
+            Source::Poisson { per_year, .. } => per_year,
+            Source::Trace(_) => 0.0,
+        }
+    }
+
+    /// Returns the placers' belief, and whether it learns from observed failures.
+    pub(super) fn belief(&self) -> (Belief, bool) {
+        (self.belief, self.learns)
+    }
+
+    /// Returns the next outage after `seen` known ones.
+    pub(super) fn next(&self, seen: usize) -> Next {
+        match &self.source {
+            Source::Poisson { per_year, repair } => Next::Random { per_year: *per_year, repair: *repair },
+            Source::Trace(outages) => Next::of_trace(outages, seen),
+        }
+    }
+}
