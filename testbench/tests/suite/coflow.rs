@@ -183,7 +183,7 @@ fn errors_name_the_invalid_input() {
         (vec!["evaluate", "sebf", "--trace", &short, "--ports", "4"], "cannot be used with"),
         (
             vec!["evaluate", "sebf", "--trace", &trace, "--draws", "2"],
-            "draws is 2, expected 1, because a trace has the same jobs in each draw",
+            "draws is 2, expected 1, because a trace or a file of jobs has the same jobs in each draw",
         ),
         (
             vec!["evaluate", "sebf", "--trace", &trace, "--interarrival", "5"],

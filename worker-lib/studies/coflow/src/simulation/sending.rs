@@ -278,9 +278,10 @@ impl Sending {
         self.send_own(parts, |left, part| left - left * part, planned)
     }
 
-    /// Sends the own rates of flows. `values` has a number for each port; for the remaining time of a flow and the lower
-    /// number of its two ports, `after` returns the time that remains. `planned` returns the seconds by which the needs
-    /// have been reduced for a flow, from its time and its ports. Returns the number of flows that this completes.
+    /// Sends the own rates of flows. `values` has a number for each port; for the remaining time of a flow and the
+    /// lower number of its two ports, `after` returns the time that remains. `planned` returns the seconds by which the
+    /// needs have been reduced for a flow, from its time and its ports. Returns the number of flows that this
+    /// completes.
     fn send_own(
         &mut self,
         values: &[f64],

@@ -61,14 +61,9 @@ struct CollectiveEntry {
 }
 
 impl JobFile {
-    /// Reads a file such as
-    ///
-    /// ```json
-    /// {"ports": 4, "jobs": [{"arrival_s": 0, "coflows": [
-    ///     {"flows": [[0, 1, 1e9], [2, 1, 5e8]]},
-    ///     {"collective": {"kind": "ring-all-reduce", "hosts": [0, 1, 2, 3], "bytes": 1e8}, "starts_after": [0]}
-    /// ]}]}
-    /// ```
+    /// Reads a file of jobs. `ports` is the number of ports; each of the `jobs` has an `arrival_s` and `coflows`, and
+    /// each coflow has either `flows` or a `collective` with its `kind`, `hosts` and `bytes`. docs/coflow.md has an
+    /// example.
     ///
     /// A flow is its ingress port, its egress port and its bytes. `starts_after` and `finishes_after` list coflows of
     /// the same job by their position; `deadline_s` counts from the arrival of the job.
