@@ -490,16 +490,14 @@ impl Cli {
         if self.no_sandbox {
             settings.sandbox = Some(false);
         }
-        let mut origins = Origins::default();
+        let (mut origins, mut file) = (Origins::default(), Settings::default());
         if let Some(path) = &self.config {
-            let file = Settings::read(path)?;
+            file = Settings::read(path)?;
             file.check(|key| format!("{}: {key}", path.display()))?;
             origins.note(&file, &Origin::File(path.clone()));
-            origins.note(&settings, &Origin::CommandLine);
-            settings = settings.or(file);
-        } else {
-            origins.note(&settings, &Origin::CommandLine);
         }
+        origins.note(&settings, &Origin::CommandLine);
+        settings = settings.or(file);
         let keys = loaded::read_keys(&settings.key_files)?;
         let Self { no_control_socket, stop_on_stdin_eof, .. } = self;
         Ok(Loaded { settings, origins, keys, no_control_socket, stop_on_stdin_eof })
@@ -709,10 +707,10 @@ impl Settings {
             user: self.user,
             log_format: self.log_format.unwrap_or(LogFormat::Text),
             log_level: self.log_level.unwrap_or(LogLevel::Info),
-            settings: given,
+            settings: Self::default(),
             origins,
         };
-        config.settings = config.settings.clone().filled(&config);
+        config.settings = given.filled(&config);
         Ok(config)
     }
 

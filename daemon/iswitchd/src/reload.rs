@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::Parser;
 use iswitch_runtime::runtime::Handle;
@@ -87,7 +87,7 @@ impl Reloader {
     /// answer.
     /// The previous configuration then stays in force.
     pub(crate) fn reload(&self) -> anyhow::Result<Vec<Change>> {
-        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut state = self.state();
         let new = state.source.load()?.resolve()?;
         let changes = state.config.changes_to(&new)?;
         let has = |setting: &str| changes.iter().any(|change| change.setting == setting);
@@ -126,6 +126,10 @@ impl Reloader {
 
     /// Returns each setting with its value in force and where the value comes from.
     pub(crate) fn in_force(&self) -> Vec<Value> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).config.in_force()
+        self.state().config.in_force()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

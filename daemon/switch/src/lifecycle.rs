@@ -53,6 +53,13 @@ pub(crate) fn halt_job(state: &mut State, at: JobIndex) {
     reply::notify_members(state, at, ControlBody::Halt);
 }
 
+/// Clears a job. Its members rejoin and state by their histories which sums they have.
+pub(crate) fn reset_job(state: &mut State, at: JobIndex) {
+    let Some(id) = state.jobs.get(at).map(Job::id) else { return };
+    state.report(Event::Reset { job: id });
+    dismiss_members(state, at);
+}
+
 /// Removes a member. The job continues without it, or ends with it.
 pub(crate) fn remove_member(state: &mut State, at: MemberAt, why: Departure) {
     let Some(member) = state.jobs.remove_member(at) else { return };

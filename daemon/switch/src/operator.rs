@@ -11,7 +11,7 @@ use iswitch_protocol::wire::Status;
 use crate::accumulate::NonFinite;
 use crate::bans::Ban;
 use crate::config::Config;
-use crate::event::{Departure, Event};
+use crate::event::Departure;
 use crate::ids::{JobIndex, MemberAt, MemberId};
 use crate::job::Job;
 use crate::keys::Keys;
@@ -147,11 +147,11 @@ pub(crate) fn obey(state: &mut State, order: Order) -> Result<(), OrderError> {
             if !state.jobs.get(at).is_some_and(Job::is_halted) {
                 return Err(OrderError::NotHalted { job });
             }
-            clear(state, at, job);
+            lifecycle::reset_job(state, at);
         }
         Order::Reset { job } => {
             let at = find_topmost(state, job)?;
-            clear(state, at, job);
+            lifecycle::reset_job(state, at);
         }
         Order::Remove { job } => remove(state, job)?,
         Order::Expel { job, member } => expel(state, job, member)?,
@@ -180,12 +180,6 @@ fn find_topmost(state: &State, job: u32) -> Result<JobIndex, OrderError> {
     let at = find(state, job)?;
     let parent = state.uplink(at).map(uplink::Uplink::parent);
     parent.map_or(Ok(at), |parent| Err(OrderError::BelowParent { job, parent: parent.peer }))
-}
-
-/// Clears a job: its members rejoin and state which sums they have.
-fn clear(state: &mut State, at: JobIndex, job: u32) {
-    state.report(Event::Reset { job });
-    lifecycle::dismiss_members(state, at);
 }
 
 fn remove(state: &mut State, job: u32) -> Result<(), OrderError> {

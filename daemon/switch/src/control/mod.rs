@@ -125,14 +125,13 @@ fn handle_reset(state: &mut State, from: &Endpoint, request: Request, at: Member
         }
         return reply::grant(state, from, request, at);
     }
-    let (id, boot) = (job.id(), job.epoch());
+    let boot = job.epoch();
     if job.has_parent() {
         // The parent grants the Reset by forgetting this switch, which then forgets its own members.
         return parent::pass_on(state, at.job, ControlBody::Reset { boot });
     }
     reply::grant(state, from, request, at);
-    state.report(Event::Reset { job: id });
-    lifecycle::dismiss_members(state, at.job);
+    lifecycle::reset_job(state, at.job);
 }
 
 fn handle_halt(state: &mut State, from: &Endpoint, request: Request, at: MemberAt) {
