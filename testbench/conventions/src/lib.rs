@@ -150,6 +150,8 @@ pub struct Dependency {
     pub req: String,
     /// `build` or `dev`; None for a normal dependency.
     pub kind: Option<String>,
+    /// Whether only a feature activates it.
+    pub optional: bool,
     /// Directory, if the dependency is a package of the workspace.
     pub path: Option<String>,
 }

@@ -6,6 +6,7 @@ mod interfaces;
 mod layers;
 mod layout;
 mod licences;
+mod locks;
 mod pages;
 mod targets;
 mod tidy;
