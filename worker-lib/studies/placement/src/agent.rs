@@ -145,6 +145,11 @@ impl Agent {
         gpus * ENTRY_LEN_BYTES + REST_LEN_BYTES
     }
 
+    /// Returns the rates and ages of the agent's GPUs.
+    pub(super) fn failures(&self) -> &Failures {
+        &self.failures
+    }
+
     /// Answers one line; neither the request nor the answer includes the line end.
     pub fn answer(&mut self, line: &str) -> String {
         let answer = self.try_answer(line);

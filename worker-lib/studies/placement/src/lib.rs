@@ -27,6 +27,7 @@
 //! | [`learned`] | learned placers and their training |
 //! | [`workload`] | scenarios of all draws |
 //! | [`agent`] | placement as a service, over JSON lines |
+//! | [`manager`] | nodes and jobs of Slurm and Kubernetes, and a policy's advice for them |
 
 pub mod agent;
 pub mod cluster;
@@ -37,6 +38,7 @@ pub mod failure;
 pub mod generate;
 pub mod job;
 pub mod learned;
+pub mod manager;
 pub mod node_trace;
 pub mod options;
 pub mod policy;

@@ -1,5 +1,6 @@
 //! `iswitch place`: placement of training jobs on GPUs that fail.
 
+mod advise;
 mod compare;
 mod evaluate;
 mod failures;
@@ -44,6 +45,10 @@ enum Cli {
     ///
     /// Requests and answers are one line of JSON each.
     Serve(Box<serve::ServeArgs>),
+    /// Print what a policy would do now with the jobs of Slurm or Kubernetes
+    ///
+    /// The command reads files that the manager's own commands have written, and carries nothing out.
+    Advise(Box<advise::AdviseArgs>),
 }
 
 fn main() -> ExitCode {
@@ -52,6 +57,7 @@ fn main() -> ExitCode {
         Cli::Evaluate(args) => evaluate::run(args),
         Cli::Compare(args) => compare::run(args),
         Cli::Serve(args) => serve::run(args),
+        Cli::Advise(args) => advise::run(args),
     })
 }
 

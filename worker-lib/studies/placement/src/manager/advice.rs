@@ -1,0 +1,181 @@
+//! A policy's decisions for the jobs of a manager, in the manager's names.
+
+use serde::Serialize;
+
+use super::{Availability, Managed, ManagedJob};
+use crate::agent::{Agent, Given, Use};
+use crate::decide::JobState;
+use crate::failure::YEAR;
+use crate::{Cluster, Failures};
+use iswitch_study::StudyError;
+
+/// Decisions of a policy: all suspensions come first, then all starts. A job in both lists saves its work and moves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Advice {
+    /// Names of the jobs to suspend: each saves its work and returns to the queue.
+    pub suspend: Vec<String>,
+    /// Jobs to start.
+    pub start: Vec<ManagedStart>,
+}
+
+/// Start of a job, or its resumption after a suspension or failure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ManagedStart {
+    /// Name of the job.
+    pub job: String,
+    /// Nodes of the job and their GPUs.
+    pub nodes: Vec<NodeGpus>,
+}
+
+/// GPUs of one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NodeGpus {
+    /// Name of the node.
+    pub node: String,
+    /// Indices of the GPUs on the node. If the manager does not say which GPUs are in use, only their number has a
+    /// meaning.
+    pub gpus: Vec<usize>,
+}
+
+impl Managed {
+    /// Returns the nodes as a cluster. Its GPUs are numbered node by node, in the order of [`Managed::nodes`].
+    ///
+    /// # Errors
+    /// Fails if there are no nodes or too many GPUs.
+    pub fn cluster(&self) -> Result<Cluster, StudyError> {
+        Cluster::new(self.nodes.iter().map(|node| (node.gpus, 0)))
+    }
+
+    /// Returns failures whose rates are those of the nodes, in failures of a GPU a year.
+    ///
+    /// # Errors
+    /// Fails if a rate is out of range.
+    pub fn failures(&self, rates: &[f64]) -> Result<Failures, StudyError> {
+        let of_gpus = self.nodes.iter().zip(rates).flat_map(|(node, rate)| std::iter::repeat_n(*rate, node.gpus));
+        Failures::poisson(of_gpus.collect())
+    }
+
+    /// Returns all decisions of the agent's policy. The agent must have been created for [`Self::cluster`].
+    ///
+    /// # Errors
+    /// Fails if two jobs have the same GPU or the same name, jobs have more GPUs of a node than it has, or a job asks
+    /// for more GPUs than the cluster has.
+    pub fn advise(&self, agent: &mut Agent) -> Result<Advice, StudyError> {
+        let occupancy = Occupancy::new(self)?;
+        let given = occupancy.given(self, agent.failures());
+        let jobs: Vec<_> = self.jobs.iter().zip(occupancy.of_job).map(|(job, on)| job.state(on)).collect();
+        let decisions = agent.decide(&given, &jobs)?;
+        let start = decisions.start.into_iter().map(|start| {
+            let cluster = &agent.cluster;
+            let mut nodes: Vec<NodeGpus> = Vec::new();
+            let mut gpus = start.gpus;
+            gpus.sort_unstable();
+            for gpu in gpus {
+                let node = cluster.node_of(gpu);
+                let (name, index) = (&self.nodes[node].name, gpu - cluster.nodes()[node].gpus.start);
+                match nodes.last_mut().filter(|last| last.node == *name) {
+                    Some(last) => last.gpus.push(index),
+                    None => nodes.push(NodeGpus { node: name.clone(), gpus: vec![index] }),
+                }
+            }
+            ManagedStart { job: start.job, nodes }
+        });
+        Ok(Advice { suspend: decisions.suspend, start: start.collect() })
+    }
+}
+
+impl ManagedJob {
+    /// Returns the job as a request to an agent has it.
+    fn state(&self, on: Vec<usize>) -> JobState {
+        JobState {
+            id: self.id.clone(),
+            gpus: self.gpus,
+            duration: self.limit,
+            done: 0.0,
+            on,
+            running_for: self.running_for,
+            starts: self.starts,
+        }
+    }
+}
+
+/// Which job has which GPU.
+struct Occupancy {
+    /// First GPU of each node.
+    first: Vec<usize>,
+    /// GPUs of each job.
+    of_job: Vec<Vec<usize>>,
+    /// Whether a listed job has the GPU.
+    is_taken: Vec<bool>,
+}
+
+impl Occupancy {
+    fn new(managed: &Managed) -> Result<Self, StudyError> {
+        let mut gpus = 0;
+        let first = managed.nodes.iter().map(|node| {
+            gpus += node.gpus;
+            gpus - node.gpus
+        });
+        let first = first.collect();
+        let of_job = vec![Vec::new(); managed.jobs.len()];
+        let mut occupancy = Self { first, of_job, is_taken: vec![false; gpus] };
+        // GPUs that the manager names come before those of which it only gives the number.
+        for is_named in [true, false] {
+            for (at, job) in managed.jobs.iter().enumerate() {
+                for held in job.on.iter().filter(|held| held.gpus.is_empty() != is_named) {
+                    let node = &managed.nodes[held.node];
+                    let begin = occupancy.first[held.node];
+                    let fail = |expected: &str| {
+                        let field = format!("GPUs of job {} on {}", job.id, node.name);
+                        StudyError::field(field, held.count, expected)
+                    };
+                    let chosen = if is_named {
+                        held.gpus.iter().map(|gpu| begin + gpu).collect()
+                    } else {
+                        occupancy.lowest_free(begin..begin + node.gpus, held.count)
+                    };
+                    if chosen.len() < held.count {
+                        return Err(fail("no more than other jobs leave"));
+                    }
+                    for gpu in chosen {
+                        if std::mem::replace(&mut occupancy.is_taken[gpu], true) {
+                            return Err(fail("GPUs that no other job has"));
+                        }
+                        occupancy.of_job[at].push(gpu);
+                    }
+                }
+            }
+        }
+        Ok(occupancy)
+    }
+
+    /// Returns up to `count` GPUs of a range that no job has.
+    fn lowest_free(&self, gpus: std::ops::Range<usize>, count: usize) -> Vec<usize> {
+        gpus.filter(|gpu| !self.is_taken[*gpu]).take(count).collect()
+    }
+
+    /// Returns the state of each GPU as a request to an agent has it.
+    fn given(&self, managed: &Managed, failures: &Failures) -> Vec<Given> {
+        let mut given = Vec::with_capacity(self.is_taken.len());
+        for (node, begin) in managed.nodes.iter().zip(&self.first) {
+            let taken = self.is_taken[*begin..begin + node.gpus].iter().filter(|it| **it).count();
+            // Jobs that are not listed, such as those of other users, have the rest of the GPUs in use.
+            let mut unlisted = node.in_use.unwrap_or(taken).saturating_sub(taken);
+            for gpu in *begin..begin + node.gpus {
+                let used = match (self.is_taken[gpu], node.availability) {
+                    (true, Availability::Up) => Use::Busy,
+                    (true, _) | (false, Availability::Draining) => Use::Draining,
+                    (false, Availability::Down) => Use::Failed,
+                    (false, Availability::Up) if unlisted > 0 => {
+                        unlisted -= 1;
+                        Use::Draining
+                    }
+                    (false, Availability::Up) => Use::Free,
+                };
+                let rate = failures.estimate(gpu, 0.0, 0) * YEAR;
+                given.push(Given { used, rate, age: failures.ages()[gpu], left: f64::INFINITY });
+            }
+        }
+        given
+    }
+}

@@ -1,0 +1,261 @@
+//! Nodes and pods of Kubernetes, as `kubectl get nodes --output json` and `kubectl get pods --all-namespaces --output
+//! json` print them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::{Availability, Held, Managed, ManagedJob, ManagedNode, parse};
+use iswitch_study::StudyError;
+
+/// Resource by which device plugins offer NVIDIA's GPUs.
+pub const GPU_RESOURCE: &str = "nvidia.com/gpu";
+
+/// Labels and annotations that name the group of a pod whose members start together: Kueue, the Coscheduling plugin,
+/// Volcano, Kubeflow's trainers, `JobSet`, and Kubernetes' own jobs.
+const GROUPS: [&str; 8] = [
+    "kueue.x-k8s.io/pod-group-name",
+    "scheduling.x-k8s.io/pod-group",
+    "pod-group.scheduling.sigs.k8s.io",
+    "scheduling.k8s.io/group-name",
+    "training.kubeflow.org/job-name",
+    "jobset.sigs.k8s.io/jobset-name",
+    "batch.kubernetes.io/job-name",
+    "job-name",
+];
+
+#[derive(Deserialize)]
+struct List<T> {
+    items: Option<Vec<T>>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    metadata: Metadata,
+    #[serde(default)]
+    spec: NodeSpec,
+    #[serde(default)]
+    status: NodeStatus,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+    #[serde(default)]
+    namespace: String,
+    #[serde(default)]
+    labels: HashMap<String, String>,
+    #[serde(default)]
+    annotations: HashMap<String, String>,
+}
+
+#[derive(Default, Deserialize)]
+struct NodeSpec {
+    /// Whether the node is cordoned.
+    #[serde(default)]
+    unschedulable: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeStatus {
+    #[serde(default)]
+    capacity: HashMap<String, Json>,
+    #[serde(default)]
+    conditions: Vec<Condition>,
+}
+
+#[derive(Deserialize)]
+struct Condition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+}
+
+#[derive(Deserialize)]
+struct Pod {
+    metadata: Metadata,
+    spec: PodSpec,
+    #[serde(default)]
+    status: PodStatus,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PodSpec {
+    node_name: Option<String>,
+    /// Seconds.
+    active_deadline_seconds: Option<f64>,
+    #[serde(default)]
+    containers: Vec<Container>,
+    #[serde(default)]
+    scheduling_gates: Vec<Json>,
+}
+
+#[derive(Deserialize)]
+struct Container {
+    #[serde(default)]
+    resources: Resources,
+}
+
+#[derive(Default, Deserialize)]
+struct Resources {
+    #[serde(default)]
+    limits: HashMap<String, Json>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PodStatus {
+    #[serde(default)]
+    phase: String,
+    /// Time in the form of RFC 3339, in UTC.
+    start_time: Option<String>,
+    #[serde(default)]
+    container_statuses: Vec<ContainerStatus>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ContainerStatus {
+    #[serde(default)]
+    restart_count: u32,
+}
+
+/// Reads the files of nodes and pods. `resource` is the name of the GPUs, usually [`GPU_RESOURCE`], and `now` the time
+/// at which the files were written, in seconds since 1970. Pods of the same group are one job.
+///
+/// # Errors
+/// Fails if a file cannot be read, an entry is invalid, or a pod runs on an unknown node. The error names the file, the
+/// entry and the field.
+pub fn read_kubernetes(nodes: &Path, pods: &Path, resource: &str, now: f64) -> Result<Managed, StudyError> {
+    let mut managed = read_nodes(nodes, resource)?.check().map_err(|error| StudyError::file(nodes, error))?;
+    let list: List<Pod> = parse(pods)?;
+    let items = list.items.ok_or_else(|| missing(pods, "pods --all-namespaces"))?;
+    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    for (at, pod) in items.iter().enumerate() {
+        add_pod(&mut groups, &managed, pod, resource, now)
+            .map_err(|reason| StudyError::file(pods, format!("items[{at}].{reason}")))?;
+    }
+    for (id, group) in groups {
+        group.add_to(&mut managed, id);
+    }
+    Ok(managed)
+}
+
+fn missing(path: &Path, what: &str) -> StudyError {
+    let expected = format!("the output of kubectl get {what} --output json");
+    StudyError::file(path, format!("items is missing, expected {expected}"))
+}
+
+fn read_nodes(path: &Path, resource: &str) -> Result<Managed, StudyError> {
+    let list: List<Node> = parse(path)?;
+    let mut managed = Managed::default();
+    for (at, node) in list.items.ok_or_else(|| missing(path, "nodes"))?.into_iter().enumerate() {
+        let gpus = quantity(&node.status.capacity, resource).map_err(|reason| {
+            StudyError::file(path, format!("items[{at}].status.capacity.{reason}"))
+        })?;
+        if gpus == 0 {
+            continue;
+        }
+        let is_ready = node.status.conditions.iter().any(|it| it.kind == "Ready" && it.status == "True");
+        let availability = match () {
+            () if !is_ready => Availability::Down,
+            () if node.spec.unschedulable => Availability::Draining,
+            () => Availability::Up,
+        };
+        managed.nodes.push(ManagedNode { name: node.metadata.name, gpus, in_use: None, availability });
+    }
+    Ok(managed)
+}
+
+/// Returns the number of GPUs in a map of resources. Extended resources are whole numbers, usually as strings.
+fn quantity(resources: &HashMap<String, Json>, resource: &str) -> Result<usize, String> {
+    match resources.get(resource) {
+        None => Ok(0),
+        Some(Json::String(text)) if text.parse::<usize>().is_ok() => Ok(text.parse().unwrap_or_default()),
+        Some(Json::Number(number)) if number.is_u64() => Ok(number.as_u64().unwrap_or_default() as usize),
+        Some(other) => Err(format!("{resource} is {other}, expected a whole number of GPUs")),
+    }
+}
+
+/// Pods that start together.
+#[derive(Default)]
+struct Group {
+    /// GPUs of the pods that have a node.
+    on: Vec<Held>,
+    /// GPUs of the pods that wait.
+    waiting: usize,
+    is_gated: bool,
+    limit: Option<f64>,
+    running_for: f64,
+    restarts: u32,
+}
+
+fn add_pod(
+    groups: &mut BTreeMap<String, Group>,
+    managed: &Managed,
+    pod: &Pod,
+    resource: &str,
+    now: f64,
+) -> Result<(), String> {
+    if matches!(pod.status.phase.as_str(), "Succeeded" | "Failed") {
+        return Ok(());
+    }
+    let mut gpus = 0_usize;
+    for (at, container) in pod.spec.containers.iter().enumerate() {
+        let own = quantity(&container.resources.limits, resource);
+        let own = own.map_err(|reason| format!("spec.containers[{at}].resources.limits.{reason}"))?;
+        gpus = gpus.saturating_add(own);
+    }
+    if gpus == 0 {
+        return Ok(());
+    }
+    let Metadata { name, namespace, labels, annotations } = &pod.metadata;
+    let group = GROUPS.iter().find_map(|key| labels.get(*key).or_else(|| annotations.get(*key)));
+    let group = groups.entry(format!("{namespace}/{}", group.unwrap_or(name))).or_default();
+    group.limit = pod.spec.active_deadline_seconds.or(group.limit);
+    let restarts: u32 = pod.status.container_statuses.iter().map(|it| it.restart_count).sum();
+    group.restarts = group.restarts.max(restarts);
+    group.is_gated |= !pod.spec.scheduling_gates.is_empty();
+    let Some(on) = &pod.spec.node_name else {
+        group.waiting = group.waiting.saturating_add(gpus);
+        return Ok(());
+    };
+    let node = managed.nodes.iter().position(|node| node.name == *on);
+    let node = node.ok_or_else(|| format!("spec.nodeName is {on}, expected a node of the file of nodes with GPUs"))?;
+    group.on.push(Held { node, count: gpus, gpus: Vec::new() });
+    if let Some(start) = &pod.status.start_time {
+        let start: Timestamp = start.parse().map_err(|_| {
+            format!("status.startTime is {start:?}, expected a time such as 2026-11-20T03:12:44Z")
+        })?;
+        group.running_for = group.running_for.max(now - start.as_second() as f64);
+    }
+    Ok(())
+}
+
+impl Group {
+    fn add_to(self, managed: &mut Managed, id: String) {
+        let count: usize = self.on.iter().map(|held| held.count).sum();
+        match () {
+            // The scheduler may still start these; the rest of their job must keep its GPUs.
+            () if count > 0 && self.waiting > 0 => managed.leave_out("has pods that wait beside pods that run"),
+            () if count == 0 && self.is_gated => {
+                managed.leave_out("has scheduling gates");
+                return;
+            }
+            () => {}
+        }
+        managed.jobs.push(ManagedJob {
+            id,
+            gpus: if count > 0 { count } else { self.waiting },
+            limit: self.limit.filter(|limit| *limit > 0.0),
+            running_for: if count > 0 { self.running_for } else { 0.0 },
+            starts: self.restarts + u32::from(count > 0),
+            on: self.on,
+        });
+    }
+}

@@ -1,0 +1,121 @@
+//! State of a cluster as its resource manager describes it, and a policy's advice for it.
+//!
+//! [`slurm`] and [`kubernetes`] read what the managers' own commands print; [`xid`] reads failures from kernel logs.
+//! Policies know nodes, GPUs, jobs and failures only. Other constraints, such as partitions, processors, memory, quotas
+//! and affinities, remain with the manager, which refuses advice that violates them.
+
+mod advice;
+mod hostlist;
+pub mod kubernetes;
+pub mod slurm;
+pub mod xid;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+pub use advice::{Advice, ManagedStart, NodeGpus};
+use serde::de::DeserializeOwned;
+
+use crate::cluster::GPUS_MAX;
+use iswitch_study::StudyError;
+use iswitch_study::table::read;
+
+/// Whether a node takes jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Availability {
+    /// The node takes jobs.
+    Up,
+    /// The node's jobs continue, but it gets no others.
+    Draining,
+    /// The node runs no jobs.
+    Down,
+}
+
+/// Node with GPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManagedNode {
+    /// Name of the node, which is different for each node.
+    pub name: String,
+    /// Number of GPUs.
+    pub gpus: usize,
+    /// Number of GPUs in use according to the manager, by listed jobs or others; None if it does not say.
+    pub in_use: Option<usize>,
+    /// Whether the node takes jobs.
+    pub availability: Availability,
+}
+
+/// GPUs of one node that a job has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Index of the node in [`Managed::nodes`].
+    pub node: usize,
+    /// Number of GPUs.
+    pub count: usize,
+    /// Indices of the GPUs on the node; empty if the manager does not say which.
+    pub gpus: Vec<usize>,
+}
+
+/// Job that asks for GPUs or has them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ManagedJob {
+    /// Name of the job, which is different for each job.
+    pub id: String,
+    /// Number of GPUs.
+    pub gpus: usize,
+    /// Maximum run time in seconds, which is taken as its duration; None if it is unlimited.
+    pub limit: Option<f64>,
+    /// GPUs that the job has; empty if it waits.
+    pub on: Vec<Held>,
+    /// Time since the start of its current run, in seconds.
+    pub running_for: f64,
+    /// Number of starts, including that of the current run.
+    pub starts: u32,
+}
+
+/// Nodes and jobs that a manager has listed, as far as they concern GPUs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Managed {
+    /// Nodes with GPUs.
+    pub nodes: Vec<ManagedNode>,
+    /// Jobs that wait for GPUs or have them.
+    pub jobs: Vec<ManagedJob>,
+    /// Number of jobs that were left out for each reason, and the reason.
+    pub left_out: Vec<(usize, &'static str)>,
+}
+
+impl Managed {
+    /// Counts a job that is left out.
+    fn leave_out(&mut self, reason: &'static str) {
+        match self.left_out.iter_mut().find(|(_, other)| *other == reason) {
+            Some((count, _)) => *count += 1,
+            None => self.left_out.push((1, reason)),
+        }
+    }
+
+    /// Returns the index of each node by its name.
+    fn by_name(&self) -> HashMap<&str, usize> {
+        self.nodes.iter().enumerate().map(|(at, node)| (node.name.as_str(), at)).collect()
+    }
+
+    /// Checks that names are distinct and that the number of GPUs is within the limit of a cluster.
+    fn check(self) -> Result<Self, StudyError> {
+        if self.by_name().len() < self.nodes.len() {
+            let mut names: Vec<_> = self.nodes.iter().map(|node| node.name.as_str()).collect();
+            names.sort_unstable();
+            let twice = names.windows(2).find(|pair| pair[0] == pair[1]).map_or("", |pair| pair[0]);
+            return Err(StudyError::field("name of a node", twice, "a different name for each node"));
+        }
+        let gpus = self.nodes.iter().fold(0_usize, |sum, node| sum.saturating_add(node.gpus));
+        if !(1..=GPUS_MAX).contains(&gpus) {
+            return Err(StudyError::field("GPUs of all nodes", gpus, format!("1 to {GPUS_MAX}")));
+        }
+        Ok(self)
+    }
+}
+
+/// Reads a file in JSON. An error names the field.
+fn parse<T: DeserializeOwned>(path: &Path) -> Result<T, StudyError> {
+    let text = read(path)?;
+    let mut reader = serde_json::Deserializer::from_str(&text);
+    serde_path_to_error::deserialize(&mut reader).map_err(|error| StudyError::file(path, error))
+}

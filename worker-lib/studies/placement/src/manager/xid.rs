@@ -1,0 +1,101 @@
+//! Failures of GPUs in kernel logs: the `NVRM: Xid` lines of NVIDIA's driver.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use super::Managed;
+use crate::failure::RATE_MAX;
+use crate::rates::Shrinkage;
+use iswitch_study::StudyError;
+use iswitch_study::error::above_zero;
+use iswitch_study::table::read;
+
+/// Xids that mean that a GPU, its memory, its `NVLink` or its firmware has failed, and not the program that used it
+/// (NVIDIA, "Xid Errors"): double-bit memory errors (48), failed remapping of a row (64), `NVLink` (74), a GPU that has
+/// fallen off the bus (79), too many single-bit errors (92), an uncontained memory error (95), firmware (119, 120), an
+/// unrecovered memory error (140), and a failed initialisation (143).
+pub const HARDWARE_FAILURES: [u32; 10] = [48, 64, 74, 79, 92, 95, 119, 120, 140, 143];
+
+/// Days in a year, as in the rates of the simulator.
+const DAYS_PER_YEAR: f64 = 365.25;
+
+/// Number of failures of each node: GPUs of which a log line reports a failure, each GPU once a day.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct XidCounts {
+    /// Failures by the name of the node.
+    pub by_node: BTreeMap<String, u32>,
+    /// Number of Xid lines whose code is not among those that count.
+    pub others: usize,
+}
+
+/// Reads the lines of all nodes' kernel logs, as `journalctl --dmesg --output short-iso` prints them:
+/// `2026-11-20T03:12:44+0000 gpu07 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=..., GPU has fallen off the bus.`
+/// Lines without `NVRM: Xid` are ignored. A GPU that fails logs many lines, so lines of the same GPU on the same date
+/// are one failure.
+///
+/// # Errors
+/// Fails if the file cannot be read, or an Xid line lacks a date, a host name, a PCI address or a number.
+pub fn read_xids(path: &Path, codes: &[u32]) -> Result<XidCounts, StudyError> {
+    let text = read(path)?;
+    let mut counts = XidCounts::default();
+    let mut seen = std::collections::HashSet::new();
+    for (at, line) in text.lines().enumerate() {
+        let Some((head, tail)) = line.split_once("NVRM: Xid (") else { continue };
+        let expected = "expected TIME HOST kernel: NVRM: Xid (PCI:ADDRESS): CODE, ...";
+        let event = event(head, tail)
+            .ok_or_else(|| StudyError::line(path, at + 1, format!("the line is {line:?}, {expected}")))?;
+        if !codes.contains(&event.code) {
+            counts.others += 1;
+        } else if seen.insert((event.date, event.host, event.device)) {
+            *counts.by_node.entry(event.host.to_owned()).or_default() += 1;
+        }
+    }
+    Ok(counts)
+}
+
+struct Event<'a> {
+    date: &'a str,
+    host: &'a str,
+    device: &'a str,
+    code: u32,
+}
+
+/// Returns the event of a line, divided at `NVRM: Xid (`.
+fn event<'a>(head: &'a str, tail: &'a str) -> Option<Event<'a>> {
+    let mut words = head.split_whitespace();
+    let (time, host) = (words.next()?, words.next()?);
+    let date = time.split_once('T')?.0;
+    let digits = date.split('-').map(str::len);
+    let (device, rest) = tail.split_once("): ")?;
+    let code = rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()?;
+    let is_complete = digits.eq([4, 2, 2]) && device.starts_with("PCI:");
+    is_complete.then_some(Event { date, host, device, code })
+}
+
+impl XidCounts {
+    /// Returns the failure rate of each node's GPUs in failures a year, estimated by empirical Bayes as in
+    /// [`RatePool`](crate::rates::RatePool): `(e + shape) / (y + shape / m)` for e failures in y GPU-years of the node
+    /// and the mean rate m of all nodes. All rates are 0 without any failure.
+    ///
+    /// # Errors
+    /// Fails if the number of days is not above 0, or the log names a host that is not among the nodes.
+    pub fn rates(&self, managed: &Managed, days: f64) -> Result<Vec<f64>, StudyError> {
+        let years = above_zero("days of observation", days, "days")? / DAYS_PER_YEAR;
+        let known: HashMap<_, _> = managed.by_name();
+        if let Some(host) = self.by_node.keys().find(|host| !known.contains_key(host.as_str())) {
+            return Err(StudyError::field("host of an Xid", host, "the name of a node with GPUs"));
+        }
+        let events: u32 = self.by_node.values().sum();
+        let gpus: usize = managed.nodes.iter().map(|node| node.gpus).sum();
+        if events == 0 {
+            return Ok(vec![0.0; managed.nodes.len()]);
+        }
+        let mean = f64::from(events) / (gpus as f64 * years);
+        let shape = Shrinkage::default().shape;
+        let rate = |name: &str, gpus: usize| {
+            let events = self.by_node.get(name).copied().unwrap_or_default();
+            ((f64::from(events) + shape) / (gpus as f64 * years + shape / mean)).min(RATE_MAX)
+        };
+        Ok(managed.nodes.iter().map(|node| rate(&node.name, node.gpus)).collect())
+    }
+}
