@@ -220,7 +220,7 @@ fn explain(
         DropReason::NonFinite => (seg.map_or(current, |seg| seg.round), index.get()),
         _ => (current, 0),
     };
-    reply::refuse_data(state, from, at, &Refusal { status, expected, round });
+    reply::refuse_data(state, from, at, &Refusal { status, expected, round, exceeded: None });
 }
 
 /// Dropped datagrams of a super-frame.

@@ -19,7 +19,7 @@
 //! - Interface to the driver: `switch`.
 //! - Inputs, which are time, packets of the parent, packets of members, orders of the operator, and queued work:
 //!   `timers`, `upstream`, `control`, `data`, `operator`, `steps`.
-//! - Life cycle of a job: `lifecycle`, `quota`.
+//! - Life cycle of a job, and the limits: `lifecycle`, `capacity`, `quota`.
 //! - Packets that the switch sends: `authentication`, `ascent`, `parent`, `delivery`, `reply`.
 //! - State of the whole switch: `state`.
 //! - Components, each of which maintains its own invariants: `jobs`, `config`, `status`, `waiting`, `backlog`,
@@ -50,6 +50,7 @@ mod backlog;
 mod bans;
 mod batch;
 mod budget;
+mod capacity;
 mod config;
 mod control;
 mod data;
@@ -86,6 +87,7 @@ mod upstream;
 mod waiting;
 
 pub use accumulate::NonFinite;
+pub use capacity::LimitStatus;
 pub use config::{Config, start_len_bytes};
 pub use endpoint::{Endpoint, PortId};
 pub use event::{Departure, Event};
