@@ -26,7 +26,8 @@
 //!   `output`, `uplink`, `directory`.
 //! - One job with its members, rounds, slots and sums: `job`.
 //! - Values and tables that are independent of jobs: `journal`, `flight`, `event`, `limiter`, `bans`, `keys`,
-//!   `origin`, `budget`, `transfer`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `group_address`,
+//!   `origin`, `budget`, `transfer`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`,
+//!   `round_times`, `group_address`,
 //!   `endpoint`, `ids`.
 //!
 //! # The path of a contribution
@@ -76,6 +77,7 @@ mod quota;
 mod reason;
 mod reply;
 mod ring;
+mod round_times;
 mod state;
 mod status;
 mod steps;
@@ -99,6 +101,7 @@ pub use limiter::StrangerLimits;
 pub use operator::{Limits, Order, OrderError};
 pub use output::Transmit;
 pub use reason::{Counters, DropReason};
+pub use round_times::{ROUND_TIME_BOUNDS_US, RoundTimes};
 pub use status::{AwaitedStatus, JobStatus, MemberStatus, WaitingStatus};
 pub use switch::Switch;
 pub use uplink::Uplinks;

@@ -237,8 +237,9 @@ fn a_refused_worker_learns_the_limit_and_its_option() {
     let limit = "an address may have 1 jobs (iswitchd --max-jobs-per-source)";
     let refused = Group::here(1, daemon.address(), "--rounds 1 --job 7").finish(SOON);
     assert!(!refused[0].status.success() && refused[0].stderr.contains(limit), "{refused:?}");
-    let line = daemon.process.wait_for(limit, SOON);
-    let line: Value = serde_json::from_str(&line).unwrap();
+    let log = daemon.wait_for_log(limit);
+    let line = log.lines().find(|line| line.contains(limit)).unwrap();
+    let line: Value = serde_json::from_str(line).unwrap();
     assert_eq!(
         (line["limit"].as_str(), line["value"].as_u64()),
         (Some("jobs_per_source"), Some(1)),
