@@ -42,8 +42,8 @@ struct Cli {
 enum Command {
     /// Show the state of the switch
     ///
-    /// The output has version, uptime and ports, the numbers of jobs and members, the limits with their present use, the
-    /// state of the parents, and the workers that a round waits for.
+    /// The output has version, uptime and ports, the numbers of jobs and members, the limits with their present use,
+    /// the state of the parents, and the workers that a round waits for.
     Status,
     /// Show all counters of the switch and of each port
     Counters,

@@ -347,7 +347,7 @@ impl fmt::Display for Event {
             Self::ParentFound { job, parent } => write!(f, "job {job}: the parent {parent} answers again"),
             Self::ParentChosen { job, parent } => write!(f, "job {job}: trying the parent {parent}"),
             Self::ParentRefused { job, parent, status, expected } => {
-                let (status, expected) = (status.name(), Expected(*status, *expected));
+                let (status, expected) = (status.name(), Expected(*status, *expected, None));
                 write!(f, "job {job}: refused by the parent {parent}: {status}{expected}")
             }
             Self::GaveWay { job } => {
@@ -360,14 +360,8 @@ impl fmt::Display for Event {
                 write!(f, "member {member} of job {job} joined from {address} at round {round}")
             }
             Self::JoinRefused { job, address, status, expected, exceeded } => {
-                write!(f, "join of {address} to job {job} refused: {}", status.name())?;
-                match exceeded {
-                    Some(exceeded) if *expected > 0 && *status == Status::NoCapacity => {
-                        write!(f, ": {exceeded}, the job could get {expected} KiB")
-                    }
-                    Some(exceeded) => write!(f, ": {exceeded}"),
-                    None => write!(f, "{}", Expected(*status, *expected)),
-                }
+                let (name, why) = (status.name(), Expected(*status, *expected, *exceeded));
+                write!(f, "join of {address} to job {job} refused: {name}{why}")
             }
             Self::Left { job, member, address, why } => {
                 let why = match why {
@@ -408,19 +402,27 @@ impl fmt::Display for Event {
     }
 }
 
-/// Expected value of a refusal, in parentheses; nothing if the status has none.
-struct Expected(Status, u32);
+/// Limit or expected value of a refusal; nothing if the status has neither.
+struct Expected(Status, u32, Option<Exceeded>);
 
 impl fmt::Display for Expected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
+        let Self(status, expected, exceeded) = self;
+        if let Some(exceeded) = exceeded {
+            write!(f, ": {exceeded}")?;
+            return match status {
+                Status::NoCapacity if *expected > 0 => write!(f, ", the job could get {expected} KiB"),
+                _ => Ok(()),
+            };
+        }
+        match status {
             Status::Malformed
             | Status::UnknownMember
             | Status::UnknownJob
             | Status::BadLayout
             | Status::Halted
             | Status::StaleRound => Ok(()),
-            _ => write!(f, " (expected {})", self.1),
+            _ => write!(f, " (expected {expected})"),
         }
     }
 }

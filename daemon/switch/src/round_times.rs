@@ -10,8 +10,8 @@ pub const ROUND_TIME_BOUNDS_US: [u64; 16] = [
     5_000_000, 10_000_000,
 ];
 
-/// Histogram of the durations of a job's rounds, each from its first contribution to its last result. In an asynchronous
-/// job, those of its aggregates.
+/// Histogram of the durations of a job's rounds, each from its first contribution to its last result. In an
+/// asynchronous job, those of its aggregates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoundTimes {
     /// Number of rounds in each bucket: for each of [`ROUND_TIME_BOUNDS_US`], those that exceed the bound before it and

@@ -116,7 +116,8 @@ mod tests {
 
     #[test]
     fn the_fields_are_those_of_the_manual() {
-        let stat = "42 (a) b) S 1 42 42 0 -1 4194560 900 0 0 0 250 50 0 0 20 0 7 0 12300 8192000 1500 18446744073709551615";
+        let stat =
+            "42 (a) b) S 1 42 42 0 -1 4194560 900 0 0 0 250 50 0 0 20 0 7 0 12300 8192000 1500 184467440737";
         let usage = parse(stat, 100, 4096).unwrap();
         let expected = Usage {
             cpu_s: 3.0,

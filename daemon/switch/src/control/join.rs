@@ -50,8 +50,8 @@ pub(super) fn handle_join(
         Ok(at) => reply::grant_join(state, from, request, at, join),
         Err(refusal) => {
             let Refusal { status, expected, exceeded, .. } = refusal;
-            // A refused query is an answer, not a fault: a worker with a long vector asks for the number of parts before
-            // it joins, usually before the job exists, and `iswitchctl doctor` asks about any job.
+            // A refused query is an answer, not a fault: a worker with a long vector asks for the number of parts
+            // before it joins, usually before the job exists, and `iswitchctl doctor` asks about any job.
             if !join.query {
                 state.counters.count_drop(match status {
                     Status::ForeignJob => DropReason::ForeignJob,

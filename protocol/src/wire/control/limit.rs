@@ -95,7 +95,7 @@ impl Exceeded {
         (self.limit as u64) << VALUE_BITS | value
     }
 
-    /// Returns the limit in the field `history` of a refusal, or `None` if the switch names no limit that is known here.
+    /// Returns the limit in the field `history` of a refusal, or `None` if the switch names no known limit.
     pub fn from_wire(history: u64) -> Option<Self> {
         let limit = Limit::from_code((history >> VALUE_BITS) as u8)?;
         Some(Self { limit, value: history & ((1 << VALUE_BITS) - 1) })

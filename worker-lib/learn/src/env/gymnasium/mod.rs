@@ -188,7 +188,8 @@ impl GymnasiumEnvironment {
     ///
     /// # Errors
     /// [`EnvError::UnknownId`] if Gymnasium does not know the id. [`EnvError::NotInstalled`] if Python or a package is
-    /// missing; the text says what to install. [`EnvError::Gymnasium`] if the environment's spaces are not supported or the process fails.
+    /// missing; the text says what to install. [`EnvError::Gymnasium`] if the environment's spaces are not supported or
+    /// the process fails.
     pub fn vector(id: &str, count: usize, options: &GymnasiumOptions) -> Result<Vec<Self>, EnvError> {
         Self::in_threads(id, count, 1, options)
     }

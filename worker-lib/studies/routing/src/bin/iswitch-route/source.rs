@@ -70,8 +70,8 @@ impl PolicySource {
         })
     }
 
-    /// Creates a fresh policy for a network with these arrival rates. The policy `mlpi` is first trained on them, unless
-    /// `latest` already has the same rates.
+    /// Creates a fresh policy for a network with these arrival rates. The policy `mlpi` is first trained on them,
+    /// unless `latest` already has the same rates.
     pub(super) fn build_for(
         &self,
         rates: &Rates,
