@@ -126,7 +126,7 @@ impl Enrolment {
         self.key_refused
     }
 
-    /// Returns the limit of the switch for which it refused the Join; `None` if that was not the reason, or if the switch
+    /// Returns the limit for which the switch refused the Join; `None` if that was not the reason, or if the switch
     /// does not name the limit.
     pub(super) fn exceeded(&self) -> Option<Exceeded> {
         self.exceeded
