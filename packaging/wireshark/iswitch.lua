@@ -35,6 +35,10 @@ local STATUSES = {
     [20] = "unknown job", [21] = "levels of switches", [22] = "not authentic", [23] = "challenge",
     [24] = "tags of data packets", [25] = "digest of the weights", [26] = "element types",
 }
+local LIMITS = {
+    [1] = "jobs", [2] = "uplink_jobs", [3] = "keyless_jobs", [4] = "jobs_per_source", [5] = "memory_bytes",
+    [6] = "job_memory_bytes", [7] = "keyless_memory_bytes", [8] = "slots", [9] = "draining", [10] = "members",
+}
 
 -- Fields, by their names after the prefix "iswitch.".
 local f = {}
@@ -116,7 +120,9 @@ field("uint8", "ack.other_parts", "Parts, less one", base.DEC, nil, 0xf0)
 field("uint64", "ack.boot", "Epoch of the job, or boot id of the switch", base.HEX)
 field("uint32", "ack.lease_ms", "Lease (ms)", base.DEC)
 field("uint32", "ack.expected", "Expected", base.DEC)
-field("uint64", "ack.history", "History, or nonce of a Challenge", base.HEX)
+field("uint64", "ack.history", "History, nonce of a Challenge, or limit", base.HEX)
+field("uint8", "ack.limit", "Limit of the switch", base.DEC, LIMITS)
+field("uint64", "ack.limit_value", "Value of the limit", base.DEC)
 field("ipv4", "ack.peer.address", "Address of a peer")
 field("uint16", "ack.peer.port", "UDP port of a peer", base.DEC)
 field("uint16", "ack.weight", "Workers of the job", base.DEC)
@@ -371,6 +377,10 @@ function dissect.Ack(tree, buffer)
     end
     add(tree, "ack.weight", buffer, 58, 2)
     local action, status = ACTIONS[buffer(12, 1):uint()] or "?", buffer(13, 1):uint()
+    if (status == 10 or status == 11) and buffer(51, 1):uint() ~= 0 then
+        add(tree, "ack.limit", buffer, 51, 1)
+        tree:add(f["ack.limit_value"], buffer(44, 7), buffer(44, 7):le_uint64())
+    end
     if status ~= 0 then
         tree:add_proto_expert_info(refused, "Refused: " .. (STATUSES[status] or "unknown status"))
     end

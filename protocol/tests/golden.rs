@@ -12,7 +12,7 @@ use iswitch_protocol::wire::control::{RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::frame::{HEADERS_LEN_BYTES, complete_udp_checksum};
 use iswitch_protocol::wire::{
     AckRepr, Action, Class, Classifier, ControlBody, ControlPacket, ControlRepr, DataPacket, DigestRepr,
-    FrameAddresses, JoinRepr, Kind, Mode, ResumeRepr, Standing, Status, emit_seg,
+    Exceeded, FrameAddresses, JoinRepr, Kind, Limit, Mode, ResumeRepr, Standing, Status, emit_seg,
 };
 use iswitch_protocol::{ElementType, ElementTypes, Key, Round, Seg, SegmentIndex, history};
 use serde_json::{Value, json};
@@ -373,6 +373,13 @@ fn control_packets() {
         (
             "ack_gradient_len_mismatch",
             ControlBody::Ack(AckRepr { status: Status::GradientLenMismatch, expected: 40_327, ..ack }),
+        ),
+        (
+            "ack_no_capacity",
+            ControlBody::Ack(AckRepr {
+                history: Exceeded { limit: Limit::JobsPerSource, value: 32 }.to_wire(),
+                ..AckRepr::bare(Action::Join, Status::NoCapacity)
+            }),
         ),
         (
             "ack_element_type_mismatch",

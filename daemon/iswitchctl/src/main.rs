@@ -42,8 +42,8 @@ struct Cli {
 enum Command {
     /// Show the state of the switch
     ///
-    /// The output has version, uptime and ports, the numbers of jobs and members, the state of the parents, and the
-    /// workers that a round waits for.
+    /// The output has version, uptime and ports, the numbers of jobs and members, the limits with their present use,
+    /// the state of the parents, and the workers that a round waits for.
     Status,
     /// Show all counters of the switch and of each port
     Counters,
@@ -115,7 +115,7 @@ fn main() -> ExitCode {
         Command::Keygen { path } => keygen(&path),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("iswitchctl: {error:#}");
+        eprintln!("iswitchctl: {}", iswitch_manual::describe(error.as_ref()));
         ExitCode::FAILURE
     })
 }

@@ -80,7 +80,7 @@ impl Controlled {
             Command::Expel { job, member } => self.order(&Order::Expel { job, member }),
         };
         if let Err(error) = &outcome {
-            let error = format!("{error:#}");
+            let error = iswitch_manual::describe(error.as_ref());
             tracing::warn!(%command, client, error, "command of the operator refused");
         } else {
             tracing::info!(%command, client, "command of the operator carried out");
@@ -137,6 +137,7 @@ fn status(snapshot: &Snapshot) -> Value {
         "results": snapshot.traffic.get("results"),
         "dropped": snapshot.drops.total(),
         "ports": ports.collect::<Vec<_>>(),
+        "limits": snapshot.limits,
         "parents": snapshot.jobs.iter().filter_map(parent).collect::<Vec<_>>(),
         "waiting": snapshot.jobs.iter().flat_map(waiting).collect::<Vec<_>>(),
     })
@@ -295,7 +296,7 @@ fn answer(client: &UnixStream, controlled: &Controlled) -> io::Result<bool> {
         (None, Ok(command)) => {
             let outcome = controlled.obey(command, &describe(client));
             drains = command == Command::Drain && outcome.is_ok();
-            outcome.unwrap_or_else(|error| json!({ "error": format!("{error:#}") }))
+            outcome.unwrap_or_else(|error| json!({ "error": iswitch_manual::describe(error.as_ref()) }))
         }
         (None, Err(error)) => json!({ "error": error }),
     };

@@ -257,7 +257,7 @@ fn open_threads(config: &Config) -> anyhow::Result<Vec<ThreadPorts>> {
         Err(error) if !is_chosen && count > 1 && is_in_use(&error) => {
             tracing::warn!(
                 threads = count,
-                error = format!("{error:#}"),
+                error = iswitch_manual::describe(error.as_ref()),
                 "running a single thread instead, because UDP ports of the others are in use; set --threads"
             );
             open_udp(config, 1)?

@@ -158,7 +158,7 @@ pub fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{MONITOR_NAME}: {error:#}");
+            eprintln!("{MONITOR_NAME}: {}", iswitch_manual::describe(error.as_ref()));
             ExitCode::FAILURE
         }
     }
@@ -203,7 +203,7 @@ impl Resources {
             };
             if let Err(error) = outcome {
                 tracing::error!(
-                    error = format!("{error:#}"),
+                    error = iswitch_manual::describe(error.as_ref()),
                     request,
                     "cannot carry out a request from the daemon"
                 );
@@ -212,7 +212,7 @@ impl Resources {
     }
 
     fn answer_with_configuration(&self) {
-        let answer: Answer = self.arguments.load().map_err(|error| format!("{error:#}"));
+        let answer: Answer = self.arguments.load().map_err(|error| iswitch_manual::describe(error.as_ref()));
         let line = serde_json::to_string(&answer).map(|line| zeroize::Zeroizing::new(line + "\n"));
         // If the daemon has terminated, the input of the monitor ends as well.
         let _ = line.map(|line| io::stdout().write_all(line.as_bytes()));

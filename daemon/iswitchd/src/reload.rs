@@ -116,7 +116,7 @@ impl Reloader {
             }
             Err(error) => {
                 tracing::error!(
-                    error = format!("{error:#}"),
+                    error = iswitch_manual::describe(error.as_ref()),
                     "not reloaded; the former configuration stays in force"
                 );
             }

@@ -302,7 +302,8 @@ mod tests {
 
     fn empty() -> Snapshot {
         let (traffic, drops) = (CounterList::default(), CounterList::default());
-        Snapshot { boot: 1, uptime_ms: 0, traffic, drops, ports: Vec::new(), jobs: Vec::new() }
+        let (ports, jobs, limits) = (Vec::new(), Vec::new(), Vec::new());
+        Snapshot { boot: 1, uptime_ms: 0, traffic, drops, ports, jobs, limits }
     }
 
     #[test]

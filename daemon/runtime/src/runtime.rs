@@ -247,6 +247,7 @@ impl Runtime {
 fn log(event: &Event) {
     let (name, job, member, reason) = (event.name(), event.job(), event.member(), event.reason());
     let (round, address) = (event.round().map(Round::get), event.address().map(tracing::field::display));
+    let (limit, value) = event.exceeded().map(|it| (it.limit.name(), it.value)).unzip();
     match event {
         Event::JoinRefused { .. }
         | Event::Slow { .. }
@@ -257,7 +258,7 @@ fn log(event: &Event) {
         | Event::ParentRefused { .. }
         | Event::JobForgotten { .. }
         | Event::GaveWay { .. } => {
-            tracing::warn!(event = name, job, member, address, round, reason, "{event}");
+            tracing::warn!(event = name, job, member, address, round, reason, limit, value, "{event}");
         }
         _ => tracing::info!(event = name, job, member, address, round, reason, "{event}"),
     }

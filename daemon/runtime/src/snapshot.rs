@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use crate::port::Port;
-use iswitch_switch::{JobStatus, Switch};
+use iswitch_switch::{JobStatus, LimitStatus, Switch};
 
 fn in_hex<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{number:016x}"))
@@ -28,6 +28,8 @@ pub struct Snapshot {
     pub ports: Vec<PortSnapshot>,
     /// Jobs of the switch.
     pub jobs: Vec<JobStatus>,
+    /// Limits of the switch and their present use.
+    pub limits: Vec<LimitStatus>,
 }
 
 /// State of one port.
@@ -116,6 +118,7 @@ impl Snapshot {
             whole.drops.add(&one.drops);
             one.ports.iter().for_each(|port| whole.add_port(port));
             one.jobs.iter().for_each(|job| whole.add_job(job));
+            one.limits.iter().for_each(|limit| whole.add_limit(limit));
         }
         Arc::new(whole)
     }
@@ -127,6 +130,18 @@ impl Snapshot {
                 own.counters.add(&port.counters);
             }
             None => self.ports.push(port.clone()),
+        }
+    }
+
+    fn add_limit(&mut self, limit: &LimitStatus) {
+        match self.limits.iter_mut().find(|own| own.limit == limit.limit) {
+            Some(own) if limit.is_divided() => {
+                own.used += limit.used;
+                own.value += limit.value;
+            }
+            // A long vector is one job in each thread.
+            Some(own) => own.used = own.used.max(limit.used),
+            None => self.limits.push(limit.clone()),
         }
     }
 
@@ -148,6 +163,7 @@ impl Snapshot {
             drops: drops.map(|(reason, count)| (reason.name(), count)).collect(),
             ports,
             jobs: switch.jobs().collect(),
+            limits: switch.limits(),
         }
     }
 }

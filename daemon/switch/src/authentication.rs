@@ -101,7 +101,8 @@ fn deny(state: &mut State, from: &Endpoint, packet: &ControlPacket<'_>, denial: 
             state.counters.count_drop(DropReason::NotAuthentic);
             let expected = u32::from(has_key);
             if is_join(packet) {
-                state.report(Event::JoinRefused { job, address: from.peer, status, expected });
+                let address = from.peer;
+                state.report(Event::JoinRefused { job, address, status, expected, exceeded: None });
             }
             reply::refuse_packet(state, from, packet, (status, expected), Seal::Bare);
         }

@@ -171,9 +171,17 @@ fn record_aggregate(state: &mut State, at: JobIndex, addition: &Addition) {
     };
     // Below a parent, the aggregates are those of the topmost switch.
     let Sum::Aggregate(round) = addition.sum else { return };
+    let participants = job.members().present().bits();
+    if let Some(times) = state.jobs.get_mut(at).map(Job::round_times_mut) {
+        if addition.is_first {
+            times.open(state.now);
+        }
+        if addition.is_last {
+            times.close(state.now);
+        }
+    }
     let log = state.journal.log_mut(at);
     if addition.is_first {
-        let participants = job.members().present().bits();
         log.record(state.now, Incident::RoundOpened { round, participants, threshold });
     }
     if addition.is_last {
@@ -220,7 +228,7 @@ fn explain(
         DropReason::NonFinite => (seg.map_or(current, |seg| seg.round), index.get()),
         _ => (current, 0),
     };
-    reply::refuse_data(state, from, at, &Refusal { status, expected, round });
+    reply::refuse_data(state, from, at, &Refusal { status, expected, round, exceeded: None });
 }
 
 /// Dropped datagrams of a super-frame.

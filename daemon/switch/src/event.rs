@@ -5,7 +5,7 @@ use core::net::SocketAddrV4;
 
 use iswitch_protocol::Round;
 use iswitch_protocol::limits::MAX_PENDING_EVENTS;
-use iswitch_protocol::wire::Status;
+use iswitch_protocol::wire::{Exceeded, Status};
 
 use crate::ring::Ring;
 
@@ -107,6 +107,8 @@ pub enum Event {
         status: Status,
         /// Expected value, see [`Status`].
         expected: u32,
+        /// Limit of the switch that the Join would exceed, if that is the reason.
+        exceeded: Option<Exceeded>,
     },
     /// A member left or was removed.
     Left {
@@ -299,6 +301,14 @@ impl Event {
         }
     }
 
+    /// Returns the limit of the switch for which a Join was refused, if any.
+    pub const fn exceeded(&self) -> Option<Exceeded> {
+        match self {
+            Self::JoinRefused { exceeded, .. } => *exceeded,
+            _ => None,
+        }
+    }
+
     /// Returns why a member departed, or the status with which a Join was refused.
     pub fn reason(&self) -> Option<&'static str> {
         match self {
@@ -337,8 +347,8 @@ impl fmt::Display for Event {
             Self::ParentFound { job, parent } => write!(f, "job {job}: the parent {parent} answers again"),
             Self::ParentChosen { job, parent } => write!(f, "job {job}: trying the parent {parent}"),
             Self::ParentRefused { job, parent, status, expected } => {
-                let status = status.name();
-                write!(f, "job {job}: refused by the parent {parent}: {status} (expected {expected})")
+                let (status, expected) = (status.name(), Expected(*status, *expected, None));
+                write!(f, "job {job}: refused by the parent {parent}: {status}{expected}")
             }
             Self::GaveWay { job } => {
                 write!(f, "job {job}: started without the members that hold its sums; all must rejoin")
@@ -349,8 +359,9 @@ impl fmt::Display for Event {
             Self::Joined { job, member, address, round } => {
                 write!(f, "member {member} of job {job} joined from {address} at round {round}")
             }
-            Self::JoinRefused { job, address, status, expected } => {
-                write!(f, "join of {address} to job {job} refused: {} (expected {expected})", status.name())
+            Self::JoinRefused { job, address, status, expected, exceeded } => {
+                let (name, why) = (status.name(), Expected(*status, *expected, *exceeded));
+                write!(f, "join of {address} to job {job} refused: {name}{why}")
             }
             Self::Left { job, member, address, why } => {
                 let why = match why {
@@ -387,6 +398,31 @@ impl fmt::Display for Event {
                 "job {job}: members {member} and {other} have different weights after round {round}"
             ),
             Self::EventsLost { count } => write!(f, "{count} events were not recorded"),
+        }
+    }
+}
+
+/// Limit or expected value of a refusal; nothing if the status has neither.
+struct Expected(Status, u32, Option<Exceeded>);
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(status, expected, exceeded) = self;
+        if let Some(exceeded) = exceeded {
+            write!(f, ": {exceeded}")?;
+            return match status {
+                Status::NoCapacity if *expected > 0 => write!(f, ", the job could get {expected} KiB"),
+                _ => Ok(()),
+            };
+        }
+        match status {
+            Status::Malformed
+            | Status::UnknownMember
+            | Status::UnknownJob
+            | Status::BadLayout
+            | Status::Halted
+            | Status::StaleRound => Ok(()),
+            _ => write!(f, " (expected {expected})"),
         }
     }
 }

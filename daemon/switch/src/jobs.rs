@@ -206,6 +206,14 @@ impl Jobs {
         }
     }
 
+    /// Returns the sizes of the part of the memory that a job may use.
+    pub(crate) fn capacity(&self, share: Share) -> Footprint {
+        Footprint {
+            slots: self.slots.len() - share.first_of(&self.slots),
+            sums: self.sums.len() - share.first_of(&self.sums),
+        }
+    }
+
     /// Returns the epoch and the first round of a new incarnation of a job.
     pub(crate) fn take_origin(&mut self) -> (u64, Position) {
         (self.origins.take_epoch(), self.origins.next())

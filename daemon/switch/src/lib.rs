@@ -19,14 +19,15 @@
 //! - Interface to the driver: `switch`.
 //! - Inputs, which are time, packets of the parent, packets of members, orders of the operator, and queued work:
 //!   `timers`, `upstream`, `control`, `data`, `operator`, `steps`.
-//! - Life cycle of a job: `lifecycle`, `quota`.
+//! - Life cycle of a job, and the limits: `lifecycle`, `capacity`, `quota`.
 //! - Packets that the switch sends: `authentication`, `ascent`, `parent`, `delivery`, `reply`.
 //! - State of the whole switch: `state`.
 //! - Components, each of which maintains its own invariants: `jobs`, `config`, `status`, `waiting`, `backlog`,
 //!   `output`, `uplink`, `directory`.
 //! - One job with its members, rounds, slots and sums: `job`.
 //! - Values and tables that are independent of jobs: `journal`, `flight`, `event`, `limiter`, `bans`, `keys`,
-//!   `origin`, `budget`, `transfer`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`, `group_address`,
+//!   `origin`, `budget`, `transfer`, `questions`, `batch`, `accumulate`, `arena`, `ring`, `reason`,
+//!   `round_times`, `group_address`,
 //!   `endpoint`, `ids`.
 //!
 //! # The path of a contribution
@@ -50,6 +51,7 @@ mod backlog;
 mod bans;
 mod batch;
 mod budget;
+mod capacity;
 mod config;
 mod control;
 mod data;
@@ -75,6 +77,7 @@ mod quota;
 mod reason;
 mod reply;
 mod ring;
+mod round_times;
 mod state;
 mod status;
 mod steps;
@@ -86,6 +89,7 @@ mod upstream;
 mod waiting;
 
 pub use accumulate::NonFinite;
+pub use capacity::LimitStatus;
 pub use config::{Config, start_len_bytes};
 pub use endpoint::{Endpoint, PortId};
 pub use event::{Departure, Event};
@@ -97,6 +101,7 @@ pub use limiter::StrangerLimits;
 pub use operator::{Limits, Order, OrderError};
 pub use output::Transmit;
 pub use reason::{Counters, DropReason};
+pub use round_times::{ROUND_TIME_BOUNDS_US, RoundTimes};
 pub use status::{AwaitedStatus, JobStatus, MemberStatus, WaitingStatus};
 pub use switch::Switch;
 pub use uplink::Uplinks;

@@ -10,7 +10,7 @@ use core::net::Ipv4Addr;
 use iswitch_protocol::limits::{
     DATA_TAG_LEN_BYTES, KEYLESS_SHARE, MAX_PAYLOAD_LEN_BYTES, tagged_segment_floats,
 };
-use iswitch_protocol::wire::{JoinRepr, Status};
+use iswitch_protocol::wire::{JoinRepr, Limit, Status};
 use iswitch_protocol::{ElementType, VectorLayout};
 
 use crate::event::Event;
@@ -29,7 +29,7 @@ impl Footprint {
         })
     }
 
-    fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.sums.saturating_mul(size_of::<f32>())
     }
 
@@ -60,16 +60,26 @@ pub(crate) fn create_job(
         return Err(Status::BadLayout.into());
     }
     if state.is_draining && join.resume.is_none() {
-        return Err(Status::NoCapacity.into());
+        return Err(Refusal::no_capacity(Limit::Draining, 0, 0));
     }
-    let at = free_index(state, id).filter(|_| may_take_index(state, id)).ok_or(Status::NoCapacity)?;
-    if jobs_of(state, founder, id) >= state.config.max_jobs_per_source {
-        return Err(Status::NoCapacity.into());
+    let at = free_index(state, id).ok_or_else(|| {
+        let limit = if state.uplinks.is_empty() { Limit::Jobs } else { Limit::UplinkJobs };
+        Refusal::no_capacity(limit, state.job_capacity(), 0)
+    })?;
+    if !may_take_index(state, id) {
+        return Err(Refusal::no_capacity(Limit::KeylessJobs, keyless_job_capacity(state), 0));
+    }
+    let max_jobs_per_source = state.config.max_jobs_per_source;
+    if jobs_of(state, founder, id) >= max_jobs_per_source {
+        return Err(Refusal::no_capacity(Limit::JobsPerSource, max_jobs_per_source, 0));
     }
     let has_parent = !state.uplinks.is_empty();
     let footprint = Footprint::of(join, &layout, state.config.ordered, has_parent);
     let memory = footprint.as_ref().and_then(|footprint| take_memory(state, id, footprint));
-    let memory = memory.ok_or_else(|| (Status::NoCapacity, room_kib(state, id, footprint.as_ref())))?;
+    let memory = memory.ok_or_else(|| {
+        let (limit, value) = exceeded_memory(state, id, footprint.as_ref());
+        Refusal::no_capacity(limit, value, room_kib(state, id, footprint.as_ref()))
+    })?;
     let (epoch, position) = state.jobs.take_origin();
     let key = state.keys.of(id);
     let beginning = Beginning {
@@ -121,8 +131,32 @@ fn share_of(state: &State, id: u32) -> Share {
 
 /// Returns whether a job may take an index: a job without a key must leave jobs with a key their share.
 fn may_take_index(state: &State, id: u32) -> bool {
-    let keyless_jobs = state.jobs.iter().filter(|(_, job)| !job.has_key()).count();
-    share_of(state, id) == Share::All || keyless_jobs < state.job_capacity() / KEYLESS_SHARE
+    share_of(state, id) == Share::All || keyless_jobs(state) < keyless_job_capacity(state)
+}
+
+pub(crate) fn keyless_jobs(state: &State) -> usize {
+    state.jobs.iter().filter(|(_, job)| !job.has_key()).count()
+}
+
+/// Returns the maximum number of jobs without a key, if the switch holds keys.
+pub(crate) fn keyless_job_capacity(state: &State) -> usize {
+    state.job_capacity() / KEYLESS_SHARE
+}
+
+/// Returns the limit on memory that a job with this footprint would exceed, and its value.
+fn exceeded_memory(state: &State, id: u32, footprint: Option<&Footprint>) -> (Limit, usize) {
+    let needed = footprint.map_or(usize::MAX, Footprint::memory_bytes);
+    if needed > state.config.job_memory_bytes {
+        return (Limit::JobMemory, state.config.job_memory_bytes);
+    }
+    let share = share_of(state, id);
+    let capacity = state.jobs.capacity(share);
+    match share {
+        // Memory for sums would suffice.
+        _ if needed <= state.jobs.largest_gaps(share).memory_bytes() => (Limit::Slots, capacity.slots),
+        Share::All => (Limit::Memory, capacity.memory_bytes()),
+        Share::Keyless => (Limit::KeylessMemory, capacity.memory_bytes()),
+    }
 }
 
 fn take_memory(state: &mut State, id: u32, footprint: &Footprint) -> Option<Memory> {
@@ -146,7 +180,11 @@ fn room_kib(state: &State, id: u32, footprint: Option<&Footprint>) -> u32 {
 /// whose members have this address. Jobs with a key and jobs without one are counted separately, so that jobs without
 /// a key cannot lock out a neighbour on the same host.
 fn jobs_of(state: &State, source: Ipv4Addr, id: u32) -> usize {
-    let has_key = state.keys.of(id).is_some();
+    jobs_of_source(state, source, state.keys.of(id).is_some())
+}
+
+/// Returns the number of jobs with or without a key that count for an address.
+pub(crate) fn jobs_of_source(state: &State, source: Ipv4Addr, has_key: bool) -> usize {
     let is_alone = |job: &Job| {
         job.members().endpoints(job.members().present()).all(|member| *member.peer.ip() == source)
     };

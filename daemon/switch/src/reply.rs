@@ -5,7 +5,7 @@ use iswitch_protocol::SegmentIndex;
 use iswitch_protocol::limits::{DATA_TAG_LEN_BYTES, MAX_BITMAP_LEN_BYTES, datagram_truesize, recv_room};
 use iswitch_protocol::wire::control::{ACK_LEN_BYTES, JOIN_LEN_BYTES, RangeRepr, SegmentSetRepr};
 use iswitch_protocol::wire::{
-    AckRepr, Action, ControlBody, ControlPacket, ControlRepr, JoinRepr, ResumeRepr, Status,
+    AckRepr, Action, ControlBody, ControlPacket, ControlRepr, Exceeded, JoinRepr, Limit, ResumeRepr, Status,
 };
 
 use crate::endpoint::Endpoint;
@@ -20,6 +20,8 @@ pub(crate) struct Refusal {
     pub(crate) status: Status,
     pub(crate) expected: u32,
     pub(crate) round: Round,
+    /// Limit of the switch that a Join would exceed.
+    pub(crate) exceeded: Option<Exceeded>,
 }
 
 impl Refusal {
@@ -27,11 +29,18 @@ impl Refusal {
     pub(crate) fn stale_round(round: Round) -> Self {
         Self { round, ..Status::StaleRound.into() }
     }
+
+    /// Refuses a new job for which the switch has no capacity. `room_kib` is the memory that the job may take, in KiB;
+    /// 0 if not memory is the limit.
+    pub(crate) fn no_capacity(limit: Limit, value: usize, room_kib: u32) -> Self {
+        let exceeded = Some(Exceeded { limit, value: value as u64 });
+        Self { exceeded, ..(Status::NoCapacity, room_kib).into() }
+    }
 }
 
 impl From<Status> for Refusal {
     fn from(status: Status) -> Self {
-        Self { status, expected: 0, round: Round::default() }
+        Self { status, expected: 0, round: Round::default(), exceeded: None }
     }
 }
 
@@ -235,12 +244,12 @@ fn refuse_with(
     padding_len: u16,
     parts: u8,
 ) {
-    let Refusal { status, expected, round } = *refusal;
+    let Refusal { status, expected, round, exceeded } = *refusal;
     let job = state.jobs.find(request.job).and_then(|at| state.jobs.get(at));
     // A member that learns where to continue also needs the history up to there. This does not apply to a Confirm,
     // where the round is the number of a vector.
     let continuing = job.filter(|_| status == Status::StaleRound && request.action != Action::Confirm);
-    let history = continuing.map_or(0, |job| job.history_before(round));
+    let history = continuing.map_or(exceeded.map_or(0, Exceeded::to_wire), |job| job.history_before(round));
     let boot = job.map_or(state.config.boot, Job::epoch);
     // The rounds of a job are not final before it is complete.
     let formed = job.is_some_and(Job::is_formed);

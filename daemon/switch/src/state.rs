@@ -224,6 +224,6 @@ impl State {
     pub(crate) fn record_rounds(&mut self, at: JobIndex) {
         let Some(job) = self.jobs.get_mut(at) else { return };
         let (log, now) = (self.journal.log_mut(at), self.now);
-        job.record_rounds(|incident| log.record(now, incident));
+        job.record_rounds(now, |incident| log.record(now, incident));
     }
 }

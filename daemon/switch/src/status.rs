@@ -10,6 +10,7 @@ use iswitch_protocol::wire::{Kind, Mode};
 use iswitch_protocol::{Instant, Round};
 
 use crate::job::{Group, Job, Member, Slot};
+use crate::round_times::RoundTimes;
 use crate::uplink::Uplink;
 use crate::waiting::Waiting;
 
@@ -68,6 +69,9 @@ pub struct JobStatus {
     pub parent_lost: bool,
     /// Reason why the parent refuses this switch, if it does.
     pub parent_refusal: Option<String>,
+    /// Durations of the rounds; those of the first part, if the parts of several threads are merged.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub round_times: RoundTimes,
     /// Number of digests of the weights that differed from another member's.
     pub diverged: u64,
     /// Members of the job.
@@ -164,6 +168,7 @@ impl JobStatus {
             parent_refusal: uplink
                 .and_then(Uplink::refusal)
                 .map(|(status, expected)| format!("{} (expected {expected})", status.name())),
+            round_times: *job.round_times(),
             diverged: job.digests().diverged(),
             members: members.collect(),
             waiting: Waiting::of(job, slots).map(|waiting| WaitingStatus::of(&waiting, job, now)),

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use iswitch_protocol::Instant;
 use iswitch_protocol::wire::{Class, WireError};
 
+use crate::capacity::{self, LimitStatus};
 use crate::config::Config;
 use crate::control::handle_control;
 use crate::data::handle_data;
@@ -157,6 +158,11 @@ impl Switch {
     /// path.
     pub fn jobs(&self) -> impl Iterator<Item = JobStatus> + '_ {
         self.state.jobs.iter().map(|(at, job)| self.status_of(at, job))
+    }
+
+    /// Returns the limits of the switch and their present use. Allocates memory: intended for operator queries.
+    pub fn limits(&self) -> Vec<LimitStatus> {
+        capacity::limits(&self.state)
     }
 
     /// Returns the epoch of a job, which identifies this incarnation of the job. Once the job is complete, it is the

@@ -243,7 +243,7 @@ fn answer_errand(state: &mut State, at: JobIndex, errand: &Errand, ack: &AckRepr
     if ack.status == Status::Success {
         return reply::grant(state, &to, request, member);
     }
-    let refusal = Refusal { status: ack.status, expected: ack.expected, round: ack.round };
+    let refusal = Refusal { round: ack.round, ..(ack.status, ack.expected).into() };
     reply::refuse(state, &to, request, &refusal);
 }
 

@@ -1,10 +1,12 @@
-//! Code shared by all commands: generation of man pages and shell completions from a command's own arguments, and
-//! [`output`].
+//! Code shared by all commands: generation of man pages and shell completions from a command's own arguments,
+//! [`output`], and the text of errors.
 //!
 //! Packagers run `COMMAND --write-manual DIRECTORY`. `--help` does not show this option, because users do not
 //! need it.
 
 pub mod output;
+
+mod error;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,6 +16,8 @@ use std::process::ExitCode;
 
 use clap::Command;
 use clap_complete::Shell;
+
+pub use error::describe;
 
 /// First argument that makes a command write its man pages and completions.
 pub const OPTION: &str = "--write-manual";

@@ -13,8 +13,8 @@ pub mod frame;
 
 pub use class::{Class, Classifier};
 pub use control::{
-    AckRepr, Action, ControlBody, ControlPacket, ControlRepr, DigestRepr, JoinRepr, Kind, Mode, ResumeRepr,
-    Standing, Status,
+    AckRepr, Action, ControlBody, ControlPacket, ControlRepr, DigestRepr, Exceeded, JoinRepr, Kind, Limit,
+    Mode, ResumeRepr, Standing, Status,
 };
 pub use data::{DataPacket, emit_seg};
 pub use error::WireError;

@@ -164,7 +164,10 @@ fn a_working_setup_has_no_problems() {
             &format!("--socket {}", socket.display()),
         );
         assert_eq!(local.wrong(), [""; 0], "{local:#?}");
-        daemon.stop();
+        // The questions of doctor are not faults of the switch.
+        assert_eq!(daemon.drops("join_refused"), 0);
+        let log = daemon.stop().stderr;
+        assert!(!log.contains("refused"), "{log}");
     }
 }
 

@@ -72,6 +72,17 @@ fn the_metrics_page_reflects_the_daemon_and_passes_promtool() {
     let results = values(&page, "iswitch_results_total")[0];
     assert!(results > 0.0 && results <= daemon.results() as f64, "{page}");
     assert!(values(&page, "iswitch_port_received_bytes_total")[0] > 0.0, "{page}");
+    let rounds = values(&page, "iswitch_job_round_seconds_count")[0];
+    assert!(rounds > 0.0 && values(&page, "iswitch_job_round_seconds_sum")[0] > 0.0, "{page}");
+    let buckets = values(&page, "iswitch_job_round_seconds_bucket");
+    assert!(buckets.is_sorted() && buckets.last() == Some(&rounds), "{page}");
+    assert!(
+        values(&page, "iswitch_limit_used").iter().zip(values(&page, "iswitch_limit")).all(|(a, b)| *a <= b)
+    );
+    // The files that describe the process are opened before the sandbox is entered.
+    for name in ["process_open_fds", "process_resident_memory_bytes", "process_cpu_seconds_total"] {
+        assert!(values(&page, name)[0] > 0.0, "{name}");
+    }
     for page in [idle, page] {
         assert_eq!(lint(&page), "", "{page}");
     }
@@ -117,4 +128,35 @@ fn promtool_accepts_every_query_of_the_dashboard() {
         Command::new("promtool").args(["check", "rules"]).arg(&file).output().expect("promtool starts");
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert!(output.status.success() && said.contains(&format!("{} rules found", queries.len())), "{said}");
+}
+
+#[test]
+fn promtool_accepts_the_rules_and_their_tests_pass() {
+    let test = "promtool_accepts_the_rules_and_their_tests_pass";
+    if !programs(test, &["promtool"]) {
+        return;
+    }
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/prometheus");
+    let read = |name: &str| std::fs::read_to_string(format!("{directory}/{name}")).expect(name);
+    for (action, file) in [("check", "iswitch.rules.yml"), ("test", "iswitch.rules.test.yml")] {
+        let mut promtool = Command::new("promtool");
+        let output =
+            promtool.args([action, "rules", file]).current_dir(directory).output().expect("promtool starts");
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success() && said.contains("SUCCESS"), "{said}");
+    }
+    // Each alert and each recorded series has a test.
+    let (rules, tests) = (read("iswitch.rules.yml"), read("iswitch.rules.test.yml"));
+    let named = |line: &str| {
+        line.trim()
+            .strip_prefix("- ")?
+            .split_once(": ")
+            .map(|(kind, name)| (kind.to_owned(), name.to_owned()))
+    };
+    let names: Vec<_> =
+        rules.lines().filter_map(named).filter(|(kind, _)| kind == "alert" || kind == "record").collect();
+    assert!(names.len() >= 15, "{names:?}");
+    for (_, name) in names {
+        assert!(tests.contains(&name), "{name} has no test");
+    }
 }

@@ -8,6 +8,7 @@ use iswitch_harness::binaries;
 use iswitch_harness::cluster::{Daemon, Group, SOON, keygen, wait_for};
 use iswitch_harness::process::{Signal, command};
 use iswitch_harness::requirements::{programs, together};
+use iswitch_protocol::wire::{Limit, Status};
 use serde_json::Value;
 
 /// Runs `iswitchctl` for a daemon.
@@ -187,17 +188,74 @@ fn events_are_logged_with_fields_for_programs_and_once_for_people() {
     assert!(text.contains("port open port=\"127.0.0.1:"), "other lines should keep their fields: {text}");
 }
 
-#[test]
-fn the_reference_lists_each_event() {
+fn reference() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md");
-    let page = fs::read_to_string(path).unwrap();
-    let table = page.lines().skip_while(|line| *line != "| event | level | meaning |").skip(2);
+    fs::read_to_string(path).unwrap()
+}
+
+/// Checks that a table of the reference has exactly these rows. `head` is the first line of the table.
+fn check_reference<'a>(head: &str, expected: impl IntoIterator<Item = &'a str>) {
+    let page = reference();
+    let table = page.lines().skip_while(|line| *line != head).skip(2);
     let row = |line: &str| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name.to_owned());
     let mut listed: Vec<_> = table.map_while(row).collect();
-    let mut events: Vec<_> = iswitch_switch::Event::names().iter().map(ToString::to_string).collect();
+    let mut expected: Vec<_> = expected.into_iter().collect();
     listed.sort();
-    events.sort();
-    assert_eq!(listed, events);
+    expected.sort_unstable();
+    assert_eq!(listed, expected);
+}
+
+#[test]
+fn the_reference_lists_each_event() {
+    check_reference("| event | level | meaning |", iswitch_switch::Event::names().iter().copied());
+}
+
+#[test]
+fn the_reference_lists_each_refusal_and_each_limit() {
+    let is_refusal = |status: &Status| !matches!(status, Status::Success | Status::Challenge);
+    let refusals = Status::ALL.into_iter().filter(is_refusal);
+    check_reference("| reason | meaning and remedy |", refusals.map(Status::name));
+    check_reference("| limit | meaning | default | raised by |", Limit::ALL.map(Limit::name));
+    let page = reference();
+    for limit in Limit::ALL {
+        let option = limit.option().map_or("-".to_owned(), |option| format!("`{option}`"));
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{}` |", limit.name()))).unwrap();
+        assert!(row.ends_with(&format!("| {option} |")), "{row}");
+    }
+}
+
+#[test]
+fn a_refused_worker_learns_the_limit_and_its_option() {
+    let test = "a_refused_worker_learns_the_limit_and_its_option";
+    if !programs(test, &["setpriv"]) {
+        return;
+    }
+    let _together = together();
+    let mut daemon = Daemon::on_loopback(&["--max-jobs-per-source", "1", "--log-format", "json"]);
+    let group = Group::here(2, daemon.address(), "--rounds 1000000");
+    daemon.wait_for_results();
+    let limit = "an address may have 1 jobs (iswitchd --max-jobs-per-source)";
+    let refused = Group::here(1, daemon.address(), "--rounds 1 --job 7").finish(SOON);
+    assert!(!refused[0].status.success() && refused[0].stderr.contains(limit), "{refused:?}");
+    let log = daemon.wait_for_log(limit);
+    let line = log.lines().find(|line| line.contains(limit)).unwrap();
+    let line: Value = serde_json::from_str(line).unwrap();
+    assert_eq!(
+        (line["limit"].as_str(), line["value"].as_u64()),
+        (Some("jobs_per_source"), Some(1)),
+        "{line}"
+    );
+
+    let status = daemon.status();
+    let row =
+        status["limits"].as_array().unwrap().iter().find(|row| row["limit"] == "jobs_per_source").unwrap();
+    assert_eq!((row["used"].as_u64(), row["value"].as_u64()), (Some(1), Some(1)), "{row}");
+    assert_eq!(row["option"], "--max-jobs-per-source");
+    let text = daemon.status_text();
+    let row = text.lines().find(|line| line.contains("jobs_per_source")).unwrap();
+    assert!(row.contains("--max-jobs-per-source"), "{text}");
+    drop(group);
+    daemon.stop();
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -84,7 +85,7 @@ impl Study {
         let process = self.spawn(&[&["train", "--out", out.to_str().unwrap()], arguments].concat());
         wait::until("a checkpoint", TIMEOUT, || out.join("model.safetensors").exists());
         let finished = process.stop(Signal::TERM, TIMEOUT);
-        assert!(finished.status.success(), "{finished:?}");
+        assert_eq!(finished.status.signal(), Some(Signal::TERM.as_raw()), "{finished:?}");
         let done = text(&out.join("progress.csv")).lines().count() - 1;
         let iterations = (done + 1).to_string();
         let result = self.train(&out, &[resume, &["--resume", "--iterations", &iterations]].concat());

@@ -211,7 +211,7 @@ impl Observing {
         }
         self.session
             .show(&self.last, report, &[])
-            .map_err(|error| TrainError::Config(format!("{error:#}")))?;
+            .map_err(|error| TrainError::Config(iswitch_manual::describe(error.as_ref())))?;
         if self.session.is_checkpoint_due(&self.last, report.stopped || self.last.finished) {
             let run = RunKind { algorithm: self.algorithm, env: &self.spec.id, config: &self.config };
             let write = |writer: &mut Writer| replica.write(model, writer);

@@ -168,7 +168,8 @@ impl ConfigFile {
             let at = value.span();
             let json = to_json(value.get_ref());
             let setting = format!("{name} = {}", value.get_ref());
-            hyper::set(&mut config, name, json).map_err(|error| self.fail(&at, format!("{error:#}")))?;
+            hyper::set(&mut config, name, json)
+                .map_err(|error| self.fail(&at, iswitch_manual::describe(error.as_ref())))?;
             A::deserialize(&config).map_err(|error| self.fail(&at, format!("{setting}: {error}")))?;
         }
         Ok(serde_json::from_value(config)?)

@@ -15,7 +15,7 @@ use crate::train::env_threads;
 /// Arguments of `iswitch eval`.
 #[derive(Args, Clone, Debug)]
 pub struct EvalArgs {
-    /// Run directory, as given to `iswitch train --out`
+    /// Run directory, as given to `iswitch train --out`, or its model.safetensors
     pub checkpoint: PathBuf,
     /// Number of episodes
     #[arg(long, default_value_t = EPISODES, value_parser = clap::value_parser!(u32).range(1..))]

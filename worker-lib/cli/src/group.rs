@@ -321,7 +321,7 @@ impl Drop for AsyncHost {
         // The server stops when the run is complete. If all workers have failed, the run never completes.
         self.stop.store(true, Ordering::Relaxed);
         if let Some(Ok(Err(error))) = self.thread.take().map(JoinHandle::join) {
-            eprintln!("iswitch: parameter server: {error:#}");
+            eprintln!("iswitch: parameter server: {}", iswitch_manual::describe(error.as_ref()));
         }
     }
 }

@@ -7,17 +7,16 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use iswitch_learn::algorithms::TrainError;
 use iswitch_learn::algorithms::trainer::World;
 use iswitch_learn::env::EnvError;
 
 use crate::group::Host;
+use crate::signals;
 use crate::tracking::TrackingError;
 
 /// Variables in which launchers pass a process its rank and the number of processes: those of torchrun (and most other
@@ -95,31 +94,10 @@ fn in_range(rank: usize, workers: usize, name: &str) -> anyhow::Result<World> {
     Ok(World { rank, size: workers })
 }
 
-/// Time within which further signals count as part of the first request: `timeout` or a shell script may send several.
-const SECOND_SIGNAL_AFTER: Duration = Duration::from_secs(1);
-
-/// Sets the flag on the first SIGINT or SIGTERM. A second signal, after `SECOND_SIGNAL_AFTER`, ends the process at
-/// once.
-pub fn stop_on_signal(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
-    const INTERRUPTED: i32 = 130;
-    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot handle signals")?;
-    let stop = Arc::clone(stop);
-    let wait = move || {
-        let mut first: Option<Instant> = None;
-        for _ in signals.forever() {
-            stop.store(true, Ordering::Relaxed);
-            if first.get_or_insert_with(Instant::now).elapsed() > SECOND_SIGNAL_AFTER {
-                std::process::exit(INTERRUPTED);
-            }
-        }
-    };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(wait)?;
-    Ok(())
-}
-
 /// Watches standard input, through which the parent process controls this worker: a byte requests a stop. At the end of
 /// input, the parent and the switch that it embeds have ended, so this process exits.
 pub fn obey_parent(stop: Arc<AtomicBool>) {
+    signals::end_well_on_signal();
     std::thread::spawn(move || {
         let mut byte = [0];
         while matches!(std::io::stdin().read(&mut byte), Ok(1)) {

@@ -10,8 +10,9 @@ use iswitch_learn::algorithms::trainer::World;
 use serde::Serialize;
 
 use crate::group::GroupArgs;
-use crate::launch::{self, Failure};
+use crate::launch::Failure;
 use crate::run::{Role, RunArgs};
+use crate::signals;
 
 /// Runs one worker, the parent process of all workers and their aggregator, or the parameter server, as `role` says.
 /// Vectors have `len` floats.
@@ -30,7 +31,7 @@ pub fn start(
         }
         Role::Server(workers, address) => {
             let stop = std::sync::Arc::default();
-            launch::stop_on_signal(&stop)?;
+            signals::stop_on_signal(&stop)?;
             group.serve_sums(address, workers, len, &stop)?;
         }
     }

@@ -19,6 +19,7 @@ pub mod program;
 pub mod progress;
 pub mod run;
 pub mod session;
+pub mod signals;
 pub mod switch;
 pub mod tracking;
 pub mod train;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use crate::launch;
+use crate::signals;
 
 /// Interval between checks of the stop flag.
 const POLL: Duration = Duration::from_millis(50);
@@ -32,7 +32,8 @@ pub trait Service: Send + Sync + 'static {
 /// Serves at a socket until a signal requests a stop.
 pub fn serve(socket: &Path, name: &str, service: impl Service) -> anyhow::Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
-    launch::stop_on_signal(&stop)?;
+    signals::stop_on_signal(&stop)?;
+    signals::end_well_on_signal();
     let listener = listen(socket)?;
     eprintln!("iswitch: {name} for {} listening at {}", service.describe(), socket.display());
     let outcome = accept(&listener, &Arc::new(service), &stop);
@@ -63,7 +64,10 @@ fn accept(listener: &UnixListener, service: &Arc<impl Service>, stop: &AtomicBoo
                 let service = Arc::clone(service);
                 let answer = move || {
                     if let Err(error) = answer_all(service.as_ref(), &stream) {
-                        eprintln!("iswitch: a connection failed: {error:#}");
+                        eprintln!(
+                            "iswitch: a connection failed: {}",
+                            iswitch_manual::describe(error.as_ref())
+                        );
                     }
                 };
                 std::thread::Builder::new().name("connection".to_owned()).spawn(answer)?;

@@ -9,9 +9,10 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::launch;
+use crate::{launch, signals};
 
-/// Parses the arguments and calls `run`. An error is printed on one line and makes the exit status a failure.
+/// Parses the arguments and calls `run`. An error is printed on one line and makes the exit status a failure. If a
+/// signal has stopped `run`, the process ends by this signal.
 ///
 /// If a packager asks for the program's manual ([`iswitch_manual::write_if_asked`]), writes that instead. The
 /// environment variable `ISWITCH_LOG` selects what is logged to standard error: a level, or pairs such as
@@ -34,8 +35,10 @@ pub fn main_with<C: Parser>(
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     tracing_subscriber::registry().with(log).with(filter).init();
-    arguments().and_then(|arguments| run(C::parse_from(arguments))).unwrap_or_else(|error| {
-        eprintln!("{}: {error:#}", C::command().get_name());
+    let status = arguments().and_then(|arguments| run(C::parse_from(arguments))).unwrap_or_else(|error| {
+        eprintln!("{}: {}", C::command().get_name(), iswitch_manual::describe(error.as_ref()));
         launch::exit_code(&error)
-    })
+    });
+    signals::end_as_signalled();
+    status
 }

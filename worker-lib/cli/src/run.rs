@@ -19,6 +19,7 @@ use crate::config_file::CONFIG_FILE;
 use crate::files::make_directory;
 use crate::group::{Aggregator, GroupArgs, Host};
 use crate::launch::{self, Ended, Failure};
+use crate::signals;
 
 /// Directory that contains the run directories, if `--out` does not name another one.
 pub const RUNS: &str = "runs";
@@ -189,7 +190,7 @@ impl RunArgs {
         host: impl Fn(bool) -> anyhow::Result<Host>,
     ) -> anyhow::Result<ExitCode> {
         let stop = Arc::new(AtomicBool::new(false));
-        launch::stop_on_signal(&stop)?;
+        signals::stop_on_signal(&stop)?;
         let mut arguments: Vec<_> = std::env::args_os().skip(1).collect();
         arguments.extend(["--out".into(), out.into()]);
         arguments.extend_from_slice(further);
@@ -218,7 +219,10 @@ impl RunArgs {
     /// Returns the error of a worker, or only its exit code if another worker of the job has reported such an error: an
     /// error in the code of an environment usually ends all workers at once.
     pub fn report_once(&self, out: &Path, error: anyhow::Error) -> anyhow::Result<ExitCode> {
-        let report = || File::create_new(out.join(ERROR_FILE))?.write_all(format!("{error:#}\n").as_bytes());
+        let report = || {
+            File::create_new(out.join(ERROR_FILE))?
+                .write_all(format!("{}\n", iswitch_manual::describe(error.as_ref())).as_bytes())
+        };
         let may_be_repeated = self.supervised && launch::is_permanent(&error);
         let is_repeated = may_be_repeated
             && report().is_err_and(|failure: std::io::Error| failure.kind() == ErrorKind::AlreadyExists);
@@ -240,7 +244,7 @@ impl RunArgs {
 
     /// Sets the flag when a signal or the parent process requests a stop.
     pub fn stop_on_request(&self, stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
-        launch::stop_on_signal(stop)?;
+        signals::stop_on_signal(stop)?;
         if self.supervised {
             launch::obey_parent(Arc::clone(stop));
         }

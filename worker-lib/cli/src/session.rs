@@ -140,7 +140,10 @@ impl Session {
     fn track(&mut self, step: u64, row: &[Option<f64>]) {
         let Some(tracker) = &mut self.tracker else { return };
         if let Err(error) = tracker.log(step, &self.tags, row) {
-            self.progress.note(&format!("iswitch: the run is no longer tracked: {error:#}"));
+            self.progress.note(&format!(
+                "iswitch: the run is no longer tracked: {}",
+                iswitch_manual::describe(error.as_ref())
+            ));
             self.tracker = None;
         }
     }

@@ -21,10 +21,11 @@ use crate::asynchronous::{AsyncArgs, Run};
 use crate::config_file::{CONFIG_FILE, ConfigFile, Configuration};
 use crate::group::{Aggregator, AsyncHost, GroupArgs, Host, Vectors};
 use crate::hyper::{HyperParameters, OwnParameters};
-use crate::launch::{self, Failure};
+use crate::launch::Failure;
 use crate::number;
 use crate::run::{RUNS, Role, RunArgs, holds_checkpoint, is_ring, newest_run};
 use crate::session::{Session, SessionOptions};
+use crate::signals;
 use crate::tracking::TrackArgs;
 
 /// Arguments of `iswitch train ALGORITHM`.
@@ -390,7 +391,7 @@ impl<H: OwnParameters> TrainArgs<H> {
     /// Serves as the parameter server of a job until its workers are done.
     fn serve<A: Algorithm>(&self, job: Job<A>, workers: usize, address: SocketAddrV4) -> anyhow::Result<()> {
         let stop = Arc::new(AtomicBool::new(false));
-        launch::stop_on_signal(&stop)?;
+        signals::stop_on_signal(&stop)?;
         if self.asynchronous.is_async() {
             let options = self.session_options(&job.out, true, A::CHECKPOINT_EVERY);
             let run = self.asynchronous_run(job, World { rank: 0, size: workers }, options)?;

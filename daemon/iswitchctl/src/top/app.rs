@@ -70,7 +70,7 @@ impl App {
     }
 
     pub(super) fn fail(&mut self, error: &anyhow::Error) {
-        self.error = Some(format!("{error:#}"));
+        self.error = Some(iswitch_manual::describe(error.as_ref()));
     }
 
     /// Handles a key. Returns `true` if the user quits.

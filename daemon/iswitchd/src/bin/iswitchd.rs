@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     log::flush();
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&format!("{error:#}"), 1),
+        Err(error) => fail(&iswitch_manual::describe(error.as_ref()), 1),
     }
 }
 

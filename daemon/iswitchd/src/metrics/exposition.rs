@@ -6,7 +6,9 @@
 use std::fmt::{Display, Write as _};
 
 use iswitch_runtime::snapshot::{CounterList, PortSnapshot, Snapshot};
-use iswitch_switch::JobStatus;
+use iswitch_switch::{JobStatus, LimitStatus, ROUND_TIME_BOUNDS_US};
+
+use super::process::Usage;
 
 /// Counters of the core and their help texts.
 const TRAFFIC: [(&str, &str); 10] = [
@@ -43,8 +45,9 @@ const PORT: [(&str, &str); 14] = [
     ("send_errors", "Datagrams lost because of any other send error."),
 ];
 
-/// Renders the whole page. `log_dropped_lines` is the number of log lines dropped since start-up.
-pub fn render(snapshot: &Snapshot, log_dropped_lines: u64) -> String {
+/// Renders the whole page. `log_dropped_lines` is the number of log lines dropped since start-up, and `usage` what the
+/// process uses, if it is known.
+pub(super) fn render(snapshot: &Snapshot, log_dropped_lines: u64, usage: Option<&Usage>) -> String {
     let mut page = Page::default();
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     page.family("build_info", "Version of the daemon; the value is always 1.");
@@ -62,7 +65,12 @@ pub fn render(snapshot: &Snapshot, log_dropped_lines: u64) -> String {
     page.family("jobs", "Jobs on the switch.");
     page.sample("jobs", &[], snapshot.jobs.len());
     jobs(&mut page, &snapshot.jobs);
+    round_times(&mut page, &snapshot.jobs);
     members(&mut page, &snapshot.jobs);
+    limits(&mut page, &snapshot.limits);
+    if let Some(usage) = usage {
+        process(&mut page, usage);
+    }
     page.text
 }
 
@@ -73,9 +81,17 @@ struct Page {
 }
 
 impl Page {
+    /// Begins a family of counters or gauges.
     fn family(&mut self, name: &str, help: &str) {
-        let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
-        let _ = writeln!(self.text, "# HELP iswitch_{name} {help}\n# TYPE iswitch_{name} {kind}");
+        self.head(&format!("iswitch_{name}"), help);
+    }
+
+    fn head(&mut self, name: &str, help: &str) {
+        self.head_of(if name.ends_with("_total") { "counter" } else { "gauge" }, name, help);
+    }
+
+    fn head_of(&mut self, kind: &str, name: &str, help: &str) {
+        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
@@ -131,7 +147,7 @@ fn flag(is_set: bool) -> f64 {
 fn jobs(page: &mut Page, jobs: &[JobStatus]) {
     page.family("job_info", "Aggregation mode of the job; the value is always 1.");
     for job in jobs {
-        page.sample("job_info", &[("job", &job.job.to_string()), ("mode", job.mode)], 1);
+        page.sample("job_info", &[("job_id", &job.job.to_string()), ("mode", job.mode)], 1);
     }
     let families: [(&str, &str, OfJob); 15] = [
         ("job_vector_floats", "Number of floats in the gradient vector.", |job| {
@@ -182,7 +198,7 @@ fn jobs(page: &mut Page, jobs: &[JobStatus]) {
         page.family(name, help);
         for job in jobs {
             if let Some(value) = value(job) {
-                page.sample(name, &[("job", &job.job.to_string())], value);
+                page.sample(name, &[("job_id", &job.job.to_string())], value);
             }
         }
     }
@@ -192,15 +208,18 @@ fn members(page: &mut Page, jobs: &[JobStatus]) {
     page.family("member_silent_seconds", "Time since the last packet from the member.");
     for job in jobs {
         for member in &job.members {
-            let labels =
-                [("job", &*job.job.to_string()), ("member", &*member.id.to_string()), ("kind", member.kind)];
+            let labels = [
+                ("job_id", &*job.job.to_string()),
+                ("member", &*member.id.to_string()),
+                ("kind", member.kind),
+            ];
             page.sample("member_silent_seconds", &labels, seconds(member.silent_ms));
         }
     }
     page.family("member_contributions_total", "Segments that the member has contributed since it joined.");
     for job in jobs {
         for member in &job.members {
-            let labels = [("job", &*job.job.to_string()), ("member", &*member.id.to_string())];
+            let labels = [("job_id", &*job.job.to_string()), ("member", &*member.id.to_string())];
             page.sample("member_contributions_total", &labels, member.contributions);
         }
     }
@@ -208,8 +227,67 @@ fn members(page: &mut Page, jobs: &[JobStatus]) {
     page.family("member_missing_segments", help);
     for (job, waiting) in jobs.iter().filter_map(|job| Some((job, job.waiting.as_ref()?))) {
         for member in &waiting.members {
-            let labels = [("job", &*job.job.to_string()), ("member", &*member.member.to_string())];
+            let labels = [("job_id", &*job.job.to_string()), ("member", &*member.member.to_string())];
             page.sample("member_missing_segments", &labels, member.missing_segments);
+        }
+    }
+}
+
+fn round_times(page: &mut Page, jobs: &[JobStatus]) {
+    let help = "Duration of rounds, from the first contribution to the last result.";
+    page.head_of("histogram", "iswitch_job_round_seconds", help);
+    for job in jobs {
+        let (id, times) = (job.job.to_string(), &job.round_times);
+        let bounds = ROUND_TIME_BOUNDS_US.iter().map(|us| (*us as f64 / 1e6).to_string());
+        let mut count = 0;
+        for (bound, of_bucket) in bounds.chain(["+Inf".to_owned()]).zip(&times.buckets) {
+            count += of_bucket;
+            page.sample("job_round_seconds_bucket", &[("job_id", &id), ("le", &bound)], count);
+        }
+        page.sample("job_round_seconds_sum", &[("job_id", &id)], times.sum_us as f64 / 1e6);
+        page.sample("job_round_seconds_count", &[("job_id", &id)], count);
+    }
+}
+
+fn limits(page: &mut Page, limits: &[LimitStatus]) {
+    type Of = fn(&LimitStatus) -> u64;
+    let families: [(&str, &str, Of); 2] = [
+        ("limit", "Value of a limit, beyond which Joins are refused: a number, or bytes.", |limit| {
+            limit.value
+        }),
+        (
+            "limit_used",
+            "Present use of a limit; if it applies to each job or address, the highest.",
+            |limit| limit.used,
+        ),
+    ];
+    for (name, help, value) in families {
+        page.family(name, help);
+        for limit in limits {
+            page.sample(name, &[("limit", limit.limit)], value(limit));
+        }
+    }
+}
+
+/// Metrics that the client libraries of Prometheus define for each process.
+fn process(page: &mut Page, usage: &Usage) {
+    let families = [
+        ("process_cpu_seconds_total", "User and system CPU time.", Some(usage.cpu_s)),
+        ("process_resident_memory_bytes", "Resident memory.", Some(usage.resident_bytes as f64)),
+        ("process_virtual_memory_bytes", "Size of the address space.", Some(usage.virtual_bytes as f64)),
+        ("process_start_time_seconds", "Start of the process, in seconds since 1970.", Some(usage.start_s)),
+        ("process_threads", "Number of threads.", Some(usage.threads as f64)),
+        ("process_open_fds", "Number of open file descriptors.", Some(usage.open_descriptors as f64)),
+        (
+            "process_max_fds",
+            "Maximum number of open file descriptors.",
+            usage.max_descriptors.map(|number| number as f64),
+        ),
+    ];
+    for (name, help, value) in families {
+        if let Some(value) = value {
+            page.head(name, help);
+            let _ = writeln!(page.text, "{name} {value}");
         }
     }
 }
@@ -218,7 +296,23 @@ fn members(page: &mut Page, jobs: &[JobStatus]) {
 mod tests {
     use super::*;
     use iswitch_runtime::port::PortCounters;
-    use iswitch_switch::{AwaitedStatus, Counters, MemberStatus, WaitingStatus};
+    use iswitch_switch::{AwaitedStatus, Counters, MemberStatus, RoundTimes, WaitingStatus};
+
+    /// Returns the times of a round of 200 us, one of 80 ms and one of 20 s.
+    fn times() -> RoundTimes {
+        let mut times = RoundTimes::default();
+        times.sum_us = 20_080_200;
+        [1, 9, 16].into_iter().for_each(|bucket| times.buckets[bucket] = 1);
+        times
+    }
+
+    fn usage() -> Usage {
+        Usage { cpu_s: 1.5, resident_bytes: 4096, max_descriptors: Some(1024), ..Usage::default() }
+    }
+
+    fn page() -> String {
+        render(&snapshot(), 3, Some(&usage()))
+    }
 
     fn job() -> JobStatus {
         let address = "10.9.0.1:5000".parse().unwrap();
@@ -245,6 +339,7 @@ mod tests {
             parent_silent_ms: None,
             parent_lost: false,
             parent_refusal: None,
+            round_times: times(),
             diverged: 0,
             members: vec![MemberStatus {
                 id: 3,
@@ -283,24 +378,36 @@ mod tests {
             drops: counters.dropped_by_reason().map(|(reason, count)| (reason.name(), count)).collect(),
             ports: vec![ports],
             jobs: vec![job()],
+            limits: vec![LimitStatus { limit: "jobs", used: 1, value: 64, option: None }],
         }
     }
 
     #[test]
     fn exported_values_match_the_snapshot() {
-        let page = render(&snapshot(), 3);
+        let page = page();
         for line in [
             "iswitch_uptime_seconds 61.5",
             "iswitch_log_dropped_lines_total 3",
             "iswitch_results_total 5",
             "iswitch_dropped_datagrams_total{reason=\"unknown_member\"} 0",
             "iswitch_port_sent_bytes_total{port=\"odd \\\"name\\\"\\\\\"} 9",
-            "iswitch_job_info{job=\"7\",mode=\"synchronous\"} 1",
-            "iswitch_job_round{job=\"7\"} 12",
-            "iswitch_job_group_members{job=\"7\"} 1",
-            "iswitch_job_waiting_seconds{job=\"7\"} 0.25",
-            "iswitch_member_silent_seconds{job=\"7\",member=\"3\",kind=\"worker\"} 1.5",
-            "iswitch_member_missing_segments{job=\"7\",member=\"3\"} 17",
+            "iswitch_job_info{job_id=\"7\",mode=\"synchronous\"} 1",
+            "iswitch_job_round_seconds_bucket{job_id=\"7\",le=\"0.0001\"} 0",
+            "iswitch_job_round_seconds_bucket{job_id=\"7\",le=\"0.00025\"} 1",
+            "iswitch_job_round_seconds_bucket{job_id=\"7\",le=\"0.1\"} 2",
+            "iswitch_job_round_seconds_bucket{job_id=\"7\",le=\"10\"} 2",
+            "iswitch_job_round_seconds_bucket{job_id=\"7\",le=\"+Inf\"} 3",
+            "iswitch_job_round_seconds_sum{job_id=\"7\"} 20.0802",
+            "iswitch_job_round_seconds_count{job_id=\"7\"} 3",
+            "iswitch_limit{limit=\"jobs\"} 64",
+            "iswitch_limit_used{limit=\"jobs\"} 1",
+            "process_cpu_seconds_total 1.5",
+            "process_resident_memory_bytes 4096",
+            "iswitch_job_round{job_id=\"7\"} 12",
+            "iswitch_job_group_members{job_id=\"7\"} 1",
+            "iswitch_job_waiting_seconds{job_id=\"7\"} 0.25",
+            "iswitch_member_silent_seconds{job_id=\"7\",member=\"3\",kind=\"worker\"} 1.5",
+            "iswitch_member_missing_segments{job_id=\"7\",member=\"3\"} 17",
         ] {
             assert!(page.lines().any(|other| other == line), "{line} is not in\n{page}");
         }
@@ -320,23 +427,45 @@ mod tests {
     }
 
     #[test]
-    fn the_dashboard_uses_only_existing_metrics() {
-        let dashboard = include_str!("../../../../packaging/grafana/iswitch.json");
-        let page = render(&snapshot(), 3);
+    fn dashboard_and_rules_use_only_existing_metrics() {
+        let page = page();
+        let exists = |name: &str| page.contains(&format!("# HELP {name} "));
         let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
-        let mut shown = 0;
-        for (at, _) in dashboard.match_indices("iswitch_") {
-            let name: String = dashboard[at..].chars().take_while(|c| is_name(*c)).collect();
-            assert!(page.contains(&format!("# HELP {name} ")), "{name}");
-            shown += 1;
+        for (text, least) in [
+            (include_str!("../../../../packaging/grafana/iswitch.json"), 30),
+            (include_str!("../../../../packaging/prometheus/iswitch.rules.yml"), 20),
+        ] {
+            // The names of groups are not metrics.
+            let text = text.replace("name: iswitch_", "");
+            let starts = ["iswitch_", "process_"].into_iter().flat_map(|prefix| text.match_indices(prefix));
+            let mut shown = 0;
+            for (at, _) in starts {
+                let name: String = text[at..].chars().take_while(|c| is_name(*c)).collect();
+                let mut bases = ["_bucket", "_count"].iter().filter_map(|suffix| name.strip_suffix(suffix));
+                assert!(exists(&name) || bases.any(exists), "{name}");
+                shown += 1;
+            }
+            assert!(shown >= least, "{shown}");
         }
-        assert!(shown >= 20, "{shown}");
+    }
+
+    #[test]
+    fn the_reference_lists_each_metric() {
+        let reference = include_str!("../../../../docs/metrics.md");
+        let rows = reference.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+        let mut listed: Vec<_> = rows.map(|(name, _)| name).collect();
+        let page = page();
+        let heads = page.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split_once(' '));
+        let mut exported: Vec<_> = heads.map(|(name, _)| name).collect();
+        listed.sort_unstable();
+        exported.sort_unstable();
+        assert_eq!(listed, exported);
     }
 
     /// Checks what `promtool check metrics` reports, so that the test does not need that tool.
     #[test]
     fn metric_families_are_complete_and_follow_the_conventions() {
-        let page = render(&snapshot(), 3);
+        let page = page();
         let mut seen = Vec::new();
         let mut family = ("", "");
         for line in page.lines() {
@@ -354,7 +483,8 @@ mod tests {
                 continue;
             }
             let name = line.split(['{', ' ']).next().expect("a name");
-            assert_eq!(name, family.0);
+            let suffixes = if family.1 == "histogram" { &["_bucket", "_sum", "_count"][..] } else { &[""] };
+            assert!(suffixes.iter().any(|suffix| name.strip_suffix(suffix) == Some(family.0)), "{line}");
             let value = line.rsplit(' ').next().expect("a value");
             assert!(value.parse::<f64>().is_ok_and(f64::is_finite), "{line}");
         }

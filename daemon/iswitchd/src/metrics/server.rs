@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use iswitch_socket::PollSet;
 
+use super::process::Process;
 use super::render;
 use crate::log;
 use crate::side_thread::SideThread;
@@ -42,17 +43,19 @@ const WELCOME: &str = "iswitchd: Prometheus metrics are served at /metrics\n";
 #[derive(Debug)]
 pub struct MetricsListener {
     listener: TcpListener,
+    process: Option<Process>,
 }
 
 impl MetricsListener {
-    /// Listens at `address`.
+    /// Listens at `address`. Opens the files that describe this process, because the sandbox does not permit it later.
     ///
     /// # Errors
     /// Fails if the address is in use or does not belong to this machine.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener })
+        let warn = |error: &io::Error| tracing::warn!(%error, "no metrics of the process");
+        Ok(Self { listener, process: Process::open().inspect_err(warn).ok() })
     }
 
     /// Returns the address of the listener.
@@ -68,7 +71,8 @@ impl MetricsListener {
     /// # Errors
     /// Fails if the thread cannot be started.
     pub fn serve(self, handle: Handle) -> io::Result<MetricsServer> {
-        let thread = SideThread::spawn("metrics", move |stopped| serve(&self.listener, stopped, handle))?;
+        let Self { listener, process } = self;
+        let thread = SideThread::spawn("metrics", move |stopped| serve(&listener, stopped, handle, process))?;
         Ok(MetricsServer { _thread: thread })
     }
 }
@@ -128,12 +132,13 @@ struct Clients {
     /// Clients, the oldest first.
     all: Vec<Client>,
     handle: Handle,
+    process: Option<Process>,
     asked: Option<PendingRequest>,
 }
 
-fn serve(listener: &TcpListener, stopped: &UnixStream, handle: Handle) {
+fn serve(listener: &TcpListener, stopped: &UnixStream, handle: Handle, process: Option<Process>) {
     let mut poll = PollSet::new();
-    let mut clients = Clients { all: Vec::new(), handle, asked: None };
+    let mut clients = Clients { all: Vec::new(), handle, process, asked: None };
     loop {
         poll.clear();
         let stopping = poll.push(stopped.as_fd());
@@ -193,7 +198,8 @@ impl Clients {
         let Some(PendingRequest { answer, deadline }) = &mut self.asked else { return };
         match answer.try_recv() {
             Ok(snapshot) => {
-                let page: Arc<str> = render(&snapshot, log::dropped_lines()).into();
+                let usage = self.process.as_ref().and_then(|process| process.usage().ok());
+                let page: Arc<str> = render(&snapshot, log::dropped_lines(), usage.as_ref()).into();
                 self.hand_out("200 OK", &page);
             }
             Err(TryRecvError::Disconnected) => self.refuse("the packet loop has stopped"),

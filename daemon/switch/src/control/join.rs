@@ -1,7 +1,7 @@
 //! Join: admits a sender as a member, or updates which workers a member represents.
 
 use iswitch_protocol::limits::{MAX_HEIGHT, MAX_MEMBERS};
-use iswitch_protocol::wire::{JoinRepr, Kind, Mode, Status};
+use iswitch_protocol::wire::{Exceeded, JoinRepr, Kind, Limit, Mode, Status};
 
 use crate::authentication::{Freshness, check_fresh, open_session};
 use crate::budget::RepeatBudget;
@@ -49,15 +49,16 @@ pub(super) fn handle_join(
     match outcome {
         Ok(at) => reply::grant_join(state, from, request, at, join),
         Err(refusal) => {
-            let Refusal { status, expected, .. } = refusal;
-            state.counters.count_drop(match status {
-                Status::ForeignJob => DropReason::ForeignJob,
-                _ => DropReason::JoinRefused,
-            });
-            // A refused query is not a fault: a worker with a long vector asks for the number of parts before it joins,
-            // usually before the job exists.
+            let Refusal { status, expected, exceeded, .. } = refusal;
+            // A refused query is an answer, not a fault: a worker with a long vector asks for the number of parts
+            // before it joins, usually before the job exists, and `iswitchctl doctor` asks about any job.
             if !join.query {
-                state.report(Event::JoinRefused { job: request.job, address: from.peer, status, expected });
+                state.counters.count_drop(match status {
+                    Status::ForeignJob => DropReason::ForeignJob,
+                    _ => DropReason::JoinRefused,
+                });
+                let (job, address) = (request.job, from.peer);
+                state.report(Event::JoinRefused { job, address, status, expected, exceeded });
             }
             reply::refuse_join(state, from, request, &refusal, join);
         }
@@ -187,7 +188,11 @@ fn admit(
     if let Some(mismatch) = job.mismatch(join) {
         return Err(mismatch.into());
     }
-    let id = job.free_id().ok_or((Status::JobFull, job.max_members()))?;
+    let id = job.free_id().ok_or_else(|| {
+        let expected = job.max_members();
+        let exceeded = Exceeded { limit: Limit::Members, value: expected.into() };
+        Refusal { exceeded: Some(exceeded), ..(Status::JobFull, expected).into() }
+    })?;
     let resume = job.resume_of(join, from.peer);
     if let Some(resume) = &resume {
         job.recognize(resume);

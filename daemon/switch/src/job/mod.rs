@@ -43,6 +43,7 @@ use crate::flight::Incident;
 use crate::ids::{MemberId, MemberSet};
 use crate::keys::Seal;
 use crate::origin::Position;
+use crate::round_times::RoundTimes;
 use history::History;
 use partials::PARTIAL_SUMS;
 use rounds::Synchronous;
@@ -89,6 +90,7 @@ pub(crate) struct Job {
     threshold_above: Option<u16>,
     /// Number of results so far, which replenish the repeat budgets of the members.
     results: u64,
+    round_times: RoundTimes,
     digests: Digests,
     /// Group of members that receive results as one multicast copy, if there is one.
     group: Option<Group>,
@@ -164,6 +166,7 @@ impl Job {
             pinned_threshold: None,
             threshold_above: None,
             results: 0,
+            round_times: RoundTimes::default(),
             digests: Digests::default(),
             group: None,
             memory: beginning.memory,
@@ -584,10 +587,18 @@ impl Job {
     }
 
     /// Calls `record` for each round that was opened or finished since the last call.
-    pub(crate) fn record_rounds(&mut self, record: impl FnMut(Incident)) {
+    pub(crate) fn record_rounds(&mut self, now: Instant, record: impl FnMut(Incident)) {
         if let Rounds::Synchronous(rounds) = &mut self.rounds {
-            rounds.record(record);
+            rounds.record(now, &mut self.round_times, record);
         }
+    }
+
+    pub(crate) fn round_times(&self) -> &RoundTimes {
+        &self.round_times
+    }
+
+    pub(crate) fn round_times_mut(&mut self) -> &mut RoundTimes {
+        &mut self.round_times
     }
 
     /// Shifts the opening times of the open rounds by `slept`, a pause of the switch in which it could not hear the

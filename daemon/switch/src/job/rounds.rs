@@ -12,6 +12,7 @@ use super::order::MemberOrder;
 use crate::flight::Incident;
 use crate::ids::{MemberId, MemberSet};
 use crate::origin::Position;
+use crate::round_times::RoundTimes;
 
 /// Maximum distance, in rounds, of the base from the newest round. Beyond it, the base and the starts of members are
 /// moved up, because round numbers can be compared over half of their range only.
@@ -338,18 +339,20 @@ impl Synchronous {
         }
     }
 
-    /// Calls `record` for each round that was opened or finished since the last call. Of the rounds that both opened
-    /// and finished in between, only the last two are recorded.
-    pub(super) fn record(&mut self, mut record: impl FnMut(Incident)) {
+    /// Calls `record` for each round that was opened or finished since the last call, and adds the durations of the
+    /// latter to `times`. Of the rounds that both opened and finished in between, only the last two are recorded.
+    pub(super) fn record(&mut self, now: Instant, times: &mut RoundTimes, mut record: impl FnMut(Incident)) {
         let is_new = |known: Option<Round>, round: Round| known.is_none_or(|known| known.is_before(round));
         let Recorded { mut opened, mut finished } = self.recorded;
-        for OpenRound { round, participants, threshold, unfinished, .. } in self.open_rounds().copied() {
+        for open in self.open_rounds().copied() {
+            let OpenRound { round, participants, threshold, unfinished, .. } = open;
             if is_new(opened, round) {
                 opened = Some(round);
                 record(Incident::RoundOpened { round, participants: participants.bits(), threshold });
             }
             if unfinished == 0 && is_new(finished, round) {
                 finished = Some(round);
+                times.record(now.since(open.opened));
                 record(Incident::RoundFinished { round });
             }
         }

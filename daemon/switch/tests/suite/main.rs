@@ -11,6 +11,7 @@ mod fairness;
 mod group;
 mod hierarchy;
 mod layers;
+mod limits;
 mod operator;
 mod ordered;
 mod parts;

@@ -435,6 +435,7 @@ fn joins_with_differing_parameters_get_a_specific_status() {
         address: endpoint(9).peer,
         status: Status::GradientLenMismatch,
         expected: 5,
+        exceeded: None,
     };
     assert!(switch.events().contains(&event));
     let layout = JoinRepr { gradient_len: 0, ..join(2) };

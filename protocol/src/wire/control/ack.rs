@@ -4,7 +4,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 
 use super::bytes::{all_set, at_least, padding, put_u16, put_u32, put_u64, round_at, u16_at, u32_at, u64_at};
 use super::segments::{SegmentSetRepr, emit_set, parse_set};
-use super::{Action, Status};
+use super::{Action, Exceeded, Status};
 use crate::limits::MAX_PARTS;
 use crate::segment::Round;
 use crate::wire::WireError;
@@ -108,7 +108,8 @@ pub struct AckRepr<'a> {
     /// taken the vector, otherwise 0.
     pub expected: u32,
     /// Answer to a Join: the history before `round`, or after it if the member supplies or awaits the sum of that
-    /// round; see [`crate::history`]. With [`Status::Challenge`]: the nonce.
+    /// round; see [`crate::history`]. With [`Status::Challenge`]: the nonce. With [`Status::NoCapacity`] and
+    /// [`Status::JobFull`]: the limit, see [`Self::exceeded`].
     pub history: u64,
     /// Answer to a Join: another member of the job, from which the state of the learner can be fetched.
     pub peer: Option<SocketAddrV4>,
@@ -121,6 +122,14 @@ pub struct AckRepr<'a> {
 }
 
 impl AckRepr<'_> {
+    /// Returns the limit of the switch that a refusal names (requirement C-12).
+    pub fn exceeded(&self) -> Option<Exceeded> {
+        match self.status {
+            Status::NoCapacity | Status::JobFull => Exceeded::from_wire(self.history),
+            _ => None,
+        }
+    }
+
     /// Returns an Ack with only an action and a status; all other fields are zero, unset or [`Standing::Fresh`], and
     /// the number of parts is 1.
     pub const fn bare(action: Action, status: Status) -> AckRepr<'static> {

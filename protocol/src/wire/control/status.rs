@@ -25,9 +25,10 @@ pub enum Status {
     WorkersMismatch = 8,
     /// The declared layout of the vector is invalid.
     BadLayout = 9,
-    /// The job has as many members as it may have; `expected` is that number.
+    /// The job has as many members as it may have; `expected` is that number, and `history` the limit.
     JobFull = 10,
-    /// The switch has no capacity for the job; `expected` is the available memory, in KiB.
+    /// The switch has no capacity for the job; `expected` is the available memory, in KiB, and `history` the limit (see
+    /// [`Exceeded`](super::Exceeded)).
     NoCapacity = 11,
     /// The named round is over and its results are no longer kept; `round` is the round at which the member may
     /// continue.

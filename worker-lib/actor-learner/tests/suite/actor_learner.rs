@@ -1,5 +1,6 @@
 //! Tests of the processes of `iswitch actor-learner`: they learn, and continue after any of them is killed.
 use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -26,8 +27,12 @@ fn finish(arguments: &str, out: &Path) -> Value {
 }
 
 fn result(output: &Output) -> Value {
+    assert!(output.status.success(), "{output:?}");
+    parsed(output)
+}
+
+fn parsed(output: &Output) -> Value {
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{}\n{stdout}\n{stderr}", output.status);
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}\n{stderr}"))
 }
 
@@ -173,7 +178,8 @@ impl Run {
         let left: Vec<_> =
             children.iter().filter(|(id, _)| Path::new(&format!("/proc/{id}")).exists()).collect();
         assert!(left.is_empty(), "{left:?}");
-        result(&output)
+        assert_eq!(output.status.signal(), Some(Signal::TERM.as_raw()), "{output:?}");
+        parsed(&output)
     }
 }
 

@@ -34,12 +34,12 @@ pub struct Trained {
 }
 
 impl Trained {
-    /// Reads the agent of the run in `directory`.
+    /// Reads the agent from a model file, or from that of the run in a directory.
     ///
     /// # Errors
     /// Fails if there is no agent, or if its policy does not act in an environment.
-    pub fn read(directory: &Path) -> Result<Self, TrainError> {
-        let file = ModelFile::read(directory)?;
+    pub fn read(path: &Path) -> Result<Self, TrainError> {
+        let file = ModelFile::read(path)?;
         let reader = file.reader()?;
         let text = |key: &str| reader.text(key).map(str::to_owned);
         let algorithm = reader.text("algorithm")?;

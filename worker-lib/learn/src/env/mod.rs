@@ -142,7 +142,18 @@ pub enum EnvError {
     UnknownId {
         /// The requested id.
         id: String,
-        /// Reason why Gymnasium failed: the id is unknown, or a package is missing.
+        /// Reason that Gymnasium gives.
+        reason: String,
+    },
+    /// The id is not built in, and Python or a package that the environment needs is not installed.
+    #[error(
+        "environment {id:?} is not available: it is not built in ({known}), and {reason}",
+        known = known_ids().join(", ")
+    )]
+    NotInstalled {
+        /// The requested id.
+        id: String,
+        /// What is missing, and how to install it.
         reason: String,
     },
     /// An action has the wrong kind or size.
@@ -255,8 +266,8 @@ const REGISTRY: [(&str, Maker); 13] = [
 /// The prefix `gymnasium:` always selects Gymnasium's, and the prefix `envpool:` selects EnvPool's.
 ///
 /// # Errors
-/// [`EnvError::UnknownId`] lists the built-in ids and names the missing package. An environment that needs a library
-/// names the library.
+/// [`EnvError::UnknownId`] lists the built-in ids; [`EnvError::NotInstalled`] names the missing package. An environment
+/// that needs a library names the library.
 pub fn make(id: &str) -> Result<Box<dyn Environment>, EnvError> {
     Ok(make_vector(id, 1)?.remove(0))
 }
@@ -370,13 +381,13 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_id_without_python_lists_the_built_in_environments() {
+    fn an_id_that_needs_python_lists_the_built_in_environments() {
         let options = GymnasiumOptions { python: "/nowhere/python3".into(), ..GymnasiumOptions::default() };
         let error = make_vector_with("Pong", 1, &options).err().map(|error| error.to_string());
         assert_eq!(
             error.as_deref(),
             Some(
-                "unknown environment \"Pong\": not built in (CartPole-v1, Acrobot-v1, Pendulum-v1, \
+                "environment \"Pong\" is not available: it is not built in (CartPole-v1, Acrobot-v1, Pendulum-v1, \
                  MountainCarContinuous-v0, CartPoleNoVel-v1, PendulumNoVel-v1, PlanarHopper-v0, PlanarWalker-v0, \
                  PlanarHalfCheetah-v0, PlanarLander-v0, PlanarLanderContinuous-v0, Hopper-v5, HalfCheetah-v5), and \
                  /nowhere/python3 cannot be started (No such file or directory (os error 2)); install Python with \

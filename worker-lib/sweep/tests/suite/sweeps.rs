@@ -1,6 +1,7 @@
 //! Sweeps that train: results, repetition, failures and interruptions.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -119,7 +120,7 @@ fn an_interrupted_sweep_continues_its_runs_from_their_checkpoints() {
     assert!(String::from_utf8_lossy(&second.stderr).contains("another sweep"), "{second:?}");
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     let interrupted = child.wait_with_output().unwrap();
-    assert!(!interrupted.status.success(), "{interrupted:?}");
+    assert_eq!(interrupted.status.signal(), Some(15), "{interrupted:?}");
     let stopped: Value = serde_json::from_slice(&interrupted.stdout).unwrap();
     assert_eq!(stopped["configurations"][0]["finished"], 0, "{stopped}");
     let (output, result) = run(&out, &options);

@@ -5,7 +5,7 @@ use core::net::SocketAddrV4;
 use core::time::Duration;
 
 use iswitch_protocol::wire::{
-    Class, ControlBody, ControlPacket, ControlRepr, JoinRepr, Mode, ResumeRepr, Status,
+    Class, ControlBody, ControlPacket, ControlRepr, Exceeded, JoinRepr, Mode, ResumeRepr, Status,
 };
 use iswitch_protocol::{Instant, VectorLayout};
 
@@ -76,6 +76,8 @@ pub(super) struct Enrolment {
     requests: Requests,
     /// Whether the job has a key, according to an unauthenticated refusal; the refusal may be forged.
     key_refused: Option<bool>,
+    /// Limit that the switch named when it refused the Join.
+    exceeded: Option<Exceeded>,
     heartbeat_interval: Duration,
     heartbeat_at: Instant,
     /// Group of the job, and the epoch of the membership.
@@ -94,6 +96,7 @@ impl Enrolment {
             admissions: 0,
             requests: Requests::new(config.job),
             key_refused: None,
+            exceeded: None,
             heartbeat_interval: Duration::ZERO,
             heartbeat_at: now,
             group: GroupState::default(),
@@ -121,6 +124,12 @@ impl Enrolment {
     /// forged. Returns `None` if there was no such refusal.
     pub(super) fn key_refused(&self) -> Option<bool> {
         self.key_refused
+    }
+
+    /// Returns the limit for which the switch refused the Join; `None` if that was not the reason, or if the switch
+    /// does not name the limit.
+    pub(super) fn exceeded(&self) -> Option<Exceeded> {
+        self.exceeded
     }
 
     /// Returns the progress of joining.
@@ -248,7 +257,13 @@ impl Enrolment {
         self.parts = attempt.parts();
         let answer = answer?;
         match &answer {
-            Answer::Refused(status, expected) => self.phase = Phase::Refused(*status, *expected),
+            Answer::Refused(status, expected) => {
+                self.phase = Phase::Refused(*status, *expected);
+                self.exceeded = match &repr.body {
+                    ControlBody::Ack(ack) => ack.exceeded(),
+                    _ => None,
+                };
+            }
             Answer::Admitted(membership) => {
                 self.phase = Phase::Member;
                 self.admissions += 1;

@@ -11,7 +11,7 @@ use iswitch_protocol::limits::{
     SEG_LEN_BYTES, async_generations,
 };
 use iswitch_protocol::segment::LayoutError;
-use iswitch_protocol::wire::{Classifier, JoinRepr, Mode, Status};
+use iswitch_protocol::wire::{Classifier, Exceeded, JoinRepr, Mode, Status};
 use iswitch_protocol::{ElementTypes, Key};
 
 use super::state::StateError;
@@ -217,8 +217,15 @@ impl JoinOptions {
         if self.workers == 0 { MAX_MEMBERS } else { usize::from(self.workers) }
     }
 
-    /// Returns the reason of a refusal as text that names the field, the value and the expected value.
-    pub(super) fn refusal(&self, mode: Mode, status: Status, expected: u32) -> String {
+    /// Returns the reason of a refusal as text that names the field, the value and the expected value, or the limit of
+    /// the switch.
+    pub(super) fn refusal(
+        &self,
+        mode: Mode,
+        status: Status,
+        expected: u32,
+        exceeded: Option<Exceeded>,
+    ) -> String {
         let name = status.name();
         let differs = |declared: u32| format!("{name} is {declared}, expected {expected}");
         match status {
@@ -237,7 +244,10 @@ impl JoinOptions {
             Status::TagMismatch => format!("{name}: {}, expected {}", self.tag_data, expected != 0),
             Status::NotAuthentic => format!("job {} has a key, and this worker was given none", self.job),
             Status::ForeignJob => format!("{} is a member of job {expected}", self.local),
-            Status::NoCapacity if expected == 0 => "the switch has no capacity for another job".to_owned(),
+            Status::NoCapacity if expected == 0 => {
+                let limit = exceeded.map_or(String::new(), |exceeded| format!(": {exceeded}"));
+                format!("the switch has no capacity for another job{limit}")
+            }
             Status::NoCapacity => {
                 let vectors = match mode {
                     Mode::Synchronous => 2,
@@ -245,7 +255,8 @@ impl JoinOptions {
                 };
                 let needed_kib = u64::from(self.gradient_len) * (vectors * size_of::<f32>()) as u64 / 1024;
                 let more = if mode == Mode::Synchronous { ", more with ordered sums" } else { "" };
-                format!("the job needs {needed_kib} KiB{more}, the switch has {expected} KiB left")
+                let limit = exceeded.map_or(String::new(), |exceeded| format!("; {exceeded}"));
+                format!("the job needs {needed_kib} KiB{more}, the switch has {expected} KiB left{limit}")
             }
             _ => name.to_owned(),
         }

@@ -128,8 +128,9 @@ impl Joining<'_> {
             match session.enrolment().progress() {
                 JoinProgress::Joined => return Ok(()),
                 JoinProgress::Refused(status, expected) => {
-                    let reason =
-                        self.options.refusal(session.enrolment().config().join.mode, status, expected);
+                    let (mode, exceeded) =
+                        (session.enrolment().config().join.mode, session.enrolment().exceeded());
+                    let reason = self.options.refusal(mode, status, expected, exceeded);
                     return Err(JoinError::Refused { status, expected, reason });
                 }
                 JoinProgress::Unanswered if waited > self.options.connect_timeout => {

@@ -334,7 +334,7 @@ fn explain(options: &JoinOptions, error: JoinError) -> JoinError {
     match error {
         JoinError::Refused { status: Status::GradientLenMismatch, expected, .. } => {
             let status = Status::GradientLenMismatch;
-            let reason = options.refusal(Mode::Synchronous, status, expected);
+            let reason = options.refusal(Mode::Synchronous, status, expected, None);
             JoinError::Refused { status, expected, reason }
         }
         error => error,

@@ -72,7 +72,7 @@ impl<'a> Query<'a> {
             Status::Success => Ok(Some(answer)),
             Status::UnknownJob => Ok(None),
             _ => {
-                let reason = self.options.refusal(Mode::Synchronous, status, expected);
+                let reason = self.options.refusal(Mode::Synchronous, status, expected, None);
                 Err(JoinError::Refused { status, expected, reason })
             }
         }

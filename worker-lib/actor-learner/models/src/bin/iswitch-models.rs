@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     match Cli::parse().command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("iswitch-models: {error:#}");
+            eprintln!("iswitch-models: {}", iswitch_manual::describe(error.as_ref()));
             ExitCode::FAILURE
         }
     }

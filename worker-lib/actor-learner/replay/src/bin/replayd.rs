@@ -60,7 +60,7 @@ fn main() -> ExitCode {
 }
 
 fn fail(error: &anyhow::Error, status: u8) -> ExitCode {
-    eprintln!("replayd: {error:#}");
+    eprintln!("replayd: {}", iswitch_manual::describe(error.as_ref()));
     ExitCode::from(status)
 }
 

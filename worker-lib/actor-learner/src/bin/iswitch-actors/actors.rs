@@ -18,6 +18,7 @@ use serde::Serialize;
 use super::ChildArgs;
 use super::access::{ModelAccess, ReplayAccess};
 use iswitch_cli::launch;
+use iswitch_cli::signals;
 
 /// Arguments of `iswitch actors`.
 #[derive(Args)]
@@ -95,7 +96,7 @@ struct Shared {
 impl ActorsArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let stop: Arc<AtomicBool> = Arc::default();
-        launch::stop_on_signal(&stop)?;
+        signals::stop_on_signal(&stop)?;
         self.child.follow_parent(&stop);
         let first = self.first()?;
         let credentials = self.model_access.credentials(&self.models)?;

@@ -23,10 +23,11 @@ use serde::Serialize;
 use super::ChildArgs;
 use super::access::{PublishAccess, ReplayAccess};
 use iswitch_cli::hyper::OwnParameters;
-use iswitch_cli::launch::{self, Failure};
+use iswitch_cli::launch::Failure;
 use iswitch_cli::outcome::Outcome;
 use iswitch_cli::run::Role;
 use iswitch_cli::session::Session;
+use iswitch_cli::signals;
 use iswitch_cli::train::{Job, TrainArgs};
 
 /// Default number of learners.
@@ -128,7 +129,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LearnerArgs<H>) -> 
         }
         Role::Server(learners, address) => {
             let stop = Arc::default();
-            launch::stop_on_signal(&stop)?;
+            signals::stop_on_signal(&stop)?;
             let len = vector_shape(&job.config, &spec(&job)?)?.len();
             group.serve_sums(address, learners, len, &stop)?;
         }

@@ -18,7 +18,7 @@ use super::learner::DEFAULT_LEARNERS;
 use super::supervise::{Kind, Supervised, end_all};
 use iswitch_cli::group::free_addresses;
 use iswitch_cli::hyper::OwnParameters;
-use iswitch_cli::launch;
+use iswitch_cli::signals;
 use iswitch_cli::train::{Job, TrainArgs};
 
 /// Interval at which the processes are checked.
@@ -118,7 +118,7 @@ pub(super) fn run<A: Algorithm, H: OwnParameters>(args: &mut LocalArgs<H>) -> an
     args.site.check_tokens()?;
     args.train.run.prepare(&job.out, World::ALONE)?;
     let stop: Arc<AtomicBool> = Arc::default();
-    launch::stop_on_signal(&stop)?;
+    signals::stop_on_signal(&stop)?;
     let addresses = Addresses::choose(&args.site)?;
     let environments = args.environments(&job)?;
     let mut arguments = learner_arguments(environments, &addresses, &job.out);

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     match code {
         Ok(code) => code.into(),
         Err(error) => {
-            eprintln!("iswitch-lab: {error:#}");
+            eprintln!("iswitch-lab: {}", iswitch_manual::describe(error.as_ref()));
             ExitCode::FAILURE
         }
     }

@@ -159,12 +159,12 @@ pub struct ModelFile {
 }
 
 impl ModelFile {
-    /// Reads the model file of the run in `directory`.
+    /// Reads a model file, or the model file of the run in a directory.
     ///
     /// # Errors
     /// Fails if there is no model file.
-    pub fn read(directory: &Path) -> Result<Self, TrainError> {
-        let path = directory.join(MODEL_FILE);
+    pub fn read(path: &Path) -> Result<Self, TrainError> {
+        let path = if path.is_file() { path.to_owned() } else { path.join(MODEL_FILE) };
         Ok(Self { bytes: read_file(&RealDisk, &path)?, path })
     }
 

@@ -18,7 +18,7 @@ import traceback
 VERSION = 3
 MAKE, RESET, STEP, REPLAY, RENDER = 1, 2, 3, 4, 5
 MADE, OBSERVED, REPLAYED, ALIVE, REFUSED, RAISED, RENDERED = 1, 2, 3, 4, 5, 6, 7
-MISSING, UNSUPPORTED = 1, 2
+MISSING, UNSUPPORTED, UNKNOWN = 1, 2, 3
 TERMINATED, TRUNCATED, LIFE_LOST = 1, 2, 4
 FLOATS, IMAGE = 0, 1
 DISCRETE, CONTINUOUS = 0, 1
@@ -86,7 +86,7 @@ def find(gym, name):
         try:
             importlib.import_module(module)
         except ImportError as error:
-            raise Refusal(MISSING, f"{sys.executable} cannot import {module} ({error})") from error
+            raise Refusal(MISSING, f"{sys.executable} cannot import {module} ({error}); install its package") from error
     try:
         return gym.spec(name)
     except gym.error.Error as unknown:
@@ -96,12 +96,12 @@ def find(gym, name):
     except ImportError as error:
         if name.startswith("ALE/") or re.search("(NoFrameskip|Deterministic)-v", name):
             raise Refusal(MISSING, f"the Atari games require ale-py ({error}); {install()}") from error
-        raise Refusal(MISSING, f"{problem} (Atari games require ale-py; {install()})") from error
+        raise Refusal(UNKNOWN, f"{problem} (Atari games require ale-py; {install()})") from error
     getattr(gym, "register_envs", lambda _: None)(ale_py)
     try:
         return gym.spec(name)
     except gym.error.Error as error:
-        raise Refusal(MISSING, error) from error
+        raise Refusal(UNKNOWN, error) from error
 
 
 def make_atari(gym, spec, kwargs):
@@ -267,8 +267,11 @@ def make(request):
         if renders:
             select_opengl()
         return Vector([Environment(gym, spec, kwargs) for _ in range(count)])
-    except (gym.error.DependencyNotInstalled, ImportError) as error:
+    except gym.error.DependencyNotInstalled as error:
+        # The text names the package and how to install it.
         raise Refusal(MISSING, error) from error
+    except ImportError as error:
+        raise Refusal(MISSING, f"{error}; {install(error.name or PACKAGES)}") from error
 
 
 class Vector:

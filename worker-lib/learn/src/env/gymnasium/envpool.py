@@ -100,7 +100,7 @@ def make_envpool(name, count, threads, renders):
     if renders:
         raise Refusal(UNSUPPORTED, "environments of EnvPool cannot be rendered; record a video with that of Gymnasium")
     if name not in envpool.list_all_envs():
-        raise Refusal(MISSING, f"EnvPool {envpool.__version__} has no environment {name}")
+        raise Refusal(UNKNOWN, f"EnvPool {envpool.__version__} has no environment {name}")
     return Pool(gym, envpool, name, count, threads)
 
 

@@ -16,13 +16,13 @@
 //! | observed | 2 | count u32, then each: reward f64, flags u8 (1 terminated, 2 truncated, 4 life lost), observation |
 //! | replayed | 3 | whether the episode ended u8, count u32, the last observations, oldest first |
 //! | alive | 4 | empty: the request is still being processed |
-//! | refused | 5 | kind u8 (1 not installed or unknown, 2 not supported), text in UTF-8 |
+//! | refused | 5 | kind u8 (1 not installed, 2 not supported, 3 unknown), text in UTF-8 |
 //! | rendered | 7 | frames per second f64, height u32, width u32, red, green and blue of each pixel |
 //! | raised | 6 | text in UTF-8: an environment raised an exception, after which the child ends |
 //!
 //! An action is a u32 or one f32 per dimension. An observation is f32s, or the bytes of an image.
 
-use super::{ChildError, Package};
+use super::{ChildError, Package, Refusal};
 use crate::env::scene::Frame;
 use crate::nn::Image;
 
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         match answer.split_first() {
             Some((actual, rest)) if *actual == kind => Ok(Self(rest)),
             Some((&REFUSED, [kind, text @ ..])) => Err(ChildError::Refused {
-                is_missing: *kind == 1,
+                kind: Refusal::of(*kind),
                 text: String::from_utf8_lossy(text).into_owned(),
             }),
             Some((&RAISED, text)) => Err(ChildError::Raised(String::from_utf8_lossy(text).into_owned())),

@@ -90,11 +90,32 @@ enum ChildError {
     #[error("{0}")]
     Protocol(String),
     #[error("{text}")]
-    Refused { is_missing: bool, text: String },
+    Refused { kind: Refusal, text: String },
     #[error("an environment raised {0}")]
     Raised(String),
     #[error("{error}; end of its standard error: {stderr}")]
     Said { error: Box<ChildError>, stderr: String },
+}
+
+/// Kind of the reason why a child process cannot make environments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    /// A package is not installed.
+    NotInstalled,
+    /// The environment cannot be used with this library.
+    NotSupported,
+    /// The package has no environment of this name.
+    Unknown,
+}
+
+impl Refusal {
+    fn of(code: u8) -> Self {
+        match code {
+            1 => Self::NotInstalled,
+            3 => Self::Unknown,
+            _ => Self::NotSupported,
+        }
+    }
 }
 
 impl From<rustix::io::Errno> for ChildError {
@@ -166,8 +187,9 @@ impl GymnasiumEnvironment {
     /// otherwise those of Gymnasium. The prefix `gymnasium:` is removed.
     ///
     /// # Errors
-    /// [`EnvError::UnknownId`] if Python or a package is missing, or if Gymnasium does not know the id; the text says
-    /// what to install. [`EnvError::Gymnasium`] if the environment's spaces are not supported or the process fails.
+    /// [`EnvError::UnknownId`] if Gymnasium does not know the id. [`EnvError::NotInstalled`] if Python or a package is
+    /// missing; the text says what to install. [`EnvError::Gymnasium`] if the environment's spaces are not supported or
+    /// the process fails.
     pub fn vector(id: &str, count: usize, options: &GymnasiumOptions) -> Result<Vec<Self>, EnvError> {
         Self::in_threads(id, count, 1, options)
     }
@@ -185,8 +207,13 @@ impl GymnasiumEnvironment {
         };
         // The process describes its environments, so it needs at least one.
         let vector = Vector::new(name, count.max(1), package, options).map_err(|error| match error {
-            ChildError::Start { .. } | ChildError::Refused { is_missing: true, .. } if name == id => {
+            ChildError::Refused { kind: Refusal::Unknown, .. } if name == id => {
                 EnvError::UnknownId { id: id.to_owned(), reason: error.to_string() }
+            }
+            ChildError::Start { .. } | ChildError::Refused { kind: Refusal::NotInstalled, .. }
+                if name == id =>
+            {
+                EnvError::NotInstalled { id: id.to_owned(), reason: error.to_string() }
             }
             ChildError::Start { .. } | ChildError::Refused { .. } => {
                 EnvError::Gymnasium(format!("{id}: {error}"))

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use iswitch_cli::files::make_directory;
-use iswitch_cli::launch;
 use iswitch_cli::progress::Steps;
+use iswitch_cli::signals;
 
 use crate::grid::{self, Settings};
 use crate::pool::Pool;
@@ -54,7 +54,7 @@ impl Plan {
     /// Trains all runs that are not finished, writes the results to the directory of the sweep, and prints them.
     pub(crate) fn execute(&self, is_quiet: bool, is_json: bool) -> anyhow::Result<ExitCode> {
         let stop = Arc::new(AtomicBool::new(false));
-        launch::stop_on_signal(&stop)?;
+        signals::stop_on_signal(&stop)?;
         make_directory(&self.out)?;
         let lock = lock(&self.out)?;
         let runs = self.runs();

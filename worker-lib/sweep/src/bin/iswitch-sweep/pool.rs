@@ -42,7 +42,7 @@ impl Pool<'_> {
                 let Some(at) = waiting.next() else { break };
                 match self.start(&runs[at]) {
                     Ok(child) => running.push(Running { at, child }),
-                    Err(error) => ended(at, State::Failed(format!("{error:#}"))),
+                    Err(error) => ended(at, State::Failed(iswitch_manual::describe(error.as_ref()))),
                 }
             }
             running.retain_mut(|Running { at, child }| match child.try_wait() {

@@ -1,12 +1,14 @@
 //! Files of a run, from which a repeated sweep recognises the runs that are finished.
 
 use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 
 use anyhow::{Context as _, bail};
 use iswitch_cli::files::make_directory;
 use iswitch_sweep::curves::{self, Curve};
+use rustix::process::Signal;
 use serde::Deserialize;
 
 /// Arguments of the run, written before it starts.
@@ -115,7 +117,10 @@ impl Run {
 
     /// Returns the state of the run after its process has ended.
     pub(crate) fn state_after(&self, status: ExitStatus) -> State {
+        // The pool stops a run by this signal, and the run then ends by it.
+        let is_stopped = status.signal() == Some(Signal::TERM.as_raw());
         match self.outcome() {
+            _ if is_stopped => State::Unfinished,
             _ if !status.success() => State::Failed(format!("{status}: {}", self.last_error())),
             Some(outcome) => State::Finished(outcome),
             None => State::Unfinished,

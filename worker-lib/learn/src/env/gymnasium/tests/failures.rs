@@ -199,6 +199,7 @@ fn errors_name_the_package_to_install() {
         std::fs::write(module, "raise ImportError('not here')").unwrap();
         let made = GymnasiumEnvironment::vector("ALE/Pong-v5", 1, &options);
         let error = made.err().expect("expected an error instead of an environment").to_string();
+        assert!(error.starts_with("environment \"ALE/Pong-v5\" is not available: "), "{error}");
         assert!(error.contains(expected), "{error}");
         assert!(error.contains("pip install 'gymnasium[atari]' ale-py opencv-python-headless"), "{error}");
     }

@@ -12,10 +12,10 @@ use iswitch_study::files::write;
 use iswitch_study::table::{OrEmpty, Output};
 
 use super::evaluate::{note_overload, run_once};
-use super::network::{RunsArgs, ShapeArgs};
+use super::network::{LOAD, RunsArgs, ShapeArgs};
 use super::plots;
 use super::results::{Load, PolicyRuns, Run, Summary};
-use super::source::{POLICIES, PolicySource};
+use super::source::{LatestTraining, POLICIES, PolicySource};
 use iswitch_cli::files::make_directory;
 
 /// Arguments of `iswitch route compare`.
@@ -35,7 +35,7 @@ pub(crate) struct CompareArgs {
     /// Loads, each above 0 and below 1
     ///
     /// The load is the sum of all arrival rates, divided by the number of links between two stages.
-    #[arg(long, value_name = "RHO,...", value_delimiter = ',', default_values_t = [0.5, 0.6, 0.7, 0.8])]
+    #[arg(long, value_name = "RHO,...", value_delimiter = ',', default_values_t = [LOAD])]
     loads: Vec<f64>,
     /// Link choice for packets behind the head of a queue: random or rule
     ///
@@ -66,9 +66,11 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         note_overload(&rates, draw);
         Ok(rates)
     };
+    let mut latest = LatestTraining::default();
     let runs = contest.run(&loads, args.runs.numbers(), args.results.quiet, prepare, |turn, _| {
         let ignore = &mut |_: u64, _: u64, _: &[u32]| {};
-        let measured = run_once(turn.policy, turn.world, args.fill, turn.draw, args.runs.slots, ignore)?;
+        let mut policy = turn.policy.build_for(turn.world, args.fill, turn.draw, &mut latest)?;
+        let measured = run_once(policy.as_mut(), turn.world, turn.draw, args.runs.slots, ignore)?;
         Ok(Run { measured, load: turn.world.load() })
     })?;
     let summaries: Vec<_> = runs.iter().map(|series| Summary::new(shape, series)).collect();

@@ -8,7 +8,7 @@ use clap::Args;
 use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_manual::print_line;
 use iswitch_routing::measure::{Measurement, OnSlot, measure};
-use iswitch_routing::policy::Fill;
+use iswitch_routing::policy::{Fill, Policy};
 use iswitch_routing::rates::{Arrivals, Rates};
 use iswitch_study::contest::{Contestant as _, POLICY_HELP};
 use iswitch_study::files::write;
@@ -16,7 +16,7 @@ use iswitch_study::table::Output;
 
 use super::network::{LOAD, RunsArgs, ShapeArgs};
 use super::results::{Load, PolicyRuns, Run, Summary};
-use super::source::{POLICIES, PolicySource};
+use super::source::{LatestTraining, POLICIES, PolicySource};
 
 /// Arguments of `iswitch route evaluate`.
 #[derive(Args)]
@@ -72,6 +72,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
     }
     let wants_record = files.iter().any(|(_, file)| file.is_some());
     let mut series = PolicyRuns { policy: source.name(), condition: Load(args.load), runs: Vec::new() };
+    let mut latest = LatestTraining::default();
     for draw in draws {
         let rates = args.runs.rates(shape, args.load, draw)?;
         let mut record = Record::new(shape.switches());
@@ -80,7 +81,8 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<ExitCode> {
                 record.add(before, after, counts);
             }
         };
-        let measured = run_once(&source, &rates, args.fill, draw, args.runs.slots, &mut on_slot)?;
+        let mut policy = source.build_for(&rates, args.fill, draw, &mut latest)?;
+        let measured = run_once(policy.as_mut(), &rates, draw, args.runs.slots, &mut on_slot)?;
         note_overload(&rates, draw);
         let texts = [record.trace.into_text(), record.arrivals.into_text(), rates.to_csv()];
         for ((_, file), text) in files.iter().zip(texts) {
@@ -143,18 +145,16 @@ impl Record {
     }
 }
 
-/// Runs a fresh policy once. For the same rates and draw, all policies get the same arrivals.
+/// Runs a fresh policy from an empty network. For the same rates and draw, all policies get the same arrivals.
 pub(super) fn run_once(
-    source: &PolicySource,
+    policy: &mut dyn Policy,
     rates: &Rates,
-    fill: Fill,
     draw: u64,
     slots: u64,
     on_slot: OnSlot<'_>,
 ) -> anyhow::Result<Measurement> {
-    let mut policy = source.build_for(rates, fill, draw)?;
     let mut arrivals = Arrivals::new(rates, stream(draw, Purpose::Arrivals, 0));
-    Ok(measure(policy.as_mut(), rates, &mut arrivals, slots, on_slot)?)
+    Ok(measure(policy, rates, &mut arrivals, slots, on_slot)?)
 }
 
 /// Logs the switches and classes whose queues grow without bound under every policy.

@@ -45,7 +45,7 @@ pub(super) struct RunsArgs {
     rates: Option<PathBuf>,
     /// Number of draws of arrival rates, with one run each
     ///
-    /// Arrival rates are drawn uniformly from 0 to 1 and rescaled to the load; the default is 20 draws. With --rates,
+    /// Arrival rates are drawn uniformly from 0 to 1 and rescaled to the load; the default is 5 draws. With --rates,
     /// all runs have the rates in the file, and the default is 1 run.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     draws: Option<u64>,
@@ -57,7 +57,7 @@ pub(super) struct RunsArgs {
     pub(super) slots: u64,
 }
 
-const DRAWS: u64 = 20;
+const DRAWS: u64 = 5;
 
 impl RunsArgs {
     /// Returns the numbers of all draws.

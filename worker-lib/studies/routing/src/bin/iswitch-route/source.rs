@@ -13,10 +13,10 @@ use iswitch_study::contest::{Contestant, directory_name, plain, saved};
 
 /// Accepted policies, for help texts and errors.
 pub(super) const POLICIES: &str = "rand, jsq, po2, drill:D:M, spray, maxweight, central-jsq, central-jsq-exits, \
-    colouring, mlpi (trained before each run, with a linear value and the arrival rates of the run), or the run \
+    colouring, mlpi (trained before the first run with given arrival rates, with a linear value), or the run \
     directory of `iswitch route train`";
 
-/// Name of the policy that is trained before each run.
+/// Name of the policy that is trained on the arrival rates.
 const MLPI: &str = "mlpi";
 
 /// Source of a policy.
@@ -24,7 +24,7 @@ const MLPI: &str = "mlpi";
 pub(super) enum PolicySource {
     /// Policy without learning.
     Plain(PolicySpec),
-    /// Policy that is trained on the arrival rates of each run, before the run.
+    /// Policy that is trained on the arrival rates of a run.
     Mlpi,
     /// Checkpoint of a trained policy, and the name of its run directory.
     Saved(Box<Saved>, String),
@@ -70,16 +70,37 @@ impl PolicySource {
         })
     }
 
-    /// Creates a fresh policy for a network with these arrival rates. The policy `mlpi` is first trained on them.
-    pub(super) fn build_for(&self, rates: &Rates, fill: Fill, seed: u64) -> anyhow::Result<Box<dyn Policy>> {
+    /// Creates a fresh policy for a network with these arrival rates. The policy `mlpi` is first trained on them,
+    /// unless `latest` already has the same rates.
+    pub(super) fn build_for(
+        &self,
+        rates: &Rates,
+        fill: Fill,
+        seed: u64,
+        latest: &mut LatestTraining,
+    ) -> anyhow::Result<Box<dyn Policy>> {
         match self {
-            Self::Mlpi => Ok(Box::new(train(rates, seed)?)),
+            Self::Mlpi => Ok(Box::new(latest.policy(rates, seed)?)),
             Self::Plain(_) | Self::Saved(..) => self.build(rates.shape(), fill, seed),
         }
     }
 }
 
-fn train(rates: &Rates, seed: u64) -> anyhow::Result<Greedy<Box<dyn Value>>> {
+/// Latest training of the policy `mlpi`, which all runs with the same arrival rates share.
+#[derive(Default)]
+pub(super) struct LatestTraining(Option<(Rates, Training)>);
+
+impl LatestTraining {
+    fn policy(&mut self, rates: &Rates, seed: u64) -> anyhow::Result<Greedy<Box<dyn Value>>> {
+        let (_, training) = match self.0.take().filter(|(of, _)| of == rates) {
+            Some(known) => self.0.insert(known),
+            None => self.0.insert((rates.clone(), train(rates, seed)?)),
+        };
+        RoutingStudy::best_policy(training, seed).context("the training has tested no policy")
+    }
+}
+
+fn train(rates: &Rates, seed: u64) -> anyhow::Result<Training> {
     let shape = rates.shape();
     let preset = RoutingConfig::preset(Learner::Mlpi, ValueKind::Linear, shape.stages(), shape.switches());
     let config = RoutingConfig { seed, ..preset };
@@ -89,5 +110,23 @@ fn train(rates: &Rates, seed: u64) -> anyhow::Result<Greedy<Box<dyn Value>>> {
     while !training.is_finished() {
         training.advance()?;
     }
-    RoutingStudy::best_policy(&training, seed).context("the training has tested no policy")
+    Ok(training)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_with_the_same_rates_share_one_training() {
+        let shape = Shape::new(3, 2).unwrap();
+        let (first, second) =
+            (Rates::uniform(shape, 0.5, 1).unwrap(), Rates::uniform(shape, 0.5, 2).unwrap());
+        let mut latest = LatestTraining::default();
+        // A training has its seed from the run that caused it.
+        for (rates, run, expected) in [(&first, 1, 1), (&first, 2, 1), (&second, 3, 3), (&second, 4, 3)] {
+            PolicySource::Mlpi.build_for(rates, Fill::default(), run, &mut latest).unwrap();
+            assert_eq!(latest.0.as_ref().map(|(_, training)| training.config().seed), Some(expected));
+        }
+    }
 }
