@@ -7,9 +7,9 @@ use crate::state::{Phase, State};
 const JOB: usize = 10;
 /// Number of features of a waiting job.
 pub const ORDER_FEATURES: usize = JOB + 2;
-/// Number of features of a free GPU and the job that it may be given to.
+/// Number of features of a free GPU together with the job that may get it.
 pub const PICK_FEATURES: usize = JOB + 8;
-/// Number of features of a running job and its GPUs.
+/// Number of features of a running job together with its GPUs.
 pub const SAVE_FEATURES: usize = JOB + 5;
 
 /// Length of a day, in seconds. Durations are divided by it.
@@ -28,7 +28,7 @@ pub struct View {
     mean_rate: f64,
     /// Share of the GPUs that are free.
     free_share: f64,
-    /// Number of GPUs that the queue asks for, divided by the number in the cluster.
+    /// Number of GPUs that the waiting jobs ask for, divided by the number in the cluster.
     demand: f64,
     /// Number of free GPUs of each node.
     free_of_node: Vec<usize>,

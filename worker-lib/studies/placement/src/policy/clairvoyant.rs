@@ -12,7 +12,7 @@ use iswitch_learn::algorithms::streams::Purpose;
 #[derive(Debug)]
 pub struct Clairvoyant<'a> {
     draw: FailureDraw<'a>,
-    /// Begin and end of each component's current or next outage, in seconds; infinite if there is none.
+    /// Start and end of each component's current or next outage, in seconds; infinite if there is none.
     next: Vec<(f64, f64)>,
     repair: f64,
 }

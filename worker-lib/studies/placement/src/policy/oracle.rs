@@ -6,8 +6,8 @@ use crate::state::{Gpu, Phase, State};
 
 /// Placer that uses the expected time of jobs, including failures: `(e^(L T) - 1) (1/L + R)` for a job of T seconds on
 /// GPUs whose failure rates have the sum L, with a restart of R seconds. The job with the largest expected GPU-time is
-/// first. It gets the most reliable free GPUs, or waits for the GPUs of running jobs if its expected completion is then
-/// earlier.
+/// first. It gets the most reliable free GPUs, or waits for the GPUs of running jobs if its expected completion time is
+/// then earlier.
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
     /// GPUs in ascending order of the estimated failure rate.
