@@ -89,5 +89,5 @@ fn train(rates: &Rates, seed: u64) -> anyhow::Result<Greedy<Box<dyn Value>>> {
     while !training.is_finished() {
         training.advance()?;
     }
-    RoutingStudy::best_policy(&training, seed).context("the training has tested no policy")
+    RoutingStudy::best_policy(&training, seed).context("the training run has not tested any policy")
 }
