@@ -70,7 +70,7 @@ fn errors_name_the_invalid_input() {
         (vec!["compare", "jsq", "jsq"], "two policies are called jsq"),
         (
             vec!["train", "--learner", "mc", "--value", "linear"],
-            "value is linear, expected cnn, as learner is mc",
+            "value is linear, expected cnn, because learner is mc",
         ),
         (vec!["train", "--set", "window=many"], "--set window=\"many\": invalid type"),
         (vec!["train", "--set", "widow=3"], "--set widow: no such hyper-parameter"),

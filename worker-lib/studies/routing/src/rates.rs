@@ -16,7 +16,7 @@ use iswitch_study::table::{Output, Records, read};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
     shape: Shape,
-    /// `[switch, class]`
+    /// Arrival rate of each queue, as `[switch, class]`.
     rates: Vec<f64>,
 }
 
@@ -140,7 +140,7 @@ pub struct Arrivals {
     /// Distribution of each queue's arrivals; `None` if its rate is 0.
     distributions: Vec<Option<Poisson<f64>>>,
     rng: ChaCha8Rng,
-    /// `[switch, class]`
+    /// Number of packets that arrive at each queue in the current slot, as `[switch, class]`.
     counts: Vec<u32>,
 }
 

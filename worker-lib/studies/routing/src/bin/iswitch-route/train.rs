@@ -64,7 +64,7 @@ enum LearnerName {
     Mlpi,
     /// Costs of the slots that follow in the network itself (Monte Carlo)
     Mc,
-    /// Costs of 100 slots, plus the value of the state after them (temporal difference)
+    /// Costs of 100 slots plus the value of the state after them (temporal difference)
     Td,
 }
 
