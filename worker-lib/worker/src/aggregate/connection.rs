@@ -257,11 +257,11 @@ impl Connection {
             .and_then(|()| self.stream.read_exact(&mut bytes));
         match read {
             Ok(()) => Hello::from_bytes(bytes).ok_or(ConnectError::Foreign { address }),
-            Err(error) => Err(ConnectError::Io { what: "greeting of", address, error }),
+            Err(error) => Err(ConnectError::Io { what: "greeting from", address, error }),
         }
     }
 
-    /// Sends the greeting of this end to a peer that connected.
+    /// Sends this end's greeting to a peer that has connected.
     pub(super) fn reply(&mut self, hello: Hello) -> Result<(), ConnectError> {
         let address = self.peer;
         let sent = self.stream.write_all(&hello.to_bytes());

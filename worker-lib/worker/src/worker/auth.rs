@@ -1,4 +1,5 @@
-//! The worker's side of authentication (SPEC, section 8): a key, and a conversation that the worker's threads share.
+//! The worker's side of authentication (SPEC, section 8): a key, and a conversation with the switch that the worker's
+//! threads share.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -71,9 +71,9 @@ pub(super) enum Run {
 pub(super) struct Position {
     /// Next round or aggregate.
     pub(super) next: Round,
-    /// History of the sums before `next`, see [`iswitch_protocol::history`]; zero if it is not known.
+    /// History of the sums before `next` (see [`iswitch_protocol::history`]); zero if it is not known.
     pub(super) history: u64,
-    /// History before the member's last sum, see [`iswitch_protocol::history`], if the member can supply that sum;
+    /// History before the member's last sum (see [`iswitch_protocol::history`]) if the member can supply that sum;
     /// otherwise zero.
     pub(super) previous: u64,
     /// Whether the member actually has these sums.
@@ -84,7 +84,7 @@ pub(super) struct Position {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MembershipState {
     membership: Membership,
-    /// The last two epochs before the present one.
+    /// The last two epochs before the current one.
     past_boots: [u64; 2],
     /// Whether the switch has lost its parent.
     is_orphaned: bool,
@@ -115,7 +115,7 @@ impl MembershipState {
         self.is_orphaned
     }
 
-    /// Takes in the fields about the job that every Ack carries, unless the Ack comes from another run of the switch.
+    /// Processes the fields about the job that every Ack carries, unless the Ack comes from another run of the switch.
     pub(super) fn hear(&mut self, ack: &AckRepr<'_>) -> Run {
         if ack.boot != self.membership.boot {
             return if self.past_boots.contains(&ack.boot) { Run::Past } else { Run::New };

@@ -89,7 +89,7 @@ pub struct WorkerCounters {
     pub ignored: u64,
 }
 
-/// Protocol of one member, from its admission on.
+/// Protocol of one member after its admission.
 #[derive(Debug)]
 pub(super) struct WorkerProtocol {
     job: u32,
@@ -100,7 +100,7 @@ pub(super) struct WorkerProtocol {
     next_round: Round,
     /// Whether others supply the sum of the next round.
     awaits: bool,
-    /// History of the sums that this member has, see [`iswitch_protocol::history`]; zero if it is not known.
+    /// History of the sums that this member has (see [`iswitch_protocol::history`]); zero if it is not known.
     history: u64,
     /// Whether the member actually has these sums. A member that joins late learns the history before a round that
     /// others may still have to finish, and has no learner state to share before it has finished a round itself.
@@ -420,7 +420,7 @@ impl WorkerProtocol {
         self.ask_for_gaps();
     }
 
-    /// After a silence, asks for segments in flight.
+    /// After a silence, asks for the results of segments in flight.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         let Some(progress) = &mut self.current else { return };
         if !self.timer.expire(now) || progress.in_flight == 0 {
@@ -441,7 +441,7 @@ impl WorkerProtocol {
         }
     }
 
-    /// Asks for everything in flight.
+    /// Asks for the results of all segments in flight.
     fn ask_for_all(&mut self) {
         let Some(progress) = self.current else { return };
         self.helps.clear();

@@ -52,8 +52,8 @@ impl<'a> Query<'a> {
         Ok(self.accept(answer)?.and_then(|answer| answer.peer))
     }
 
-    /// Returns the number of parts into which the switch divides long vectors. A switch that does not know of parts
-    /// refuses the query as Malformed: it has one.
+    /// Returns the number of parts into which the switch divides long vectors. A switch that does not support parts
+    /// refuses the query as Malformed; it counts as having one part.
     pub(super) fn parts(&mut self, keep_waiting: &mut dyn FnMut() -> bool) -> Result<usize, JoinError> {
         Ok(self.ask(true, keep_waiting)?.parts.into())
     }

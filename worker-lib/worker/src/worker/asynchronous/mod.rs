@@ -2,7 +2,7 @@
 //! deadline, sums and outcomes.
 //!
 //! The member sends one vector at a time, whenever the caller has one, and learns from a Confirm which aggregate took
-//! it. Independently of that, it receives the sums in the order of their numbers and without a gap, so that all members
+//! it. Independently of that, it receives the sums in the order of their numbers and without gaps, so that all members
 //! that apply them have the same weights. If the switch forgets the member, the member rejoins and reports which sums
 //! it has; a vector in progress is then lost, because it is unknown whether it was summed.
 
@@ -42,7 +42,7 @@ pub struct Sum {
     pub aggregate: Round,
     /// Number of worker gradients in the sum.
     pub contributions: u16,
-    /// `[gradient_len]`
+    /// The sum itself, `[gradient_len]`.
     pub vector: Vec<f32>,
 }
 
@@ -240,8 +240,8 @@ impl AsyncProtocol {
         self.divergence.take()
     }
 
-    /// Sends SetH, Reset, Halt or FBcast and retransmits it until the switch answers, see [`Self::take_order_outcome`].
-    /// Replaces an earlier unanswered order. A Reset concerns the present incarnation of the job, even if it is
+    /// Sends SetH, Reset, Halt or FBcast and retransmits it until the switch answers; see [`Self::take_order_outcome`].
+    /// Replaces an earlier unanswered order. A Reset applies to the current incarnation of the job, even if it is
     /// retransmitted during a later one.
     pub fn order(&mut self, now: Instant, body: ControlBody<'static>) {
         let body = match (body, &self.membership) {
@@ -425,7 +425,7 @@ impl AsyncProtocol {
         self.fail(Failure::Missed(next));
     }
 
-    /// Reports a failure to the caller. The vector in progress is not affected, see [`Self::lose_vector`].
+    /// Reports a failure to the caller. The vector in progress is not affected; see [`Self::lose_vector`].
     fn fail(&mut self, failure: Failure) {
         self.failure = Some(failure);
         self.receiver.hold(true);
