@@ -62,7 +62,7 @@ fn errors_name_the_invalid_input() {
     ROUTE.check_refusals([
         (vec!["train", "--load", "1"], "load is 1, expected a number above 0 and below 1"),
         (vec!["train", "--switches", "0"], "switches is 0, expected 1 to 256"),
-        (vec!["train", "--rates", &uneven], "numbers in line 2 is 1, expected 2"),
+        (vec!["train", "--rates", &uneven], "number of rates in line 2 is 1, expected 2"),
         (vec!["evaluate", "jsq", "--rates", &heavy], "load is 2, expected a number above 0 and below 1"),
         (vec!["evaluate", "best"], "policy is best, expected rand, jsq, po2"),
         (vec!["evaluate", "jsq", "--fill", "all"], "fill is all, expected random or rule"),

@@ -176,7 +176,8 @@ impl<const LEN: usize> Reception<LEN> {
         self.refusals.note(reason, peer, detail);
     }
 
-    /// Waits for a connection that has greeted. Returns `None` at `until`, or once one of `watched` is readable.
+    /// Waits for a connection that has greeted. Returns `None` when the time `until` is reached or one of `watched`
+    /// becomes readable.
     ///
     /// # Errors
     /// Fails if the wait system call fails.

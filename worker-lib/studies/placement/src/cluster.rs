@@ -69,7 +69,7 @@ impl Cluster {
             cluster.widest = cluster.widest.max(gpus);
         }
         if cluster.nodes.is_empty() {
-            return Err(StudyError::field("nodes", 0, "at least 1"));
+            return Err(StudyError::field("number of nodes", 0, "at least 1"));
         }
         Ok(cluster)
     }
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn invalid_clusters_are_reported_by_field() {
         let text = |nodes: &[(usize, usize)]| Cluster::new(nodes.iter().copied()).unwrap_err().to_string();
-        assert_eq!(text(&[]), "nodes is 0, expected at least 1");
+        assert_eq!(text(&[]), "number of nodes is 0, expected at least 1");
         let most = "expected at least 1, and at most 1048576 on all nodes";
         assert_eq!(text(&[(1, 0), (0, 0)]), format!("number of GPUs of node 1 is 0, {most}"));
         assert_eq!(text(&[(1, 0), (GPUS_MAX, 0)]), format!("number of GPUs of node 1 is 1048576, {most}"));

@@ -8,7 +8,7 @@ use iswitch_study::error::{above_zero, at_least_zero, check_range};
 
 #[derive(Clone, Debug, PartialEq)]
 enum Source {
-    /// Poisson process with this rate in failures a year, and the length of each outage in seconds.
+    /// Poisson process with this rate in failures per year, and the length of each outage in seconds.
     Poisson { per_year: f64, repair: f64 },
     /// `(begin, end)` of outages in seconds, in chronological order.
     Trace(Vec<(f64, f64)>),
@@ -87,7 +87,7 @@ impl Domain {
         self.last_repair
     }
 
-    /// Returns the rate of random failures, in failures a year; 0 for outages at known times.
+    /// Returns the rate of random failures, in failures per year; 0 for outages at known times.
     pub(super) fn per_year(&self) -> f64 {
         match self.source {
             Source::Poisson { per_year, .. } => per_year,

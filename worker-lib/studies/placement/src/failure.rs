@@ -17,7 +17,7 @@ use iswitch_study::error::{above_zero, at_least_zero};
 
 /// Length of a year of 365.25 days, in seconds.
 pub const YEAR: f64 = 365.25 * 86_400.0;
-/// Maximum failure rate of a GPU after scaling, in failures a year: one failure every 32 s.
+/// Maximum failure rate of a GPU after scaling, in failures per year: one failure every 32 s.
 pub const RATE_MAX: f64 = 1e6;
 
 /// Time in which a GPU does not work.
@@ -55,7 +55,7 @@ impl Belief {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Source {
-    /// Poisson processes with these rates, in failures a year.
+    /// Poisson processes with these rates, in failures per year.
     Poisson(Vec<f64>),
     /// `(begin, end)` of each GPU's outages, in chronological order.
     Trace(Vec<Vec<(f64, f64)>>),
@@ -82,7 +82,7 @@ impl Failures {
     /// rates.
     ///
     /// # Errors
-    /// Fails if a rate (failures a year) is negative or above [`RATE_MAX`].
+    /// Fails if a rate (failures per year) is negative or above [`RATE_MAX`].
     pub fn poisson(per_year: Vec<f64>) -> Result<Self, StudyError> {
         for (gpu, rate) in per_year.iter().enumerate() {
             if !(0.0..=RATE_MAX).contains(rate) {
@@ -238,7 +238,7 @@ impl Failures {
         &self.ages
     }
 
-    /// Returns a placer's estimate of a component's failure rate, in failures a second, after `time` seconds with
+    /// Returns a placer's estimate of a component's failure rate, in failures per second, after `time` seconds with
     /// `seen` observed failures. For a GPU, the estimate does not include the domains that contain it.
     pub fn estimate(&self, component: usize, time: f64, seen: u32) -> f64 {
         let (belief, learns) = match component.checked_sub(self.gpus()) {
@@ -323,7 +323,7 @@ impl<'a> FailureDraw<'a> {
     }
 }
 
-/// Next outage of a component. Rates are in failures a year, times in seconds.
+/// Next outage of a component. Rates are in failures per year, times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Next {
     /// At a random time.

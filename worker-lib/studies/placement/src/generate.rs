@@ -46,7 +46,7 @@ pub fn synthetic_jobs(count: usize, rng: &mut ChaCha8Rng) -> Result<JobPool, Stu
     JobPool::new((0..count).map(one).collect::<Result<_, _>>()?)
 }
 
-/// Mean failure rate of a GPU in Titan's old batch, in failures a year, by cage.
+/// Mean failure rate of a GPU in Titan's old batch, in failures per year, by cage.
 const CAGE_RATES: [f64; CAGES] = [0.038, 0.085, 0.153];
 /// Shape of the gamma distribution of the rates within a cage. It is below 1, so a few GPUs have most of the failures.
 const RATE_SHAPE: f64 = 0.5;

@@ -74,7 +74,7 @@ impl NodeTrace {
         self.length
     }
 
-    /// Returns the mean number of outages of a node of a cluster, in outages a year.
+    /// Returns the mean number of outages of a node of a cluster, in outages per year.
     pub fn per_year(&self, cluster: &Cluster) -> f64 {
         self.outages() as f64 / (cluster.nodes().len() as f64 * self.length / YEAR)
     }

@@ -14,7 +14,7 @@ pub const HORIZON_MAX_S: f64 = 100.0 * YEAR;
 pub enum Checkpoint {
     /// No checkpoints: a failure loses all work since the job's first start.
     None,
-    /// A checkpoint after each `interval` of work; the job then stops for `cost`.
+    /// A checkpoint after each `interval` of work; the job stops for the time `cost` while it is written.
     Periodic {
         /// Work between two checkpoints.
         interval: f64,
@@ -31,7 +31,7 @@ pub enum Checkpoint {
 }
 
 impl Checkpoint {
-    /// Returns `(interval, cost)` of a job on GPUs whose failure rates have the sum `rate` (1/s). The interval may be
+    /// Returns `(interval, cost)` of a job on GPUs whose failure rates add up to `rate` (1/s). The interval may be
     /// infinite.
     pub fn interval(self, rate: f64) -> (f64, f64) {
         match self {

@@ -42,7 +42,7 @@ pub struct CageLife {
 }
 
 impl CageLife {
-    /// Returns the failure rate of a GPU of the cage, in failures a year.
+    /// Returns the failure rate of a GPU of the cage, in failures per year.
     pub fn rate(&self) -> f64 {
         self.events / self.years
     }
@@ -141,7 +141,7 @@ impl RatePool {
         Ok(pool)
     }
 
-    /// Returns the estimated failure rate of each GPU, in failures a year.
+    /// Returns the estimated failure rate of each GPU, in failures per year.
     pub fn rates(&self) -> impl Iterator<Item = f64> {
         self.entries.iter().map(|entry| entry.belief.events / entry.belief.years)
     }
@@ -187,7 +187,7 @@ impl RatePool {
     }
 }
 
-/// Draws a failure rate from the posterior distribution of a belief, in failures a year.
+/// Draws a failure rate from the posterior distribution of a belief, in failures per year.
 fn sample(belief: Belief, rng: &mut ChaCha8Rng) -> f64 {
     let gamma = Gamma::new(belief.events, 1.0 / belief.years).expect("both must be above 0");
     gamma.sample(rng).min(RATE_MAX)

@@ -156,7 +156,7 @@ impl<'a> State<'a> {
         self.gpus.iter().enumerate().filter(|(_, gpu)| gpu.is_free()).map(|(id, _)| id)
     }
 
-    /// Returns the estimated failure rate of a GPU, in failures a second, given all failures observed so far. It
+    /// Returns the estimated failure rate of a GPU, in failures per second, given all failures observed so far. It
     /// includes the rates of the failure domains that contain the GPU.
     pub fn rate(&self, gpu: usize) -> f64 {
         let failures = self.failures();
@@ -165,7 +165,7 @@ impl<'a> State<'a> {
         self.component_rate(gpu) + domains.sum::<f64>()
     }
 
-    /// Returns the estimated rate at which at least one of these GPUs fails, in failures a second. A failure domain
+    /// Returns the estimated rate at which at least one of these GPUs fails, in failures per second. A failure domain
     /// that contains several of them counts once.
     pub fn rate_of(&self, gpus: &[usize]) -> f64 {
         let failures = self.failures();

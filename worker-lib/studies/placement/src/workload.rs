@@ -64,7 +64,7 @@ pub enum FailureSource {
 pub struct DomainFailures {
     /// Level of the failure domains.
     pub level: Level,
-    /// Failure rate of each domain, in failures a year.
+    /// Failure rate of each domain, in failures per year.
     pub per_year: f64,
     /// Length of each outage, in seconds.
     pub repair: f64,

@@ -1,4 +1,5 @@
-//! Routing agent: routes one slot for each request, in JSON lines, like the agent of the paper's test network.
+//! Routing agent, which routes one slot for each request, like the agent in the paper's test network. Requests and
+//! answers are JSON lines.
 //!
 //! | request | answer |
 //! |---|---|

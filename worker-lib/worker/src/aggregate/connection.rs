@@ -353,8 +353,8 @@ impl Forming {
         Ok(Self { reception, address, last_refusal: None })
     }
 
-    /// Waits for a connection that greets as a member of some group. Returns `None` at `until`, or once `watched` is
-    /// readable.
+    /// Waits for a connection that greets as a member of some group. Returns `None` when the time `until` is reached or
+    /// `watched` becomes readable.
     pub(super) fn next(
         &mut self,
         until: Instant,

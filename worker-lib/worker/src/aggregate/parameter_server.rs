@@ -58,7 +58,7 @@ pub struct ParameterServer {
 struct Client {
     connection: Connection,
     staging: Vec<u8>,
-    /// Number of bytes in `staging` that belong to a float of which more bytes have yet to arrive.
+    /// Number of bytes in `staging` that belong to an incomplete float.
     begun: usize,
     /// Number of bytes received and summed.
     summed: usize,

@@ -3,7 +3,7 @@
 //! All vectors of a job have the same length, so that the switch knows when a round is complete. An application that
 //! sums gradient buckets and statistics uses several lengths: each length gets its own job, which the workers join when
 //! they first use that length. A vector longer than [`MAX_PIECE_FLOATS`] is split into pieces of that length and a
-//! remainder. As with every collective operation, all workers must sum the same lengths in the same order; so they
+//! remainder. As with every collective operation, all workers must sum the same lengths in the same order, so they
 //! assign the same job numbers without communication.
 //!
 //! Vectors of 16-bit floats are sent as such; each type has its own jobs.

@@ -123,7 +123,7 @@ impl Enrolment {
         self.key_refused
     }
 
-    /// Returns the progress of joining.
+    /// Returns the progress of the attempt to join.
     pub(super) fn progress(&self) -> JoinProgress {
         match self.phase {
             Phase::Joining(attempt) => attempt.progress(),

@@ -62,7 +62,7 @@ impl GroupState {
         self.due = Some(nonce);
     }
 
-    /// Returns the nonce of the Heard that is due, once.
+    /// Returns the nonce of the Heard that is due; each nonce is returned only once.
     pub(super) fn take_due(&mut self) -> Option<u64> {
         self.due.take()
     }

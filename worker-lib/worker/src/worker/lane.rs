@@ -139,7 +139,8 @@ impl Lane {
         }
     }
 
-    /// Sleeps until a datagram arrives or the earliest deadline of a part, within the caller's timeouts.
+    /// Sleeps until a datagram arrives or the earliest deadline of a part has passed, but no longer than the caller's
+    /// timeouts allow.
     fn wait(&mut self, parts: &mut [Part], task: Task<'_>, failed: u32) -> Result<(), Stop> {
         let now = now(parts);
         let paused = now.since(self.waited_at.max(last_heard(parts))).saturating_sub(LONGEST_WAIT);

@@ -55,7 +55,7 @@ pub(super) fn max_window(layout: &VectorLayout, membership: &Membership, recv_bu
     u32::from(membership.window).min(own).max(1)
 }
 
-/// Run of the switch from which an Ack comes.
+/// Run of the switch, from one start to the next, from which an Ack comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Run {
     /// The run that has admitted the member.

@@ -3,7 +3,7 @@
 //!
 //! Each part is summed by its own switch, with its own rounds and members. A call is over when every part has its
 //! result. A part that has finished waits for the others; after an error that repeats the round, it keeps its result.
-//! No part ever contributes to a vector before all parts have finished the vector before it: The turn of a part is the
+//! No part ever contributes to a vector before all parts have finished the vector before it. The turn of a part is the
 //! number of sums in its history; the turns show whether all parts are at the same vector (requirement T-7).
 
 use core::cmp::Ordering;
@@ -37,7 +37,7 @@ pub(super) struct Parts {
     rounds: u64,
 }
 
-/// Agreement of the parts before a round.
+/// Whether the parts are at the same vector before a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Agreement {
     /// All parts are at the same vector, or have just finished it.

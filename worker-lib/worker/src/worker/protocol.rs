@@ -326,7 +326,7 @@ impl WorkerProtocol {
         self.current = None;
     }
 
-    /// Returns the outcome of the round, once.
+    /// Returns the outcome of the round; each outcome is returned only once.
     pub(super) fn take_outcome(&mut self) -> Option<Result<Finished, Failure>> {
         self.outcome.take()
     }

@@ -76,7 +76,7 @@ impl Session {
         self.enrolment.key_refused()
     }
 
-    /// Returns the progress of joining.
+    /// Returns the progress of the attempt to join.
     pub fn join_progress(&self) -> JoinProgress {
         self.enrolment.progress()
     }
@@ -165,7 +165,7 @@ impl Session {
         }
     }
 
-    /// Returns the outcome of the round, once.
+    /// Returns the outcome of the round; each outcome is returned only once.
     pub fn take_outcome(&mut self) -> Option<Result<Finished, Failure>> {
         self.outcome.take()
     }

@@ -24,7 +24,7 @@ const MOST: f64 = 6.0;
 /// Features that are common to all jobs and GPUs of a state.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// Mean failure rate of the GPUs, in failures a second.
+    /// Mean failure rate of the GPUs, in failures per second.
     mean_rate: f64,
     /// Share of the GPUs that are free.
     free_share: f64,

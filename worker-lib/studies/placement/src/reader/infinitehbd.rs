@@ -29,7 +29,7 @@ struct Event {
 /// ended. The period lasts from time 0 to the last event; a fault without an end lasts until then.
 ///
 /// # Errors
-/// Fails if the file cannot be read or is not such a list, or a fault ends that has not started. The error gives the
+/// Fails if the file cannot be read or is not such a list, or a fault ends without having started. The error gives the
 /// index of the event, counted from 0, and the invalid field.
 pub fn read_infinitehbd(path: &Path) -> Result<NodeTrace, StudyError> {
     let text = read(path)?;

@@ -191,7 +191,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         let mut round = self.round.expect("`next` must have returned a job to place");
         let job = self.state.queue[round.at];
         if picks.len() != round.size {
-            let field = format!("GPUs picked for job {job}");
+            let field = format!("number of GPUs picked for job {job}");
             return Err(StudyError::field(field, picks.len(), round.size.to_string()));
         }
         for (number, gpu) in picks.iter().enumerate() {
@@ -293,7 +293,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         if self.state.job(job).can_have(size) {
             return Ok(());
         }
-        let field = format!("GPUs wanted for job {job}");
+        let field = format!("number of GPUs wanted for job {job}");
         Err(StudyError::field(field, size, "a number of GPUs on which the job can run"))
     }
 
@@ -328,7 +328,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         let is_last = self.arrived == self.state.progress.len();
         if is_idle && is_last && placer.look_again(&self.state).is_none() {
             let expected = "at least 1 while all GPUs are free";
-            return Err(StudyError::field("jobs that the placer starts", 0, expected));
+            return Err(StudyError::field("number of jobs that the placer starts", 0, expected));
         }
         Ok(())
     }
@@ -367,7 +367,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
     /// Counts an event; fails after [`EVENTS_MAX`] events.
     fn count_event(&mut self) -> Result<(), StudyError> {
         let left = self.events_left.checked_sub(1).ok_or_else(|| {
-            let field = format!("events of the simulation until {} s", self.state.time);
+            let field = format!("number of events in the simulation until {} s", self.state.time);
             let expected = format!(
                 "at most {EVENTS_MAX}: shorten the times between arrivals, lower the failure rates or the horizon"
             );
@@ -428,6 +428,6 @@ mod tests {
                 Err(error) => break error.to_string(),
             }
         };
-        assert!(error.starts_with("events of the simulation until "), "{error}");
+        assert!(error.starts_with("number of events in the simulation until "), "{error}");
     }
 }

@@ -185,10 +185,13 @@ fn invalid_picks_are_reported_by_field() {
     assert_eq!(text(&[0, 4]), "id of a GPU is 4, expected 0 to 3");
     assert_eq!(text(&[0, 0]), "GPU picked for job 0 is 0, expected a free GPU");
     assert_eq!(text(&[2, 3]), "GPU picked for job 0 is 3, expected a free GPU");
-    assert_eq!(text(&[0]), "GPUs picked for job 0 is 1, expected 2");
+    assert_eq!(text(&[0]), "number of GPUs picked for job 0 is 1, expected 2");
     let error = simulate(&scenario, &mut Twice, 1).unwrap_err().to_string();
     assert_eq!(error, "job in the queue is 0, expected a waiting job");
-    assert_eq!(text(&[]), "jobs that the placer starts is 0, expected at least 1 while all GPUs are free");
+    assert_eq!(
+        text(&[]),
+        "number of jobs that the placer starts is 0, expected at least 1 while all GPUs are free"
+    );
 }
 
 /// Returns the mean and its standard error.

@@ -149,7 +149,7 @@ impl AsyncProtocol {
         self.enrolment.key_refused()
     }
 
-    /// Returns the progress of joining.
+    /// Returns the progress of the attempt to join.
     pub fn join_progress(&self) -> JoinProgress {
         self.enrolment.progress()
     }
@@ -189,7 +189,7 @@ impl AsyncProtocol {
         self.sender.begin(now, vector, self.enrolment.requests());
     }
 
-    /// Returns the outcome of the submitted vector, once.
+    /// Returns the outcome of the submitted vector; each outcome is returned only once.
     pub fn take_submission(&mut self) -> Option<Submission> {
         self.submission.take()
     }
@@ -213,9 +213,9 @@ impl AsyncProtocol {
         self.receiver.next()
     }
 
-    /// Returns, once, the reason why the member cannot continue as before. The failure is returned only after the sums
-    /// that precede it have been taken. After [`Failure::Missed`], the caller lacks sums and needs the state of a peer;
-    /// the sums continue at the aggregate that the failure names.
+    /// Returns the reason why the member cannot continue as before; each failure is returned only once. The failure is
+    /// returned only after the sums that precede it have been taken. After [`Failure::Missed`], the caller lacks sums
+    /// and needs the state of a peer; the sums continue at the aggregate that the failure names.
     pub fn take_failure(&mut self) -> Option<Failure> {
         if self.receiver.ready_len() > 0 {
             return None;
@@ -235,7 +235,8 @@ impl AsyncProtocol {
         self.digests.push_back(DigestRepr { round: aggregate, digest });
     }
 
-    /// Returns, once, whether the switch has found a difference between the weights of this member and another's.
+    /// Returns a difference that the switch has found between the weights of this member and another's; each difference
+    /// is returned only once.
     pub fn take_divergence(&mut self) -> Option<Divergence> {
         self.divergence.take()
     }
@@ -256,7 +257,7 @@ impl AsyncProtocol {
         self.order_outcome = None;
     }
 
-    /// Returns the switch's answer to [`Self::order`], once.
+    /// Returns the switch's answer to [`Self::order`]; the answer is returned only once.
     pub fn take_order_outcome(&mut self) -> Option<Status> {
         self.order_outcome.take()
     }

@@ -54,7 +54,7 @@ struct Incoming {
     received: Bitmap,
     remaining: u32,
     contributions: u16,
-    /// Sum of the received segments, `[gradient_len]`.
+    /// The sum as received so far, `[gradient_len]`.
     sum: Vec<f32>,
 }
 

@@ -239,7 +239,7 @@ impl AsyncWorker {
         Ok((next.aggregate.get(), next.contributions))
     }
 
-    /// Returns the outcomes of the submitted vectors in order of submission, each once.
+    /// Returns the next outcome of a submitted vector, in order of submission; each outcome is returned only once.
     pub fn poll_admission(&self) -> Option<Admission> {
         self.shared.lock().admissions.pop_front()
     }
