@@ -228,7 +228,7 @@ fn a_per_gpu_policy_applies_to_any_cluster() {
     run_to_the_end(&mut training);
     let error =
         Trained::of_training(&training).placer(&Cluster::uniform(3, 4).unwrap()).err().unwrap().to_string();
-    assert_eq!(error, "GPUs of the cluster is 12, expected 8, for which the patent's network was made");
+    assert_eq!(error, "GPUs of the cluster is 12, expected 8, for which the patent's network was created");
 }
 
 /// Returns a workload with one long job on one of four GPUs, the first of which fails very often; restarts have a cost.
