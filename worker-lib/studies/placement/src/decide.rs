@@ -15,7 +15,7 @@ use iswitch_study::error::{above_zero, at_least_zero};
 /// that the job has run so far, if that is more.
 const DURATION_S: f64 = 86_400.0;
 
-/// Job of a request. Times are in seconds.
+/// Job in a request. Times are in seconds.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobState {

@@ -20,7 +20,7 @@ pub const YEAR: f64 = 365.25 * 86_400.0;
 /// Maximum failure rate of a GPU after scaling, in failures per year: one failure every 32 s.
 pub const RATE_MAX: f64 = 1e6;
 
-/// Time in which a GPU does not work.
+/// Period during which a GPU is out of service.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outage {
     /// Id of the GPU.

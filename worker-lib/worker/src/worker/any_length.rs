@@ -45,7 +45,7 @@ pub enum AnyLengthError {
     },
     /// A round was not completed.
     Aggregate(AggregateError),
-    /// The previous call failed half way: some workers may have its sum, and the others need this worker's contribution
+    /// The previous call failed halfway: some workers may have its sum, and the others need this worker's contribution
     /// to get it.
     Unfinished {
         /// Number of floats that the caller passed.

@@ -1,4 +1,4 @@
-//! Heartbeats of a worker that computes.
+//! Heartbeats that a worker sends while it computes.
 
 use std::io;
 use std::sync::Arc;

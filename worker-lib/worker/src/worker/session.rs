@@ -190,7 +190,7 @@ impl Session {
         self.enrolment.wanted_group()
     }
 
-    /// Records that packets of a group arrive from now on; they are passed on with [`Path::Group`].
+    /// Records that packets of a group arrive from now on; the driver passes them on with [`Path::Group`].
     pub fn subscribed(&mut self, group: SocketAddrV4) {
         self.enrolment.group().subscribed(group);
     }

@@ -175,7 +175,7 @@ impl PlacementConfig {
             return Ok(());
         }
         let expected = format!("{}, for which the patent's network was created", self.gpus);
-        Err(StudyError::field("GPUs of the cluster", gpus, expected))
+        Err(StudyError::field("number of GPUs in the cluster", gpus, expected))
     }
 
     /// Returns the checkpoint setting of the environment with this number.

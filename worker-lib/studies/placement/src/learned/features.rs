@@ -16,7 +16,7 @@ pub const SAVE_FEATURES: usize = JOB + 5;
 const DAY: f64 = 86_400.0;
 /// Divisor of logarithms, so that their standard deviation is about 1.
 const SCALE: f64 = 2.0;
-/// Divisor of ages in years.
+/// Divisor that scales ages in years.
 const AGE: f64 = 5.0;
 /// Maximum absolute value of a feature; larger values are clamped.
 const MOST: f64 = 6.0;

@@ -12,7 +12,7 @@ const HIDDEN: usize = 16;
 /// Number of heads.
 pub const HEADS: usize = Head::COUNT;
 
-/// Head of the network, in the order of the heads' parameters.
+/// Heads of the network, in the order of their parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumCount, strum::VariantArray)]
 pub enum Head {
     /// Head that decides which job of the queue is first.

@@ -1,4 +1,4 @@
-//! Policies by name.
+//! Policies, selected by name.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! Policies without learning, by name.
+//! Policies without learning, selected by name.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! Figures of the paper, as SVG.
+//! Figures of the routing paper, as SVG.
 
 use iswitch_figure::{Axis, HeatMap, Line, LineChart, Matrix, MatrixRow, Paint, Quantity, Reference};
 use iswitch_routing::measure::Measurement;
