@@ -82,7 +82,7 @@ impl Cluster {
         Self::new((0..nodes).map(|node| (gpus_per_node, node % CAGES)))
     }
 
-    /// Divides the nodes into racks and the racks into groups behind a switch, in the order of their numbers. By
+    /// Divides the nodes into racks, and the racks into groups that share a switch, in the order of their numbers. By
     /// default, all nodes are in one rack.
     ///
     /// # Errors

@@ -288,7 +288,7 @@ pub struct FailureDraw<'a> {
 }
 
 impl<'a> FailureDraw<'a> {
-    /// Returns the sequence with number `draw` of a seed and a purpose; different sequences are independent.
+    /// Returns sequence number `draw` for a seed and a purpose; different sequences are independent.
     pub fn new(failures: &'a Failures, seed: u64, purpose: Purpose, draw: usize) -> Self {
         let count = failures.components();
         let rngs = (0..count).map(|component| stream(seed, purpose, draw * count + component)).collect();

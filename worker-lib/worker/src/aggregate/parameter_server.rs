@@ -1,7 +1,7 @@
 //! A parameter server that only sums: workers send it their vectors over TCP, and it sends the sum back to each.
 //!
-//! It holds no weights. The paper's server applies the update once; here each worker applies it to its own replica,
-//! with bit-identical results. This server therefore does less work than the paper's and can only be faster.
+//! The server holds no weights. The paper's server applies the update once; here each worker applies it to its own
+//! replica, with bit-identical results. This server therefore does less work than the paper's and can only be faster.
 
 use std::error::Error;
 use std::fmt;

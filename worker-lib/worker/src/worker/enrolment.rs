@@ -117,7 +117,7 @@ impl Enrolment {
         &mut self.requests
     }
 
-    /// Returns whether the job has a key, as an unauthenticated refusal of this member's key states; the refusal may be
+    /// Returns whether the job has a key, according to an unauthenticated refusal of this member's key, which may be
     /// forged. Returns `None` if there was no such refusal.
     pub(super) fn key_refused(&self) -> Option<bool> {
         self.key_refused

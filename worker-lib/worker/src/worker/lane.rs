@@ -46,7 +46,7 @@ pub(super) enum Stop {
     Repeats(AggregateError),
     /// The round exceeded its timeout; holds the time that it has taken.
     Stalled(Duration),
-    /// The caller, or another lane, does not want to wait any longer.
+    /// The caller or another lane has stopped waiting.
     Interrupted,
     Io(io::Error),
 }

@@ -130,7 +130,7 @@ impl MembershipState {
         Run::Present
     }
 
-    /// Returns the position that a Join to a switch that has forgotten the member reports; `None` if the member does
+    /// Returns the position to report in a Join to a switch that has forgotten the member; `None` if the member does
     /// not know its position.
     pub(super) fn resume(&self, position: Position) -> Option<ResumeRepr> {
         (position.history != 0).then_some(ResumeRepr {

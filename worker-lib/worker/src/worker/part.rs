@@ -106,7 +106,7 @@ impl Part {
         }
     }
 
-    /// Sends the next frame that the session has to send, from the whole `contribution`; returns whether there was one.
+    /// Sends the session's next frame, taken from the whole `contribution`; returns whether there was one.
     pub(super) fn send(&mut self, now: Instant, contribution: &[f32]) -> io::Result<bool> {
         let contribution = &contribution[self.range.clone()];
         let Some((class, stride)) = self.session.poll_frame(now, contribution, &mut self.frame) else {

@@ -237,7 +237,7 @@ impl WorkerProtocol {
         self.previous = 0;
     }
 
-    /// Returns the position that a Join to a switch that has forgotten this member reports; `None` if the member does
+    /// Returns the position to report in a Join to a switch that has forgotten this member; `None` if the member does
     /// not know its position.
     pub(super) fn resume(&self) -> Option<ResumeRepr> {
         self.membership.resume(Position {

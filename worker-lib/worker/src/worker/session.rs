@@ -70,7 +70,7 @@ impl Session {
         self
     }
 
-    /// Returns whether the job has a key, as an unauthenticated refusal of this worker's key states; the refusal may be
+    /// Returns whether the job has a key, according to an unauthenticated refusal of this worker's key, which may be
     /// forged. Returns `None` if there was no such refusal.
     pub fn key_refused(&self) -> Option<bool> {
         self.enrolment.key_refused()
@@ -332,7 +332,7 @@ impl Session {
         if self.is_supplying { &self.sums } else { contribution }
     }
 
-    /// Works like [`Self::poll_transmit`], but need not copy the floats: they remain in the vector, see
+    /// Works like [`Self::poll_transmit`], but need not copy the floats: they remain in the vector; see
     /// [`Self::source`].
     pub(super) fn poll_frame(
         &mut self,

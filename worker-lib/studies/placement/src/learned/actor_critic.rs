@@ -117,7 +117,7 @@ fn hindsight_reference(
     Ok(least)
 }
 
-/// Exchanges samples between the workers and returns those of all environments, in order of the environments.
+/// Exchanges samples between the workers and returns the samples of all environments, in environment order.
 fn gather(
     config: &PlacementConfig,
     own: &[Vec<Sample>],

@@ -17,7 +17,8 @@ pub enum Rule {
     Random(Box<ChaCha8Rng>),
     /// GPUs with the lowest ids.
     FirstFit,
-    /// GPUs on as few nodes as possible, and among these on the nodes with the least room left (consolidated best fit).
+    /// GPUs on as few nodes as possible; the last of these is the node with the fewest free GPUs that suffices
+    /// (consolidated best fit).
     BestFit,
     /// GPUs in as few racks as possible and, within these racks, on as few nodes as possible: [`pack`].
     Pack,

@@ -143,8 +143,8 @@ impl AsyncProtocol {
         self
     }
 
-    /// Returns whether the job has a key, according to a refusal of this member's key. The refusal is not
-    /// authenticated, so it may be forged. Returns `None` if there was no such refusal.
+    /// Returns whether the job has a key, according to an unauthenticated refusal of this member's key, which may be
+    /// forged. Returns `None` if there was no such refusal.
     pub fn key_refused(&self) -> Option<bool> {
         self.enrolment.key_refused()
     }
@@ -203,7 +203,7 @@ impl AsyncProtocol {
         Some(sum)
     }
 
-    /// Takes back the memory of a sum that the caller no longer needs, for reuse.
+    /// Reclaims the memory of a sum that the caller no longer needs, for reuse.
     pub fn recycle(&mut self, vector: Vec<f32>) {
         self.receiver.recycle(vector);
     }
@@ -213,9 +213,9 @@ impl AsyncProtocol {
         self.receiver.next()
     }
 
-    /// Returns the reason why the member cannot continue as before; each failure is returned only once. The failure is
-    /// returned only after the sums that precede it have been taken. After [`Failure::Missed`], the caller lacks sums
-    /// and needs the state of a peer; the sums continue at the aggregate that the failure names.
+    /// Returns the reason why the member cannot continue as before; each failure is returned only once, and only after
+    /// the sums that precede it have been taken. After [`Failure::Missed`], the caller lacks sums and needs the state
+    /// of a peer; the sums continue at the aggregate that the failure names.
     pub fn take_failure(&mut self) -> Option<Failure> {
         if self.receiver.ready_len() > 0 {
             return None;
@@ -347,7 +347,7 @@ impl AsyncProtocol {
         self.enrolment.emit(request, body, buffer)
     }
 
-    /// Returns the position that a Join to a switch that has forgotten this member reports.
+    /// Returns the position to report in a Join to a switch that has forgotten this member.
     fn resume(&self) -> Option<ResumeRepr> {
         self.membership.as_ref()?.resume(Position {
             next: self.receiver.next(),
@@ -432,7 +432,7 @@ impl AsyncProtocol {
         self.receiver.hold(true);
     }
 
-    /// Handles a refusal: the switch accepts no contributions at all, or not this vector.
+    /// Handles the refusal of this vector, or of all contributions.
     fn refused(&mut self, failure: Failure) {
         self.lose_vector();
         self.fail(failure);

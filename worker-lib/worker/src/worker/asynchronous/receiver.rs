@@ -168,7 +168,7 @@ impl Receiver {
         }
     }
 
-    /// Takes back the memory of a sum that the caller no longer needs, for reuse.
+    /// Reclaims the memory of a sum that the caller no longer needs, for reuse.
     pub(super) fn recycle(&mut self, vector: Vec<f32>) {
         if vector.len() == self.layout.gradient_len() as usize && self.spare.len() < *READY_SUMS.start() {
             self.spare.push(vector);
