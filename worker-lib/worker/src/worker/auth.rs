@@ -30,7 +30,7 @@ pub struct DataKeys {
 }
 
 impl Authenticator {
-    /// Creates an authenticator without a session. `first_counter` is the time in nanoseconds, see
+    /// Creates an authenticator without a session. `first_counter` is the time in nanoseconds; see
     /// [`Conversation::new`].
     pub fn new(key: Key, first_counter: u64) -> Self {
         let conversation = Mutex::new(Conversation::new(first_counter));
