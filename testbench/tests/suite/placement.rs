@@ -236,7 +236,7 @@ fn errors_name_the_invalid_input() {
         (vec!["evaluate", "random", "--jobs", &short], "short, line 3: duration of a job is -3, expected"),
         (vec!["evaluate", "random", "--jobs", &odd], "odd, line 1: columns are \"when,who\", expected"),
         (vec!["evaluate", "random", "--jobs", "/nowhere"], "/nowhere: No such file"),
-        (vec!["evaluate", "random", "--jobs", &gavel], "a trace of Gavel needs --throughputs"),
+        (vec!["evaluate", "random", "--jobs", &gavel], "a Gavel trace needs --throughputs"),
         (vec!["evaluate", "random", "--jobs", &fine, "--interarrival", "5"], "add --batch N"),
         (vec!["evaluate", "random", "--longest", "1"], "no jobs are left, expected at least 1 within"),
         (

@@ -86,10 +86,16 @@ fn errors_name_the_invalid_input() {
         (vec!["train", "--workers", "3", "--set", "environments=4"], "expected a multiple of the 3 workers"),
         (vec!["train", "--resume", "--out", "/nowhere"], "nothing to resume"),
         (vec!["train", "--resume", "--gpus", "9", "--out", &trained], "different jobs, GPUs or rules"),
-        (vec!["train", "--resume", "--gpus", "9", "--out", &patent], "GPUs of the cluster is 9, expected 8"),
+        (
+            vec!["train", "--resume", "--gpus", "9", "--out", &patent],
+            "number of GPUs in the cluster is 9, expected 8",
+        ),
         (vec!["train", "--out", &trained], "already holds a run"),
-        (vec!["evaluate", &patent, "--gpus", "9"], "GPUs of the cluster is 9, expected 8"),
-        (vec!["serve", &patent, "--gpus", "9", "--socket", &socket], "GPUs of the cluster is 9, expected 8"),
+        (vec!["evaluate", &patent, "--gpus", "9"], "number of GPUs in the cluster is 9, expected 8"),
+        (
+            vec!["serve", &patent, "--gpus", "9", "--socket", &socket],
+            "number of GPUs in the cluster is 9, expected 8",
+        ),
         (vec!["evaluate", &empty], "a directory without model.safetensors"),
     ]);
 }

@@ -62,7 +62,7 @@ fn errors_name_the_invalid_input() {
     ROUTE.check_refusals([
         (vec!["train", "--load", "1"], "load is 1, expected a number above 0 and below 1"),
         (vec!["train", "--switches", "0"], "switches is 0, expected 1 to 256"),
-        (vec!["train", "--rates", &uneven], "numbers in line 2 is 1, expected 2"),
+        (vec!["train", "--rates", &uneven], "number of rates in line 2 is 1, expected 2"),
         (vec!["evaluate", "jsq", "--rates", &heavy], "load is 2, expected a number above 0 and below 1"),
         (vec!["evaluate", "best"], "policy is best, expected rand, jsq, po2"),
         (vec!["evaluate", "jsq", "--fill", "all"], "fill is all, expected random or rule"),
@@ -70,7 +70,7 @@ fn errors_name_the_invalid_input() {
         (vec!["compare", "jsq", "jsq"], "two policies are called jsq"),
         (
             vec!["train", "--learner", "mc", "--value", "linear"],
-            "value is linear, expected cnn, as learner is mc",
+            "value is linear, expected cnn, because learner is mc",
         ),
         (vec!["train", "--set", "window=many"], "--set window=\"many\": invalid type"),
         (vec!["train", "--set", "widow=3"], "--set widow: no such hyper-parameter"),

@@ -1,6 +1,6 @@
-//! Sum tree for draws by priority: a binary tree of sums with integer weights as its leaves.
+//! Sum tree for sampling by priority: a binary tree of sums whose leaves are integer weights.
 //!
-//! Draws and updates take logarithmic time in the number of slots. The sums are integers, so they never drift from
+//! Sampling and updates take logarithmic time in the number of slots. The sums are integers, so they never drift from
 //! the sums of their leaves.
 
 use std::ops::{Add, Sub};
@@ -14,7 +14,7 @@ pub struct SumTree<T> {
 }
 
 impl<T: Copy + Default + PartialOrd + Add<Output = T> + Sub<Output = T>> SumTree<T> {
-    /// Returns a tree of slots with weight zero. Their number is `slots` rounded up to a power of two.
+    /// Returns a tree whose slots all have weight zero. The number of slots is `slots` rounded up to a power of two.
     pub fn new(slots: usize) -> Self {
         let leaves = slots.next_power_of_two();
         Self { tree: vec![T::default(); 2 * leaves], leaves }

@@ -12,7 +12,8 @@ use crate::statistics::Estimate;
 pub const CURVE_FILE: &str = "progress.csv";
 /// Column with the mean return of the last 100 episodes.
 const RETURN_COLUMN: &str = "charts/mean_return_100";
-/// Number of points of a curve over several runs. The points of the runs differ, so the curves are sampled.
+/// Number of points of a curve that summarises several runs. The runs have points at different steps, so their curves
+/// are sampled at common steps.
 const POINTS: u32 = 60;
 /// Number of resamples for the interval of each point.
 const RESAMPLES: usize = 1_000;
@@ -33,7 +34,10 @@ pub fn read(run: &Path) -> anyhow::Result<Curve> {
     let mut rows = text.lines().map(|row| row.split(',').collect::<Vec<_>>());
     let header = rows.next().unwrap_or_default();
     let Some(column) = header.iter().position(|name| *name == RETURN_COLUMN) else {
-        bail!("{}: there is no column {RETURN_COLUMN}; expected the file of `iswitch train`", path.display());
+        bail!(
+            "{}: there is no column {RETURN_COLUMN}; expected a file that `iswitch train` wrote",
+            path.display()
+        );
     };
     // Rows before the end of the first episode have no return.
     Ok(rows.filter_map(|row| Some((row.first()?.parse().ok()?, row.get(column)?.parse().ok()?))).collect())
@@ -55,7 +59,7 @@ pub struct Figure {
     pub title: String,
     /// Explanation below the title.
     pub note: String,
-    /// Return from which on the environment counts as solved; infinite if there is none.
+    /// Return at which the environment counts as solved; infinite if there is none.
     pub solved_return: f64,
 }
 
@@ -86,8 +90,8 @@ impl Figure {
     }
 }
 
-/// Returns the interquartile means, and their intervals, at equidistant numbers of steps of the range that all curves
-/// cover. Empty curves are ignored.
+/// Returns the interquartile means, and their intervals, at equidistant numbers of steps within the range that all
+/// curves cover. Empty curves are ignored.
 pub fn estimates(curves: &[Curve]) -> Vec<(f64, Estimate)> {
     let first = curves.iter().filter_map(|curve| curve.first()).map(|(steps, _)| *steps).fold(0.0, f64::max);
     let last = curves.iter().filter_map(|curve| curve.last()).map(|(steps, _)| *steps);
@@ -103,7 +107,7 @@ pub fn estimates(curves: &[Curve]) -> Vec<(f64, Estimate)> {
     places.filter_map(estimate).collect()
 }
 
-/// Returns the last value of a curve up to a number of steps.
+/// Returns the last value of a curve at or before a number of steps.
 fn value_at(curve: &[(f64, f64)], steps: f64) -> Option<f64> {
     let after = curve.partition_point(|(at, _)| *at <= steps);
     Some(curve.get(after.checked_sub(1)?)?.1)

@@ -9,8 +9,8 @@ const HEIGHT: u32 = 360;
 /// Red, green and blue of the background.
 const BACKGROUND: [u8; 3] = [250, 250, 248];
 
-/// Returns the colour of a shape: those of the project's figures, which readers with a colour vision deficiency can
-/// distinguish (Okabe and Ito).
+/// Returns the colour of a shape. The colours are those of the project's figures, which readers with a colour vision
+/// deficiency can distinguish (Okabe and Ito).
 const fn colour(role: Role) -> [u8; 3] {
     match role {
         Role::Ground => [204, 206, 210],

@@ -1,4 +1,4 @@
-//! Video files: GIF, written here, and MP4, encoded by the program ffmpeg.
+//! Video files: GIF, written by this module, and MP4, encoded by the program ffmpeg.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, Write as _};
@@ -13,9 +13,9 @@ use iswitch_learn::env::scene::Frame;
 const UNFINISHED: &str = ".part";
 /// Speed of the reduction to 256 colours, from 1 (best) to 30 (fastest).
 const QUANTISATION_SPEED: i32 = 10;
-/// Unit of the interval between two images of a GIF, s.
+/// Unit of the interval between two images of a GIF, in seconds.
 const GIF_UNIT: f64 = 0.01;
-/// Shortest interval that browsers display, in units.
+/// Shortest interval between images that browsers honour, in units of [`GIF_UNIT`].
 const GIF_UNITS_MIN: f64 = 2.0;
 
 /// Format of a video.
@@ -26,7 +26,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Returns the format of a file, by its name.
+    /// Returns the format of a file, which its name determines.
     ///
     /// # Errors
     /// Fails if the name ends neither with `.gif` nor with `.mp4`.
@@ -39,11 +39,11 @@ impl Format {
     }
 }
 
-/// Video that is being written. It appears under its name once it is complete.
+/// Video that is being written. The file gets its final name once it is complete.
 pub(crate) struct VideoFile {
     path: PathBuf,
     unfinished: PathBuf,
-    /// Time between two images, s.
+    /// Time between two images, in seconds.
     interval: f64,
     encoder: Option<VideoEncoder>,
 }
@@ -78,7 +78,7 @@ impl VideoFile {
         Ok(Self { path: path.to_owned(), unfinished, interval, encoder: Some(encoder) })
     }
 
-    /// Time between two images, s.
+    /// Returns the time between two images, in seconds.
     pub(crate) fn interval(&self) -> f64 {
         self.interval
     }
@@ -100,7 +100,7 @@ impl VideoFile {
             }
         };
         written.with_context(|| format!("writing {}", self.path.display())).or_else(|error| {
-            // The messages of ffmpeg say more than a broken pipe.
+            // The messages of ffmpeg are more informative than a broken-pipe error.
             self.end()?;
             Err(error)
         })
@@ -167,7 +167,7 @@ fn ffmpeg(path: &Path, [width, height]: [usize; 2], interval: f64) -> anyhow::Re
         "-framerate",
         &format!("{:.6}", interval.recip()),
     ]);
-    // Players require 4:2:0, whose sizes are even.
+    // Players require 4:2:0 chroma subsampling, which needs an even width and height.
     command.args(["-i", "pipe:0", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p"]);
     command.args(["-movflags", "+faststart", "-f", "mp4"]).arg(path);
     let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();

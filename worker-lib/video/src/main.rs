@@ -20,10 +20,11 @@ use serde::Serialize;
 use canvas::draw;
 use file::{Format, VideoFile};
 
-/// Target interval between the images of a video, s. Environments with shorter steps skip steps.
+/// Target interval between the images of a video, in seconds. In environments with shorter steps, some steps have no
+/// image.
 const INTERVAL: f64 = 1.0 / 30.0;
 
-/// Run a trained agent, record its first episodes as a video, and report its returns
+/// Run a trained agent, record its first episodes as a video, report its returns
 #[derive(Parser)]
 #[command(name = "iswitch-video", bin_name = "iswitch eval", version, max_term_width = 79, about)]
 struct Cli {
@@ -31,7 +32,7 @@ struct Cli {
     args: EvalArgs,
 }
 
-/// Result of an evaluation with a video. The keys of the JSON object, in this order, are an interface.
+/// Result of an evaluation with a video. The keys of the JSON object and their order are a public interface.
 #[derive(Serialize)]
 struct Recorded {
     #[serde(flatten)]
@@ -125,7 +126,7 @@ impl Recorder {
         self.recording.as_ref().is_none_or(|recording| step.is_multiple_of(recording.stride))
     }
 
-    /// Adds an image of the present state.
+    /// Adds an image of the current state.
     fn record(&mut self, evaluator: &mut Evaluator<'_>) -> anyhow::Result<()> {
         let picture = evaluator.picture()?.context("the environment cannot be displayed")?;
         let (frame, step_seconds) = match picture {

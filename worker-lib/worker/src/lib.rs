@@ -1,5 +1,5 @@
-//! The library that a training binary links: the worker side of the wire protocol, and gradient aggregation on top of
-//! it.
+//! The library that a training program links against: the worker side of the wire protocol, and gradient aggregation on
+//! top of it.
 //!
 //! The library depends neither on the switch nor on a neural-network crate. The `capi` feature adds the C interface.
 
@@ -13,7 +13,7 @@ pub mod worker;
 #[cfg(feature = "capi")]
 pub mod capi;
 
-/// Compiles the Rust code of the page on embedding.
+/// Compiles the Rust code in the documentation page on embedding.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]
 struct Embedding;

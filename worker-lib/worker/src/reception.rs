@@ -66,9 +66,9 @@ impl fmt::Display for Refusal {
         f.write_str(match self {
             Self::Silent => "no greeting within 5 s",
             Self::Closed => "the connection closed before its greeting",
-            Self::Foreign => "the greeting is of another protocol",
+            Self::Foreign => "the greeting belongs to another protocol",
             Self::Displaced => "newer connections displaced this one before its greeting",
-            Self::OtherGroup => "the greeting is of another group",
+            Self::OtherGroup => "the greeting belongs to another group",
             Self::Full => "no more connections are accepted",
         })
     }
@@ -100,7 +100,7 @@ impl RefusalCounters {
         Refusals(std::array::from_fn(|at| self.0[at].load(Ordering::Relaxed)))
     }
 
-    /// Counts a refusal. Of each reason, only the 1st, 2nd, 4th, 8th... refusal is logged, so that a scan cannot flood
+    /// Counts a refusal. For each reason, only the 1st, 2nd, 4th, 8th... refusal is logged, so that a scan cannot flood
     /// the log.
     fn note(&self, reason: Refusal, peer: SocketAddr, detail: &dyn fmt::Display) {
         let count = self.0[reason as usize].fetch_add(1, Ordering::Relaxed) + 1;
@@ -176,7 +176,8 @@ impl<const LEN: usize> Reception<LEN> {
         self.refusals.note(reason, peer, detail);
     }
 
-    /// Waits for a connection that has greeted. Returns `None` at `until`, or once one of `watched` is readable.
+    /// Waits for a connection that has greeted. Returns `None` when the time `until` is reached or one of `watched`
+    /// becomes readable.
     ///
     /// # Errors
     /// Fails if the wait system call fails.

@@ -37,11 +37,11 @@ pub struct Cluster {
     nodes: Vec<Node>,
     /// Node of each GPU.
     node_of: Vec<usize>,
-    /// Number of GPUs of the largest node.
+    /// Number of GPUs in the largest node.
     widest: usize,
-    /// Number of nodes in a rack; the last rack has the remainder.
+    /// Number of nodes in a rack; the last rack may have fewer.
     nodes_per_rack: usize,
-    /// Number of nodes behind a switch; the last switch has the remainder.
+    /// Number of nodes behind a switch; the last switch may have fewer.
     nodes_per_switch: usize,
 }
 
@@ -62,19 +62,19 @@ impl Cluster {
             let (number, first) = (cluster.nodes.len(), cluster.node_of.len());
             if gpus == 0 || gpus > GPUS_MAX - first {
                 let expected = format!("at least 1, and at most {GPUS_MAX} on all nodes");
-                return Err(StudyError::field(format!("GPUs of node {number}"), gpus, expected));
+                return Err(StudyError::field(format!("number of GPUs of node {number}"), gpus, expected));
             }
             cluster.nodes.push(Node { gpus: first..first + gpus, cage });
             cluster.node_of.resize(first + gpus, number);
             cluster.widest = cluster.widest.max(gpus);
         }
         if cluster.nodes.is_empty() {
-            return Err(StudyError::field("nodes", 0, "at least 1"));
+            return Err(StudyError::field("number of nodes", 0, "at least 1"));
         }
         Ok(cluster)
     }
 
-    /// Creates a cluster of equal nodes, in the [`CAGES`] cages in turn.
+    /// Creates a cluster of identical nodes, which are assigned to the [`CAGES`] cages in turn.
     ///
     /// # Errors
     /// Returns the errors of [`Self::new`].
@@ -82,8 +82,8 @@ impl Cluster {
         Self::new((0..nodes).map(|node| (gpus_per_node, node % CAGES)))
     }
 
-    /// Divides the nodes into racks and the racks into groups behind a switch, in the order of their numbers. Without
-    /// this, all nodes are in one rack.
+    /// Divides the nodes into racks, and the racks into groups that share a switch, in the order of their numbers. By
+    /// default, all nodes are in one rack.
     ///
     /// # Errors
     /// Fails if a number is 0.
@@ -97,7 +97,7 @@ impl Cluster {
         Ok(Self { nodes_per_rack, nodes_per_switch, ..self })
     }
 
-    /// Returns the number of a GPU's failure domain at a level.
+    /// Returns the index of the failure domain that contains a GPU, at a level.
     pub fn domain_of(&self, level: Level, gpu: usize) -> usize {
         self.node_of[gpu] / self.nodes_per(level)
     }
@@ -116,7 +116,7 @@ impl Cluster {
         }
     }
 
-    /// Returns the number of GPUs of all nodes.
+    /// Returns the number of GPUs in the cluster.
     pub fn gpus(&self) -> usize {
         self.node_of.len()
     }
@@ -126,17 +126,17 @@ impl Cluster {
         &self.nodes
     }
 
-    /// Returns the number of a GPU's node.
+    /// Returns the index of the node that contains a GPU.
     pub fn node_of(&self, gpu: usize) -> usize {
         self.node_of[gpu]
     }
 
-    /// Returns the cage of a GPU's node.
+    /// Returns the cage of the node that contains a GPU.
     pub fn cage_of(&self, gpu: usize) -> usize {
         self.nodes[self.node_of[gpu]].cage
     }
 
-    /// Returns the minimum number of nodes that hold `gpus` GPUs.
+    /// Returns the minimum number of nodes that together have `gpus` GPUs.
     pub fn nodes_needed(&self, gpus: usize) -> usize {
         gpus.div_ceil(self.widest)
     }
@@ -185,10 +185,10 @@ mod tests {
     #[test]
     fn invalid_clusters_are_reported_by_field() {
         let text = |nodes: &[(usize, usize)]| Cluster::new(nodes.iter().copied()).unwrap_err().to_string();
-        assert_eq!(text(&[]), "nodes is 0, expected at least 1");
+        assert_eq!(text(&[]), "number of nodes is 0, expected at least 1");
         let most = "expected at least 1, and at most 1048576 on all nodes";
-        assert_eq!(text(&[(1, 0), (0, 0)]), format!("GPUs of node 1 is 0, {most}"));
-        assert_eq!(text(&[(1, 0), (GPUS_MAX, 0)]), format!("GPUs of node 1 is 1048576, {most}"));
+        assert_eq!(text(&[(1, 0), (0, 0)]), format!("number of GPUs of node 1 is 0, {most}"));
+        assert_eq!(text(&[(1, 0), (GPUS_MAX, 0)]), format!("number of GPUs of node 1 is 1048576, {most}"));
         let error = Cluster::uniform(2, 4).unwrap().check_gpu(8).unwrap_err().to_string();
         assert_eq!(error, "id of a GPU is 8, expected 0 to 7");
     }

@@ -11,20 +11,21 @@ use iswitch_learn::algorithms::streams::Purpose;
 use iswitch_study::StudyError;
 use iswitch_study::error::{above_zero, at_least_zero};
 
-/// Estimated duration of a job in seconds if a request gives none: a day, or twice what the job has done.
+/// Minimum estimate of a job's duration, in seconds, if a request gives none: one day. The estimate is twice the time
+/// that the job has run so far, if that is more.
 const DURATION_S: f64 = 86_400.0;
 
-/// Job of a request. Times are in seconds.
+/// Job in a request. Times are in seconds.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobState {
-    /// Name of the job, which is different for each job.
+    /// Name of the job, unique within a request.
     pub id: String,
     /// Number of GPUs that the job needs.
     pub gpus: usize,
-    /// Total work of the job; estimated if it is not given.
+    /// Total work of the job; estimated if absent.
     pub duration: Option<f64>,
-    /// Work that is saved.
+    /// Work that the job has completed and saved.
     #[serde(default)]
     pub done: f64,
     /// GPUs on which the job runs; empty if it waits.
@@ -48,7 +49,7 @@ pub struct Start {
 }
 
 /// Decisions in the order in which they must be carried out: all suspensions, then all starts. A job may be suspended
-/// and started at once, which saves its work.
+/// and started again at the same moment, which saves its work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Decisions {
     /// Names of the jobs to suspend.
@@ -73,7 +74,7 @@ impl JobState {
         if !self.on.is_empty() && self.on.len() != self.gpus {
             return Err(StudyError::field(name("on"), self.on.len(), format!("{} GPUs or none", self.gpus)));
         }
-        // A job that has exceeded its duration has an unknown rest of work: at least a minute.
+        // The remaining work of a job that has exceeded its duration is unknown; at least a minute is assumed.
         Job::new(0.0, self.gpus, duration.max(done + running + 60.0))
     }
 }
@@ -103,7 +104,7 @@ impl Agent {
     }
 }
 
-/// Checks that names are distinct and that each GPU is busy exactly if one job runs on it.
+/// Checks that job names are distinct, that no GPU runs two jobs, and that a job runs on each busy GPU.
 fn check_owners(given: &[Given], jobs: &[JobState]) -> Result<(), StudyError> {
     let mut names: Vec<&str> = jobs.iter().map(|job| job.id.as_str()).collect();
     names.sort_unstable();
@@ -133,7 +134,7 @@ fn prepare(state: &mut State<'_>, given: &[Given], jobs: &[JobState]) {
     for (gpu, it) in given.iter().enumerate() {
         match it.used {
             Use::Failed => state.gpus[gpu].failed_until = Some(it.left),
-            // A GPU that drains is not free after its job has released it.
+            // A draining GPU does not become free when its job releases it.
             Use::Draining => state.gpus[gpu].failed_until = Some(f64::INFINITY),
             Use::Free | Use::Busy => {}
         }

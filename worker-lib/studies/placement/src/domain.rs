@@ -8,13 +8,13 @@ use iswitch_study::error::{above_zero, at_least_zero, check_range};
 
 #[derive(Clone, Debug, PartialEq)]
 enum Source {
-    /// Poisson process with this rate in failures a year, and the length of each outage in seconds.
+    /// Poisson process with this rate in failures per year, and the length of each outage in seconds.
     Poisson { per_year: f64, repair: f64 },
-    /// `(begin, end)` of outages in seconds, in order of time.
+    /// `(begin, end)` of outages in seconds, in chronological order.
     Trace(Vec<(f64, f64)>),
 }
 
-/// GPUs that fail together, such as those of a node, and what placers know of the failures.
+/// GPUs that fail together, such as those of a node, and what placers know about the failures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Domain {
     gpus: Range<usize>,
@@ -53,7 +53,8 @@ impl Domain {
         let mut least = 0.0;
         for (begin, end) in &outages {
             if !(*begin >= least && *end > *begin && end.is_finite()) {
-                let expected = format!("a time from {least} s on that ends after it begins");
+                let expected =
+                    format!("an outage that begins at {least} s or later and ends after it begins");
                 return Err(StudyError::field(
                     "outage of a domain",
                     format!("{begin} s to {end} s"),
@@ -67,7 +68,7 @@ impl Domain {
         Ok(Self { gpus, source: Source::Trace(outages), belief, learns: true, last_repair: 0.0 })
     }
 
-    /// Sets the time of the last repair before the start of the simulation, in seconds of at most 0.
+    /// Sets the time of the last repair before the start of the simulation, in seconds (0 or negative).
     ///
     /// # Errors
     /// Fails if the time is above 0 or not finite.
@@ -81,12 +82,12 @@ impl Domain {
         self.gpus.clone()
     }
 
-    /// Returns the time of the last repair before the start of the simulation, in seconds of at most 0.
+    /// Returns the time of the last repair before the start of the simulation, in seconds (0 or negative).
     pub fn last_repair(&self) -> f64 {
         self.last_repair
     }
 
-    /// Returns the rate of random failures, in failures a year; 0 for outages at known times.
+    /// Returns the rate of random failures, in failures per year; 0 for outages at known times.
     pub(super) fn per_year(&self) -> f64 {
         match self.source {
             Source::Poisson { per_year, .. } => per_year,
@@ -94,12 +95,12 @@ impl Domain {
         }
     }
 
-    /// Returns the placers' belief, and whether it learns from observed failures.
+    /// Returns the placers' belief, and whether observed failures update it.
     pub(super) fn belief(&self) -> (Belief, bool) {
         (self.belief, self.learns)
     }
 
-    /// Returns the next outage after `seen` known ones.
+    /// Returns the next outage; for outages at known times, `seen` is the number that have already been returned.
     pub(super) fn next(&self, seen: usize) -> Next {
         match &self.source {
             Source::Poisson { per_year, repair } => Next::Random { per_year: *per_year, repair: *repair },

@@ -3,15 +3,15 @@
 use super::options::Checkpoint;
 
 /// Returns the expected time in seconds until `work` seconds of work are done without interruption, if failures occur
-/// at `rate` (1/s) and each costs `restart` seconds before the work begins anew: `(e^(rate work) - 1) (1/rate +
-/// restart)`. Nothing fails during a restart. The result may be infinite.
+/// at `rate` (1/s) and each costs `restart` seconds before the work starts over: `(e^(rate work) - 1) (1/rate +
+/// restart)`. No failure occurs during a restart. The result may be infinite.
 pub fn expected_time(rate: f64, work: f64, restart: f64) -> f64 {
     let failures = (rate * work).exp_m1();
     if failures == 0.0 { work } else { failures * (1.0 / rate + restart) }
 }
 
-/// Returns the expected time in seconds of a job with checkpoints, whose segments of work are independent. `rate` may
-/// be an estimate.
+/// Returns the expected time in seconds of a job with checkpoints. The segments of work between checkpoints are
+/// independent. `rate` may be an estimate.
 pub fn expected_time_with_checkpoints(rate: f64, work: f64, restart: f64, checkpoint: Checkpoint) -> f64 {
     let (interval, cost) = checkpoint.interval(rate);
     if interval >= work {

@@ -17,10 +17,10 @@ use iswitch_study::error::{above_zero, at_least_zero};
 
 /// Length of a year of 365.25 days, in seconds.
 pub const YEAR: f64 = 365.25 * 86_400.0;
-/// Maximum failure rate of a GPU after scaling, in failures a year: one failure every 32 s.
+/// Maximum failure rate of a GPU after scaling, in failures per year: one failure every 32 s.
 pub const RATE_MAX: f64 = 1e6;
 
-/// Time in which a GPU does not work.
+/// Period during which a GPU is out of service.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outage {
     /// Id of the GPU.
@@ -41,7 +41,8 @@ pub struct Belief {
 }
 
 impl Belief {
-    /// Returns the belief that a component has exactly this rate, if the belief does not learn.
+    /// Returns the belief that a component has exactly this rate, provided that observed failures do not update the
+    /// belief.
     pub(super) fn certain(per_year: f64) -> Self {
         Self { events: per_year, years: 1.0 }
     }
@@ -54,9 +55,9 @@ impl Belief {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Source {
-    /// Poisson processes with these rates, in failures a year.
+    /// Poisson processes with these rates, in failures per year.
     Poisson(Vec<f64>),
-    /// `(begin, end)` of each GPU's outages, in order of time.
+    /// `(begin, end)` of each GPU's outages, in chronological order.
     Trace(Vec<Vec<(f64, f64)>>),
 }
 
@@ -69,7 +70,7 @@ pub struct Failures {
     learns: bool,
     /// Age of each GPU at the start of the simulation, in years.
     ages: Vec<f64>,
-    /// Factor of all failure rates.
+    /// Factor by which all failure rates are multiplied.
     factor: f64,
     domains: Vec<Domain>,
     /// Indices of the domains that contain each GPU; empty without domains.
@@ -81,7 +82,7 @@ impl Failures {
     /// rates.
     ///
     /// # Errors
-    /// Fails if a rate (failures a year) is negative or above [`RATE_MAX`].
+    /// Fails if a rate (failures per year) is negative or above [`RATE_MAX`].
     pub fn poisson(per_year: Vec<f64>) -> Result<Self, StudyError> {
         for (gpu, rate) in per_year.iter().enumerate() {
             if !(0.0..=RATE_MAX).contains(rate) {
@@ -109,7 +110,10 @@ impl Failures {
             outages.sort_by(|a, b| a.0.total_cmp(&b.0));
             if let Some(pair) = outages.windows(2).find(|pair| pair[1].0 < pair[0].1) {
                 let value = format!("{} s to {} s", pair[1].0, pair[1].1);
-                let expected = format!("none before {} s, when that of {} s ends", pair[0].1, pair[0].0);
+                let expected = format!(
+                    "a start at {} s or later, when the outage that starts at {} s ends",
+                    pair[0].1, pair[0].0
+                );
                 return Err(StudyError::field(format!("outage of GPU {gpu}"), value, expected));
             }
         }
@@ -127,7 +131,7 @@ impl Failures {
         Self { source, ages, beliefs, learns: false, factor: 1.0, domains, domains_of }
     }
 
-    /// Adds domains, which fail in addition to the GPUs.
+    /// Adds failure domains, whose failures occur in addition to those of single GPUs.
     ///
     /// # Errors
     /// Fails if a domain contains a GPU that does not exist.
@@ -234,7 +238,7 @@ impl Failures {
         &self.ages
     }
 
-    /// Returns a placer's estimate of a component's failure rate, in failures a second, after `time` seconds with
+    /// Returns a placer's estimate of a component's failure rate, in failures per second, after `time` seconds with
     /// `seen` observed failures. For a GPU, the estimate does not include the domains that contain it.
     pub fn estimate(&self, component: usize, time: f64, seen: u32) -> f64 {
         let (belief, learns) = match component.checked_sub(self.gpus()) {
@@ -257,10 +261,10 @@ impl Failures {
 /// Checks a single outage of a cluster, without regard to other outages.
 ///
 /// # Errors
-/// Fails if the GPU is unknown, the begin is negative, or the outage does not end after it begins.
+/// Fails if the GPU is unknown, the outage begins before 0, or it does not end after it begins.
 pub fn check_outage(cluster: &Cluster, outage: Outage) -> Result<(), StudyError> {
     cluster.check_gpu(outage.gpu)?;
-    at_least_zero(format!("begin of an outage of GPU {}", outage.gpu), outage.begin, "seconds")?;
+    at_least_zero(format!("start of an outage of GPU {}", outage.gpu), outage.begin, "seconds")?;
     if outage.end.is_finite() && outage.end > outage.begin {
         return Ok(());
     }
@@ -268,7 +272,7 @@ pub fn check_outage(cluster: &Cluster, outage: Outage) -> Result<(), StudyError>
     Err(StudyError::field(
         field,
         outage.end,
-        format!("a number of seconds above its begin, {}", outage.begin),
+        format!("a number of seconds above its start, {}", outage.begin),
     ))
 }
 
@@ -284,15 +288,15 @@ pub struct FailureDraw<'a> {
 }
 
 impl<'a> FailureDraw<'a> {
-    /// Returns the sequence with number `draw` of a seed and a purpose; different sequences are independent.
+    /// Returns sequence number `draw` for a seed and a purpose; different sequences are independent.
     pub fn new(failures: &'a Failures, seed: u64, purpose: Purpose, draw: usize) -> Self {
         let count = failures.components();
         let rngs = (0..count).map(|component| stream(seed, purpose, draw * count + component)).collect();
         Self { failures, rngs, seen: vec![0; count] }
     }
 
-    /// Returns begin and end of the next outage of a component that has worked since `since`, in seconds. `repair` is
-    /// the repair time of a GPU that fails at random.
+    /// Returns the start and end, in seconds, of the next outage of a component that has been working since `since`.
+    /// `repair` is the repair time of a GPU that fails at random.
     pub fn next(&mut self, component: usize, since: f64, repair: f64) -> Option<(f64, f64)> {
         let failures = self.failures;
         let factor = failures.factor;
@@ -319,7 +323,7 @@ impl<'a> FailureDraw<'a> {
     }
 }
 
-/// Next outage of a component. Rates are in failures a year, times in seconds.
+/// Next outage of a component. Rates are in failures per year, times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Next {
     /// At a random time.
@@ -331,7 +335,7 @@ pub(super) enum Next {
     },
     /// At a known time.
     Known {
-        /// Time between the end of the previous outage, or the start, and the begin.
+        /// Time from the end of the previous outage (or the start of the simulation) to the start of this one.
         after: f64,
         /// Length of the outage.
         lasts: f64,
@@ -341,7 +345,7 @@ pub(super) enum Next {
 }
 
 impl Next {
-    /// Returns the outage with this number in a list of `(begin, end)` in order of time.
+    /// Returns the outage with this number in a list of `(begin, end)` in chronological order.
     pub(super) fn of_trace(outages: &[(f64, f64)], number: usize) -> Self {
         let Some((begin, end)) = outages.get(number) else { return Self::Never };
         let before = number.checked_sub(1).map_or(0.0, |before| outages[before].1);
@@ -375,15 +379,15 @@ mod tests {
         assert_eq!(text(&[outage(2, 0.0, 1.0)]), "id of a GPU is 2, expected 0 to 1");
         assert_eq!(
             text(&[outage(1, -1.0, 1.0)]),
-            "begin of an outage of GPU 1 is -1, expected a number of seconds of at least 0"
+            "start of an outage of GPU 1 is -1, expected a number of seconds of at least 0"
         );
         assert_eq!(
             text(&[outage(1, 5.0, 4.0)]),
-            "end of an outage of GPU 1 is 4, expected a number of seconds above its begin, 5"
+            "end of an outage of GPU 1 is 4, expected a number of seconds above its start, 5"
         );
         assert_eq!(
             text(&[outage(1, 8.0, 20.0), outage(0, 8.0, 9.0), outage(1, 5.0, 9.0)]),
-            "outage of GPU 1 is 8 s to 20 s, expected none before 9 s, when that of 5 s ends"
+            "outage of GPU 1 is 8 s to 20 s, expected a start at 9 s or later, when the outage that starts at 5 s ends"
         );
         let text = |error: Result<Failures, StudyError>| error.unwrap_err().to_string();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Synthetic jobs and GPU lives that resemble the real ones of Philly and Titan.
+//! Synthetic jobs and GPU life histories that resemble the real ones of Philly and Titan.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -11,8 +11,8 @@ use super::rates::{Batch, GpuLife};
 use iswitch_study::StudyError;
 
 /// Kinds of jobs: number of GPUs, share of all jobs, and a lognormal distribution of the duration beyond an hour, given
-/// by its median in seconds and the standard deviation of the logarithm. Durations beyond a week are drawn again.
-/// Fitted to Philly's jobs from an hour to a week (31,804 of the jobs that come with Gavel).
+/// by its median in seconds and the standard deviation of the logarithm. Durations beyond a week are redrawn. Fitted to
+/// Philly's jobs from an hour to a week (31,804 of the jobs that come with Gavel).
 const KINDS: [(usize, f64, f64, f64); 4] = [
     (1, 0.771, 7330.0, 1.8),
     (2, 0.019, 400_000.0, 2.7),
@@ -46,15 +46,15 @@ pub fn synthetic_jobs(count: usize, rng: &mut ChaCha8Rng) -> Result<JobPool, Stu
     JobPool::new((0..count).map(one).collect::<Result<_, _>>()?)
 }
 
-/// Mean failures a year of a GPU of Titan's old batch, by cage.
+/// Mean failure rate of a GPU in Titan's old batch, in failures per year, by cage.
 const CAGE_RATES: [f64; CAGES] = [0.038, 0.085, 0.153];
-/// Shape of the gamma distribution of the rates within a cage. It is below 1: a few GPUs have most of the failures.
+/// Shape of the gamma distribution of the rates within a cage. It is below 1, so a few GPUs have most of the failures.
 const RATE_SHAPE: f64 = 0.5;
 /// Shortest and longest observation time of a GPU, in years.
 const YEARS: (f64, f64) = (1.0, 6.0);
 
-/// Draws the lives of `count` GPUs, in the cages in turn, with the failure rates of Titan's old batch: GPUs in upper
-/// cages fail more often, and rates differ widely within a cage.
+/// Draws the life histories of `count` GPUs, which are assigned to the cages in turn, with the failure rates of Titan's
+/// old batch: GPUs in upper cages fail more often, and rates differ widely within a cage.
 pub fn synthetic_lives(count: usize, rng: &mut ChaCha8Rng) -> Vec<GpuLife> {
     let one = |number: usize| {
         let cage = number % CAGES;

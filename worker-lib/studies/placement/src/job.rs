@@ -12,8 +12,8 @@ use iswitch_study::error::{above_zero, at_least_zero, check_range};
 /// would take too long, and beyond 2^53 seconds the floating-point clock would no longer advance.
 pub const ARRIVAL_MAX_S: f64 = 100.0 * YEAR;
 
-/// Model of a job's speed on numbers of GPUs other than the number that it asks for. With the same global batch, a step
-/// on k GPUs takes 1/k of the computation of a step on one GPU, plus a synchronisation if k > 1.
+/// Model of a job's speed on more or fewer GPUs than it asks for. With the same global batch, a step on k GPUs takes
+/// 1/k of the computation of a step on one GPU, plus a synchronisation if k > 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scaling {
     /// Seconds of synchronisation for each second of a step's computation on one GPU.
@@ -51,7 +51,7 @@ impl Job {
         check_range("arrival of a job", arrival, 0.0..=ARRIVAL_MAX_S, "seconds")?;
         above_zero("duration of a job", duration, "seconds")?;
         if gpus == 0 {
-            return Err(StudyError::field("GPUs of a job", gpus, "at least 1"));
+            return Err(StudyError::field("number of GPUs of a job", gpus, "at least 1"));
         }
         Ok(Self { arrival, gpus, duration, scaling: None })
     }
@@ -65,13 +65,14 @@ impl Job {
         at_least_zero("synchronisation of a job", scaling.synchronisation, "seconds")?;
         let Scaling { least, most, .. } = scaling;
         if !(1..=self.gpus).contains(&least) || most < self.gpus {
-            let expected = format!("{least} to {most}, the range of its scaling, which starts at 1 or above");
-            return Err(StudyError::field("GPUs of a job", self.gpus, expected));
+            let expected =
+                format!("{least} to {most}, the range of its scaling, whose minimum is at least 1");
+            return Err(StudyError::field("number of GPUs of a job", self.gpus, expected));
         }
         Ok(Self { scaling: Some(scaling), ..self })
     }
 
-    /// Returns the job with another arrival, in seconds.
+    /// Returns the job with a different arrival time, in seconds.
     ///
     /// # Errors
     /// Fails if the arrival is negative or after [`ARRIVAL_MAX_S`].
@@ -80,7 +81,7 @@ impl Job {
         Ok(Self { arrival, ..self })
     }
 
-    /// Returns the arrival in seconds.
+    /// Returns the arrival time in seconds.
     pub fn arrival(&self) -> f64 {
         self.arrival
     }
@@ -131,7 +132,7 @@ impl JobPool {
     /// Creates a pool of these jobs.
     ///
     /// # Errors
-    /// Fails if there are none.
+    /// Fails if `jobs` is empty.
     pub fn new(jobs: Vec<Job>) -> Result<Self, StudyError> {
         if jobs.is_empty() {
             return Err(StudyError::field("number of jobs to draw from", 0, "at least 1"));
@@ -139,10 +140,11 @@ impl JobPool {
         Ok(Self { jobs })
     }
 
-    /// Returns the jobs that run for more than `shortest` and less than `longest` seconds on at most `gpus` GPUs.
+    /// Returns a pool of the jobs that run for more than `shortest` and less than `longest` seconds on at most `gpus`
+    /// GPUs.
     ///
     /// # Errors
-    /// Fails if there are none.
+    /// Fails if the pool has no such jobs.
     pub fn between(&self, shortest: f64, longest: f64, gpus: usize) -> Result<Self, StudyError> {
         let fits = |job: &&Job| job.duration > shortest && job.duration < longest && job.gpus <= gpus;
         Self::new(self.jobs.iter().filter(fits).copied().collect())
@@ -187,14 +189,14 @@ mod tests {
         assert_eq!(text(1e10, 1, 1.0), "arrival of a job is 10000000000, expected 0 to 3155760000 seconds");
         assert_eq!(text(1e300, 1, 1.0), "arrival of a job is 1e300, expected 0 to 3155760000 seconds");
         assert_eq!(text(f64::NAN, 1, 1.0), "arrival of a job is NaN, expected 0 to 3155760000 seconds");
-        assert_eq!(text(0.0, 0, 1.0), "GPUs of a job is 0, expected at least 1");
+        assert_eq!(text(0.0, 0, 1.0), "number of GPUs of a job is 0, expected at least 1");
         assert_eq!(text(0.0, 1, -2.0), "duration of a job is -2, expected a number of seconds above 0");
         assert_eq!(text(0.0, 1, f64::NAN), "duration of a job is NaN, expected a number of seconds above 0");
         let scaling = Scaling { synchronisation: 0.1, least: 1, most: 2 };
         let error = Job::new(0.0, 4, 1.0).unwrap().with_scaling(scaling).unwrap_err().to_string();
         assert_eq!(
             error,
-            "GPUs of a job is 4, expected 1 to 2, the range of its scaling, which starts at 1 or above"
+            "number of GPUs of a job is 4, expected 1 to 2, the range of its scaling, whose minimum is at least 1"
         );
     }
 

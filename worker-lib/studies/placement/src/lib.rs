@@ -4,20 +4,20 @@
 //!
 //! # The model
 //! A cluster consists of nodes with GPUs. A job asks for a number of GPUs, owns them exclusively and runs on all of
-//! them at once. Each GPU fails at its own rate, whether a job has it or not, and is then repaired. A failure of one
-//! GPU stops the whole job, which loses the work since its last checkpoint and pays for a restart. Placement changes
-//! how often a job is stopped and nothing else, unless [`Options::spread_slowdown`] makes jobs slower on more nodes
+//! them at once. Each GPU fails at its own rate, whether or not a job runs on it, and is then repaired. A failure of
+//! one GPU stops the whole job, which loses the work since its last checkpoint and pays for a restart. Placement
+//! affects only how often a job is stopped, unless [`Options::spread_slowdown`] slows down jobs that run on more nodes
 //! than they need.
 //!
 //! | module | content |
 //! |---|---|
 //! | [`cluster`] | nodes, GPUs, cages |
 //! | [`job`] | gang-scheduled jobs, pools to draw them from |
-//! | [`failure`] | failures of GPUs at random or known times, and what placers know of the rates |
+//! | [`failure`] | failures of GPUs at random or known times, and what placers know about the rates |
 //! | [`domain`] | failure domains: nodes, racks and switches |
 //! | [`node_trace`] | recorded faults of nodes, replayed from random starts |
-//! | [`rates`] | failure rates estimated from the lives of other GPUs |
-//! | [`generate`] | synthetic jobs and GPU lives |
+//! | [`rates`] | failure rates estimated from the life histories of other GPUs |
+//! | [`generate`] | synthetic jobs and GPU life histories |
 //! | [`reader`] | readers of Philly, Gavel, Alibaba GPU 2023, Titan, Pollux, Tiresias and the project's own tables |
 //! | [`options`] | restarts, repairs, checkpoints, queueing |
 //! | [`expected`] | expected time of a job |

@@ -11,15 +11,16 @@ use super::failure::{Belief, YEAR};
 use iswitch_study::StudyError;
 use iswitch_study::error::above_zero;
 
-/// Weight of the prior in the estimate of a node's failure rate, in failures: the nodes' rates differ widely.
+/// Weight of the prior in the estimate of a node's failure rate, in failures. It is low because the nodes' rates differ
+/// widely.
 const SHAPE: f64 = 0.5;
-/// Share of the trace before the start of a run that placers know.
+/// Share of the trace, directly before the start of a run, that placers know.
 const HISTORY: f64 = 0.5;
 
 /// Faults of nodes over a period.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeTrace {
-    /// `(begin, end)` of the outages of each node that had any, in seconds and in order of time.
+    /// `(begin, end)` of the outages of each node that had any, in seconds and in chronological order.
     nodes: Vec<Vec<(f64, f64)>>,
     /// Length of the period, in seconds.
     length: f64,
@@ -39,7 +40,7 @@ impl NodeTrace {
             if let Some((begin, end)) =
                 outages.iter().find(|(begin, end)| !(*begin >= 0.0 && end > begin && *end <= length))
             {
-                let expected = format!("a time within 0 to {length} s that ends after it begins");
+                let expected = format!("an outage within 0 to {length} s that ends after it begins");
                 let value = format!("{begin} s to {end} s");
                 return Err(StudyError::field(format!("outage of node {node}"), value, expected));
             }
@@ -73,22 +74,22 @@ impl NodeTrace {
         self.length
     }
 
-    /// Returns the mean number of outages of a node of a cluster, in outages a year.
+    /// Returns the mean number of outages of a node of a cluster, in outages per year.
     pub fn per_year(&self, cluster: &Cluster) -> f64 {
         self.outages() as f64 / (cluster.nodes().len() as f64 * self.length / YEAR)
     }
 
-    /// Draws failures of a cluster's nodes: the trace from a random time on, and after its end from its begin, with the
-    /// nodes in random order. Nodes of the cluster beyond those of the trace never fail. Placers know the mean rate and
-    /// each node's outages in the half of the trace before the start. A run that takes longer than the other half
-    /// therefore repeats outages that placers have already counted.
+    /// Draws failures of a cluster's nodes by replaying the trace from a random time and, after its end, from its
+    /// beginning, with the nodes in random order. Nodes of the cluster beyond those of the trace never fail. Placers
+    /// know the mean rate and each node's outages in the half of the trace before the start. A run that is longer than
+    /// the other half therefore repeats outages that placers have already counted.
     ///
     /// # Errors
     /// Fails if more nodes of the trace had outages than the cluster has nodes.
     pub fn draw(&self, cluster: &Cluster, rng: &mut ChaCha8Rng) -> Result<Vec<Domain>, StudyError> {
         let mut nodes = cluster.domains(Level::Node);
         if self.nodes.len() > nodes.len() {
-            let expected = format!("at most {}, the nodes of the cluster", nodes.len());
+            let expected = format!("at most {}, the number of nodes in the cluster", nodes.len());
             return Err(StudyError::field("number of nodes with faults", self.nodes.len(), expected));
         }
         let start = rng.random_range(0.0..self.length);
@@ -102,7 +103,7 @@ impl NodeTrace {
             .collect()
     }
 
-    /// Returns the failures of one node, as seen from the time `start` of the trace.
+    /// Returns the failures of one node, with times relative to the time `start` of the trace.
     fn domain(
         &self,
         gpus: std::ops::Range<usize>,
@@ -121,7 +122,7 @@ impl NodeTrace {
                 seen += 1.0;
             }
             if before + lasts > 0.0 {
-                // The node is failed at the start.
+                // The node is down at the start.
                 ahead.push((0.0, before + lasts));
             } else if before >= -history {
                 repaired = f64::max(repaired, before + lasts);

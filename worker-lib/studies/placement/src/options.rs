@@ -14,7 +14,7 @@ pub const HORIZON_MAX_S: f64 = 100.0 * YEAR;
 pub enum Checkpoint {
     /// No checkpoints: a failure loses all work since the job's first start.
     None,
-    /// A checkpoint after each `interval` of work; the job then stops for `cost`.
+    /// A checkpoint after each `interval` of work; the job stops for the time `cost` while it is written.
     Periodic {
         /// Work between two checkpoints.
         interval: f64,
@@ -31,7 +31,7 @@ pub enum Checkpoint {
 }
 
 impl Checkpoint {
-    /// Returns `(interval, cost)` of a job on GPUs whose failure rates have the sum `rate` (1/s). The interval may be
+    /// Returns `(interval, cost)` of a job on GPUs whose failure rates add up to `rate` (1/s). The interval may be
     /// infinite.
     pub fn interval(self, rate: f64) -> (f64, f64) {
         match self {
@@ -42,16 +42,16 @@ impl Checkpoint {
     }
 }
 
-/// Rule that decides which jobs wait while too few GPUs are free for a job of the queue.
+/// Rule that decides which jobs wait while too few GPUs are free for a job in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
     /// All jobs behind that job wait (head-of-line blocking).
     Strict,
-    /// No other job waits: any job that fits starts. A wide job may wait forever.
+    /// No other job waits: any job that fits starts. A job that needs many GPUs may wait forever.
     FirstFit,
-    /// EASY backfilling (Lifka 1995; Mu'alem and Feitelson 2001): the first job that does not fit is promised the
-    /// earliest time at which enough GPUs will be free if nothing else fails. Other jobs start only if they do not
-    /// delay it.
+    /// EASY backfilling (Lifka 1995; Mu'alem and Feitelson 2001): the first job that does not fit gets a reservation
+    /// for the earliest time at which enough GPUs will be free if nothing else fails. Other jobs start only if they do
+    /// not delay this job.
     Easy,
 }
 
@@ -67,8 +67,8 @@ pub enum AfterFailure {
 /// Options of a simulation. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Time that each start of a job except its first takes before the job works. A failure in this time stops the job
-    /// again.
+    /// Time that each start of a job except its first takes before the job does any work. A failure during this time
+    /// stops the job again.
     pub restart: f64,
     /// Additional time of a restart for each GPU of the job: larger jobs take longer to set up communication and to
     /// load their state.
@@ -79,7 +79,7 @@ pub struct Options {
     pub repair: f64,
     /// Checkpoint setting of jobs.
     pub checkpoint: Checkpoint,
-    /// Rule that decides which jobs wait while too few GPUs are free for a job of the queue.
+    /// Rule that decides which jobs wait while too few GPUs are free for a job in the queue.
     pub queueing: Queueing,
     /// Placement of a job after a failure.
     pub after_failure: AfterFailure,
@@ -109,7 +109,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the seconds of a restart of a job with this number of GPUs.
+    /// Returns the duration, in seconds, of a restart of a job with this number of GPUs.
     pub fn restart_of(&self, gpus: usize) -> f64 {
         self.restart + self.restart_per_gpu * gpus as f64
     }

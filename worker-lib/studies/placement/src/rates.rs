@@ -1,4 +1,4 @@
-//! Failure rates of GPUs, estimated from the lives of other GPUs.
+//! Failure rates of GPUs, estimated from the life histories of other GPUs.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -19,14 +19,14 @@ pub enum Batch {
     New,
 }
 
-/// Observed life of a GPU of another cluster.
+/// Observed life history of a GPU in another cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GpuLife {
     /// Number of failures.
     pub events: u32,
     /// Years of observation.
     pub years: f64,
-    /// Cage of the GPU's longest uninterrupted stay.
+    /// Cage in which the GPU stayed longest without interruption.
     pub cage: usize,
     /// Batch, by the date of installation.
     pub batch: Batch,
@@ -42,13 +42,13 @@ pub struct CageLife {
 }
 
 impl CageLife {
-    /// Returns the failure rate of a GPU of the cage, in failures a year.
+    /// Returns the failure rate of a GPU of the cage, in failures per year.
     pub fn rate(&self) -> f64 {
         self.events / self.years
     }
 }
 
-/// Sums the lives by cage, from the coolest to the hottest.
+/// Sums the life histories of the GPUs in each cage, from the coolest cage to the hottest.
 pub fn by_cage(lives: &[GpuLife]) -> Vec<CageLife> {
     let cages = lives.iter().map(|life| life.cage + 1).max().unwrap_or(0);
     let mut sums = vec![CageLife::default(); cages];
@@ -59,20 +59,21 @@ pub fn by_cage(lives: &[GpuLife]) -> Vec<CageLife> {
     sums
 }
 
-/// Parameters of the estimation of rates from lives.
+/// Parameters for estimating failure rates from life histories.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shrinkage {
     /// Shape of the gamma prior, whose mean is the rate of all GPUs. The prior counts as much as this number of
-    /// observed failures. Below 1 for GPUs whose rates differ widely.
+    /// observed failures. It should be below 1 for GPUs whose rates differ widely.
     pub shape: f64,
     /// Whether rates are shrunk to the mean of the GPU's cage instead of the mean of all GPUs.
     pub by_cage: bool,
-    /// Years of observation that a life must exceed to be used.
+    /// Years of observation that a life history must exceed to be used.
     pub years_min: f64,
 }
 
 impl Default for Shrinkage {
-    /// Returns a prior of half a failure, the mean of all cages, and a minimum of one year.
+    /// Returns a prior that counts as half a failure, with the mean of all GPUs, and a minimum of one year of
+    /// observation.
     fn default() -> Self {
         Self { shape: 0.5, by_cage: false, years_min: 1.0 }
     }
@@ -81,10 +82,10 @@ impl Default for Shrinkage {
 /// Knowledge that placers have of the failure rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knowledge {
-    /// A GPU fails at the mean rate estimated from its life, and placers know this rate.
+    /// A GPU fails at the mean rate estimated from its life history, and placers know this rate.
     Rates,
-    /// A GPU fails at a rate drawn from the posterior distribution given its life; placers know only the life and the
-    /// failures that they observe.
+    /// A GPU fails at a rate drawn from the posterior distribution given its life history; placers know only the life
+    /// history and the failures that they observe.
     Lives,
 }
 
@@ -110,7 +111,7 @@ impl RatePool {
     /// (e + shape) / (y + shape / m).
     ///
     /// # Errors
-    /// Fails if the shape is not above 0, no life is long enough, or no life has a failure.
+    /// Fails if the shape is not above 0, no life history is long enough, or none has a failure.
     pub fn new(lives: &[GpuLife], shrinkage: Shrinkage) -> Result<Self, StudyError> {
         above_zero("shape", shrinkage.shape, "failures")?;
         at_least_zero("minimum years", shrinkage.years_min, "years")?;
@@ -122,8 +123,8 @@ impl RatePool {
             all.years += cage.years;
         });
         if all.events == 0.0 {
-            let expected = format!("at least 1, in lives longer than {} years", shrinkage.years_min);
-            return Err(StudyError::field("number of failures in the GPU lives", 0, expected));
+            let expected = format!("at least 1 in life histories longer than {} years", shrinkage.years_min);
+            return Err(StudyError::field("number of failures of the GPUs", 0, expected));
         }
         let mut pool =
             Self { entries: Vec::with_capacity(lives.len()), of_cage: vec![Vec::new(); cages.len()] };
@@ -140,7 +141,7 @@ impl RatePool {
         Ok(pool)
     }
 
-    /// Returns the estimated failure rate of each GPU, in failures a year.
+    /// Returns the estimated failure rate of each GPU, in failures per year.
     pub fn rates(&self) -> impl Iterator<Item = f64> {
         self.entries.iter().map(|entry| entry.belief.events / entry.belief.years)
     }
@@ -162,7 +163,11 @@ impl RatePool {
             let cage = cluster.cage_of(gpu);
             let entry = if same_cage {
                 let some = self.of_cage.get(cage).filter(|some| !some.is_empty()).ok_or_else(|| {
-                    StudyError::field(format!("cage of GPU {gpu}"), cage, "a cage with known GPU lives")
+                    StudyError::field(
+                        format!("cage of GPU {gpu}"),
+                        cage,
+                        "a cage with known GPU life histories",
+                    )
                 })?;
                 some[rng.random_range(0..some.len())]
             } else {
@@ -182,7 +187,7 @@ impl RatePool {
     }
 }
 
-/// Draws a failure rate from the posterior distribution of a belief, in failures a year.
+/// Draws a failure rate from the posterior distribution of a belief, in failures per year.
 fn sample(belief: Belief, rng: &mut ChaCha8Rng) -> f64 {
     let gamma = Gamma::new(belief.events, 1.0 / belief.years).expect("both must be above 0");
     gamma.sample(rng).min(RATE_MAX)
@@ -217,7 +222,7 @@ mod tests {
         let error = RatePool::new(&[life(0, 2.0, 0), life(3, 0.5, 0)], Shrinkage::default()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "number of failures in the GPU lives is 0, expected at least 1, in lives longer than 1 years"
+            "number of failures of the GPUs is 0, expected at least 1 in life histories longer than 1 years"
         );
     }
 
@@ -236,7 +241,7 @@ mod tests {
         }
         let hot = Cluster::new([(1, 2)]).unwrap();
         let error = pool.draw(&hot, true, Knowledge::Rates, &mut rng).unwrap_err().to_string();
-        assert_eq!(error, "cage of GPU 0 is 2, expected a cage with known GPU lives");
+        assert_eq!(error, "cage of GPU 0 is 2, expected a cage with known GPU life histories");
     }
 
     #[test]

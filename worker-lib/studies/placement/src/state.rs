@@ -7,7 +7,7 @@ use super::{Cluster, Job, Options};
 /// State of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gpu {
-    /// Job that has the GPU. The GPU may also be failed, if its job waits for the repair.
+    /// Job that holds the GPU. The GPU may be failed at the same time, if the job waits for its repair.
     pub owner: Option<usize>,
     /// Time of the repair in seconds, if the GPU is failed.
     pub failed_until: Option<f64>,
@@ -26,7 +26,8 @@ impl Gpu {
     }
 }
 
-/// Run of a job: the time in which it has its GPUs, from a start to a failure, a suspension or its completion.
+/// Run of a job: the time during which the job holds its GPUs, from a start to a failure, a suspension or its
+/// completion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// GPUs of the job, in the order in which they were picked.
@@ -68,7 +69,7 @@ pub struct Progress {
     /// Remaining work at the start of the current run, or now if the job does not run; in seconds on the number of GPUs
     /// that the job asks for.
     pub left: f64,
-    /// GPU-seconds that the job has used, without its current run.
+    /// GPU-seconds that the job has used, excluding its current run.
     pub service: f64,
     /// Number of starts.
     pub runs: u32,
@@ -80,8 +81,8 @@ pub struct Progress {
     pub completed: Option<f64>,
 }
 
-/// State of a cluster, its jobs and its queue: everything that a placer may use, whether hand-written or learned.
-/// Future failures are not in it, and placers must not use future jobs ([`Phase::Ahead`]).
+/// State of a cluster, its jobs and its queue: everything that a placer may use, whether hand-written or learned. It
+/// contains no future failures, and placers must not use future jobs ([`Phase::Ahead`]).
 #[derive(Clone, Debug)]
 pub struct State<'a> {
     /// Time since the start of the simulation, in seconds.
@@ -90,9 +91,9 @@ pub struct State<'a> {
     pub gpus: Vec<Gpu>,
     /// Progress of each job, by number.
     pub progress: Vec<Progress>,
-    /// Jobs that have arrived and have no GPUs, in the order in which they are considered.
+    /// Jobs that have arrived and hold no GPUs, in the order in which they are considered.
     pub queue: Vec<usize>,
-    /// Jobs that have their GPUs, running or stopped, in no particular order.
+    /// Jobs that hold GPUs, running or stopped, in no particular order.
     pub active: Vec<usize>,
     /// Number of free GPUs; see [`Gpu::is_free`].
     pub free: usize,
@@ -145,7 +146,7 @@ impl<'a> State<'a> {
         self.scenario.options()
     }
 
-    /// Returns the failures of the GPUs, for what placers know of them.
+    /// Returns the failures of the GPUs, which include what placers know about them.
     pub fn failures(&self) -> &'a Failures {
         self.scenario.failures()
     }
@@ -155,7 +156,7 @@ impl<'a> State<'a> {
         self.gpus.iter().enumerate().filter(|(_, gpu)| gpu.is_free()).map(|(id, _)| id)
     }
 
-    /// Returns the estimated failure rate of a GPU, in failures a second, given all failures observed so far. It
+    /// Returns the estimated failure rate of a GPU, in failures per second, given all failures observed so far. It
     /// includes the rates of the failure domains that contain the GPU.
     pub fn rate(&self, gpu: usize) -> f64 {
         let failures = self.failures();
@@ -164,7 +165,7 @@ impl<'a> State<'a> {
         self.component_rate(gpu) + domains.sum::<f64>()
     }
 
-    /// Returns the estimated rate at which at least one of these GPUs fails, in failures a second. A failure domain
+    /// Returns the estimated rate at which at least one of these GPUs fails, in failures per second. A failure domain
     /// that contains several of them counts once.
     pub fn rate_of(&self, gpus: &[usize]) -> f64 {
         let failures = self.failures();
@@ -188,7 +189,7 @@ impl<'a> State<'a> {
         self.failures().ages()[gpu] + self.time / super::failure::YEAR
     }
 
-    /// Returns for each GPU whether it cannot be picked: the patent's vector S.
+    /// Returns, for each GPU, whether it cannot be picked: the patent's vector S.
     pub fn unavailable(&self) -> impl Iterator<Item = bool> {
         self.gpus.iter().map(|gpu| !gpu.is_free())
     }
@@ -201,7 +202,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Returns whether a job has its GPUs and is not stopped.
+    /// Returns whether a job holds its GPUs and is not stopped.
     pub fn is_running(&self, job: usize) -> bool {
         matches!(self.progress[job].phase, Phase::Running(_))
     }
@@ -217,7 +218,7 @@ impl<'a> State<'a> {
     }
 
     /// Returns the seconds from now until a job completes if nothing fails. For a job in the queue, this is the time if
-    /// it starts now on `gpus` GPUs, without the time for checkpoints.
+    /// it starts now on `gpus` GPUs, excluding the time for checkpoints.
     pub fn seconds_left(&self, job: usize, gpus: usize) -> f64 {
         let progress = &self.progress[job];
         match &progress.phase {
@@ -235,12 +236,12 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Returns the seconds until a job works if it is started now.
+    /// Returns the seconds until a job begins to work if it is started now.
     pub fn overhead(&self, job: usize) -> f64 {
         if self.progress[job].runs == 0 { 0.0 } else { self.restart(job) }
     }
 
-    /// Returns the seconds of a restart of a job.
+    /// Returns the restart time of a job, in seconds.
     pub fn restart(&self, job: usize) -> f64 {
         self.options().restart_of(self.job(job).gpus())
     }

@@ -64,7 +64,7 @@ pub enum FailureSource {
 pub struct DomainFailures {
     /// Level of the failure domains.
     pub level: Level,
-    /// Failures of each domain in a year.
+    /// Failure rate of each domain, in failures per year.
     pub per_year: f64,
     /// Length of each outage, in seconds.
     pub repair: f64,
@@ -101,7 +101,7 @@ impl JobSource {
                 } else {
                     "arriving at once".to_owned()
                 };
-                format!("{count} jobs drawn from {}, {when}", pool.jobs().len())
+                format!("{count} jobs drawn from {} jobs, {when}", pool.jobs().len())
             }
         }
     }
@@ -126,7 +126,7 @@ impl FailureSource {
         }
     }
 
-    /// Returns a source that has the GPUs of this draw in all draws.
+    /// Returns a source that uses the GPUs of this draw in all draws.
     ///
     /// # Errors
     /// Returns the errors of [`Self::draw`].
@@ -152,7 +152,7 @@ impl FailureSource {
     /// Describes the failures in words.
     pub fn describe(&self) -> String {
         match self {
-            Self::Fixed { is_trace: true, .. } => "failures of a file".to_owned(),
+            Self::Fixed { is_trace: true, .. } => "failures from a file".to_owned(),
             Self::Fixed { failures, .. } => {
                 let gpus = failures.gpus();
                 let sum: f64 = (0..gpus).map(|gpu| failures.estimate(gpu, 0.0, 0) * YEAR).sum();
@@ -167,7 +167,10 @@ impl FailureSource {
             }
             Self::Pool { pool, .. } => {
                 let (count, sum) = pool.rates().fold((0, 0.0), |(count, sum), rate| (count + 1, sum + rate));
-                format!("{:.3} failures per GPU and year, from {count} GPU lives", sum / f64::from(count))
+                format!(
+                    "{:.3} failures per GPU and year, from {count} GPU life histories",
+                    sum / f64::from(count)
+                )
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Routing agent: routes one slot for each request, in JSON lines, like the agent of the paper's test network.
+//! Routing agent, which routes one slot for each request, like the agent in the paper's test network. Requests and
+//! answers are JSON lines.
 //!
 //! | request | answer |
 //! |---|---|
@@ -20,7 +21,7 @@ use iswitch_study::StudyError;
 /// Maximum number of packets in a queue of a request.
 pub const QUEUE_LEN_MAX: u32 = 1 << 30;
 
-/// Maximum length of a number in a request, with its comma and some spare room.
+/// Maximum length of a number in a request, including its comma and some margin.
 const NUMBER_LEN_BYTES: usize = 16;
 const REST_LEN_BYTES: usize = 4096;
 

@@ -25,13 +25,13 @@ pub enum Learner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ValueKind {
-    /// Linear function of the numbers of queues of each length: [`LinearValue`](super::value::LinearValue).
+    /// Linear function of the number of queues of each length: [`LinearValue`](super::value::LinearValue).
     Linear,
     /// The paper's network over all queue lengths: [`ConvolutionalValue`](super::value::ConvolutionalValue).
     Cnn,
 }
 
-/// Hyper-parameters of a training. `observed_slots`, `slots` and `batch_size` are totals over all environments.
+/// Hyper-parameters of a training run. `observed_slots`, `slots` and `batch_size` are totals over all environments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoutingConfig {
@@ -55,7 +55,7 @@ pub struct RoutingConfig {
     /// Number of slots per iteration whose states are training data (K): simulated slots with MLPI, slots of the
     /// network itself with the other learners.
     pub slots: u64,
-    /// Number of slots after a state whose costs count (W).
+    /// Number of slots after a state whose costs are attributed to that state (W).
     pub window: usize,
     /// Discount factor per slot.
     pub discount: f64,
@@ -82,7 +82,7 @@ pub struct RoutingConfig {
     pub td_slots: usize,
     /// Layer sizes of the convolutional network.
     pub network: ConvolutionalOptions,
-    /// Number of slots of the test after each iteration, in each environment, starting from an empty network.
+    /// Number of slots per environment in the test after each iteration. The test starts from an empty network.
     pub test_slots: u64,
 }
 
@@ -131,7 +131,8 @@ impl RoutingConfig {
         (self.slots as usize).div_ceil(self.environments)
     }
 
-    /// Returns [`Self::slots_each`] plus the slots after them, which serve only to complete the costs of earlier slots.
+    /// Returns [`Self::slots_each`] plus the number of further slots that serve only to complete the costs of earlier
+    /// slots.
     pub(super) fn slots_with_window(&self) -> usize {
         self.slots_each() + self.window
     }
@@ -176,7 +177,7 @@ impl Hyperparameters for RoutingConfig {
         }
         if self.learner != Learner::Mlpi && self.value == ValueKind::Linear {
             let learner = self.learner.to_string();
-            return Err(StudyError::field("value", "linear", format!("cnn, as learner is {learner}")));
+            return Err(StudyError::field("value", "linear", format!("cnn, because learner is {learner}")));
         }
         Ok(())
     }
@@ -199,7 +200,7 @@ mod tests {
         assert_eq!(text(|config| config.epsilon = 1.5), "epsilon is 1.5, expected 0 to 1");
         assert_eq!(
             text(|config| config.learner = Learner::Td),
-            "value is linear, expected cnn, as learner is td"
+            "value is linear, expected cnn, because learner is td"
         );
     }
 }

@@ -163,7 +163,7 @@ pub(super) fn fit_cnn(
     Ok(Some(FitResult { states: states as u64, explained: Some(1.0 - from_fixed(squares[0]) / seen) }))
 }
 
-/// This worker's part of a minibatch, for one step of Adam over all workers.
+/// This worker's part of a minibatch, for one Adam step over all workers.
 pub(super) struct Minibatch {
     targets: Vec<f32>,
     gradient: Vec<f32>,
@@ -195,7 +195,7 @@ impl Minibatch {
         self.targets.push(target as f32);
     }
 
-    /// Sums the gradient over all workers, takes a step of Adam, and returns the sum of this worker's squared errors.
+    /// Sums the gradient over all workers, takes one Adam step, and returns the sum of this worker's squared errors.
     pub(super) fn finish(
         &mut self,
         value: &mut ConvolutionalValue,

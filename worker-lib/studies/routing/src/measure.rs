@@ -109,7 +109,7 @@ impl Meter {
 #[derive(Clone, Debug)]
 struct Tracker {
     shape: Shape,
-    /// `[stage, switch, class]`
+    /// Arrival slots of the packets in each queue, as `[stage, switch, class]`.
     queues: Vec<VecDeque<u64>>,
     moving: Vec<(usize, u64)>,
     slot: u64,

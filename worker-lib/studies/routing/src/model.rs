@@ -15,7 +15,8 @@ use iswitch_study::weights::ADAM_EPSILON;
 /// Value function with the state of its fit.
 #[derive(Clone, Debug)]
 pub(super) enum Model {
-    /// Linear value function, with the sums over the data of all iterations so far or of the last one.
+    /// Linear value function, with the least-squares sums over the data of all iterations so far or of the last
+    /// iteration.
     Linear {
         value: LinearValue,
         fit: LinearFit,
@@ -72,17 +73,18 @@ impl Model {
         }
     }
 
-    /// Replaces the parameters of the value function by those that [`Self::parameters`] returned.
+    /// Replaces the parameters of the value function with those that [`Self::parameters`] returned.
     pub(super) fn set_parameters(&mut self, shape: Shape, parameters: &[f32]) {
         match self {
             Self::Linear { value, .. } => {
-                *value = LinearValue::from_marginals(shape, parameters.to_vec()).expect("the number fits");
+                *value = LinearValue::from_marginals(shape, parameters.to_vec())
+                    .expect("the number of parameters must fit the network");
             }
             Self::Cnn(model) => model.value.parameters_mut().copy_from_slice(parameters),
         }
     }
 
-    /// Returns the policy with these parameters. `seed` is the seed of the choices between equal links.
+    /// Returns the policy with these parameters. `seed` is the seed of the random choices between equally good links.
     pub(super) fn into_policy(
         mut self,
         config: &RoutingConfig,

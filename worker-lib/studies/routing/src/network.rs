@@ -68,7 +68,7 @@ impl Shape {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queues {
     shape: Shape,
-    /// `[stage, switch, class]`
+    /// Length of each queue, as `[stage, switch, class]`.
     lens: Vec<u32>,
 }
 
@@ -206,7 +206,7 @@ impl Routing {
         self.classes[row * self.shape.switches + usize::from(hop.link)] = hop.class;
     }
 
-    /// Replaces all assignments by these.
+    /// Replaces all assignments with these.
     pub fn replace(&mut self, hops: &[Hop]) {
         self.clear();
         hops.iter().for_each(|hop| self.set(*hop));
@@ -227,7 +227,7 @@ impl Routing {
     /// Checks that each assigned packet is in its queue, and that no packet waits at a switch with an idle link.
     ///
     /// # Errors
-    /// Names the first switch with an invalid assignment.
+    /// Fails if an assignment is invalid; the error names the first such switch.
     pub fn check(&self, queues: &Queues) -> Result<(), StudyError> {
         let mut sent = vec![0_u32; self.shape.switches];
         for stage in 0..self.shape.boundaries() {
@@ -236,7 +236,7 @@ impl Routing {
                 let classes = (0..self.shape.switches).filter_map(|link| self.class(stage, switch, link));
                 classes.for_each(|class| sent[class] += 1);
                 let lens = queues.at(stage, switch);
-                let name = |what: &str| format!("{what} of stage {stage}, switch {switch}");
+                let name = |what: &str| format!("number of {what} at stage {stage}, switch {switch}");
                 if let Some(class) = (0..sent.len()).find(|class| sent[*class] > lens[*class]) {
                     let field = name(&format!("packets sent from class {class}"));
                     return Err(StudyError::field(field, sent[class], format!("at most {}", lens[class])));
@@ -418,9 +418,9 @@ mod tests {
         queues.arrive(&[1, 0, 0, 0]);
         let mut routing = Routing::idle(shape);
         let text = routing.check(&queues).unwrap_err().to_string();
-        assert_eq!(text, "links in use of stage 0, switch 0 is 0, expected 1");
+        assert_eq!(text, "number of links in use at stage 0, switch 0 is 0, expected 1");
         (0..2).for_each(|link| routing.set(Hop { stage: 0, switch: 0, class: 0, link }));
         let text = routing.check(&queues).unwrap_err().to_string();
-        assert_eq!(text, "packets sent from class 0 of stage 0, switch 0 is 2, expected at most 1");
+        assert_eq!(text, "number of packets sent from class 0 at stage 0, switch 0 is 2, expected at most 1");
     }
 }

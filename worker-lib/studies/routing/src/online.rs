@@ -1,8 +1,9 @@
 //! Learners of the paper's comparison that use the network itself: Monte Carlo and n-step temporal difference.
 //!
 //! In each slot in which the discounted costs of an earlier slot become known, the optimiser takes as many steps as
-//! there are environments, each on states of that earlier slot. Throughout, the current value function routes
-//! the network itself, and some packets take random links. MLPI does not disturb the network in this way.
+//! there are environments, each on states of that earlier slot. Throughout, the current value function routes the
+//! packets of the network itself, except that some packets take random links. MLPI does not disturb the network in this
+//! way.
 
 use rand::RngExt as _;
 

@@ -16,7 +16,7 @@ use iswitch_study::table::{Output, Records, read};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
     shape: Shape,
-    /// `[switch, class]`
+    /// Arrival rate of each queue, as `[switch, class]`.
     rates: Vec<f64>,
 }
 
@@ -81,7 +81,7 @@ impl Rates {
         let fail = |error: StudyError| StudyError::file(path, error);
         let shape = Shape::new(stages, rows.len()).map_err(fail)?;
         if let Some(at) = rows.iter().position(|row| row.len() != shape.switches()) {
-            let field = format!("numbers in line {}", lines[at]);
+            let field = format!("number of rates in line {}", lines[at]);
             return Err(fail(StudyError::field(field, rows[at].len(), shape.switches().to_string())));
         }
         let rates = Self::new(shape, rows.concat()).map_err(fail)?;
@@ -140,7 +140,7 @@ pub struct Arrivals {
     /// Distribution of each queue's arrivals; `None` if its rate is 0.
     distributions: Vec<Option<Poisson<f64>>>,
     rng: ChaCha8Rng,
-    /// `[switch, class]`
+    /// Number of packets that arrive at each queue in the current slot, as `[switch, class]`.
     counts: Vec<u32>,
 }
 
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(parse("\u{feff}\"0.5\", 0\r\n\r\n0,\"1\"\r\n", 3).unwrap().all(), [0.5, 0.0, 0.0, 1.0]);
         let text = |csv: &str| parse(csv, 3).unwrap_err();
         assert_eq!(text(""), "r.csv: switches is 0, expected 1 to 256");
-        assert_eq!(text("0.1,0.2\n\n0.1\n"), "r.csv: numbers in line 3 is 1, expected 2");
+        assert_eq!(text("0.1,0.2\n\n0.1\n"), "r.csv: number of rates in line 3 is 1, expected 2");
         let expected = "expected a number of at least 0";
         assert_eq!(
             text("0.1,-2\n0,0\n"),

@@ -29,7 +29,7 @@ use iswitch_study::{Mark, Record, Study, StudyError};
 pub struct Iteration {
     /// Number of the iteration; 0 is the policy before any learning.
     pub iteration: u64,
-    /// Number of slots of the network itself that were used so far, without tests.
+    /// Number of slots of the network itself that were used so far, excluding tests.
     pub network_slots: u64,
     /// Number of slots that were simulated so far.
     pub simulated_slots: u64,
@@ -37,7 +37,7 @@ pub struct Iteration {
     pub states: u64,
     /// Share of the variance of discounted costs that the value function explains; `None` if this was not computed.
     pub explained: Option<f64>,
-    /// Packets in the network before arrivals in the test, averaged over slots and environments.
+    /// Number of packets in the network before arrivals in the test, averaged over slots and environments.
     pub queued: f64,
     /// Mean delay in the test, in slots, by Little's law.
     pub delay: f64,
@@ -63,9 +63,9 @@ impl Record for Iteration {
 /// Context of the current iteration.
 pub(super) type Step<'a> = iswitch_study::Step<'a, RoutingConfig>;
 
-/// Training of one worker.
+/// Training run of one worker.
 pub type Training = iswitch_study::Training<RoutingStudy>;
-/// Checkpoint of a training.
+/// Checkpoint of a training run.
 pub type Saved = iswitch_study::Saved<RoutingStudy>;
 
 /// Network for which a policy is trained.
@@ -99,8 +99,8 @@ impl RoutingStudy {
         &self.rates
     }
 
-    /// Returns the policy of a training with the best test result, or `None` before the first test. `seed` is the seed
-    /// of the choices between equal links.
+    /// Returns the policy with the best test result of a training run, or `None` before the first test. `seed` is the
+    /// seed of the random choices between equally good links.
     pub fn best_policy(training: &Training, seed: u64) -> Option<Greedy<Box<dyn Value>>> {
         let (best, Self { rates, state }) = (training.best_parameters()?, training.study());
         Some(state.model.clone().into_policy(training.config(), rates.shape(), best, seed))
@@ -115,10 +115,10 @@ impl RoutingStudy {
     }
 
     /// Returns the policy with the best test result in a checkpoint, for a network of this size. `seed` is the seed of
-    /// the choices between equal links. Matrix products use up to `threads` threads.
+    /// the random choices between equally good links. Matrix products use up to `threads` threads.
     ///
     /// # Errors
-    /// Fails if the policy was trained for a network of another size, or if no policy has been tested.
+    /// Fails if the policy was trained for a network of a different size, or if no policy has been tested.
     pub fn saved_policy(
         saved: &Saved,
         shape: Shape,

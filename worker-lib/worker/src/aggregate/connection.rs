@@ -257,11 +257,11 @@ impl Connection {
             .and_then(|()| self.stream.read_exact(&mut bytes));
         match read {
             Ok(()) => Hello::from_bytes(bytes).ok_or(ConnectError::Foreign { address }),
-            Err(error) => Err(ConnectError::Io { what: "greeting of", address, error }),
+            Err(error) => Err(ConnectError::Io { what: "greeting from", address, error }),
         }
     }
 
-    /// Sends the greeting of this end to a peer that connected.
+    /// Sends this end's greeting to a peer that has connected.
     pub(super) fn reply(&mut self, hello: Hello) -> Result<(), ConnectError> {
         let address = self.peer;
         let sent = self.stream.write_all(&hello.to_bytes());
@@ -353,8 +353,8 @@ impl Forming {
         Ok(Self { reception, address, last_refusal: None })
     }
 
-    /// Waits for a connection that greets as a member of some group. Returns `None` at `until`, or once `watched` is
-    /// readable.
+    /// Waits for a connection that greets as a member of some group. Returns `None` when the time `until` is reached or
+    /// `watched` becomes readable.
     pub(super) fn next(
         &mut self,
         until: Instant,

@@ -26,7 +26,7 @@ pub use ring::{Ring, RingOptions};
 pub struct Round {
     /// Number of the round. It increases by one with each round, from the round at which the worker was admitted.
     pub number: u32,
-    /// Number of worker gradients in the sum. If a member was lost in mid-round, the segments can hold different
+    /// Number of worker gradients in the sum. If a member was lost during a round, the segments can hold different
     /// numbers of gradients; this is then the smallest of them.
     pub contributors: u16,
     /// Whether every segment of the sum holds the same number of gradients.
@@ -55,7 +55,7 @@ pub enum AggregateError {
     SwitchLost {
         /// Address of the switch.
         switch: std::net::SocketAddr,
-        /// Time since the switch was last heard.
+        /// Time since the last packet from the switch.
         silent: Duration,
     },
     /// The round was not complete within the timeout: other workers did not contribute, or the switch has lost its
@@ -111,7 +111,7 @@ pub enum AggregateError {
     PeerLost {
         /// Address of the other end of the connection.
         peer: std::net::SocketAddr,
-        /// Time since the peer was last heard; zero if it closed the connection.
+        /// Time since the last bytes from the peer; zero if it closed the connection.
         silent: Duration,
     },
     /// The worker was closed while the call waited.
@@ -209,7 +209,7 @@ pub trait GradientAggregator: Send {
     /// Returns the number of floats in each vector.
     fn gradient_len(&self) -> usize;
 
-    /// Returns the element types of the packets; those of 16 bits round contributions and sums.
+    /// Returns the element types of the packets. With 16-bit types, contributions and sums are rounded.
     fn element_types(&self) -> ElementTypes {
         ElementTypes::F32
     }
@@ -221,7 +221,7 @@ pub trait GradientAggregator: Send {
     /// must then pass the same vector again, because part of this worker's contribution may already be in the sum.
     fn reduce(&mut self, contribution: &[f32]) -> Result<(Round, &[f32]), AggregateError>;
 
-    /// Works like [`Self::reduce`], but replaces `vector` by the sum. On error, the vector is unchanged.
+    /// Works like [`Self::reduce`], but replaces `vector` with the sum. On error, the vector is unchanged.
     fn all_reduce(&mut self, vector: &mut [f32]) -> Result<Round, AggregateError> {
         let (round, sum) = self.reduce(vector)?;
         vector.copy_from_slice(sum);
@@ -251,7 +251,7 @@ fn count_round(stats: &mut AggregatorStats, workers: u16) -> Round {
 /// Number of floats that are checked at a time before the search for a non-finite value can stop.
 const FINITE_CHUNK_FLOATS: usize = 1024;
 
-/// Rejects a vector of a length other than the job's, or one with a NaN or an infinity.
+/// Rejects a vector whose length is not the job's, or that contains a NaN or an infinity.
 pub(crate) fn check_vector(vector: &[f32], gradient_len: usize) -> Result<(), AggregateError> {
     check_len(vector, gradient_len)?;
     check_finite(vector, ElementType::F32)

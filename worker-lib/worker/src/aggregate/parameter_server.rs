@@ -1,7 +1,7 @@
 //! A parameter server that only sums: workers send it their vectors over TCP, and it sends the sum back to each.
 //!
-//! It holds no weights. The paper's server applies the update once; here each worker applies it to its own replica,
-//! with the same bits. This server therefore does less work than the paper's and can only be faster.
+//! The server holds no weights. The paper's server applies the update once; here each worker applies it to its own
+//! replica, with bit-identical results. This server therefore does less work than the paper's and can only be faster.
 
 use std::error::Error;
 use std::fmt;
@@ -58,7 +58,7 @@ pub struct ParameterServer {
 struct Client {
     connection: Connection,
     staging: Vec<u8>,
-    /// Number of bytes in `staging` that belong to a float of which more bytes have yet to arrive.
+    /// Number of bytes in `staging` that belong to an incomplete float.
     begun: usize,
     /// Number of bytes received and summed.
     summed: usize,
@@ -96,7 +96,7 @@ impl ParameterServer {
     ///
     /// # Errors
     /// Fails if no further worker connects within the timeout (the error names the missing ranks), or if a worker fails
-    /// in mid-round.
+    /// during a round.
     pub fn run(self, stop: &AtomicBool) -> Result<u64, ServeError> {
         let Some(clients) = self.gather(stop)? else { return Ok(0) };
         let len = self.options.gradient_len as usize;
@@ -176,7 +176,7 @@ fn free_places_of_the_gone(places: &mut [Option<Client>]) {
 pub enum ServeError {
     /// The group of workers was not formed.
     Connect(ConnectError),
-    /// A connection failed in mid-round.
+    /// A connection failed during a round.
     Round(AggregateError),
 }
 

@@ -131,7 +131,8 @@ impl PipelineReport {
 /// on all workers.
 ///
 /// # Errors
-/// The first failure of any stage; the other stages are then stopped. A panic of the learner propagates to the caller.
+/// Returns the first failure of any stage; the other stages are then stopped. A panic of the learner propagates to the
+/// caller.
 pub fn run<G: LocalGradient, U: LocalUpdate>(
     worker: AsyncWorker,
     config: PipelineConfig,

@@ -3,10 +3,10 @@
 //! All vectors of a job have the same length, so that the switch knows when a round is complete. An application that
 //! sums gradient buckets and statistics uses several lengths: each length gets its own job, which the workers join when
 //! they first use that length. A vector longer than [`MAX_PIECE_FLOATS`] is split into pieces of that length and a
-//! remainder. As with every collective operation, all workers must sum the same lengths in the same order; all of them
-//! therefore number the jobs alike without communication.
+//! remainder. As with every collective operation, all workers must sum the same lengths in the same order, so they
+//! assign the same job numbers without communication.
 //!
-//! Vectors of 16-bit floats travel as such, each type in jobs of its own.
+//! Vectors of 16-bit floats are sent as such; each type has its own jobs.
 
 use std::error::Error;
 use std::fmt;
@@ -26,8 +26,8 @@ pub const MAX_PIECE_FLOATS: usize = 1 << 20;
 /// job. Together, these jobs take at most half of a switch's default memory.
 pub const MAX_LENGTHS: usize = 16;
 
-/// Minimum time to wait for the answer to a Join, even if the time limit of the call is shorter: an unanswered Join is
-/// otherwise taken for a path whose MTU is too small.
+/// Minimum time to wait for the answer to a Join, even if the time limit of the call is shorter: otherwise, an
+/// unanswered Join would be taken for a sign that the path MTU is too small.
 const MIN_CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Reason why a vector was not summed.
@@ -45,7 +45,7 @@ pub enum AnyLengthError {
     },
     /// A round was not completed.
     Aggregate(AggregateError),
-    /// The previous call failed half way: some workers may have its sum, and the others need this worker's contribution
+    /// The previous call failed halfway: some workers may have its sum, and the others need this worker's contribution
     /// to get it.
     Unfinished {
         /// Number of floats that the caller passed.
@@ -117,7 +117,8 @@ pub struct Summed {
 pub struct AnyLengthWorker {
     /// Options of the next job, except for its element types.
     options: JoinOptions,
-    /// Element types of the packets, whatever the type of a vector; if absent, a vector travels in its own type.
+    /// Element types of the packets, regardless of the type of a vector; if absent, each vector is sent in its own
+    /// type.
     elements: Option<ElementTypes>,
     /// Memberships, one for each job, in order of last use; the most recently used one is last.
     members: Vec<Worker>,
@@ -144,11 +145,11 @@ struct Unfinished {
 
 impl AnyLengthWorker {
     /// Joins `options.job` and waits for the other workers as long as `keep_waiting` returns true. The jobs for further
-    /// vector lengths get the following job numbers. The options `gradient_len` and `shares_state` are ignored. If
-    /// `options.elements` is not f32, all vectors travel in these types; see [`Self::with_elements`].
+    /// vector lengths get the subsequent job numbers. The options `gradient_len` and `shares_state` are ignored. If
+    /// `options.elements` is not f32, all vectors are sent in these types; see [`Self::with_elements`].
     ///
     /// # Errors
-    /// Those of [`Worker::join_while`].
+    /// Returns the errors of [`Worker::join_while`].
     pub fn join(
         options: JoinOptions,
         keep_waiting: &mut dyn FnMut() -> bool,
@@ -169,28 +170,29 @@ impl AnyLengthWorker {
         Ok(worker)
     }
 
-    /// Sets the element types of the packets of all vectors. With `None`, each vector travels in its own type, which is
-    /// the default. All workers of the job must set the same types.
+    /// Sets the element types of the packets of all vectors. With `None`, the default, each vector is sent in its own
+    /// type. All workers of the job must set the same types.
     #[must_use]
     pub fn with_elements(self, elements: Option<ElementTypes>) -> Self {
         Self { elements, ..self }
     }
 
-    /// Sets the time limit of each following call. It includes joining the job of a new length. A call that exceeds it
-    /// ends within half a second, with an error that names what it waited for; it may be repeated. With `None`,
-    /// which is the default, the timeouts of the options apply to each piece of a vector.
+    /// Sets the time limit of each subsequent call, which includes the time to join the job for a new length. A call
+    /// that exceeds it ends within half a second, with an error that names what it waited for; it may be repeated. With
+    /// `None`, which is the default, the timeouts of the options apply to each piece of a vector.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
     }
 
-    /// Replaces `vector` by its sum over all workers. Blocks until the sum is available, as long as `keep_waiting`
+    /// Replaces `vector` with its sum over all workers. Blocks until the sum is available, as long as `keep_waiting`
     /// returns true (see [`Worker::reduce_while`]).
     ///
     /// After a failure, the beginning of the vector may already hold the sum. The next call must pass the same vector
     /// again, unmodified; it continues where the failed call stopped.
     ///
     /// # Errors
-    /// [`AnyLengthError`]. After a failure that leaves this worker behind the others, all further calls fail.
+    /// Returns an [`AnyLengthError`]. After a failure that leaves this worker behind the others, all further calls
+    /// fail.
     pub fn all_reduce_while(
         &mut self,
         vector: &mut [f32],
@@ -203,7 +205,7 @@ impl AnyLengthWorker {
     /// If segments hold different numbers of gradients, each segment is divided by its own number.
     ///
     /// # Errors
-    /// As for [`Self::all_reduce_while`].
+    /// Returns the errors of [`Self::all_reduce_while`].
     pub fn all_reduce_mean_while(
         &mut self,
         vector: &mut [f32],
@@ -231,7 +233,7 @@ impl AnyLengthWorker {
     /// f16 reach the workers in 32 bits, so that they do not overflow.
     ///
     /// # Errors
-    /// As for [`Self::all_reduce_while`].
+    /// Returns the errors of [`Self::all_reduce_while`].
     pub fn reduce_values_while(
         &mut self,
         mut values: Values<'_>,
@@ -317,7 +319,7 @@ impl AnyLengthWorker {
         let timeouts = self.timeouts_until(deadline);
         self.members.push(member);
         let member = self.members.last_mut().expect("the worker was just pushed");
-        // They replace those of the call before, or of the call that joined the job.
+        // These timeouts replace those of the previous call, or of the call that joined the job.
         member.set_timeouts(timeouts);
         Ok(member)
     }
@@ -361,7 +363,7 @@ impl Summed {
     }
 }
 
-/// Replaces a piece by its sum, through the membership in the job for its length.
+/// Replaces a piece with its sum, through the membership in the job for its length.
 fn reduce_buffered(
     member: &mut Worker,
     mut piece: Values<'_>,

@@ -1,4 +1,5 @@
-//! The worker's side of authentication (SPEC, section 8): a key, and a conversation that the worker's threads share.
+//! The worker's side of authentication (SPEC, section 8): a key, and a conversation with the switch that the worker's
+//! threads share.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,7 +30,7 @@ pub struct DataKeys {
 }
 
 impl Authenticator {
-    /// Creates an authenticator without a session. `first_counter` is the time in nanoseconds, see
+    /// Creates an authenticator without a session. `first_counter` is the time in nanoseconds; see
     /// [`Conversation::new`].
     pub fn new(key: Key, first_counter: u64) -> Self {
         let conversation = Mutex::new(Conversation::new(first_counter));

@@ -42,8 +42,8 @@ impl Bitmap {
         self.next(from, end, |word| !word)
     }
 
-    /// Returns ranges that together cover all indices below `end` that are not in the set, each at most as long as one
-    /// Help may name.
+    /// Returns ranges that together cover all indices below `end` that are not in the set, each no longer than the
+    /// range that a single Help may name.
     pub(crate) fn zero_ranges(&self, end: u32) -> impl Iterator<Item = Range<u32>> {
         let mut next = 0;
         core::iter::from_fn(move || {
@@ -53,8 +53,8 @@ impl Bitmap {
         })
     }
 
-    /// Returns a bitmap of those indices of a range that are not in the set, lowest index first. The range is at most
-    /// as long as one Help may name.
+    /// Returns a bitmap of those indices of a range that are not in the set, lowest index first. The range must be no
+    /// longer than the one that a single Help may name.
     pub(crate) fn zeros(&self, range: Range<u32>) -> [u8; MAX_BITMAP_LEN_BYTES] {
         let mut bits = [0; MAX_BITMAP_LEN_BYTES];
         let mut from = range.start;

@@ -14,8 +14,8 @@ use super::auth::{Authenticator, DataKeys};
 use super::group::GroupState;
 use super::requests::Requests;
 
-/// Difference between the instances of two consecutive memberships of a process. It is large enough to keep the numbers
-/// of their vectors apart.
+/// Difference between the instances of two consecutive memberships of a process. It is so large that the memberships'
+/// vector numbers do not overlap.
 const INSTANCE_STEP: u32 = 0x9E37_79B9;
 
 /// Configuration of a member before it joins.
@@ -29,7 +29,7 @@ pub struct SessionConfig {
     pub join: JoinRepr,
     /// Actual size of the worker's receive buffer, in bytes: results that do not fit in it would be lost.
     pub recv_buffer_bytes: usize,
-    /// Whether to send heartbeats. If not, the caller must send them, see [`ControlBody::HEARTBEAT`].
+    /// Whether to send heartbeats. If not, the caller must send them; see [`ControlBody::HEARTBEAT`].
     pub heartbeats: bool,
 }
 
@@ -120,7 +120,7 @@ impl Enrolment {
         &mut self.requests
     }
 
-    /// Returns whether the job has a key, as an unauthenticated refusal of this member's key states; the refusal may be
+    /// Returns whether the job has a key, according to an unauthenticated refusal of this member's key, which may be
     /// forged. Returns `None` if there was no such refusal.
     pub(super) fn key_refused(&self) -> Option<bool> {
         self.key_refused
@@ -132,7 +132,7 @@ impl Enrolment {
         self.exceeded
     }
 
-    /// Returns the progress of joining.
+    /// Returns the progress of the attempt to join.
     pub(super) fn progress(&self) -> JoinProgress {
         match self.phase {
             Phase::Joining(attempt) => attempt.progress(),
@@ -285,12 +285,12 @@ impl Enrolment {
         &mut self.group
     }
 
-    /// Returns the group that the driver is to receive.
+    /// Returns the group whose packets the driver should receive.
     pub(super) fn wanted_group(&self) -> Option<SocketAddrV4> {
         self.group.wanted()
     }
 
-    /// Takes in an offer of a group from the switch. Returns false if the packet is something else.
+    /// Processes an offer of a group from the switch. Returns false if the packet is something else.
     pub(super) fn take_offer(&mut self, repr: &ControlRepr<'_>) -> bool {
         let ControlBody::Group(group) = repr.body else { return false };
         let is_ours = self.is_member() && repr.job == self.config.job && self.config.join.groups;

@@ -1,8 +1,8 @@
 //! The group of a member's job, through which the switch sends one copy of a result to several members (SPEC, section
 //! 13).
 //!
-//! [`GroupState`] is the protocol: it takes the offers and Probes of the switch, and states which group the driver is
-//! to receive and what the member has to confirm. [`Subscription`] is the socket.
+//! [`GroupState`] is the protocol: it processes the offers and Probes of the switch, and determines which group the
+//! driver should receive and what the member has to confirm. [`Subscription`] is the socket.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -30,7 +30,7 @@ pub(super) struct GroupState {
 }
 
 impl GroupState {
-    /// Returns the group that the driver is to receive.
+    /// Returns the group whose packets the driver should receive.
     pub(super) fn wanted(&self) -> Option<SocketAddrV4> {
         self.offered
     }
@@ -40,7 +40,7 @@ impl GroupState {
         self.is_subscribed
     }
 
-    /// Takes in the switch's offer of a group. A repeated offer means that the switch has no confirmation.
+    /// Processes the switch's offer of a group. A repeated offer means that the switch has received no confirmation.
     pub(super) fn offer(&mut self, group: SocketAddrV4) {
         if self.offered != Some(group) {
             *self = Self { offered: Some(group), ..Self::default() };
@@ -57,12 +57,12 @@ impl GroupState {
         }
     }
 
-    /// Takes in a Probe that arrived through the group. Of several Probes, only the last one is confirmed.
+    /// Processes a Probe that arrived through the group. If several Probes arrive, only the last one is confirmed.
     pub(super) fn probed(&mut self, nonce: u64) {
         self.due = Some(nonce);
     }
 
-    /// Returns the nonce of the Heard that is due, once.
+    /// Returns the nonce of the Heard that is due; each nonce is returned only once.
     pub(super) fn take_due(&mut self) -> Option<u64> {
         self.due.take()
     }
@@ -72,7 +72,7 @@ impl GroupState {
 #[derive(Debug, Default)]
 pub(super) struct Subscription {
     group: Option<SocketAddrV4>,
-    /// `None` if no group is received, or if the subscription has failed.
+    /// Socket of the group; `None` if no group is received, or if the subscription has failed.
     socket: Option<UdpSocket>,
 }
 
@@ -86,8 +86,8 @@ impl Subscription {
         self.socket.as_ref()
     }
 
-    /// Leaves the present group and subscribes to another. Returns whether packets of that group are received from now
-    /// on. A failure leaves the member with unicast.
+    /// Leaves the current group and subscribes to another. Returns whether packets of that group are received from now
+    /// on. If the subscription fails, the member continues with unicast.
     pub(super) fn change(
         &mut self,
         group: Option<SocketAddrV4>,

@@ -1,4 +1,4 @@
-//! Heartbeats of a worker that computes.
+//! Heartbeats that a worker sends while it computes.
 
 use std::io;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ impl Heartbeat {
         Ok(Self { beats: Some(beats), thread: Some(thread) })
     }
 
-    /// Keeps another membership alive. The first heartbeat is sent at once: the switch may free the place of a member
-    /// from which it hears only a single Join (M-12).
+    /// Keeps another membership alive. The first heartbeat is sent at once: the switch may free the slot of a member
+    /// from which it receives only a single Join (requirement M-12).
     pub(super) fn add(&self, link: &Link, job: u32, lease: Duration) {
         let beat = Beat {
             requests: link.requests(job),

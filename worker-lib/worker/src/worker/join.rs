@@ -22,7 +22,7 @@ pub(crate) const DEFAULT_SPIN: Duration = Duration::from_micros(100);
 /// Cores for each thread of a worker, unless the caller sets their number: the switch and other workers need cores too.
 const CORES_PER_THREAD: usize = 4;
 
-/// Timeouts of [`JoinOptions`] that a call with a time limit of its own replaces.
+/// Timeouts of [`JoinOptions`] that a call with its own time limit overrides.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timeouts {
     pub(super) connect: Duration,
@@ -66,10 +66,10 @@ pub struct JoinOptions {
     /// off. Waking up takes tens of microseconds, but other threads can use the core during the sleep.
     pub spin: Duration,
     /// Number of threads that send and receive during a call, if the vector is divided among the threads of the switch
-    /// (`iswitchd --threads`); zero means one for each four cores of this machine. More pay off only with cores that
-    /// neither the switch nor other workers use.
+    /// (`iswitchd --threads`); zero means one thread for every four cores of this machine. More threads pay off only if
+    /// there are cores that neither the switch nor other workers use.
     pub threads: usize,
-    /// Whether to share the learner's state with workers that join late, see
+    /// Whether to share the learner's state with workers that join late; see
     /// [`Worker::publish_state`](super::Worker::publish_state).
     pub shares_state: bool,
     /// Worker from which to fetch that state; `None` selects the one that the switch names.
@@ -87,9 +87,10 @@ pub struct JoinOptions {
     /// Whether data packets are also tagged with the key; the same on all workers.
     pub tag_data: bool,
     /// Whether the switch may send results to this worker through a multicast group, as one copy for several workers.
-    /// The worker receives results by unicast as long as the group does not reach it.
+    /// The worker receives results by unicast until packets of the group reach it.
     pub group_delivery: bool,
-    /// Whether to send vectors with NaN or infinities, to a switch that sums them (`iswitchd --non-finite sum`).
+    /// Whether to send vectors that contain NaN or infinities. Requires a switch that sums them (`iswitchd --non-finite
+    /// sum`).
     pub sends_non_finite: bool,
 }
 
@@ -139,9 +140,9 @@ impl JoinOptions {
         self
     }
 
-    /// Sets the element types of data packets, and the number of floats in a packet to as many as fill an MTU of 1500
-    /// bytes. With 16-bit elements, vectors take half the bytes; the switch sums them in 32 bits and rounds each sum
-    /// once.
+    /// Sets the element types of data packets, and sets the number of floats in a packet to the maximum for an MTU of
+    /// 1500 bytes. With 16-bit elements, vectors take half the bytes; the switch sums them in 32 bits and rounds each
+    /// sum once.
     #[must_use]
     pub fn with_elements(mut self, elements: ElementTypes) -> Self {
         self.elements = elements;
@@ -289,7 +290,7 @@ pub enum JoinError {
     Refused {
         /// Status of the refusal, which names the field or resource.
         status: Status,
-        /// Value that the switch expected, see [`Status`].
+        /// Value that the switch expected; see [`Status`].
         expected: u32,
         /// The field, the value that this worker declared, and the value that the switch expected.
         reason: String,

@@ -21,11 +21,11 @@ const EMSGSIZE: i32 = 90;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Role {
     pub(super) mode: Mode,
-    /// Number that this process has drawn, see [`instance`].
+    /// Random number that this process has drawn; see [`instance`].
     pub(super) instance: u32,
     /// Number of parts of the whole vector, of which this membership is one.
     pub(super) parts: usize,
-    /// Whether the switch must have at least that many parts itself, because the other parts are at its other ports.
+    /// Whether the switch itself must have at least `parts` parts, because the other parts are at its other ports.
     pub(super) has_other_ports: bool,
     /// Whether the protocol sends heartbeats by itself.
     pub(super) heartbeats: bool,
@@ -217,7 +217,7 @@ impl Joining<'_> {
     }
 
     /// Checks that the switch has the parts into which the vector is divided. A switch learns only from its parent that
-    /// the parent has fewer.
+    /// the parent has fewer parts.
     fn check_parts(&self, announced: u8) -> Result<(), JoinError> {
         let Role { parts, has_other_ports, .. } = self.role;
         if has_other_ports && announced > 0 && usize::from(announced) < parts {

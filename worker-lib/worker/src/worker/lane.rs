@@ -20,7 +20,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// machine: a switch that waits for other workers answers the first Help of a round within milliseconds.
 const SHORTEST_SILENCE: Duration = Duration::from_millis(50);
 
-/// State that a thread keeps from one round to the next to wait for its parts together.
+/// State that a thread keeps between rounds, and with which it waits for all its parts together.
 #[derive(Debug)]
 pub(super) struct Lane {
     spin: Spin,
@@ -44,9 +44,9 @@ pub(super) enum Stop {
     Failed(AggregateError),
     /// The next call repeats the round, in all parts that have not finished it.
     Repeats(AggregateError),
-    /// The round has taken longer than its timeout: this long.
+    /// The round exceeded its timeout; holds the time that it has taken.
     Stalled(Duration),
-    /// The caller, or another lane, does not want to wait any longer.
+    /// The caller or another lane has stopped waiting.
     Interrupted,
     Io(io::Error),
 }
@@ -69,7 +69,7 @@ impl Stop {
             // The failure is the cause, but the next call repeats the round in the parts of the other lane.
             (Self::Failed(error), other) if other.stops_all() => Self::Repeats(error),
             (Self::Interrupted, Self::Failed(error)) => Self::Repeats(error),
-            // A lane that stopped because of another has less to say.
+            // A lane that stopped because of another lane has the less informative reason.
             (Self::Interrupted, other) => other,
             (first, _) => first,
         }
@@ -139,7 +139,8 @@ impl Lane {
         }
     }
 
-    /// Sleeps until a datagram arrives or the earliest deadline of a part, within the caller's timeouts.
+    /// Sleeps until a datagram arrives or the earliest deadline of a part has passed, but no longer than the caller's
+    /// timeouts allow.
     fn wait(&mut self, parts: &mut [Part], task: Task<'_>, failed: u32) -> Result<(), Stop> {
         let now = now(parts);
         let paused = now.since(self.waited_at.max(last_heard(parts))).saturating_sub(LONGEST_WAIT);
@@ -176,7 +177,7 @@ fn now(parts: &[Part]) -> Instant {
     parts[0].link.now()
 }
 
-/// Sends what all parts have to send, frame by frame in turn, so that all switches have work from the beginning.
+/// Sends the pending packets of all parts, frame by frame in turn, so that all switches have work from the beginning.
 fn flush(parts: &mut [Part], now: Instant, contribution: &[f32]) -> io::Result<()> {
     parts.iter_mut().for_each(Part::follow_group);
     loop {
@@ -200,7 +201,8 @@ fn last_heard(parts: &[Part]) -> Instant {
     parts.iter().fold(Instant::default(), |latest, part| latest.max(part.link.last_heard))
 }
 
-/// Handles what has arrived, and the timers of parts for which nothing has; returns whether anything has.
+/// Handles the packets that have arrived, and the timers of parts for which none has; returns whether any packet has
+/// arrived.
 fn receive(parts: &mut [Part], now: Instant) -> io::Result<bool> {
     let mut any = false;
     for part in parts {

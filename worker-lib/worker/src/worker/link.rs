@@ -138,7 +138,7 @@ impl Link {
             .map(|(class, received)| (class, received.len, received.stride)))
     }
 
-    /// Works like [`Self::receive`], but places the floats of results directly in the sum, see
+    /// Works like [`Self::receive`], but places the floats of results directly in the sum; see
     /// [`ScatteredReceive::receive`].
     pub(super) fn receive_into(
         &mut self,

@@ -55,7 +55,7 @@ pub(super) fn max_window(layout: &VectorLayout, membership: &Membership, recv_bu
     u32::from(membership.window).min(own).max(1)
 }
 
-/// Run of the switch from which an Ack comes.
+/// Run of the switch, from one start to the next, from which an Ack comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Run {
     /// The run that has admitted the member.
@@ -71,9 +71,9 @@ pub(super) enum Run {
 pub(super) struct Position {
     /// Next round or aggregate.
     pub(super) next: Round,
-    /// History of the sums before `next`, see [`iswitch_protocol::history`]; zero if it is not known.
+    /// History of the sums before `next` (see [`iswitch_protocol::history`]); zero if it is not known.
     pub(super) history: u64,
-    /// History before the member's last sum, see [`iswitch_protocol::history`], if the member can supply that sum;
+    /// History before the member's last sum (see [`iswitch_protocol::history`]) if the member can supply that sum;
     /// otherwise zero.
     pub(super) previous: u64,
     /// Whether the member actually has these sums.
@@ -84,7 +84,7 @@ pub(super) struct Position {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MembershipState {
     membership: Membership,
-    /// The last two epochs before the present one.
+    /// The last two epochs before the current one.
     past_boots: [u64; 2],
     /// Whether the switch has lost its parent.
     is_orphaned: bool,
@@ -115,7 +115,7 @@ impl MembershipState {
         self.is_orphaned
     }
 
-    /// Takes in the fields about the job that every Ack carries, unless the Ack comes from another run of the switch.
+    /// Processes the fields about the job that every Ack carries, unless the Ack comes from another run of the switch.
     pub(super) fn hear(&mut self, ack: &AckRepr<'_>) -> Run {
         if ack.boot != self.membership.boot {
             return if self.past_boots.contains(&ack.boot) { Run::Past } else { Run::New };
@@ -130,7 +130,7 @@ impl MembershipState {
         Run::Present
     }
 
-    /// Returns the position that a Join to a switch that has forgotten the member reports; `None` if the member does
+    /// Returns the position to report in a Join to a switch that has forgotten the member; `None` if the member does
     /// not know its position.
     pub(super) fn resume(&self, position: Position) -> Option<ResumeRepr> {
         (position.history != 0).then_some(ResumeRepr {

@@ -28,9 +28,9 @@ pub(super) struct Part {
     range: Range<usize>,
     /// Result of the round in progress, if this part has finished it.
     done: Option<Finished>,
-    /// Counters of the memberships before the present one.
+    /// Counters of the memberships before the current one.
     past: WorkerCounters,
-    /// Number of admissions before the present session.
+    /// Number of admissions before the current session.
     past_rejoins: u64,
     send_buffer: Vec<u8>,
     frame: Frame,
@@ -74,7 +74,7 @@ impl Part {
         self.done = None;
     }
 
-    /// Replaces the session by that of a new membership.
+    /// Replaces the session with that of a new membership.
     pub(super) fn replace(&mut self, (session, send_buffer): (Session, Vec<u8>)) {
         self.past = self.counters();
         self.past_rejoins = self.rejoins() + 1;
@@ -106,7 +106,7 @@ impl Part {
         }
     }
 
-    /// Sends the next frame that the session has to send, from the whole `contribution`; returns whether there was one.
+    /// Sends the session's next frame, taken from the whole `contribution`; returns whether there was one.
     pub(super) fn send(&mut self, now: Instant, contribution: &[f32]) -> io::Result<bool> {
         let contribution = &contribution[self.range.clone()];
         let Some((class, stride)) = self.session.poll_frame(now, contribution, &mut self.frame) else {
@@ -129,7 +129,7 @@ impl Part {
         Ok(())
     }
 
-    /// Handles what has arrived; returns whether anything has.
+    /// Handles the packets that have arrived; returns whether there were any.
     pub(super) fn receive(&mut self) -> io::Result<bool> {
         let segment_floats = usize::from(self.session.layout().segment_floats());
         let remaining = self.session.remaining();
@@ -151,7 +151,7 @@ impl Part {
         Ok(true)
     }
 
-    /// Returns the error of a switch that has not answered within the timeout.
+    /// Returns the error for a switch that has not answered within the timeout.
     pub(super) fn silence(&self) -> AggregateError {
         let silent = self.link.now().since(self.link.last_heard);
         AggregateError::SwitchLost { switch: SocketAddr::V4(self.switch), silent }
@@ -205,7 +205,7 @@ impl Part {
         }
     }
 
-    /// Excludes a pause of this process from the silence of the switch.
+    /// Ensures that a pause of this process does not count as silence of the switch.
     pub(super) fn excuse_silence(&mut self, paused: Duration) {
         self.link.last_heard = self.link.last_heard.plus(paused);
     }

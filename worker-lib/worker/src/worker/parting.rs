@@ -1,9 +1,11 @@
-//! Joining in parts: how many parts there are, where each is summed, and how all of them come to the same vector.
+//! Joining a job whose vector is divided into parts: how many parts there are, which switch sums each of them, and how
+//! all parts are brought to the same vector.
 //!
-//! The job at the first part decides into how many parts the vector is divided: a worker that assumes another number
-//! is refused there by the length of the part, and learns the number from the refusal. It joins the other parts only
-//! afterwards. In a job under way, the switches may admit the worker at different vectors, because the others
-//! contribute in the meantime; it then leaves and rejoins the parts that are behind (requirements T-5 and T-7).
+//! The job of the first part determines into how many parts the vector is divided. If a worker assumes a different
+//! number, its first part has the wrong length; the switch refuses the worker, which learns the number from the
+//! refusal. The worker joins the other parts only afterwards. In a running job, the switches may admit the worker at
+//! different vectors, because the other workers contribute in the meantime; the worker then leaves and rejoins the
+//! parts that are behind (requirements T-5 and T-7).
 
 use std::net::SocketAddrV4;
 use std::ops::Range;
@@ -23,10 +25,10 @@ use super::parts::{Agreement, Parts, compare};
 use super::query::Query;
 use super::session::Session;
 
-/// Number of times that a worker changes the number of parts at once; later changes wait for [`PAUSE`], because other
-/// workers may have to leave first.
+/// Number of times that a worker changes the number of parts immediately; later changes wait for [`PAUSE`], because
+/// other workers may have to leave first.
 const CHANGES_AT_ONCE: u32 = 3;
-/// Pause between attempts to join in another number of parts, and between queries for the vector of a part.
+/// Pause between attempts to join with a different number of parts, and between queries for the vector of a part.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Division of a vector among switches: the threads of one switch, or separate ones.
@@ -47,7 +49,7 @@ impl Division {
         Self { options, switches, are_threads: true, instance: instance() }
     }
 
-    /// Divides the vector among separate switches; switches for which there is no segment are left out.
+    /// Divides the vector among separate switches; switches for which there is no segment are not used.
     pub(super) fn among_switches(options: &JoinOptions, switches: &[SocketAddrV4]) -> Self {
         let segments = options.gradient_len.div_ceil(u32::from(options.segment_floats).max(1));
         let count = switches.len().min(segments.clamp(1, MAX_SEGMENTS) as usize);
@@ -72,8 +74,8 @@ impl Division {
         part::range(gradient_len, segment_floats, self.count(), at)
     }
 
-    /// Returns the options with which the worker joins one part. With a fixed local port, the parts use the ports from
-    /// there on.
+    /// Returns the options with which the worker joins one part. With a fixed local port, the parts use consecutive
+    /// ports from that port on.
     pub(super) fn options_of(&self, at: usize) -> JoinOptions {
         let mut local = self.options.local;
         if local.port() != 0 {
@@ -103,7 +105,7 @@ impl Division {
         join_once(link, &self.options_of(at), self.role(at, self.instance), keep_waiting)
     }
 
-    /// Joins a part again after a Leave. Another instance keeps late answers to the first Join apart.
+    /// Joins a part again after a Leave. A different instance number distinguishes late answers to the first Join.
     fn rejoin(
         &self,
         at: usize,
@@ -116,7 +118,7 @@ impl Division {
         Ok(())
     }
 
-    /// Joins all parts, of which the first has a socket, and brings them to the same vector.
+    /// Joins all parts and brings them to the same vector. Only the first part has a socket already.
     pub(super) fn join_all(
         self,
         mut link: Link,
@@ -167,10 +169,10 @@ impl Division {
     }
 
     /// Brings all parts to the same vector: leaves those that are behind the latest, and rejoins them once their jobs
-    /// are there too. The worker then lacks the sums before that vector.
+    /// have reached that vector too. The worker then lacks the sums before that vector.
     ///
     /// # Errors
-    /// [`JoinError::PartsApart`] if this takes longer than the switch timeout; the next attempt may succeed.
+    /// Fails with [`JoinError::PartsApart`] if this takes longer than the switch timeout; the next attempt may succeed.
     pub(super) fn align(
         &self,
         parts: &mut Parts,
@@ -300,7 +302,7 @@ pub(super) fn join(
     }
 }
 
-/// Returns the division with which a worker can join that was refused, if there is one.
+/// Returns the division with which a refused worker can join, if there is one.
 pub(super) fn adapt(
     division: &Division,
     link: &mut Link,

@@ -1,10 +1,10 @@
-//! Rounds of a worker over all parts of its vector. The caller's thread drives them, with the help of others if the
-//! machine has cores to spare; each thread waits for all its parts together.
+//! Rounds of a worker over all parts of its vector. The caller's thread drives them, with the help of other threads if
+//! the machine has cores to spare; each thread waits for all its parts together.
 //!
-//! Each part is summed by a switch of its own, with its own rounds and members. A call is over when every part has its
+//! Each part is summed by its own switch, with its own rounds and members. A call is over when every part has its
 //! result. A part that has finished waits for the others; after an error that repeats the round, it keeps its result.
-//! No part ever contributes to a vector before all parts have finished the vector before it: their turns, the numbers
-//! of sums in their histories, show whether they are at the same vector (requirement T-7).
+//! No part ever contributes to a vector before all parts have finished the vector before it. The turn of a part is the
+//! number of sums in its history; the turns show whether all parts are at the same vector (requirement T-7).
 
 use core::cmp::Ordering;
 use std::panic::resume_unwind;
@@ -31,13 +31,13 @@ const INTERVAL: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Parts {
     all: Vec<Part>,
-    /// One for each thread that drives parts, at most one for each part.
+    /// Lanes of the threads that drive parts, one for each thread; at most one for each part.
     lanes: Vec<Lane>,
     /// Number of rounds that all parts have finished.
     rounds: u64,
 }
 
-/// Agreement of the parts before a round.
+/// Whether the parts are at the same vector before a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Agreement {
     /// All parts are at the same vector, or have just finished it.
@@ -102,7 +102,8 @@ impl Parts {
         turns.reduce(|one, other| if compare(one, other) == Ordering::Less { other } else { one })
     }
 
-    /// Forgets that the switch has readmitted the worker without the sums that the others have; returns whether it has.
+    /// Returns whether the switch has readmitted the worker without the sums that the other workers have, and clears
+    /// that record.
     pub(super) fn take_missed(&mut self) -> bool {
         self.all.iter_mut().filter_map(|part| part.session.take_missed()).count() > 0
     }
@@ -123,7 +124,7 @@ impl Parts {
         }
     }
 
-    /// Drives all parts through the round, each lane in a thread of its own; the first lane in this one.
+    /// Drives all parts through the round, each lane in its own thread; the first lane runs in the calling thread.
     fn drive(&mut self, task: Task<'_>, keep_waiting: &mut dyn FnMut() -> bool) -> Result<(), Stop> {
         let share = self.share();
         let Self { all, lanes, .. } = self;
@@ -191,7 +192,7 @@ impl Parts {
         };
         thread::scope(|scope| {
             for _ in 1..self.lanes.len() {
-                // Without a thread, the copy takes longer.
+                // If no thread can be started, the copy only takes longer.
                 if thread::Builder::new().spawn_scoped(scope, copy_pieces).is_err() {
                     break;
                 }
@@ -299,7 +300,7 @@ impl Crew {
         outcome
     }
 
-    /// Waits until all threads have ended; asks `keep_waiting` meanwhile.
+    /// Waits until all threads have ended; calls `keep_waiting` in the meantime.
     fn wait_for_others(&self, keep_waiting: &mut dyn FnMut() -> bool) -> Result<(), Stop> {
         let mut outcome = Ok(());
         while self.running.load(Relaxed) > 0 {

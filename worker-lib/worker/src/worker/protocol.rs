@@ -89,7 +89,7 @@ pub struct WorkerCounters {
     pub ignored: u64,
 }
 
-/// Protocol of one member, from its admission on.
+/// Protocol of one member after its admission.
 #[derive(Debug)]
 pub(super) struct WorkerProtocol {
     job: u32,
@@ -100,7 +100,7 @@ pub(super) struct WorkerProtocol {
     next_round: Round,
     /// Whether others supply the sum of the next round.
     awaits: bool,
-    /// History of the sums that this member has, see [`iswitch_protocol::history`]; zero if it is not known.
+    /// History of the sums that this member has (see [`iswitch_protocol::history`]); zero if it is not known.
     history: u64,
     /// Whether the member actually has these sums. A member that joins late learns the history before a round that
     /// others may still have to finish, and has no learner state to share before it has finished a round itself.
@@ -237,7 +237,7 @@ impl WorkerProtocol {
         self.previous = 0;
     }
 
-    /// Returns the position that a Join to a switch that has forgotten this member reports; `None` if the member does
+    /// Returns the position to report in a Join to a switch that has forgotten this member; `None` if the member does
     /// not know its position.
     pub(super) fn resume(&self) -> Option<ResumeRepr> {
         self.membership.resume(Position {
@@ -326,7 +326,7 @@ impl WorkerProtocol {
         self.current = None;
     }
 
-    /// Returns the outcome of the round, once.
+    /// Returns the outcome of the round; each outcome is returned only once.
     pub(super) fn take_outcome(&mut self) -> Option<Result<Finished, Failure>> {
         self.outcome.take()
     }
@@ -420,7 +420,7 @@ impl WorkerProtocol {
         self.ask_for_gaps();
     }
 
-    /// After a silence, asks for segments in flight.
+    /// After a silence, asks for the results of segments in flight.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         let Some(progress) = &mut self.current else { return };
         if !self.timer.expire(now) || progress.in_flight == 0 {
@@ -441,7 +441,7 @@ impl WorkerProtocol {
         }
     }
 
-    /// Asks for everything in flight.
+    /// Asks for the results of all segments in flight.
     fn ask_for_all(&mut self) {
         let Some(progress) = self.current else { return };
         self.helps.clear();

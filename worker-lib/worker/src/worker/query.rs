@@ -14,14 +14,14 @@ use super::join::{JoinError, JoinOptions};
 use super::joining::instance;
 use super::link::Link;
 
-/// Request id of Joins that only query. It separates their answers from those of ordinary Joins.
+/// Request id of Joins that only query. It distinguishes their answers from those to ordinary Joins.
 pub(super) const PROBE_REQUEST: u32 = u32::MAX;
 
 /// Asks the switch about a job without joining it.
 pub(super) struct Query<'a> {
     link: &'a mut Link,
     options: &'a JoinOptions,
-    /// Whether the job has a key, as an unauthenticated refusal states; see
+    /// Whether the job has a key, according to an unauthenticated refusal; see
     /// [`Session::key_refused`](super::session::Session::key_refused).
     key_refused: Option<bool>,
 }
@@ -52,8 +52,8 @@ impl<'a> Query<'a> {
         Ok(self.accept(answer)?.and_then(|answer| answer.peer))
     }
 
-    /// Returns the number of parts into which the switch divides long vectors. A switch that does not know of parts
-    /// refuses the query as Malformed: it has one.
+    /// Returns the number of parts into which the switch divides long vectors. A switch that does not support parts
+    /// refuses the query as Malformed; it counts as having one part.
     pub(super) fn parts(&mut self, keep_waiting: &mut dyn FnMut() -> bool) -> Result<usize, JoinError> {
         Ok(self.ask(true, keep_waiting)?.parts.into())
     }

@@ -26,7 +26,7 @@ impl ScatteredReceive {
     /// not fit go into `rest`.
     ///
     /// # Errors
-    /// Those of `receive`.
+    /// Returns the errors of `receive`.
     pub(super) fn receive(
         floats_of_sum: &mut [f32],
         segment_floats: usize,

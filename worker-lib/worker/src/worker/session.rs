@@ -70,13 +70,13 @@ impl Session {
         self
     }
 
-    /// Returns whether the job has a key, as an unauthenticated refusal of this worker's key states; the refusal may be
+    /// Returns whether the job has a key, according to an unauthenticated refusal of this worker's key, which may be
     /// forged. Returns `None` if there was no such refusal.
     pub fn key_refused(&self) -> Option<bool> {
         self.enrolment.key_refused()
     }
 
-    /// Returns the progress of joining.
+    /// Returns the progress of the attempt to join.
     pub fn join_progress(&self) -> JoinProgress {
         self.enrolment.progress()
     }
@@ -165,7 +165,7 @@ impl Session {
         }
     }
 
-    /// Returns the outcome of the round, once.
+    /// Returns the outcome of the round; each outcome is returned only once.
     pub fn take_outcome(&mut self) -> Option<Result<Finished, Failure>> {
         self.outcome.take()
     }
@@ -190,7 +190,7 @@ impl Session {
         self.enrolment.wanted_group()
     }
 
-    /// Records that packets of a group arrive from now on; they are passed on with [`Path::Group`].
+    /// Records that packets of a group arrive from now on; the driver passes them on with [`Path::Group`].
     pub fn subscribed(&mut self, group: SocketAddrV4) {
         self.enrolment.group().subscribed(group);
     }
@@ -332,7 +332,7 @@ impl Session {
         if self.is_supplying { &self.sums } else { contribution }
     }
 
-    /// Works like [`Self::poll_transmit`], but need not copy the floats: they remain in the vector, see
+    /// Works like [`Self::poll_transmit`], but need not copy the floats: they remain in the vector; see
     /// [`Self::source`].
     pub(super) fn poll_frame(
         &mut self,

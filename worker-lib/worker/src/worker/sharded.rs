@@ -34,12 +34,12 @@ pub struct ShardedWorker {
 
 impl ShardedWorker {
     /// Joins the job at each of the switches, as [`Worker::join`] does at one. All workers must name the switches in
-    /// the same order. Switches for which there is no segment are left out. The options `switch` and `shares_state` are
+    /// the same order. Switches for which there is no segment are not used. The options `switch` and `shares_state` are
     /// ignored.
     ///
     /// # Errors
-    /// Those of [`Worker::join`]; [`JoinError::NoSwitch`] if `switches` is empty, and [`JoinError::TooManySwitches`] if
-    /// there are more than 16.
+    /// Returns the errors of [`Worker::join`], [`JoinError::NoSwitch`] if `switches` is empty, and
+    /// [`JoinError::TooManySwitches`] if there are more than 16 switches.
     pub fn join(options: &JoinOptions, switches: &[SocketAddrV4]) -> Result<Self, JoinError> {
         let options = JoinOptions { shares_state: false, ..options.clone() };
         match switches.len() {

@@ -3,7 +3,7 @@
 //! Every worker that shares its state listens on TCP, at the address and port number of its UDP socket. The switch
 //! gives this address to workers that join. A newcomer first asks a peer to get ready; from then on the peer keeps a
 //! copy of its state at each round boundary. Only then does the newcomer join and fetch the copy of the round at which
-//! it starts. In any other order, both could wait for each other.
+//! it starts. In any other order, both could end up waiting for each other.
 //!
 //! ```text
 //! newcomer                          peer
@@ -153,8 +153,8 @@ impl StateServer {
         self.address
     }
 
-    /// Returns the number of refused connections: those that newcomers of the job did not make, and those of newcomers
-    /// beyond the four that are served at the same time.
+    /// Returns the number of refused connections: those that did not come from a newcomer of the job, and those of
+    /// newcomers beyond the four that are served at the same time.
     pub fn refusals(&self) -> Refusals {
         self.refusals.read()
     }
@@ -309,7 +309,7 @@ fn write_all_within(stream: &mut TcpStream, bytes: &[u8], limit: Duration) -> io
 }
 
 /// Returns the time until a deadline. Returns an error once the deadline has passed, because a socket timeout of zero
-/// means none.
+/// means no timeout.
 fn left(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
@@ -327,7 +327,7 @@ pub struct ReadyPeer {
 }
 
 impl ReadyPeer {
-    /// Asks a worker to get ready, and waits until it is.
+    /// Asks a worker to get ready, and waits until it is ready.
     pub fn prepare(peer: SocketAddrV4, job: u32) -> Result<Self, StateError> {
         let failed = |source| StateError::Io { peer, source };
         let mut stream = TcpStream::connect_timeout(&peer.into(), STEP_TIMEOUT).map_err(failed)?;

@@ -112,7 +112,7 @@ impl Frame {
         true
     }
 
-    /// Brings the floats into the cache, see [`warm`].
+    /// Brings the floats into the cache; see [`warm`].
     pub(crate) fn warm(&self, vector: &[f32]) {
         self.floats.iter().for_each(|range| warm(&vector[range.clone()]));
     }

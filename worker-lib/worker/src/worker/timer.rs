@@ -76,7 +76,7 @@ impl RetryTimer {
         self.question = Some((id, now));
     }
 
-    /// Takes in an answer; returns whether it answers the latest question.
+    /// Processes an answer; returns whether it answers the latest question.
     pub(crate) fn note_answer(&mut self, now: Instant, id: u32) -> bool {
         let sent = self.question.take_if(|(asked, _)| *asked == id);
         if let Some((_, sent)) = sent {
@@ -85,7 +85,7 @@ impl RetryTimer {
         sent.is_some()
     }
 
-    /// Takes in a measured round trip: exponential averages with the weights of RFC 6298.
+    /// Processes a measured round trip: updates exponential averages with the weights of RFC 6298.
     fn measure(&mut self, round_trip: Duration) {
         self.is_unanswered = false;
         self.unmeasured = 0;

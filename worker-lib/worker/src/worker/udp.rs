@@ -18,7 +18,7 @@ use super::query::Query;
 use super::state::{ReadyPeer, StateServer};
 use crate::aggregate::{AggregateError, AggregatorStats, GradientAggregator, Round, check_finite, check_len};
 
-/// Number of times that a query for the state of a job is repeated for another division of the vector.
+/// Number of times that a query for the state of a job is repeated with a different division of the vector.
 const QUERIES_ADAPTED: u32 = 3;
 
 /// A worker that has joined a job.
@@ -26,8 +26,8 @@ const QUERIES_ADAPTED: u32 = 3;
 /// A separate thread keeps the lease alive while the worker computes. Dropping the worker leaves the job.
 ///
 /// If the switch runs several threads (`iswitchd --threads`), each of them sums a part of a long vector. The worker
-/// learns this when it joins, and drives the parts from the calling thread and, if the machine has cores to spare, from
-/// others that live as long as a call ([`JoinOptions::threads`]).
+/// learns the number of parts when it joins, and drives them from the calling thread and, if the machine has cores to
+/// spare, from further threads that exist for the duration of a call ([`JoinOptions::threads`]).
 ///
 /// ```no_run
 /// use iswitch::{GradientAggregator, JoinOptions, Worker};
@@ -60,7 +60,7 @@ impl Worker {
     /// every half second, and when a signal arrives.
     ///
     /// # Errors
-    /// Those of [`Self::join`], and [`JoinError::Interrupted`] if `keep_waiting` returns false.
+    /// Returns the errors of [`Self::join`], and [`JoinError::Interrupted`] if `keep_waiting` returns false.
     pub fn join_while(
         options: JoinOptions,
         keep_waiting: &mut dyn FnMut() -> bool,
@@ -140,19 +140,19 @@ impl Worker {
         }
     }
 
-    /// Returns the membership that the switch granted when it last admitted the worker, to the first part of the vector
-    /// if it is divided.
+    /// Returns the membership that the switch granted when it last admitted the worker. If the vector is divided, this
+    /// is the membership in the job of the first part.
     pub fn membership(&self) -> &Membership {
         self.parts.first().session.membership().expect("a worker is created only after it has joined")
     }
 
-    /// Returns the number of floats in each packet. Below a switch with a parent, it may be smaller than the default of
+    /// Returns the number of floats in each packet. If the switch has a parent, it may be smaller than the default for
     /// 16-bit elements.
     pub fn segment_floats(&self) -> u16 {
         self.parts.first().session.layout().segment_floats()
     }
 
-    /// Returns the number of parts into which the vector is divided, each of which another thread of the switch sums.
+    /// Returns the number of parts into which the vector is divided. A separate thread of the switch sums each part.
     pub fn parts(&self) -> usize {
         self.parts.count()
     }
@@ -163,7 +163,7 @@ impl Worker {
     }
 
     /// Returns how many times the switch has forgotten this worker and readmitted it. Each part of a divided vector
-    /// counts on its own, because the switch may readmit the worker to them in different rounds.
+    /// counts separately, because the switch may readmit the worker to them in different rounds.
     pub fn rejoins(&self) -> u64 {
         self.parts.iter().map(Part::rejoins).sum()
     }
@@ -177,7 +177,7 @@ impl Worker {
     /// repeated from the contributions, and a sum that only some workers have received is supplied to the others.
     ///
     /// # Errors
-    /// [`AggregateError::SwitchLost`] if the switch does not answer.
+    /// Fails with [`AggregateError::SwitchLost`] if the switch does not answer.
     pub fn reset(&mut self) -> Result<(), AggregateError> {
         let boot = |part: &Part| part.session.membership().map_or(0, |membership| membership.boot);
         let reset =
@@ -191,7 +191,7 @@ impl Worker {
     }
 
     /// Closes `count` segments of an open round, beginning with segment `first`, with the contributions that they have.
-    /// Each part numbers its rounds on its own; `round` is a number of the first part.
+    /// Each part has its own round numbers; `round` is the number of a round of the first part.
     pub fn force_broadcast(&mut self, round: u32, first: u32, count: u32) -> Result<(), AggregateError> {
         let own = self.parts.round();
         let size = usize::from(self.segment_floats());
@@ -227,7 +227,7 @@ impl Worker {
         })
     }
 
-    /// Performs an action for all parts, also if one of them fails; returns the first error.
+    /// Performs an action for all parts, even if it fails for one of them; returns the first error.
     fn each(
         &mut self,
         action: impl FnMut(&mut Part) -> Result<(), AggregateError>,
@@ -239,7 +239,8 @@ impl Worker {
     /// called at least every quarter of a second, and when a signal arrives.
     ///
     /// # Errors
-    /// Those of [`GradientAggregator::reduce`], and [`AggregateError::Interrupted`] if `keep_waiting` returns false.
+    /// Returns the errors of [`GradientAggregator::reduce`], and [`AggregateError::Interrupted`] if `keep_waiting`
+    /// returns false.
     pub fn reduce_while(
         &mut self,
         contribution: &[f32],
@@ -259,7 +260,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Sets the timeouts of each following round, and of the attempts to rejoin before it.
+    /// Sets the timeouts of all subsequent rounds, and of the attempts to rejoin before them.
     pub(super) fn set_timeouts(&mut self, timeouts: Timeouts) {
         self.division.set_timeouts(timeouts);
     }
@@ -280,10 +281,11 @@ impl Worker {
     /// Brings all parts to the same vector, if the switches have admitted this worker again at different ones.
     ///
     /// # Errors
-    /// [`AggregateError::MissedRounds`] if the worker lacks sums, with the round at which all parts continue.
+    /// Fails with [`AggregateError::MissedRounds`] if the worker lacks sums; the error names the round at which all
+    /// parts continue.
     fn bring_together(&mut self, keep_waiting: &mut dyn FnMut() -> bool) -> Result<(), AggregateError> {
         if !self.division.is_divided() {
-            // The round itself reports that the worker has missed others.
+            // The round itself reports that the worker has missed other rounds.
             return Ok(());
         }
         let has_missed = self.parts.take_missed();

@@ -9,7 +9,8 @@ use crate::aggregate::{AggregateError, check_finite, first_outside};
 /// Number of floats that are widened at a time to check them.
 const CHECKED_FLOATS: usize = 1024;
 
-/// Vector of floats of one element type. Floats of 16 bits are given by their bits, in the byte order of the machine.
+/// Vector of floats of one element type. Floats of 16 bits are given as their bit patterns, in the byte order of the
+/// machine.
 #[derive(Debug)]
 pub enum Values<'a> {
     /// IEEE 754 binary32.
@@ -81,7 +82,7 @@ impl Values<'_> {
         }
     }
 
-    /// Replaces all floats by `floats` (`[len]`), rounded to their type.
+    /// Replaces all floats with `floats` (`[len]`), rounded to the type of the vector.
     pub(super) fn round_from(&mut self, floats: &[f32]) {
         let element = self.element();
         match self {
@@ -103,7 +104,7 @@ fn check_halves(element: ElementType, halves: &[u16]) -> Result<(), AggregateErr
     Err(AggregateError::NonFinite { index, value: value[0] })
 }
 
-/// Returns the error of a part of a vector that begins at `start`, with the index in the whole vector.
+/// Converts the error of a part of a vector that begins at `start`, so that its index refers to the whole vector.
 fn after(start: usize, error: AggregateError) -> AggregateError {
     match error {
         AggregateError::NonFinite { index, value } => {

@@ -45,7 +45,7 @@ pub(crate) struct Window {
     /// Limit derived from losses.
     after_losses: u32,
     seen: VecDeque<Seen>,
-    /// Sends whose segments have no result yet: for each, the number of segments sent by then, and the time.
+    /// Send operations whose segments have no result yet: for each, the number of segments sent by then, and the time.
     marks: VecDeque<(u32, Instant)>,
     shortest: Option<Duration>,
     /// Time at which the first results of the round arrived, and their number.

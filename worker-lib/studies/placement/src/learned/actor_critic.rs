@@ -1,8 +1,8 @@
-//! Training of the patent: a value network, a policy network, and a replay buffer.
+//! The patent's training method, with a value network, a policy network and a replay buffer.
 //!
-//! Samples in the replay buffer come from older policies. Each sample is weighted by the ratio of its action's current
-//! probability to its probability then, up to a maximum ratio. Without such a weight, the samples would not give a
-//! policy gradient; the patent does not say how it weights them.
+//! Samples in the replay buffer come from older policies. Each sample is weighted by the ratio of the current
+//! probability of its action to the probability when the action was taken, up to a maximum ratio. Without such weights,
+//! the samples would not give a policy gradient; the patent does not say how it weights samples.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use iswitch_learn::group::Group;
 use iswitch_study::StudyError;
 use iswitch_study::Weights;
 
-/// Number of words of an encoded sample that fit into one of the numbers that the workers sum.
+/// Number of 64-bit words of an encoded sample that fit into one of the 128-bit integers that the workers sum.
 const WORDS: usize = 2;
 
 /// Runs one iteration: simulates the worker's environments, adds the samples of all workers to the replay buffer, and
@@ -89,7 +89,8 @@ fn explore(
     Ok(all)
 }
 
-/// Returns the mean makespan of the best of several random plans, on failures that were not used to choose the plan.
+/// Returns the mean makespan of the best of several random plans, measured on failures that were not used to choose the
+/// plan.
 fn independent_reference(config: &PlacementConfig, episode: &Episode) -> Result<f64, StudyError> {
     let mut plan = best_of(&episode.scenario, config.random_placements, episode.draw)?;
     let mut sum = 0.0;
@@ -100,7 +101,7 @@ fn independent_reference(config: &PlacementConfig, episode: &Episode) -> Result<
     Ok(sum / config.courses as f64)
 }
 
-/// Returns the lowest makespan of several random simulated runs, on the failures of a run of the policy.
+/// Returns the lowest makespan of several random simulated runs, on the same failures as a run of the policy.
 fn hindsight_reference(
     config: &PlacementConfig,
     episode: &Episode,
@@ -116,7 +117,7 @@ fn hindsight_reference(
     Ok(least)
 }
 
-/// Exchanges samples between the workers and returns those of all environments, in order of the environments.
+/// Exchanges samples between the workers and returns the samples of all environments, in environment order.
 fn gather(
     config: &PlacementConfig,
     own: &[Vec<Sample>],
@@ -150,7 +151,8 @@ fn gather(
     Ok(sums.chunks_exact(numbers).filter_map(decode).collect())
 }
 
-/// Returns the gradient of the loss over some samples of a batch of `batch` samples, for an optimiser that minimises.
+/// Returns the gradient of the loss over some of the `batch` samples in a batch, for an optimiser that minimises the
+/// loss.
 fn gradient(
     config: &PlacementConfig,
     net: &mut PatentNet,

@@ -17,16 +17,16 @@ use iswitch_study::{Hyperparameters, StudyError, common_hyperparameters};
 pub enum Network {
     /// Network that scores GPUs and jobs one by one and adjusts the decisions of a rule; for clusters of any size.
     Shared,
-    /// The patent's network, for one number of GPUs.
+    /// The patent's network, for a fixed number of GPUs.
     Patent,
 }
 
-/// Definition of T_Random, the makespan of random placement with which the patent compares a run.
+/// Definition of T_Random, the makespan of random placement to which the patent compares a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RandomReference {
     /// Mean makespan of the best of several random plans. The plan is chosen and measured on two independent sets of
-    /// failures, neither of which is that of the policy's run.
+    /// failures, neither of which the policy's run uses.
     Independent,
     /// Lowest makespan of several random simulated runs on the same failures as the policy's run, as in the patent's
     /// text.
@@ -36,7 +36,7 @@ pub enum RandomReference {
 /// Maximum number of GPUs in a cluster for the patent's network.
 const GPUS_MAX: usize = 4096;
 
-/// All hyper-parameters of a training. The number of environments is the total over all workers.
+/// All hyper-parameters of a training run. The number of environments is the total over all workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlacementConfig {
@@ -50,35 +50,35 @@ pub struct PlacementConfig {
     pub suspends: bool,
     /// Number of iterations.
     pub iterations: u64,
-    /// Number of draws of jobs and GPUs in an iteration.
+    /// Number of environments in an iteration, each of which is a draw of jobs and GPUs.
     pub environments: usize,
     /// Number of simulated runs of each environment, each with its own failures.
     pub courses: usize,
-    /// Lowest factor of the failure rates. The factor of each environment is drawn between `factor_min` and
-    /// `factor_max` with a uniformly distributed logarithm.
+    /// Minimum failure-rate factor. The factor of each environment is drawn from the log-uniform distribution between
+    /// `factor_min` and `factor_max`.
     pub factor_min: f64,
-    /// Highest factor of the failure rates.
+    /// Maximum failure-rate factor.
     pub factor_max: f64,
     /// Work between checkpoints, in seconds; environments use the values in turn. 0 means no checkpoints.
     pub checkpoint_intervals: Vec<f64>,
-    /// Whether jobs use Young and Daly's interval instead of `checkpoint_intervals`.
+    /// Whether jobs use the checkpoint interval of Young and Daly instead of `checkpoint_intervals`.
     #[serde(default)]
     pub young_daly: bool,
     /// Time to write a checkpoint, in seconds; above 0 with `young_daly`.
     pub checkpoint_cost: f64,
     /// Adam learning rate in the first iteration; it falls linearly to 0.
     pub learning_rate: f32,
-    /// Weight of the entropy of choices.
+    /// Weight of the entropy of the policy's choices in the objective.
     pub entropy_weight: f32,
-    /// Temperature of the shared network's random orders of the queue.
+    /// Temperature at which the shared network samples the order of the queue.
     pub order_temperature: f64,
-    /// Temperature of the shared network's random picks of GPUs.
+    /// Temperature at which the shared network samples GPUs.
     pub pick_temperature: f64,
-    /// Standard deviation of the logarithm of the shared network's random intervals between suspensions.
+    /// Standard deviation of the logarithm of the intervals between suspensions that the shared network samples.
     pub save_deviation: f64,
-    /// Whether rewards replace the work that failures happened to undo by the work that they were expected to undo. A
-    /// regression determines how much of the makespan this explains. Not suitable for workloads in which placers
-    /// believe wrong rates.
+    /// Whether rewards count the work that failures were expected to undo instead of the work that they happened to
+    /// undo. A regression determines how much of the makespan this explains. Not suitable for workloads in which the
+    /// placers' estimates of failure rates are wrong.
     pub shaping: bool,
     /// Number of random placements, the best of which defines T_Random.
     pub random_placements: usize,
@@ -158,7 +158,7 @@ impl PlacementConfig {
             return Err(StudyError::field("checkpoint_cost", 0, "a number above 0 with young_daly"));
         }
         if self.checkpoint_intervals.is_empty() {
-            return Err(StudyError::field("checkpoint_intervals", "empty", "at least one"));
+            return Err(StudyError::field("checkpoint_intervals", "empty", "at least one interval"));
         }
         if self.test_interval == 0 {
             return Err(StudyError::field("test_interval", 0, "at least 1"));
@@ -169,13 +169,13 @@ impl PlacementConfig {
     /// Checks that the network can be used for a cluster with `gpus` GPUs.
     ///
     /// # Errors
-    /// Fails if it is the patent's network and was made for another number of GPUs.
+    /// Fails if it is the patent's network and was created for a different number of GPUs.
     pub fn check_gpus(&self, gpus: usize) -> Result<(), StudyError> {
         if self.network == Network::Shared || gpus == self.gpus {
             return Ok(());
         }
-        let expected = format!("{}, for which the patent's network was made", self.gpus);
-        Err(StudyError::field("GPUs of the cluster", gpus, expected))
+        let expected = format!("{}, for which the patent's network was created", self.gpus);
+        Err(StudyError::field("number of GPUs in the cluster", gpus, expected))
     }
 
     /// Returns the checkpoint setting of the environment with this number.
@@ -195,8 +195,8 @@ impl PlacementConfig {
         self.learning_rate * left
     }
 
-    /// Returns the policy with which a training is compared: the rule from which the shared network starts, or random
-    /// placement as in the patent.
+    /// Returns the policy with which the trained network is compared: for the shared network, the rule from which it
+    /// starts; for the patent's network, random placement.
     pub fn reference(&self) -> PolicySpec {
         match (self.network, self.suspends) {
             (Network::Shared, true) => PolicySpec::Saving,

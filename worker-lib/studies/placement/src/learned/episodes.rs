@@ -1,4 +1,4 @@
-//! Scenarios for training and tests, and simulated runs of them. Their draws are numbered from 2^62 on, so that they
+//! Scenarios for training and tests, and simulated runs of them. Their draw numbers start at 2^62, so that these draws
 //! differ from those of comparisons.
 
 use rand::RngExt as _;
@@ -15,7 +15,7 @@ use iswitch_study::StudyError;
 const TRAINING: u64 = 1 << 63;
 /// Number of the first draw for tests.
 const TEST: u64 = 1 << 62;
-/// Number of bits of a draw's index within a training.
+/// Number of bits of a draw's index within a training run.
 const NUMBER_BITS: u32 = 32;
 /// Random stream of a draw's failure-rate factor. The GPUs of the draw use stream 0.
 const CONDITION_STREAM: usize = 1;
@@ -29,7 +29,7 @@ pub struct Episode {
     pub draw: u64,
 }
 
-/// Returns the number of draw `at` of a training with this seed. `first` is [`TRAINING`] or [`TEST`].
+/// Returns the number of draw `at` of a training run with this seed. `first` is [`TRAINING`] or [`TEST`].
 fn number(first: u64, seed: u64, at: u64) -> u64 {
     first | (seed << NUMBER_BITS & (TEST - 1)) | at
 }
@@ -51,7 +51,8 @@ impl Episode {
         Self::new(config, workload, draw, (share, environment))
     }
 
-    /// Returns an episode of the test, the same in each test. The logarithms of the factors are evenly spaced.
+    /// Returns an episode of the test. Every test has the same episodes, whose failure-rate factors are evenly spaced
+    /// on a logarithmic scale.
     ///
     /// # Errors
     /// Returns the errors of [`Workload::scenario`].

@@ -7,16 +7,16 @@ use crate::state::{Phase, State};
 const JOB: usize = 10;
 /// Number of features of a waiting job.
 pub const ORDER_FEATURES: usize = JOB + 2;
-/// Number of features of a free GPU and the job that it may be given to.
+/// Number of features of a free GPU together with the job that may get it.
 pub const PICK_FEATURES: usize = JOB + 8;
-/// Number of features of a running job and its GPUs.
+/// Number of features of a running job together with its GPUs.
 pub const SAVE_FEATURES: usize = JOB + 5;
 
 /// Length of a day, in seconds. Durations are divided by it.
 const DAY: f64 = 86_400.0;
 /// Divisor of logarithms, so that their standard deviation is about 1.
 const SCALE: f64 = 2.0;
-/// Divisor of ages in years.
+/// Divisor that scales ages in years.
 const AGE: f64 = 5.0;
 /// Maximum absolute value of a feature; larger values are clamped.
 const MOST: f64 = 6.0;
@@ -24,11 +24,11 @@ const MOST: f64 = 6.0;
 /// Features that are common to all jobs and GPUs of a state.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// Mean failure rate of the GPUs, in failures a second.
+    /// Mean failure rate of the GPUs, in failures per second.
     mean_rate: f64,
     /// Share of the GPUs that are free.
     free_share: f64,
-    /// Number of GPUs that the queue asks for, divided by the number in the cluster.
+    /// Number of GPUs that the waiting jobs ask for, divided by the number in the cluster.
     demand: f64,
     /// Number of free GPUs of each node.
     free_of_node: Vec<usize>,

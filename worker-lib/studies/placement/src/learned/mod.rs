@@ -2,8 +2,8 @@
 //!
 //! The patent's network identifies a GPU by its index in the output, so it fits only one cluster. The shared network
 //! scores one GPU, one waiting job or one running job at a time, from the features of each, so it works for clusters of
-//! any size. Its output is added to the numbers of the rule [`Saving`](super::policy::Saving); before any training, it
-//! decides as that rule does.
+//! any size. Its output is added to the numbers by which the rule [`Saving`](super::policy::Saving) decides; before any
+//! training, the network makes the same decisions as that rule.
 //!
 //! | module | content |
 //! |---|---|
@@ -51,12 +51,12 @@ impl Trained {
     /// Creates a policy from a configuration and the parameters of its network.
     ///
     /// # Panics
-    /// Panics if the number of parameters is not the network's.
+    /// Panics if the number of parameters does not match the network.
     pub fn new(config: PlacementConfig, parameters: Arc<[f32]>) -> Self {
         assert_eq!(
             parameters.len(),
             config.parameter_count(),
-            "the number of parameters must be the network's"
+            "the number of parameters must match the network"
         );
         Self { config, parameters }
     }

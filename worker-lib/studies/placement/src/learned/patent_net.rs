@@ -1,6 +1,5 @@
 //! Networks of the patent, with the state `[N, T, S]` as input. The value network has layers of 256, 196, 196, 128 and
-//! 1 units; the policy network has layers of 256, 196, 196, 128 and as many units as GPUs, and returns a logit for each
-//! GPU.
+//! 1 units; the policy network has layers of 256, 196, 196, 128 and one unit per GPU, and returns a logit for each GPU.
 
 use rand_chacha::ChaCha8Rng;
 

@@ -1,4 +1,4 @@
-//! Placer of the patent: jobs start in order of arrival, each on GPUs that are picked one after another (steps A1 to A5
+//! The patent's placer: jobs start in order of arrival, each on GPUs that are picked one after another (steps A1 to A5
 //! in training, C1 to C5 in use).
 
 use std::sync::Arc;

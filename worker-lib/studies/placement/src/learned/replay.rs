@@ -6,11 +6,11 @@ use rand_chacha::ChaCha8Rng;
 
 /// Number of bits in a word.
 const BITS: usize = u64::BITS as usize;
-/// Number of words of a sample besides the bits of the GPUs.
+/// Number of words of an encoded sample, excluding the bits of the GPUs.
 const FIXED_WORDS: usize = 3;
 
 /// Sample of one pick of a GPU: state, action and reward. The next state is not stored, because every pick of a
-/// simulated run gets the same reward, that of the whole run, without discount.
+/// simulated run gets the same reward, that of the whole run, without discounting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// Number of GPUs that the job needs.
@@ -94,7 +94,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Creates a buffer for `capacity` samples, at least one.
+    /// Creates a buffer for `capacity` samples; a capacity of 0 counts as 1.
     pub fn new(capacity: usize) -> Self {
         Self { samples: Vec::new(), capacity: capacity.max(1), next: 0 }
     }
@@ -119,10 +119,12 @@ impl Replay {
         self.next = (self.next + 1) % self.capacity;
     }
 
-    /// Draws `count` samples with replacement. A batch of the patent has as many samples as the interval has produced.
+    /// Draws `count` samples with replacement. In the patent, a batch has as many samples as have been produced since
+    /// the previous update.
     pub fn draw(&self, count: usize, rng: &mut ChaCha8Rng) -> Vec<&Sample> {
         let len = self.samples.len();
-        // Samples are drawn by age, not by index, because a buffer read from a file has them at other indices.
+        // Samples are drawn by age, not by index, because a buffer that was read from a file has them at different
+        // indices.
         (0..count).map(|_| &self.samples[(self.oldest() + rng.random_range(0..len)) % len]).collect()
     }
 

@@ -8,7 +8,7 @@ const EXPONENT_MIN: f64 = -600.0;
 
 /// Returns the best `count` items, the highest logit first. With `rng`, items are instead drawn one after another
 /// without replacement, each with a probability proportional to the exponential of its logit (the Plackett-Luce
-/// distribution, sampled by the Gumbel trick). Items with equal logits are in the order of `before`.
+/// distribution, sampled by the Gumbel trick). `before` defines the order of items with equal logits.
 pub fn choose(
     logits: &[f64],
     count: usize,

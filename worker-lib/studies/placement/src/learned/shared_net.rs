@@ -12,7 +12,7 @@ const HIDDEN: usize = 16;
 /// Number of heads.
 pub const HEADS: usize = Head::COUNT;
 
-/// Head of the network, in the order of the heads' parameters.
+/// Heads of the network, in the order of their parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumCount, strum::VariantArray)]
 pub enum Head {
     /// Head that decides which job of the queue is first.
@@ -23,8 +23,8 @@ pub enum Head {
     Save,
 }
 
-/// Shared network. Each head is a perceptron with one hidden layer. Its output is added to a number by which a rule
-/// decides; before any training, the output is 0. The caller holds the parameters.
+/// Shared network. Each head is a perceptron with one hidden layer. Its output is added to a number by which a
+/// hand-written rule decides; before any training, the output is 0. The caller holds the parameters.
 #[derive(Clone, Debug)]
 pub struct SharedNet {
     heads: [Part; HEADS],
@@ -50,7 +50,7 @@ impl SharedNet {
         start..self.heads[head as usize].end()
     }
 
-    /// Returns random parameters with which all outputs are 0.
+    /// Returns random initial parameters, for which all outputs are 0.
     pub fn initial_parameters(&self, rng: &mut ChaCha8Rng) -> Vec<f32> {
         let mut parameters = vec![0.0; self.parameter_count()];
         self.heads.iter().for_each(|head| head.initialise(&mut parameters, true, rng));

@@ -25,14 +25,14 @@ const SAVE_MOST: f64 = 3.0;
 /// Constant added to rates before their logarithm is taken, so that a rate of 0 has one.
 const RATE_LEAST: f64 = 1e-300;
 
-/// Amounts of randomness of the choices during training.
+/// Randomness of the choices during training.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exploration {
-    /// Temperature of orders of the queue.
+    /// Temperature at which the order of the queue is sampled.
     pub order_temperature: f64,
-    /// Temperature of picks of GPUs.
+    /// Temperature at which GPUs are sampled.
     pub pick_temperature: f64,
-    /// Standard deviation of the logarithm of an interval.
+    /// Standard deviation of the logarithm of a sampled interval between suspensions.
     pub save_deviation: f64,
 }
 
@@ -87,12 +87,16 @@ pub struct SharedPlacer {
 }
 
 impl SharedPlacer {
-    /// Creates a placer from a network and its parameters; `suspends` is whether the placer may suspend jobs.
+    /// Creates a placer from a network and its parameters; `suspends` states whether the placer may suspend jobs.
     ///
     /// # Panics
-    /// Panics if the number of parameters is not the network's.
+    /// Panics if the number of parameters does not match the network.
     pub fn new(net: SharedNet, parameters: Arc<[f32]>, suspends: bool) -> Self {
-        assert_eq!(parameters.len(), net.parameter_count(), "the number of parameters must be the network's");
+        assert_eq!(
+            parameters.len(),
+            net.parameter_count(),
+            "the number of parameters must match the network"
+        );
         Self { net, parameters, suspends, random: None, intervals: Vec::new() }
     }
 

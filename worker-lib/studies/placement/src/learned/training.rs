@@ -21,19 +21,19 @@ use iswitch_learn::algorithms::streams::{Purpose, stream};
 use iswitch_learn::algorithms::trainer::World;
 use iswitch_study::{Mark, Record, Study, StudyError, Weights};
 
-/// Number of the simulated run of each episode in a test.
+/// Index of the simulated run that a test uses in each episode.
 const TEST_COURSE: usize = 0;
 
 /// Record of one iteration. The JSON keys are a public interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
-    /// Number of the iteration, from 0, which is the network before any training.
+    /// Number of the iteration; 0 is the network before any training.
     pub iteration: u64,
     /// Number of simulated runs that the iteration learned from.
     pub courses: u64,
     /// Number of choices in these runs.
     pub choices: u64,
-    /// Mean reward. For the shared network, the logarithm of the ratio of the rule's makespan, on other failures, to
+    /// Mean reward. For the shared network, the logarithm of the rule's makespan (on independent failures) divided by
     /// the network's; for the patent's network, (T_Random - T_RL) / T_Random.
     pub reward: Option<f64>,
     /// Makespan of the reference policy divided by the network's in the test, as a geometric mean; `None` without a
@@ -61,9 +61,9 @@ pub(super) type Totals = iswitch_study::Totals<3>;
 /// Context of the current iteration.
 pub(super) type Step<'a> = iswitch_study::Step<'a, PlacementConfig>;
 
-/// Training of one worker.
+/// Training run of one worker.
 pub type Training = iswitch_study::Training<PlacementStudy>;
-/// Checkpoint of a training.
+/// Checkpoint of a training run.
 pub type Saved = iswitch_study::Saved<PlacementStudy>;
 
 /// Network in training, with the state of its learning method.
@@ -132,7 +132,7 @@ impl PlacementStudy {
 }
 
 impl Study for PlacementStudy {
-    /// Name of the algorithm, the same as the command's.
+    /// Name of the algorithm, which is also the name of the command.
     const ALGORITHM: &'static str = "place";
     type Config = PlacementConfig;
     type Task = Workload;
@@ -192,7 +192,7 @@ impl Study for PlacementStudy {
 
     fn is_better(config: &PlacementConfig, new: &Iteration, best: Option<&Iteration>) -> bool {
         let Some((gain, error)) = new.gain.zip(new.gain_error) else { return false };
-        // Even if no network is better than the rule, the best of many test results is better by chance.
+        // Even if no network is better than the rule, the best of many test results exceeds the rule's by chance.
         let is_sure = config.significance == 0.0 || gain.ln() > config.significance * error;
         best.and_then(|best| best.gain).is_none_or(|best| gain > best && is_sure)
     }
@@ -224,8 +224,8 @@ impl Study for PlacementStudy {
     fn read(&mut self, config: &PlacementConfig, reader: &Reader<'_>) -> Result<(), StudyError> {
         let (saved, own): (u64, u64) = (reader.number("workload")?, self.workload.digest());
         if saved != own {
-            let reason = "it was trained with different jobs, GPUs or rules; give the same options and files as for \
-                          that training";
+            let reason = "it was trained with different jobs, GPUs or rules; give the same options and files as in \
+                          that run";
             return Err(reader.refuse(reason.to_owned()).into());
         }
         self.state.weights.read(config.tensors(), reader)?;
@@ -253,17 +253,17 @@ impl Study for PlacementStudy {
 }
 
 impl Trained {
-    /// Returns the policy with the best test result of a training; `None` if there was no test.
+    /// Returns the policy with the best test result of a training run; `None` if there was no test.
     pub fn best_of(training: &Training) -> Option<Self> {
         Some(Self::new(training.config().clone(), training.best_parameters()?.into()))
     }
 
-    /// Returns the current policy of a training.
+    /// Returns the current policy of a training run.
     pub fn of_training(training: &Training) -> Self {
         Self::new(training.config().clone(), training.study().parameters().into())
     }
 
-    /// Returns the policy with the best test result of a saved training.
+    /// Returns the policy with the best test result of a saved training run.
     ///
     /// # Errors
     /// Fails if there was no test, or the file is damaged.

@@ -20,7 +20,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns the plan of a seed.
+    /// Returns the plan that a seed determines.
     pub fn new(seed: u64) -> Self {
         Self { seed }
     }
@@ -69,7 +69,7 @@ pub fn best_of(scenario: &Scenario, count: usize, seed: u64) -> Result<Plan, Stu
             best = Some((sum, plan));
         }
     }
-    Ok(best.expect("at least one must have been tried").1)
+    Ok(best.expect("at least one plan must have been tried").1)
 }
 
 /// Returns the outcome with the lowest makespan among `count` random simulated runs **on the same failures on which
@@ -88,5 +88,5 @@ pub fn hindsight(scenario: &Scenario, count: usize, seed: u64) -> Result<Outcome
             best = Some(outcome);
         }
     }
-    Ok(best.expect("at least one must have been tried"))
+    Ok(best.expect("at least one run must have been tried"))
 }

@@ -7,12 +7,13 @@ use crate::simulation::Scenario;
 use crate::state::State;
 use iswitch_learn::algorithms::streams::Purpose;
 
-/// Placer that knows when each GPU will fail and gives a job the free GPUs that fail last, first job first. No real
-/// policy can do this; its results show how much the choice among free GPUs can gain at most.
+/// Placer that knows when each GPU will fail. It starts jobs first in, first out, each on the free GPUs whose next
+/// failure is latest. No real policy can do this; its results show how much could be gained at most by the choice among
+/// free GPUs.
 #[derive(Debug)]
 pub struct Clairvoyant<'a> {
     draw: FailureDraw<'a>,
-    /// Begin and end of each component's current or next outage, in seconds; infinite if there is none.
+    /// Start and end of each component's current or next outage, in seconds; infinite if there is none.
     next: Vec<(f64, f64)>,
     repair: f64,
 }

@@ -35,7 +35,7 @@ const LEMONS_MAX: f64 = 0.1;
 
 /// Placer that never uses the GPUs with the highest estimated failure rates: at most a tenth of the cluster, and only
 /// GPUs that fail at least twice as often as the mean. Other GPUs are used in the order of their ids. A job that does
-/// not fit on them gets drained GPUs as well.
+/// not fit on these also gets some of the excluded GPUs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DrainLemons;
 
@@ -52,7 +52,7 @@ impl Placer for DrainLemons {
     }
 }
 
-/// Returns for each GPU whether it should be out of service.
+/// Returns, for each GPU, whether it should be out of service.
 fn lemons(state: &State<'_>) -> Vec<bool> {
     let gpus = state.gpus.len();
     let rates: Vec<f64> = (0..gpus).map(|gpu| state.rate(gpu)).collect();

@@ -4,9 +4,9 @@ use super::{Placer, consolidate};
 use crate::state::State;
 
 /// Discretised two-dimensional least attained service. Jobs are divided into queues by the GPU-seconds that they have
-/// used. Jobs of lower queues run before those of higher ones, and suspend them; within a queue, jobs run in order of
-/// arrival. GPUs are consolidated. The duration of a job is not used. The paper's promotion of starving jobs is not
-/// implemented.
+/// used. Jobs in lower queues have priority over jobs in higher queues and suspend them; within a queue, jobs run in
+/// order of arrival. Each job gets GPUs on as few nodes as possible. The policy does not use the durations of jobs. The
+/// paper's promotion of starving jobs is not implemented.
 #[derive(Clone, Debug)]
 pub struct Las {
     thresholds: Vec<f64>,
@@ -14,7 +14,7 @@ pub struct Las {
     chosen: Vec<bool>,
 }
 
-/// GPU-seconds at which a job moves to the next queue, as in the simulator of Tiresias.
+/// GPU-seconds at which a job moves to the next queue, as in the Tiresias simulator.
 pub const LAS_THRESHOLDS: [f64; 3] = [3250.0, 7200.0, 18_000.0];
 
 impl Las {
@@ -29,7 +29,7 @@ impl Las {
         self.thresholds.iter().filter(|threshold| service * (1.0 + 1e-9) >= **threshold).count()
     }
 
-    /// Returns `(queue, job)` of all running and waiting jobs, in order of priority.
+    /// Returns `(queue, job)` for all running and waiting jobs, in order of priority.
     fn ranked(&self, state: &State<'_>) -> Vec<(usize, usize)> {
         let runs = |job: &usize| state.is_running(*job);
         let jobs = state.queue.iter().copied().chain(state.active.iter().copied().filter(runs));

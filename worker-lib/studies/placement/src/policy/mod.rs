@@ -33,8 +33,8 @@ pub trait Placer {
     /// Sorts the queue, first job first. The queue is given in order of arrival.
     fn order(&mut self, _state: &State<'_>, _queue: &mut [usize]) {}
 
-    /// Returns the number of GPUs that a job should have, which must be one that the job can have; 0 if the job should
-    /// wait and others may start before it.
+    /// Returns the number of GPUs that a job should get, which must be a number on which the job can run; 0 if the job
+    /// should wait and others may start before it.
     fn size(&mut self, state: &State<'_>, job: usize) -> usize {
         state.job(job).gpus()
     }

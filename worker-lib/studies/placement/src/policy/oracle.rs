@@ -5,9 +5,9 @@ use crate::expected::expected_time_with_checkpoints;
 use crate::state::{Gpu, Phase, State};
 
 /// Placer that uses the expected time of jobs, including failures: `(e^(L T) - 1) (1/L + R)` for a job of T seconds on
-/// GPUs whose failure rates have the sum L, with a restart of R seconds. The job with the largest expected GPU-time is
-/// first. It gets the most reliable free GPUs, or waits for the GPUs of running jobs if its expected completion is then
-/// earlier.
+/// GPUs whose failure rates add up to L, with a restart of R seconds. The job with the largest expected GPU-time is
+/// first. It gets the most reliable free GPUs, or waits for the GPUs of running jobs if its expected completion time is
+/// then earlier.
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
     /// GPUs in ascending order of the estimated failure rate.
@@ -15,7 +15,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Returns the expected time in seconds of a waiting job, on GPUs whose failure rates have the sum `rate`.
+    /// Returns the expected time in seconds of a waiting job, on GPUs whose failure rates add up to `rate`.
     fn expected(state: &State<'_>, job: usize, rate: f64) -> f64 {
         let options = state.options();
         let work = state.progress[job].left;

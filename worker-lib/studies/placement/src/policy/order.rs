@@ -1,4 +1,4 @@
-//! Orders of the queue.
+//! Orders in which jobs wait in the queue.
 
 use crate::state::State;
 

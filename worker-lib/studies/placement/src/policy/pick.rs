@@ -17,9 +17,10 @@ pub enum Rule {
     Random(Box<ChaCha8Rng>),
     /// GPUs with the lowest ids.
     FirstFit,
-    /// GPUs on as few nodes as possible, and among these on the nodes with the least room left (consolidated best fit).
+    /// GPUs on as few nodes as possible; the last of these is the node with the fewest free GPUs that suffices
+    /// (consolidated best fit).
     BestFit,
-    /// GPUs in as few racks as possible, and there on as few nodes as possible: [`pack`].
+    /// GPUs in as few racks as possible and, within these racks, on as few nodes as possible: [`pack`].
     Pack,
     /// GPUs spread evenly over racks and nodes: [`spread`](super::spread).
     Spread,
@@ -32,7 +33,7 @@ pub enum Rule {
     Match(f64),
 }
 
-/// Placer that consists of an order of the queue and a rule.
+/// Placer that combines an order of the queue with a rule that picks GPUs.
 #[derive(Clone, Debug)]
 pub struct ByRule {
     order: Order,
@@ -81,7 +82,8 @@ fn by_rate(state: &State<'_>, size: usize, sign: f64, picks: &mut Vec<usize>) {
     by_number(state, size, picks, |gpu| sign * state.rate(gpu));
 }
 
-/// Adds the `size` free GPUs with the lowest numbers to `picks`; among equal numbers, those with the lowest ids.
+/// Adds to `picks` the `size` free GPUs with the lowest values of `number`; among equal values, those with the lowest
+/// ids.
 pub(super) fn by_number(
     state: &State<'_>,
     size: usize,
@@ -114,7 +116,8 @@ pub fn pack(state: &State<'_>, size: usize, picks: &mut Vec<usize>) {
     consolidate_in(state, Level::Rack, state.free_gpus(), size, picks);
 }
 
-/// Adds `size` of these GPUs, which are in ascending order, in as few domains of a level as possible to `picks`.
+/// Adds `size` of these GPUs, in as few failure domains of a level as possible, to `picks`. The ids of the GPUs are
+/// given in ascending order.
 fn consolidate_in(
     state: &State<'_>,
     level: Level,

@@ -6,19 +6,19 @@ use crate::state::{Phase, Run, State};
 /// Minimum time in seconds for which a job keeps its GPUs, so that a reallocation is worth the restart.
 const KEEP: f64 = 3600.0;
 
-/// Placer that divides the GPUs among jobs with variable numbers of GPUs so that the harmonic mean of their speed-ups
-/// is maximal. This is Pollux's fitness with p = -1, where a speed-up is relative to an equal share of the cluster.
-/// Pollux searches with a genetic algorithm and also adapts batch sizes and learning rates. Here, only the throughput
-/// at the job's own batch size ([`Scaling`](crate::job::Scaling)) counts; for this, giving one GPU after another to the
-/// job that gains most is exact. GPUs are consolidated. Jobs with a fixed number of GPUs start first in, first out, if
-/// they fit.
+/// Placer that divides the GPUs among the jobs that can run on different numbers of GPUs, so that the harmonic mean of
+/// their speed-ups is maximal. This is Pollux's fitness function with p = -1, where a speed-up is relative to an equal
+/// share of the cluster. Pollux searches with a genetic algorithm and also adapts batch sizes and learning rates. Here,
+/// only the throughput at the job's own batch size ([`Scaling`](crate::job::Scaling)) counts; for this objective,
+/// giving one GPU after another to the job that gains most is optimal. Each job gets GPUs on as few nodes as possible.
+/// Jobs with a fixed number of GPUs start first in, first out, if they fit.
 #[derive(Clone, Debug, Default)]
 pub struct Pollux {
     /// Number of GPUs of each job.
     share: Vec<usize>,
 }
 
-/// Job that takes part in the division.
+/// Job that competes for GPUs in a reallocation.
 struct Claim {
     job: usize,
     most: usize,
@@ -58,7 +58,7 @@ impl Pollux {
         self.give(state, &claims, left);
     }
 
-    /// Gives `left` GPUs one after another, each to the job whose inverse speed-up it lowers most.
+    /// Assigns `left` GPUs one by one, each to the job whose inverse speed-up it lowers most.
     fn give(&mut self, state: &State<'_>, claims: &[Claim], left: usize) {
         for _ in 0..left {
             let gain = |claim: &Claim| {

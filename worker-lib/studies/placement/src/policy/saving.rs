@@ -5,9 +5,9 @@ use crate::options::Checkpoint;
 use crate::state::{Phase, State};
 
 /// Placer that puts the longest job first on the most reliable GPUs, as
-/// [`LongestReliable`](super::PolicySpec::LongestReliable), and suspends a job when a failure would undo more work than
-/// Young's interval. A suspension saves a job's state and costs a restart. It is therefore a checkpoint requested by
-/// the scheduler, independent of the job's own checkpoints.
+/// [`LongestReliable`](super::PolicySpec::LongestReliable) does, and suspends a job when a failure would undo more work
+/// than Young's interval. A suspension saves a job's state and costs a restart. It is therefore a checkpoint requested
+/// by the scheduler, independent of the job's own checkpoints.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Saving;
 
@@ -31,16 +31,16 @@ impl Placer for Saving {
     }
 }
 
-/// Returns the work in seconds between two suspensions of a running job that is optimal to first order: sqrt(2 restart
-/// / rate), where `rate` is the sum of the estimated failure rates of its GPUs (Young, CACM 17(9), 1974). Infinite if
-/// the rate is 0.
+/// Returns the amount of work between two suspensions of a running job, in seconds, that is optimal to first order:
+/// sqrt(2 restart / rate), where `rate` is the sum of the estimated failure rates of its GPUs (Young, CACM 17(9),
+/// 1974). The result is infinite if the rate is 0.
 pub(crate) fn interval(state: &State<'_>, job: usize) -> f64 {
     let rate = state.rate_of(state.gpus_of(job));
     Checkpoint::YoungDaly { cost: state.restart(job) }.interval(rate).0
 }
 
 /// Returns whether a job runs, has at least `interval` seconds of work that a failure would undo, and has enough
-/// remaining work that saving is worth a restart.
+/// remaining work to make a suspension worth the restart.
 pub(crate) fn is_due(state: &State<'_>, job: usize, interval: f64) -> bool {
     // When the placer decides again at this moment, a rounding error may leave the work just below the interval.
     is_worth_it(state, job, interval) && state.unsaved(job) * (1.0 + 1e-9) >= interval

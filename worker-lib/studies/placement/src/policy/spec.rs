@@ -1,4 +1,4 @@
-//! Policies by name.
+//! Policies, selected by name.
 
 use std::str::FromStr;
 
@@ -26,7 +26,7 @@ pub enum PolicySpec {
     /// The best of this many random plans: [`best_of`].
     #[strum(to_string = "best-of:{0}")]
     BestOf(usize),
-    /// The lowest makespan of this many random simulated runs, in hindsight: [`hindsight`].
+    /// The best of this many random simulated runs, chosen in hindsight: [`hindsight`].
     #[strum(to_string = "hindsight:{0}")]
     Hindsight(usize),
     /// First in, first out, on the free GPUs with the lowest ids.
@@ -39,23 +39,23 @@ pub enum PolicySpec {
     Spread,
     /// First in, first out, on GPUs other than those that fail most often: [`DrainLemons`].
     DrainLemons,
-    /// First in, first out, on the GPUs whose last repair is longest ago.
+    /// First in, first out, on the GPUs that have worked longest since their last repair.
     Rested,
     /// First in, first out, on the most reliable GPUs.
     Reliable,
     /// The longest job first, on the most reliable GPUs.
     LongestReliable,
-    /// First in, first out, big jobs on the most reliable GPUs and others on the least reliable.
+    /// First in, first out, with big jobs on the most reliable GPUs and others on the least reliable.
     Match,
-    /// [`Las`]
+    /// Least attained service first: [`Las`].
     Las,
-    /// [`Pollux`]
+    /// Maximum harmonic mean of speed-ups: [`Pollux`].
     Pollux,
-    /// [`Oracle`]
+    /// Decisions by analytic expected times: [`Oracle`].
     Oracle,
-    /// [`Saving`]
+    /// Suspensions that save the work of jobs: [`Saving`].
     Saving,
-    /// [`Clairvoyant`]
+    /// Knowledge of all future failures: [`Clairvoyant`].
     Clairvoyant,
 }
 
@@ -81,7 +81,7 @@ impl PolicySpec {
             }
             Self::BestOf(count) => Box::new(best_of(scenario, count, seed)?),
             Self::Hindsight(_) | Self::Clairvoyant => {
-                return Err(StudyError::field("policy", self, "one that decides before GPUs fail"));
+                return Err(StudyError::field("policy", self, "a policy that decides before GPUs fail"));
             }
             Self::FirstFit => by_rule(Order::Arrival, Rule::FirstFit),
             Self::BestFit => by_rule(Order::Arrival, Rule::BestFit),

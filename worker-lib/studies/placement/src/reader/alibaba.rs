@@ -1,4 +1,4 @@
-//! Reader of the trace of Alibaba's GPU cluster of 2023 (Weng et al., ATC 2023).
+//! Reader of the 2023 trace of Alibaba's GPU cluster (Weng et al., ATC 2023).
 
 use std::path::Path;
 
@@ -8,12 +8,13 @@ use crate::{Cluster, Job};
 use iswitch_study::StudyError;
 use iswitch_study::table::{Table, read};
 
-/// Treatment of pods that ask for a part of a GPU. They need a rule because jobs here own GPUs exclusively.
+/// Treatment of pods that request a fraction of a GPU. They need a rule because jobs own GPUs exclusively in this
+/// model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SharedGpus {
-    /// Pods that ask for a part of a GPU are left out.
+    /// Pods that request a fraction of a GPU are excluded.
     LeaveOut,
-    /// Each pod that asks for a part of a GPU gets a whole GPU.
+    /// Each pod that requests a fraction of a GPU gets a whole GPU.
     Whole,
 }
 
@@ -33,14 +34,14 @@ pub fn read_alibaba_nodes(path: &Path) -> Result<Cluster, StudyError> {
 }
 
 /// Reads pods as jobs, which arrive at `creation_time` and last from `scheduled_time` to `deletion_time`. Pods that
-/// never ran or ask for no GPU are left out.
+/// never ran or request no GPU are excluded.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or a line is not a pod; the error then names the line.
 pub fn read_alibaba_pods(path: &Path, shared: SharedGpus) -> Result<Jobs, StudyError> {
     let text = read(path)?;
     let names = ["num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time"];
-    let mut counts = [(0, "asks for no GPU"), (0, "asks for a part of a GPU"), (0, "never ran")];
+    let mut counts = [(0, "requests no GPU"), (0, "requests a fraction of a GPU"), (0, "never ran")];
     let rows = Table::new(&text, path, names)?.rows(|row| {
         let mut leave_out = |reason: usize| {
             counts[reason].0 += 1;

@@ -7,20 +7,20 @@ use crate::Cluster;
 use iswitch_study::StudyError;
 use iswitch_study::table::{header, lines, read};
 
-/// Format of a file of jobs.
+/// Format of a job file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobsFormat {
-    /// [`read_jobs`](super::read_jobs)
+    /// The project's own format: [`read_jobs`](super::read_jobs).
     Own,
-    /// [`read_philly`](super::read_philly)
+    /// Philly's jobs: [`read_philly`](super::read_philly).
     Philly,
-    /// [`read_gavel`](super::read_gavel)
+    /// Gavel's traces: [`read_gavel`](super::read_gavel).
     Gavel,
-    /// [`read_alibaba_pods`](super::read_alibaba_pods)
+    /// Alibaba's pods: [`read_alibaba_pods`](super::read_alibaba_pods).
     Alibaba,
-    /// [`read_pollux`](super::read_pollux)
+    /// Pollux's workloads: [`read_pollux`](super::read_pollux).
     Pollux,
-    /// [`read_tiresias`](super::read_tiresias)
+    /// Tiresias's traces: [`read_tiresias`](super::read_tiresias).
     Tiresias,
 }
 
@@ -35,7 +35,7 @@ const JOBS: [(JobsFormat, &[&str]); 5] = [
 ];
 
 impl JobsFormat {
-    /// Returns the format of a file, by the column names in its first line; a file with tabs is a trace of Gavel.
+    /// Detects the format of a file from the column names in its first line. A tab-separated file is a Gavel trace.
     ///
     /// # Errors
     /// Fails if the file cannot be read, or its first line matches no known format.
@@ -48,8 +48,10 @@ impl JobsFormat {
         let found = JOBS.into_iter().find(|(_, names)| has_columns(&first, names));
         found.map(|(format, _)| format).ok_or_else(|| {
             let known = JOBS.map(|(_, names)| names.join(",")).join(" or ");
-            let reason =
-                format!("columns are {:?}, expected {known}, or a trace of Gavel with tabs", first.join(","));
+            let reason = format!(
+                "columns are {:?}, expected {known}, or a tab-separated Gavel trace",
+                first.join(",")
+            );
             StudyError::line(path, line, reason)
         })
     }
@@ -68,7 +70,8 @@ pub fn read_nodes(path: &Path) -> Result<Cluster, StudyError> {
     if has_columns(&first, &["gpu"]) {
         return read_alibaba_nodes(path);
     }
-    let reason = format!("columns are {:?}, expected gpus,cage or Alibaba's with gpu", first.join(","));
+    let reason =
+        format!("columns are {:?}, expected gpus,cage or Alibaba's columns with gpu", first.join(","));
     Err(StudyError::line(path, line, reason))
 }
 
@@ -111,6 +114,8 @@ mod tests {
             Cluster::new([(4, 0)]).unwrap()
         );
         let error = read_nodes(file("cpus\n").path()).unwrap_err().to_string();
-        assert!(error.ends_with("line 1: columns are \"cpus\", expected gpus,cage or Alibaba's with gpu"));
+        assert!(
+            error.ends_with("line 1: columns are \"cpus\", expected gpus,cage or Alibaba's columns with gpu")
+        );
     }
 }

@@ -10,7 +10,8 @@ use iswitch_study::StudyError;
 use iswitch_study::table::read;
 
 const DAY: f64 = 86_400.0;
-/// Resolution of the trace's times in seconds: 1e-4 days. An outage that ends when it begins lasts this long.
+/// Resolution of the trace's times in seconds: 1e-4 days. An outage with equal start and end times is taken to last
+/// this long.
 const RESOLUTION: f64 = 1e-4 * DAY;
 
 /// Event of the trace. Its other fields, such as `fault_type`, are ignored.
@@ -24,12 +25,12 @@ struct Event {
 }
 
 /// Reads `fault_trace.json`: a list of events with `node_id`, `event_time` in days and `event_type`, which is
-/// `fault_start` or `fault_end`, in any order. A node is failed while it has more starts than ends. The period lasts
-/// from time 0 to the last event; a fault without an end lasts until then.
+/// `fault_start` or `fault_end`, in any order. A node counts as failed while more of its faults have started than
+/// ended. The period lasts from time 0 to the last event; a fault without an end lasts until then.
 ///
 /// # Errors
-/// Fails if the file cannot be read or is not such a list, or a fault ends that has not started. The error names the
-/// number of the event, from 0, and its field.
+/// Fails if the file cannot be read or is not such a list, or a fault ends without having started. The error gives the
+/// index of the event, counted from 0, and the invalid field.
 pub fn read_infinitehbd(path: &Path) -> Result<NodeTrace, StudyError> {
     let text = read(path)?;
     let events: Vec<Event> = serde_json::from_str(&text).map_err(|error| StudyError::file(path, error))?;
@@ -62,9 +63,10 @@ pub fn read_infinitehbd(path: &Path) -> Result<NodeTrace, StudyError> {
     NodeTrace::new(nodes, length).map_err(|error| StudyError::file(path, error))
 }
 
-/// Returns the outages of a node, or the number of an event that ends a fault that has not started.
+/// Returns the outages of a node. If an event ends a fault that has not started, returns the index of this event as an
+/// error.
 fn outages(mut events: Vec<(f64, bool, usize)>, length: f64) -> Result<Vec<(f64, f64)>, usize> {
-    // At the same time, a fault starts before it ends.
+    // Among events at the same time, starts come before ends.
     events.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
     let (mut outages, mut open, mut begin) = (Vec::new(), 0_usize, 0.0);
     for (time, is_start, number) in events {

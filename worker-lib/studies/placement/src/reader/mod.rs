@@ -1,5 +1,6 @@
-//! Readers of files of clusters, jobs and failures. The project contains no real traces; the caller gives the paths of
-//! its own copies. Columns are found by their names in the first line, in any order, and other columns are ignored.
+//! Readers of files that describe clusters, jobs and failures. The project contains no real traces; the caller gives
+//! the paths of its own copies. Columns are found by their names in the first line, in any order, and other columns are
+//! ignored.
 
 mod alibaba;
 mod format;
@@ -21,11 +22,11 @@ pub use titan::read_titan;
 
 use super::Job;
 
-/// Jobs of a file, and the rows that were left out.
+/// Jobs read from a file, and the rows that were excluded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Jobs {
     /// Jobs, sorted by arrival.
     pub jobs: Vec<Job>,
-    /// Number of rows that were left out for each reason, and the reason.
+    /// Number of rows that were excluded for each reason, and the reason.
     pub left_out: Vec<(usize, &'static str)>,
 }

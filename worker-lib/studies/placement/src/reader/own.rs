@@ -9,7 +9,7 @@ use iswitch_study::StudyError;
 use iswitch_study::error::at_least_zero;
 use iswitch_study::table::{Table, read};
 
-/// Reads nodes: `gpus,cage`, one node a line.
+/// Reads nodes: `gpus,cage`, one node per line.
 ///
 /// # Errors
 /// Fails if the file cannot be read or does not describe a cluster; the error names the line if one is invalid.

@@ -12,7 +12,7 @@ use crate::job::{JobPool, sort_by_arrival};
 use iswitch_study::StudyError;
 use iswitch_study::table::{Records, StringRecord, Table, number, read};
 
-/// Reads durations and numbers of GPUs: `duration_s,gpus`. The jobs have no arrivals.
+/// Reads durations and numbers of GPUs: `duration_s,gpus`. The jobs have no arrival times.
 ///
 /// # Errors
 /// Fails if the file cannot be read or has no jobs, or a line is not a job; the error then names the line.
@@ -23,22 +23,24 @@ pub fn read_philly(path: &Path) -> Result<JobPool, StudyError> {
     JobPool::new(jobs).map_err(|error| StudyError::file(path, error))
 }
 
-/// Throughputs of jobs in steps a second, by kind of job and number of GPUs.
+/// Throughputs of jobs in steps per second, by kind of job and number of GPUs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Throughputs {
     of: BTreeMap<String, BTreeMap<usize, f64>>,
 }
 
 impl Throughputs {
-    /// Reads Gavel's `simulation_throughputs.json`. For each type of GPU, such as `v100`, and each `('KIND', GPUS)`, it
-    /// has the steps a second of a job that runs alone (`null`) and next to other jobs; the latter are ignored.
+    /// Reads Gavel's `simulation_throughputs.json`. For each type of GPU, such as `v100`, and each `('KIND', GPUS)`,
+    /// the file gives the throughput in steps per second of a job that runs alone (`null`) and of a job that shares its
+    /// GPUs with another; the latter values are ignored.
     ///
     /// # Errors
     /// Fails if the file cannot be read, has another format, or does not contain the type of GPU.
     pub fn read(path: &Path, gpu_type: &str) -> Result<Self, StudyError> {
         let fail = |reason: String| StudyError::file(path, reason);
         let all: Value = serde_json::from_str(&read(path)?).map_err(|error| fail(error.to_string()))?;
-        let types = all.as_object().ok_or_else(|| fail("expected an object by type of GPU".to_owned()))?;
+        let types =
+            all.as_object().ok_or_else(|| fail("expected an object keyed by type of GPU".to_owned()))?;
         let kinds = types.get(gpu_type).and_then(Value::as_object).ok_or_else(|| {
             let mut known: Vec<_> = types.keys().map(String::as_str).collect();
             known.sort_unstable();
@@ -49,16 +51,17 @@ impl Throughputs {
             let (kind, gpus) = kind_and_gpus(key)
                 .ok_or_else(|| fail(format!("{key} of {gpu_type}: expected ('KIND', GPUS)")))?;
             let alone = value.get("null").and_then(Value::as_f64).filter(|steps| *steps >= 0.0);
-            let alone =
-                alone.ok_or_else(|| fail(format!("{key} of {gpu_type}: expected a number in null")))?;
+            let alone = alone
+                .ok_or_else(|| fail(format!("{key} of {gpu_type}: expected a number under the key null")))?;
             throughputs.of.entry(kind.to_owned()).or_default().insert(gpus, alone);
         }
         Ok(throughputs)
     }
 
-    /// Returns the throughput of a kind of job on `gpus` GPUs. If it is not in the table, it is extrapolated in
-    /// proportion to the number of GPUs from the next lower number in the table: Gavel's table ends at 8 GPUs, and has
-    /// some kinds on only one GPU. `None` if the kind is unknown or does not run.
+    /// Returns the throughput of a kind of job on `gpus` GPUs. If the table has no value for this number, the
+    /// throughput is extrapolated in proportion to the number of GPUs from the next lower number in the table: Gavel's
+    /// table ends at 8 GPUs, and has some kinds of job on only one GPU. Returns `None` if the kind is unknown or does
+    /// not run.
     pub fn get(&self, kind: &str, gpus: usize) -> Option<f64> {
         let (known, steps) = self.of.get(kind)?.range(..=gpus).next_back()?;
         Some(steps * gpus as f64 / *known as f64).filter(|steps| *steps > 0.0)
@@ -74,9 +77,9 @@ fn kind_and_gpus(key: &str) -> Option<(&str, usize)> {
 /// Number of fields in a line of a trace.
 const FIELDS: usize = 7;
 
-/// Reads a trace of Gavel. The fields are separated by tabs: the first is the kind of job, the fifth the number of
-/// steps, the sixth the arrival in seconds, and the seventh the number of GPUs. A duration is the number of steps
-/// divided by the throughput.
+/// Reads a Gavel trace. The fields are separated by tabs: the first is the kind of job, the fifth the number of steps,
+/// the sixth the arrival in seconds, and the seventh the number of GPUs. A duration is the number of steps divided by
+/// the throughput.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or a line is not a job; the error then names the line.

@@ -1,4 +1,4 @@
-//! Reader of the workloads of Pollux (Qiao et al., OSDI 2021), as in the artifact of that paper.
+//! Reader of the workloads of Pollux (Qiao et al., OSDI 2021), as published in the artifact of that paper.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,10 +8,10 @@ use crate::job::{Scaling, sort_by_arrival};
 use iswitch_study::StudyError;
 use iswitch_study::table::{Table, read};
 
-/// Maximum number of GPUs of a job, as a multiple of the number that it asks for.
+/// Maximum number of GPUs of a job, as a multiple of the number that the job asks for.
 const MOST: usize = 4;
 
-/// Measured step.
+/// Measured time of a training step.
 struct Step {
     gpus: usize,
     local_batch: f64,
@@ -19,9 +19,9 @@ struct Step {
     synchronisation: f64,
 }
 
-/// Reads a workload: `time,application,num_replicas,batch_size`. `applications` is the folder with a folder for each
-/// application, in which `validation-BATCH.csv` has the number of steps of the training, and `scalability.csv` and
-/// `placements.csv` have measured step times. A job's duration is the number of steps times the step time, both at its
+/// Reads a workload: `time,application,num_replicas,batch_size`. `applications` is a folder that has a subfolder for
+/// each application, in which `validation-BATCH.csv` gives the number of training steps, and `scalability.csv` and
+/// `placements.csv` give measured step times. A job's duration is the number of steps times the step time, both at its
 /// own batch size on the number of GPUs that it asks for. The step time is the one measured at the nearest number of
 /// GPUs and at the nearest batch size per GPU; a batch larger than the largest measured one is divided into parts
 /// (gradient accumulation).
@@ -68,7 +68,7 @@ pub fn read_pollux(path: &Path, applications: &Path) -> Result<Vec<Job>, StudyEr
 fn job(arrival: f64, gpus: usize, batch: u64, steps: &[Step], iterations: f64) -> Result<Job, StudyError> {
     let (seconds, synchronisation) = step_time(steps, gpus, batch as f64 / gpus as f64);
     let job = Job::new(arrival, gpus, iterations * seconds)?;
-    // All GPUs together compute what a step on one GPU computes.
+    // All GPUs together do the computation of one step on a single GPU.
     let computation = (seconds - synchronisation).max(f64::MIN_POSITIVE) * gpus as f64;
     let most = gpus.saturating_mul(MOST);
     job.with_scaling(Scaling { synchronisation: synchronisation / computation, least: 1, most })
@@ -123,7 +123,7 @@ fn read_steps(folder: &Path) -> Result<Vec<Step>, StudyError> {
     Ok(steps)
 }
 
-/// Returns the number of steps of a training: one more than the iteration of the last line.
+/// Returns the number of training steps: one more than the iteration in the last line.
 fn last_iteration(path: &Path) -> Result<f64, StudyError> {
     let text = read(path)?;
     let iterations: Vec<(usize, f64)> =

@@ -1,4 +1,4 @@
-//! Reader of the job traces of the simulator of Tiresias (Gu et al., NSDI 2019).
+//! Reader of the job traces of the Tiresias simulator (Gu et al., NSDI 2019).
 
 use std::path::Path;
 

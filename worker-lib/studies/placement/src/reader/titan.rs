@@ -1,4 +1,4 @@
-//! Reader of the lives of Titan's GPUs (Ostrouchov et al., SC 2020).
+//! Reader of the life histories of Titan's GPUs (Ostrouchov et al., SC 2020).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ const NEW_BATCH: &str = "2016";
 
 /// Reads `gc_full.csv`. It has a line for each stay of a GPU at a location, with the failure that ended the stay
 /// (`DBE`, a double-bit error, or `OTB`, off the bus; empty if there was none), and a line for each other failure. The
-/// cage of a life is the cage of the GPU's longest stay.
+/// cage of a life history is the cage of the GPU's longest stay.
 ///
 /// # Errors
 /// Fails if the file cannot be read, a line is invalid (the error then names the line), or a GPU has failures but no

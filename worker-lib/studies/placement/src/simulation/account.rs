@@ -32,7 +32,7 @@ impl GpuTime {
     }
 }
 
-/// Division of the elapsed time of a run, in seconds.
+/// Breakdown of the elapsed time of a run, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Share {
     /// Work saved in a checkpoint.
@@ -44,7 +44,7 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Divides the first `elapsed` seconds of a run that contains `work` seconds of work in total.
+    /// Breaks down the first `elapsed` seconds of a run that contains `work` seconds of work in total.
     pub(super) fn of(run: &Run, work: f64, elapsed: f64) -> Self {
         let overhead = elapsed.min(run.overhead);
         let after = elapsed - overhead;
@@ -88,22 +88,22 @@ pub(crate) fn checkpoints(work: f64, interval: f64) -> f64 {
 /// Outcome of a simulation. Times are in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Time at which the last job completed, or the horizon if a job did not complete.
+    /// Time at which the last job completed, or the end of the simulation (the horizon) if a job did not complete.
     pub makespan: f64,
-    /// Completion time of each job, from its arrival; `None` if the job was not complete at the horizon.
+    /// Completion time of each job, from its arrival; `None` if the job had not completed at the horizon.
     pub completion_times: Vec<Option<f64>>,
-    /// Number of failures of GPUs.
+    /// Number of GPU failures.
     pub failures: u64,
     /// Number of failures that stopped a job.
     pub hits: u64,
     /// Number of suspensions by the placer.
     pub suspensions: u64,
-    /// Number of placements of jobs.
+    /// Number of times that a job was placed on GPUs.
     pub placements: u64,
     /// GPU time by use.
     pub gpu_time: GpuTime,
     /// Work that failures were expected to undo, in GPU-seconds, given the estimated rates of each job's GPUs and the
-    /// work that it would have lost at each moment. [`GpuTime::lost`] differs from this only by chance.
+    /// work that a failure would have undone at each moment. [`GpuTime::lost`] differs from this only by chance.
     pub expected_loss: f64,
     /// Effective training time ratio of all jobs that started: the work that they completed, divided by the time from
     /// their first start to their completion, or to the end of the simulation. Both are weighted by the number of GPUs
@@ -113,7 +113,7 @@ pub struct Outcome {
     pub ettr: Option<f64>,
 }
 
-/// Returns [`Outcome::ettr`] of jobs at the time `end` in seconds.
+/// Returns [`Outcome::ettr`] of jobs for a simulation that ends at `end` seconds.
 pub(super) fn ettr(jobs: &[Job], progress: &[Progress], end: f64) -> Option<f64> {
     let (mut work, mut wall) = (0.0, 0.0);
     for (job, progress) in jobs.iter().zip(progress) {
@@ -126,19 +126,19 @@ pub(super) fn ettr(jobs: &[Job], progress: &[Progress], end: f64) -> Option<f64>
 }
 
 impl Outcome {
-    /// Returns the number of jobs that were not complete at the horizon.
+    /// Returns the number of jobs that had not completed at the horizon.
     pub fn unfinished(&self) -> usize {
         self.completion_times.iter().filter(|time| time.is_none()).count()
     }
 
-    /// Returns the mean completion time of the complete jobs; `None` if there are none.
+    /// Returns the mean completion time of the completed jobs; `None` if no job completed.
     pub fn mean_completion_time(&self) -> Option<f64> {
         let complete: Vec<f64> = self.completion_times.iter().copied().flatten().collect();
         (!complete.is_empty()).then(|| complete.iter().sum::<f64>() / complete.len() as f64)
     }
 
-    /// Returns the nearest-rank percentile of the completion times: the lowest time that at least the given share
-    /// (0 to 1) of all jobs did not exceed. `None` if there are no jobs, or the percentile falls on a job that was not
+    /// Returns the nearest-rank percentile of the completion times: the lowest time that at least the given share (0 to
+    /// 1) of all jobs did not exceed. `None` if there are no jobs, or the percentile falls on a job that did not
     /// complete.
     pub fn completion_time_percentile(&self, share: f64) -> Option<f64> {
         let mut times: Vec<f64> =

@@ -2,7 +2,8 @@
 
 use crate::state::{Phase, State};
 
-/// Time at which enough GPUs will be free for a job if nothing else fails, and the number of additional free GPUs then.
+/// Time at which enough GPUs will be free for a job if nothing else fails, and the number of additional GPUs that will
+/// be free then.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Reservation {
     /// Time in seconds; infinite if unknown.

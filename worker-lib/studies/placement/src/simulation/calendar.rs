@@ -1,4 +1,4 @@
-//! Queue of future events, by time.
+//! Queue of future events, ordered by time.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 /// Future event. The order of the variants is the order of events at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due {
-    /// The run with this number completes the job, if the run still lasts.
+    /// The job completes, unless its run with this number has ended earlier.
     Complete { job: usize, run: u32 },
     /// A component is repaired.
     Repair(usize),

@@ -18,7 +18,7 @@ impl Simulation<'_, '_> {
         self.state.queue.push(job);
     }
 
-    /// Schedules the next failure of a component that has worked since `since`.
+    /// Schedules the next failure of a component that has been working since `since`.
     pub(super) fn expect_failure(&mut self, component: usize, since: f64) {
         let repair = self.scenario.options().repair;
         if let Some((begin, end)) = self.draw.next(component, since, repair) {
@@ -42,7 +42,7 @@ impl Simulation<'_, '_> {
         self.observe(Event::Start(job));
     }
 
-    /// Ends a job's run and returns the run and how its time was used. The job keeps its GPUs, and its phase becomes
+    /// Ends a job's run; returns the run and a breakdown of its time. The job keeps its GPUs, and its phase becomes
     /// `Waiting`.
     pub(super) fn take_run(&mut self, job: usize) -> (Run, Share) {
         let rate = self.state.rate_of(self.state.gpus_of(job));
@@ -120,7 +120,7 @@ impl Simulation<'_, '_> {
                 }
             }
         }
-        // A job with several of the GPUs is stopped once.
+        // A job that holds several of the GPUs is stopped only once.
         hit.sort_unstable();
         hit.dedup_by_key(|(job, _)| *job);
         hit.into_iter().for_each(|(job, gpu)| self.hit(job, gpu));

@@ -15,7 +15,7 @@ use iswitch_study::StudyError;
 /// Minimum time in seconds until a placer decides again without an event, so that time advances.
 const LOOK_AGAIN_MIN: f64 = 1.0;
 
-/// Maximum number of events and decisions of the placer in a simulation. This many take minutes to an hour to compute.
+/// Maximum number of events and decisions of the placer in a simulation. Simulating this many takes minutes to an hour.
 pub const EVENTS_MAX: u64 = 100_000_000;
 
 /// Event of a job or a GPU. The state passed with it is the state after the event.
@@ -63,7 +63,7 @@ pub struct Simulation<'a, 'o> {
     pub(super) calendar: Calendar,
     /// Number of jobs that have arrived.
     arrived: usize,
-    /// Number of jobs that are complete.
+    /// Number of completed jobs.
     pub(super) complete: usize,
     round: Option<Round>,
     /// Number of failed GPUs.
@@ -145,11 +145,11 @@ impl<'a, 'o> Simulation<'a, 'o> {
 
     /// Advances until a job must be placed, and returns its number and the number of GPUs that it should have; at least
     /// that many are free. The caller must then call [`start`](Self::start), [`pass`](Self::pass) or
-    /// [`place`](Self::place). Returns `None` at the end of the simulation. Of `placer`, only the suspensions, the
-    /// order of the queue, the sizes and the time of its next decision are used.
+    /// [`place`](Self::place). Returns `None` at the end of the simulation. This method uses only the suspensions, the
+    /// order of the queue, the sizes and the time of the next decision from `placer`.
     ///
     /// # Errors
-    /// Fails if the placer makes an invalid decision, no job runs because the placer has passed over all jobs although
+    /// Fails if the placer makes an invalid decision, no job runs because the placer has passed over every job although
     /// all GPUs are free, or [`EVENTS_MAX`] is exceeded.
     pub fn next(&mut self, placer: &mut dyn Placer) -> Result<Option<(usize, usize)>, StudyError> {
         loop {
@@ -191,14 +191,14 @@ impl<'a, 'o> Simulation<'a, 'o> {
         let mut round = self.round.expect("`next` must have returned a job to place");
         let job = self.state.queue[round.at];
         if picks.len() != round.size {
-            let field = format!("GPUs picked for job {job}");
+            let field = format!("number of GPUs picked for job {job}");
             return Err(StudyError::field(field, picks.len(), round.size.to_string()));
         }
         for (number, gpu) in picks.iter().enumerate() {
             self.scenario.cluster().check_gpu(*gpu)?;
             if !self.state.gpus[*gpu].is_free() || picks[..number].contains(gpu) {
                 let field = format!("GPU picked for job {job}");
-                return Err(StudyError::field(field, gpu, "one that is free"));
+                return Err(StudyError::field(field, gpu, "a free GPU"));
             }
         }
         self.state.queue.remove(round.at);
@@ -247,7 +247,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         while let Some(job) = self.state.queue.get(round.at).copied().filter(|_| self.state.free > 0) {
             // The placer that sorted the queue may have written invalid or repeated jobs into it.
             if !matches!(self.state.progress.get(job).map(|it| &it.phase), Some(Phase::Waiting)) {
-                return Err(StudyError::field("job in the queue", job, "one that waits"));
+                return Err(StudyError::field("job in the queue", job, "a waiting job"));
             }
             round.size = placer.size(&self.state, job);
             if round.size == 0 {
@@ -293,7 +293,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         if self.state.job(job).can_have(size) {
             return Ok(());
         }
-        let field = format!("GPUs wanted for job {job}");
+        let field = format!("number of GPUs wanted for job {job}");
         Err(StudyError::field(field, size, "a number of GPUs on which the job can run"))
     }
 
@@ -306,7 +306,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         placer.suspend(&self.state, &mut suspended);
         for job in suspended {
             if !matches!(self.state.progress.get(job).map(|it| &it.phase), Some(Phase::Running(_))) {
-                return Err(StudyError::field("job to suspend", job, "one that runs"));
+                return Err(StudyError::field("job to suspend", job, "a running job"));
             }
             self.suspend(job);
         }
@@ -328,7 +328,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
         let is_last = self.arrived == self.state.progress.len();
         if is_idle && is_last && placer.look_again(&self.state).is_none() {
             let expected = "at least 1 while all GPUs are free";
-            return Err(StudyError::field("jobs that the placer starts", 0, expected));
+            return Err(StudyError::field("number of jobs that the placer starts", 0, expected));
         }
         Ok(())
     }
@@ -367,7 +367,7 @@ impl<'a, 'o> Simulation<'a, 'o> {
     /// Counts an event; fails after [`EVENTS_MAX`] events.
     fn count_event(&mut self) -> Result<(), StudyError> {
         let left = self.events_left.checked_sub(1).ok_or_else(|| {
-            let field = format!("events of the simulation until {} s", self.state.time);
+            let field = format!("number of events in the simulation until {} s", self.state.time);
             let expected = format!(
                 "at most {EVENTS_MAX}: shorten the times between arrivals, lower the failure rates or the horizon"
             );
@@ -428,6 +428,6 @@ mod tests {
                 Err(error) => break error.to_string(),
             }
         };
-        assert!(error.starts_with("events of the simulation until "), "{error}");
+        assert!(error.starts_with("number of events in the simulation until "), "{error}");
     }
 }

@@ -37,7 +37,11 @@ impl Scenario {
                     0 => format!("1 to {gpus}, as many as the cluster has"),
                     spares => format!("1 to {most}, as many as the cluster has without its {spares} spares"),
                 };
-                return Err(StudyError::field(format!("GPUs of job {number}"), job.gpus(), expected));
+                return Err(StudyError::field(
+                    format!("number of GPUs of job {number}"),
+                    job.gpus(),
+                    expected,
+                ));
             }
         }
         if let Some(at) = jobs.windows(2).position(|pair| pair[1].arrival() < pair[0].arrival()) {

@@ -144,7 +144,7 @@ fn scenarios_that_cannot_run_are_reported() {
     };
     assert_eq!(
         text(&[job(0.0, 1, 1.0), job(0.0, 5, 1.0)]),
-        "GPUs of job 1 is 5, expected 1 to 4, as many as the cluster has"
+        "number of GPUs of job 1 is 5, expected 1 to 4, as many as the cluster has"
     );
     assert_eq!(
         text(&[job(2.0, 1, 1.0), job(1.0, 1, 1.0)]),
@@ -183,12 +183,15 @@ fn invalid_picks_are_reported_by_field() {
     let scenario = scenario(4, &[job(0.0, 2, 1.0), job(0.0, 2, 1.0)], &[(3, 0.0, 1.0)], options());
     let text = |picks: &[usize]| simulate(&scenario, &mut Fixed(picks.to_vec()), 1).unwrap_err().to_string();
     assert_eq!(text(&[0, 4]), "id of a GPU is 4, expected 0 to 3");
-    assert_eq!(text(&[0, 0]), "GPU picked for job 0 is 0, expected one that is free");
-    assert_eq!(text(&[2, 3]), "GPU picked for job 0 is 3, expected one that is free");
-    assert_eq!(text(&[0]), "GPUs picked for job 0 is 1, expected 2");
+    assert_eq!(text(&[0, 0]), "GPU picked for job 0 is 0, expected a free GPU");
+    assert_eq!(text(&[2, 3]), "GPU picked for job 0 is 3, expected a free GPU");
+    assert_eq!(text(&[0]), "number of GPUs picked for job 0 is 1, expected 2");
     let error = simulate(&scenario, &mut Twice, 1).unwrap_err().to_string();
-    assert_eq!(error, "job in the queue is 0, expected one that waits");
-    assert_eq!(text(&[]), "jobs that the placer starts is 0, expected at least 1 while all GPUs are free");
+    assert_eq!(error, "job in the queue is 0, expected a waiting job");
+    assert_eq!(
+        text(&[]),
+        "number of jobs that the placer starts is 0, expected at least 1 while all GPUs are free"
+    );
 }
 
 /// Returns the mean and its standard error.

@@ -100,7 +100,10 @@ fn spares_are_only_for_jobs_that_a_failure_has_stopped() {
         Options { spares: 5, ..options() },
     );
     let text = error.unwrap_err().to_string();
-    assert_eq!(text, "GPUs of job 0 is 4, expected 1 to 3, as many as the cluster has without its 5 spares");
+    assert_eq!(
+        text,
+        "number of GPUs of job 0 is 4, expected 1 to 3, as many as the cluster has without its 5 spares"
+    );
 }
 
 #[test]
@@ -249,7 +252,7 @@ fn recorded_node_faults_are_read_and_replayed() {
     let error = read.draw(&Cluster::uniform(2, 2).unwrap(), &mut stream(1, Purpose::Rates, 0)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "number of nodes with faults is 3, expected at most 2, the nodes of the cluster"
+        "number of nodes with faults is 3, expected at most 2, the number of nodes in the cluster"
     );
 }
 

@@ -124,11 +124,11 @@ fn overlapping_outages_are_reported_with_their_lines() {
     assert_eq!(refused("2,5,9\n"), "failures.csv, line 2: id of a GPU is 2, expected 0 to 1");
     assert_eq!(
         refused("0,9,5\n"),
-        "failures.csv, line 2: end of an outage of GPU 0 is 5, expected a number of seconds above its begin, 9"
+        "failures.csv, line 2: end of an outage of GPU 0 is 5, expected a number of seconds above its start, 9"
     );
     assert_eq!(
         refused("0,-1,5\n"),
-        "failures.csv, line 2: begin of an outage of GPU 0 is -1, expected a number of seconds of at least 0"
+        "failures.csv, line 2: start of an outage of GPU 0 is -1, expected a number of seconds of at least 0"
     );
 }
 
@@ -138,7 +138,10 @@ fn philly_and_gavel() {
     let path = files.write("philly.csv", "duration_s,gpus\n5000,1\n7944,8\n");
     assert_eq!(read_philly(&path).unwrap().jobs(), [job(0.0, 1, 5000.0), job(0.0, 8, 7944.0)]);
     let path = files.write("philly.csv", "duration_s,gpus\n5000,0\n");
-    assert_eq!(wrong(read_philly(&path)), "philly.csv, line 2: GPUs of a job is 0, expected at least 1");
+    assert_eq!(
+        wrong(read_philly(&path)),
+        "philly.csv, line 2: number of GPUs of a job is 0, expected at least 1"
+    );
 
     let text = r#"{"v100": {"('A (batch size 8)', 1)": {"null": 10.0, "('A', 1)": [1, 2]},
         "('A (batch size 8)', 4)": {"null": 30.0}, "('B', 2)": {"null": 0.0}}, "k80": {}}"#;

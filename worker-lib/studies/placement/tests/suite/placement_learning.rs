@@ -228,7 +228,10 @@ fn a_per_gpu_policy_applies_to_any_cluster() {
     run_to_the_end(&mut training);
     let error =
         Trained::of_training(&training).placer(&Cluster::uniform(3, 4).unwrap()).err().unwrap().to_string();
-    assert_eq!(error, "GPUs of the cluster is 12, expected 8, for which the patent's network was made");
+    assert_eq!(
+        error,
+        "number of GPUs in the cluster is 12, expected 8, for which the patent's network was created"
+    );
 }
 
 /// Returns a workload with one long job on one of four GPUs, the first of which fails very often; restarts have a cost.
@@ -343,7 +346,7 @@ fn invalid_training_settings_are_reported_by_name() {
     let wrong = PlacementConfig { gpus: 5000, ..small(Network::Patent) };
     assert_eq!(text(wrong), "gpus is 5000, expected 1 to 4096");
     let error = refused(small(Network::Patent), workload(3));
-    assert!(error.starts_with("GPUs of the cluster is 12, expected 8"), "{error}");
+    assert!(error.starts_with("number of GPUs in the cluster is 12, expected 8"), "{error}");
     let directory = tempfile::tempdir().unwrap();
     let mut training: Training = alone(config.clone(), workload(2));
     training.advance().unwrap();

@@ -137,7 +137,7 @@ impl Graph {
 
     /// Returns the switch of the last stage for each colour. Each colour first gets the best switch that is still free;
     /// then pairs of colours swap their switches as long as this reduces the number of queued packets of the same class
-    /// that packets find.
+    /// that the routed packets find.
     fn assign(&self, queues: &Queues) -> Vec<usize> {
         let size = self.size;
         let last = queues.shape().boundaries();

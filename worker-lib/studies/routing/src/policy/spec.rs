@@ -1,4 +1,4 @@
-//! Policies without learning, by name.
+//! Policies without learning, selected by name.
 
 use std::str::FromStr;
 
@@ -40,21 +40,21 @@ impl FromStr for Fill {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
 #[strum(serialize_all = "kebab-case")]
 pub enum PolicySpec {
-    /// [`Random`].
+    /// Random idle link: [`Random`].
     #[strum(to_string = "rand")]
     Random,
-    /// [`JoinShortestQueue`].
+    /// Shortest queue: [`JoinShortestQueue`].
     #[strum(to_string = "jsq")]
     JoinShortestQueue,
-    /// [`PowerOfTwo`].
+    /// Better of two random links: [`PowerOfTwo`].
     #[strum(to_string = "po2")]
     PowerOfTwo,
-    /// [`Drill`] with these numbers of samples and of remembered links.
+    /// DRILL with these numbers of samples and of remembered links: [`Drill`].
     #[strum(to_string = "drill:{0}:{1}")]
     Drill(usize, usize),
-    /// [`Spray`].
+    /// Packet spraying: [`Spray`].
     Spray,
-    /// [`MaxWeight`].
+    /// Backpressure: [`MaxWeight`].
     #[strum(to_string = "maxweight")]
     MaxWeight,
     /// Shortest queue in the intermediate state: the policy of a controller that knows the links of all packets routed
@@ -63,7 +63,7 @@ pub enum PolicySpec {
     /// Like `CentralJsq`, but in the intermediate state without the packets that leave in the slot.
     #[strum(to_string = "central-jsq-exits")]
     CentralJsqExitsFirst,
-    /// [`Colouring`].
+    /// Edge colouring: [`Colouring`].
     Colouring,
 }
 

@@ -177,13 +177,13 @@ impl ConvolutionalValue {
     /// `targets` has one target for each state. Returns the sum of squared errors.
     ///
     /// # Panics
-    /// Panics if the number of targets is not the number of states.
+    /// Panics if the number of targets differs from the number of states.
     pub fn gradient(&mut self, targets: &[f32], divisor: f32, gradient: &mut [f32]) -> f64 {
         let Self { network, parameters, work, input, partial } = self;
         assert_eq!(
             input.len(),
             targets.len() * network.inputs(),
-            "the number of targets must be the number of states"
+            "the number of targets must equal the number of states"
         );
         gradient.fill(0.0);
         let mut squares = 0.0;

@@ -3,7 +3,8 @@
 use super::{Value, separable};
 use crate::policy::Lane;
 
-/// Value function that is half the sum of squared queue lengths: a packet that joins a queue costs its length.
+/// Value function that is half the sum of squared queue lengths: a packet that joins a queue costs the length of that
+/// queue.
 #[derive(Clone, Copy, Debug)]
 pub struct LengthValue;
 

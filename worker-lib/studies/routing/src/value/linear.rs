@@ -1,4 +1,4 @@
-//! Value function that is linear in the numbers of queues of each length, by stage.
+//! Value function that is linear in the number of queues of each length, by stage.
 //!
 //! A state has these features:
 //!
@@ -21,7 +21,8 @@ use crate::policy::Lane;
 pub const LENGTHS: usize = 7;
 /// Number of features of one stage.
 const STAGE: usize = LENGTHS + 1;
-/// Ridge relative to the squares of the features. It keeps the equations solvable if a length was never seen.
+/// Ridge relative to the squares of the features. It keeps the equations solvable even if some queue length was never
+/// seen.
 const RIDGE: f64 = 1e-6;
 
 /// Returns the number of features of a state.

@@ -27,11 +27,11 @@ use runs::{Configuration, configurations};
 struct Cli {
     /// Run directories of `iswitch train`, or directories of `iswitch sweep`
     ///
-    /// Runs belong to the same configuration if their config.toml differ only in the seed. A run without config.toml
-    /// has a line of its own.
+    /// Runs belong to the same configuration if their config.toml files differ only in the seed. A run without
+    /// config.toml gets its own line.
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
-    /// File of the figure; its name ends with .svg
+    /// Output file for the figure; its name must end with .svg
     #[arg(long, value_name = "FILE", default_value = "curves.svg")]
     out: PathBuf,
     /// Title of the figure [default: the algorithms and the environments]
@@ -42,7 +42,7 @@ struct Cli {
     json: bool,
 }
 
-/// Figure and its data. The keys of the JSON object are an interface.
+/// Figure and its data. The keys of the JSON object are a public interface.
 #[derive(Serialize)]
 struct Plot {
     figure: PathBuf,
@@ -77,8 +77,8 @@ impl Cli {
     fn run(&self) -> anyhow::Result<ExitCode> {
         if self.out.extension().is_none_or(|extension| extension != "svg") {
             bail!(
-                "--out {}: figures are SVG, expected a name that ends with .svg; programs such as rsvg-convert make a \
-                 PNG of it",
+                "--out {}: figures are SVG, expected a name that ends with .svg; programs such as rsvg-convert \
+                 convert SVG to PNG",
                 self.out.display()
             );
         }
@@ -153,7 +153,7 @@ fn title(configurations: &[Configuration]) -> String {
     format!("{algorithms} on {environments}: learning curves")
 }
 
-/// Returns the return from which on the environment counts as solved, if it is that of all runs and built in;
+/// Returns the return at which the environment counts as solved, if all runs have the same built-in environment;
 /// otherwise infinity. Other environments require a Python interpreter.
 fn solved_return(configurations: &[Configuration]) -> f64 {
     let mut environments = configurations.iter().map(|configuration| configuration.setting("env"));

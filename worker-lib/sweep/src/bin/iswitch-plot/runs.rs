@@ -8,12 +8,12 @@ use anyhow::bail;
 use iswitch_cli::config_file::{CONFIG_FILE, ConfigFile};
 use iswitch_sweep::curves::{self, CURVE_FILE, Curve, Curves};
 
-/// Number of levels below the directory of a sweep at which its run directories are.
+/// Depth of the run directories below the directory of a sweep.
 const SWEEP_LEVELS: usize = 2;
-/// Entries of the configuration that do not distinguish configurations.
+/// Configuration entries that are ignored when runs are grouped into configurations.
 const IGNORED: [&str; 2] = ["seed", "checkpoint_every"];
 
-/// Entries of a configuration file by name, each as it is written in TOML.
+/// Entries of a configuration file, by name; each value is its TOML text.
 type Settings = BTreeMap<String, String>;
 
 /// One run.

@@ -21,12 +21,12 @@ use options::Sweep;
 enum Cli {
     /// Train once for each seed and each combination of hyper-parameters
     ///
-    /// Several runs are trained at once, each in a process of its own. Repeat the command after an interruption, or
-    /// with more seeds or values: finished runs are not repeated. The sweep ends with a table of the number of solved
-    /// runs and the interquartile mean (IQM) of their returns, with its 95 % bootstrap interval (Agarwal et al., 2021).
+    /// Several runs are trained at once, each in its own process. Repeat the command after an interruption, or with
+    /// more seeds or values: finished runs are not repeated. The sweep ends with a table of the number of solved runs
+    /// and the interquartile mean (IQM) of their returns, with its 95 % bootstrap interval (Agarwal et al., 2021).
     #[command(subcommand)]
     Train(Algorithm<Sweep>),
-    /// Passed by a sweep to the processes of its runs
+    /// Train one run; used internally by a sweep
     #[command(subcommand, hide = true)]
     Run(Algorithm<Train>),
 }

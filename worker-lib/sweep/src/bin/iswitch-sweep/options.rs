@@ -17,8 +17,8 @@ use crate::Cli;
 use crate::grid::{Axis, Settings, combinations};
 use crate::plan::{Configuration, Plan};
 
-/// Options of training that do not apply to a sweep: it sets them for each run, or starts the processes to which they
-/// belong.
+/// Training options that do not apply to a sweep, because the sweep sets them for each run or starts the processes to
+/// which they belong.
 const REFUSED: [&str; 9] =
     ["auto_resume", "members", "rank", "resume", "seed", "serve", "server", "supervised", "switch"];
 /// Options that concern the sweep and not its runs.
@@ -36,11 +36,11 @@ pub(crate) struct Sweep {
     first_seed: u64,
     /// Values of a hyper-parameter, such as gamma=0.98,0.99
     ///
-    /// `iswitch train ALGORITHM --list-parameters` shows the names. With several of these options, the sweep trains
-    /// with each combination of their values.
+    /// `iswitch train ALGORITHM --list-parameters` shows the names. If the option is repeated, the sweep trains with
+    /// each combination of the values.
     #[arg(long, value_name = "NAME=VALUE,...")]
     grid: Vec<Axis>,
-    /// Number of runs at once [default: cores / (workers * threads of a worker)]
+    /// Number of concurrent runs [default: cores / (workers * threads per worker)]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZero<usize>>,
 }
@@ -54,7 +54,7 @@ impl TrainingCommand for Sweep {
                  named after the algorithm and the environment. The results are report.md, results.csv, results.json \
                  and curves.svg.",
             ),
-            "force" => option.help("Discard the runs that the directory already holds, and train anew"),
+            "force" => option.help("Discard the existing runs in the directory, and train again"),
             "json" => option.help("Print the results as one JSON object on standard output"),
             _ => option,
         }
@@ -99,7 +99,7 @@ impl Sweep {
         let passed_on = given.iter().filter(|option| !OWN.contains(&option.id.as_str()));
         let last = self.first_seed.checked_add(self.seeds.get() - 1);
         let last = last.with_context(|| {
-            format!("--first-seed {}: {} seeds from it exceed 2^64 - 1", self.first_seed, self.seeds)
+            format!("--first-seed {}: {} seeds starting there exceed 2^64 - 1", self.first_seed, self.seeds)
         })?;
         let out = train.run.out.clone().unwrap_or_else(|| {
             PathBuf::from(format!("runs/sweep-{}-{}", A::NAME, job.env.replace(['/', ':'], "-")))

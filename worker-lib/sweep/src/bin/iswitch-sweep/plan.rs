@@ -28,7 +28,7 @@ pub(crate) struct Plan {
     pub(crate) env: String,
     /// Number of workers of each run.
     pub(crate) workers: usize,
-    /// Return from which on the environment counts as solved; infinite if the environment does not define one.
+    /// Return at which the environment counts as solved; infinite if the environment does not define one.
     pub(crate) solved_return: f64,
     /// Directory of the sweep.
     pub(crate) out: PathBuf,
@@ -37,9 +37,9 @@ pub(crate) struct Plan {
     /// Configurations, each of which is trained with each seed.
     pub(crate) configurations: Vec<Configuration>,
     pub(crate) seeds: RangeInclusive<u64>,
-    /// Number of runs at once.
+    /// Number of concurrent runs.
     pub(crate) jobs: usize,
-    /// Whether runs that the directory already holds are discarded.
+    /// Whether existing runs in the directory are discarded.
     pub(crate) discards: bool,
 }
 

@@ -60,7 +60,7 @@ impl Pool<'_> {
         }
     }
 
-    /// Starts the process of a run. It is in its own process group, so that a Ctrl-C reaches only this process.
+    /// Starts the process of a run in its own process group, so that Ctrl-C reaches only the process of the sweep.
     fn start(&self, run: &Run) -> anyhow::Result<Child> {
         let mut command = run.command(self.discards)?;
         let lock = self.lock.try_clone().context("duplicating the lock")?;

@@ -1,4 +1,4 @@
-//! Files of a run, from which a repeated sweep recognises the runs that are finished.
+//! Files of a run, from which a repeated sweep recognises finished runs.
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt as _;
@@ -45,7 +45,7 @@ pub(crate) enum State {
     Finished(Outcome),
 }
 
-/// Result of a run, a part of the JSON object that `iswitch train --json` prints.
+/// Result of a run: part of the JSON object that `iswitch train --json` prints.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 pub(crate) struct Outcome {
     /// Number of environment steps.

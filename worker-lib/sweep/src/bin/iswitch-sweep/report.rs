@@ -14,14 +14,14 @@ use crate::grid::{self, Settings};
 use crate::plan::{Configuration, Plan};
 use crate::record::{Outcome, Run, State};
 
-/// Results of a sweep. The keys of the JSON object are an interface.
+/// Results of a sweep. The keys of the JSON object are a public interface.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     algorithm: &'static str,
     env: &'a str,
     /// Number of workers of each run.
     workers: usize,
-    /// Return from which on the environment counts as solved; null if the environment does not define one.
+    /// Return at which the environment counts as solved; null if the environment does not define one.
     solved_return: Option<f64>,
     /// Options of `iswitch train` that all runs have in common.
     options: &'a [String],

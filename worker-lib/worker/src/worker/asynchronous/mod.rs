@@ -2,7 +2,7 @@
 //! deadline, sums and outcomes.
 //!
 //! The member sends one vector at a time, whenever the caller has one, and learns from a Confirm which aggregate took
-//! it. Independently of that, it receives the sums in the order of their numbers and without a gap, so that all members
+//! it. Independently of that, it receives the sums in the order of their numbers and without gaps, so that all members
 //! that apply them have the same weights. If the switch forgets the member, the member rejoins and reports which sums
 //! it has; a vector in progress is then lost, because it is unknown whether it was summed.
 
@@ -42,7 +42,7 @@ pub struct Sum {
     pub aggregate: Round,
     /// Number of worker gradients in the sum.
     pub contributions: u16,
-    /// `[gradient_len]`
+    /// The sum itself, `[gradient_len]`.
     pub vector: Vec<f32>,
 }
 
@@ -143,13 +143,13 @@ impl AsyncProtocol {
         self
     }
 
-    /// Returns whether the job has a key, according to a refusal of this member's key. The refusal is not
-    /// authenticated, so it may be forged. Returns `None` if there was no such refusal.
+    /// Returns whether the job has a key, according to an unauthenticated refusal of this member's key, which may be
+    /// forged. Returns `None` if there was no such refusal.
     pub fn key_refused(&self) -> Option<bool> {
         self.enrolment.key_refused()
     }
 
-    /// Returns the progress of joining.
+    /// Returns the progress of the attempt to join.
     pub fn join_progress(&self) -> JoinProgress {
         self.enrolment.progress()
     }
@@ -189,7 +189,7 @@ impl AsyncProtocol {
         self.sender.begin(now, vector, self.enrolment.requests());
     }
 
-    /// Returns the outcome of the submitted vector, once.
+    /// Returns the outcome of the submitted vector; each outcome is returned only once.
     pub fn take_submission(&mut self) -> Option<Submission> {
         self.submission.take()
     }
@@ -203,7 +203,7 @@ impl AsyncProtocol {
         Some(sum)
     }
 
-    /// Takes back the memory of a sum that the caller no longer needs, for reuse.
+    /// Reclaims the memory of a sum that the caller no longer needs, for reuse.
     pub fn recycle(&mut self, vector: Vec<f32>) {
         self.receiver.recycle(vector);
     }
@@ -213,9 +213,9 @@ impl AsyncProtocol {
         self.receiver.next()
     }
 
-    /// Returns, once, the reason why the member cannot continue as before. The failure is returned only after the sums
-    /// that precede it have been taken. After [`Failure::Missed`], the caller lacks sums and needs the state of a peer;
-    /// the sums continue at the aggregate that the failure names.
+    /// Returns the reason why the member cannot continue as before; each failure is returned only once, and only after
+    /// the sums that precede it have been taken. After [`Failure::Missed`], the caller lacks sums and needs the state
+    /// of a peer; the sums continue at the aggregate that the failure names.
     pub fn take_failure(&mut self) -> Option<Failure> {
         if self.receiver.ready_len() > 0 {
             return None;
@@ -235,13 +235,14 @@ impl AsyncProtocol {
         self.digests.push_back(DigestRepr { round: aggregate, digest });
     }
 
-    /// Returns, once, whether the switch has found a difference between the weights of this member and another's.
+    /// Returns a difference that the switch has found between the weights of this member and another's; each difference
+    /// is returned only once.
     pub fn take_divergence(&mut self) -> Option<Divergence> {
         self.divergence.take()
     }
 
-    /// Sends SetH, Reset, Halt or FBcast and retransmits it until the switch answers, see [`Self::take_order_outcome`].
-    /// Replaces an earlier unanswered order. A Reset concerns the present incarnation of the job, even if it is
+    /// Sends SetH, Reset, Halt or FBcast and retransmits it until the switch answers; see [`Self::take_order_outcome`].
+    /// Replaces an earlier unanswered order. A Reset applies to the current incarnation of the job, even if it is
     /// retransmitted during a later one.
     pub fn order(&mut self, now: Instant, body: ControlBody<'static>) {
         let body = match (body, &self.membership) {
@@ -256,7 +257,7 @@ impl AsyncProtocol {
         self.order_outcome = None;
     }
 
-    /// Returns the switch's answer to [`Self::order`], once.
+    /// Returns the switch's answer to [`Self::order`]; the answer is returned only once.
     pub fn take_order_outcome(&mut self) -> Option<Status> {
         self.order_outcome.take()
     }
@@ -290,7 +291,7 @@ impl AsyncProtocol {
         self.enrolment.wanted_group()
     }
 
-    /// Records that packets of a group arrive from now on; they are passed on with [`Path::Group`].
+    /// Records that packets of a group arrive from now on; the driver passes them on with [`Path::Group`].
     pub fn subscribed(&mut self, group: SocketAddrV4) {
         self.enrolment.group().subscribed(group);
     }
@@ -346,7 +347,7 @@ impl AsyncProtocol {
         self.enrolment.emit(request, body, buffer)
     }
 
-    /// Returns the position that a Join to a switch that has forgotten this member reports.
+    /// Returns the position to report in a Join to a switch that has forgotten this member.
     fn resume(&self) -> Option<ResumeRepr> {
         self.membership.as_ref()?.resume(Position {
             next: self.receiver.next(),
@@ -425,13 +426,13 @@ impl AsyncProtocol {
         self.fail(Failure::Missed(next));
     }
 
-    /// Reports a failure to the caller. The vector in progress is not affected, see [`Self::lose_vector`].
+    /// Reports a failure to the caller. The vector in progress is not affected; see [`Self::lose_vector`].
     fn fail(&mut self, failure: Failure) {
         self.failure = Some(failure);
         self.receiver.hold(true);
     }
 
-    /// Handles a refusal: the switch accepts no contributions at all, or not this vector.
+    /// Handles the refusal of this vector, or of all contributions.
     fn refused(&mut self, failure: Failure) {
         self.lose_vector();
         self.fail(failure);

@@ -30,7 +30,7 @@ pub(super) struct Receiver {
     tag_key: Option<TagKey>,
     /// The first aggregate that is not complete.
     next: Round,
-    /// History of the sums before `next`, see [`iswitch_protocol::history`]; zero if it is not known.
+    /// History of the sums before `next` (see [`iswitch_protocol::history`]); zero if it is not known.
     history: u64,
     /// The latest aggregate of which any result was received.
     latest: Round,
@@ -54,7 +54,7 @@ struct Incoming {
     received: Bitmap,
     remaining: u32,
     contributions: u16,
-    /// `[gradient_len]`
+    /// The sum as received so far, `[gradient_len]`.
     sum: Vec<f32>,
 }
 
@@ -138,8 +138,8 @@ impl Receiver {
         self.ready.len() < self.ready_max
     }
 
-    /// Records that the switch has begun an aggregate, so that all earlier ones are finished. A member that receives no
-    /// results learns only thereby that it lags.
+    /// Records that the switch has begun an aggregate, so that all earlier ones are finished. This is the only way in
+    /// which a member that receives no results learns that it lags behind.
     pub(super) fn note_begun(&mut self, aggregate: Round) {
         if self.finished.is_before(aggregate.previous()) {
             self.finished = aggregate.previous();
@@ -168,7 +168,7 @@ impl Receiver {
         }
     }
 
-    /// Takes back the memory of a sum that the caller no longer needs, for reuse.
+    /// Reclaims the memory of a sum that the caller no longer needs, for reuse.
     pub(super) fn recycle(&mut self, vector: Vec<f32>) {
         if vector.len() == self.layout.gradient_len() as usize && self.spare.len() < *READY_SUMS.start() {
             self.spare.push(vector);

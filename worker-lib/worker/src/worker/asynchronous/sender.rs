@@ -23,12 +23,12 @@ use crate::worker::window::MIN_WINDOW;
 #[derive(Debug)]
 pub(super) struct Sender {
     layout: VectorLayout,
-    /// `[gradient_len]`; valid while a vector is in progress.
+    /// Vector in progress, `[gradient_len]`; valid only while a vector is being sent.
     vector: Vec<f32>,
     /// Number of the vector in progress, or of the next one.
     number: Round,
     current: Option<Progress>,
-    /// Id of the first request that can be about the current vector.
+    /// Id of the first request that can concern the current vector.
     first_request: u32,
     window: u32,
     max_window: u32,
@@ -116,7 +116,7 @@ impl Sender {
         self.current.map(|_| self.timer.deadline())
     }
 
-    /// After a silence, asks for everything that is not confirmed.
+    /// After a silence, asks the switch about everything that is not confirmed.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         let Some(progress) = self.current else { return };
         if !self.timer.expire(now) {

@@ -156,7 +156,7 @@ impl AsyncWorker {
         self.gradient_len
     }
 
-    /// Returns the element types of the packets; those of 16 bits round contributions and sums.
+    /// Returns the element types of the packets. With 16-bit types, contributions and sums are rounded.
     pub fn element_types(&self) -> ElementTypes {
         self.elements
     }
@@ -212,7 +212,7 @@ impl AsyncWorker {
         Ok(Some(sequence))
     }
 
-    /// Copies the next sum, in order and without a gap, into `sum` (`[gradient_len]`). Returns the number of the
+    /// Copies the next sum, in order and without gaps, into `sum` (`[gradient_len]`). Returns the number of the
     /// aggregate and the number of worker gradients in it.
     ///
     /// After [`AggregateError::MissedRounds`], sums are missing; the caller needs the state of another worker before it
@@ -239,7 +239,7 @@ impl AsyncWorker {
         Ok((next.aggregate.get(), next.contributions))
     }
 
-    /// Returns the outcomes of the submitted vectors in order of submission, each once.
+    /// Returns the next outcome of a submitted vector, in order of submission; each outcome is returned only once.
     pub fn poll_admission(&self) -> Option<Admission> {
         self.shared.lock().admissions.pop_front()
     }

@@ -1,26 +1,26 @@
-//! Gantt chart of the GPUs of a run: which job has which GPU at each time, and when GPUs fail.
+//! Gantt chart of the GPUs of a run: which job occupies which GPU over time, and when GPUs fail.
 
 use super::DAY_S;
 use iswitch_figure::{Axis, GanttChart, GanttRow, Quantity, Span};
 use iswitch_placement::simulation::{Event, Scenario};
 use iswitch_placement::state::State;
 
-/// Maximum number of bars in a chart; a chart with more is unreadable and its file too large.
+/// Maximum number of bars in a chart. A chart with more bars is unreadable, and its file is too large.
 pub(super) const SPANS_MAX: usize = 20_000;
 
-/// Records the first GPUs of a run.
+/// Recorder for the Gantt chart of the first GPUs of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Recorder {
     gpus: usize,
     jobs: usize,
-    /// Rows of the GPUs that are shown.
+    /// One row for each GPU in the chart.
     rows: Vec<Row>,
     spans: usize,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Row {
-    /// Job that has the GPU, and the time in days since when it has it.
+    /// Job that occupies the GPU, and the time in days at which it started there.
     job: Option<(usize, f64)>,
     failed_since: Option<f64>,
     spans: Vec<Span>,
@@ -100,7 +100,7 @@ impl Recorder {
 }
 
 impl Row {
-    /// Closes the bar of the job that has the GPU, if any; returns the number of bars added.
+    /// Closes the bar of the job that occupies the GPU, if any; returns the number of bars added.
     fn release(&mut self, end: f64) -> usize {
         let Some((job, begin)) = self.job.take() else { return 0 };
         self.spans.push(Span { begin, end, part: (0.0, 1.0), series: job });

@@ -19,27 +19,27 @@ const BATCH: u64 = 60;
 /// Maximum number of jobs in a batch, so that they fit in memory.
 const BATCH_MAX: u64 = 100_000;
 const SYNTHETIC_JOBS: usize = 20_000;
-/// Random stream of the synthetic jobs, which all draws share.
+/// Random stream that generates the synthetic jobs. All draws share these jobs.
 const SYNTHETIC_STREAM: usize = 1;
 const SYNTHETIC_SEED: u64 = 1;
 
 /// Options that describe the jobs and their arrivals.
 #[derive(Args, Clone, Debug)]
 pub(super) struct JobsArgs {
-    /// File of jobs
+    /// File that lists the jobs
     ///
-    /// The first line determines the format: a CSV file with the columns arrival_s,gpus,duration_s; durations of Philly
-    /// (duration_s,gpus); a trace of Gavel; pods of Alibaba's cluster of 2023; a workload of Pollux; or a trace of
-    /// Tiresias. Without a file, the jobs are synthetic and resemble Philly's.
+    /// The first line determines the format: a CSV file with the columns arrival_s,gpus,duration_s; Philly job
+    /// durations (duration_s,gpus); a Gavel trace; the pod list of Alibaba's 2023 GPU trace; a Pollux workload; or a
+    /// Tiresias trace. Without a file, the jobs are synthetic and resemble Philly's.
     #[arg(long, value_name = "FILE")]
     jobs: Option<PathBuf>,
-    /// Number of jobs to draw at random in each draw
+    /// Number of jobs to sample in each draw
     ///
-    /// All jobs are drawn with equal probability and arrive at once, unless --interarrival is given. The default is 60;
-    /// if the file of jobs has arrival times, the default is to use its jobs unchanged.
+    /// All jobs are equally likely to be sampled. The sampled jobs arrive at once, unless --interarrival is given. The
+    /// default is 60; if the job file has arrival times, the default is to use its jobs unchanged.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=BATCH_MAX))]
     batch: Option<u64>,
-    /// Mean time between arrivals of drawn jobs, in seconds
+    /// Mean time between arrivals of sampled jobs, in seconds
     ///
     /// The arrivals are a Poisson process. With 0, the default, all jobs arrive at once.
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
@@ -54,21 +54,21 @@ pub(super) struct JobsArgs {
     /// A job whose duration equals the limit is excluded too.
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     longest: Option<f64>,
-    /// Maximum number of GPUs of a job; wider jobs are excluded
+    /// Maximum number of GPUs per job; larger jobs are excluded
     #[arg(long, value_name = "GPUS")]
     widest: Option<usize>,
-    /// Gavel's simulation_throughputs.json, required for a trace of Gavel
+    /// Gavel's simulation_throughputs.json, required for a Gavel trace
     #[arg(long, value_name = "FILE", requires = "jobs")]
     throughputs: Option<PathBuf>,
-    /// Type of GPU whose throughputs are used, such as v100
+    /// GPU type whose throughputs are used, such as v100
     #[arg(long, value_name = "TYPE", default_value = "v100", requires = "throughputs")]
     gpu_type: String,
-    /// Folder of Pollux's applications, required for a workload of Pollux
+    /// Folder of Pollux's applications, required for a Pollux workload
     ///
-    /// It holds a folder for each application.
+    /// The folder has one subfolder for each application.
     #[arg(long, value_name = "DIR", requires = "jobs")]
     applications: Option<PathBuf>,
-    /// Treatment of Alibaba's pods that ask for a part of a GPU
+    /// Treatment of Alibaba pods that request a fraction of a GPU
     #[arg(long, value_name = "WHAT", default_value = "leave-out")]
     shared_gpus: SharedGpus,
 }
@@ -81,7 +81,7 @@ enum SharedGpus {
     Whole,
 }
 
-/// Jobs of a file, and whether they have arrival times.
+/// Jobs read from a file or generated, and whether they have arrival times.
 struct Found {
     jobs: Vec<Job>,
     have_arrivals: bool,
@@ -104,15 +104,15 @@ impl JobsArgs {
         let jobs = self.select(found.jobs)?;
         if let Some(job) = jobs.iter().find(|job| job.gpus() > gpus) {
             bail!(
-                "GPUs of a job is {}, expected 1 to {gpus}, the number in the cluster; --widest {gpus} excludes \
-                 wider jobs",
+                "number of GPUs of a job is {}, expected 1 to {gpus}, the number in the cluster; --widest {gpus} \
+                 excludes larger jobs",
                 job.gpus()
             );
         }
         if have_arrivals && self.batch.is_none() {
             if self.interarrival.is_some() {
                 bail!(
-                    "--interarrival applies to drawn jobs, but the file has arrival times: add --batch N to draw jobs"
+                    "--interarrival applies to sampled jobs, but the file has arrival times; add --batch N to sample"
                 );
             }
             return Ok(JobSource::Trace(jobs));
@@ -136,16 +136,17 @@ impl JobsArgs {
                 read_philly(path)?.jobs().to_vec()
             }
             JobsFormat::Pollux => {
-                let applications = self.applications.as_ref().with_context(|| {
-                    format!("{}: a workload of Pollux needs --applications", path.display())
-                })?;
+                let applications = self
+                    .applications
+                    .as_ref()
+                    .with_context(|| format!("{}: a Pollux workload needs --applications", path.display()))?;
                 read_pollux(path, applications)?
             }
             JobsFormat::Gavel => {
                 let throughputs = self
                     .throughputs
                     .as_ref()
-                    .with_context(|| format!("{}: a trace of Gavel needs --throughputs", path.display()))?;
+                    .with_context(|| format!("{}: a Gavel trace needs --throughputs", path.display()))?;
                 let read = read_gavel(path, &Throughputs::read(throughputs, &self.gpu_type)?)?;
                 left_out = read.left_out;
                 read.jobs
@@ -176,7 +177,9 @@ impl JobsArgs {
         let widest = self.widest.unwrap_or(usize::MAX);
         jobs.retain(|job| job.duration() > shortest && job.duration() < longest && job.gpus() <= widest);
         if jobs.is_empty() {
-            bail!("no jobs are left, expected at least 1 within --shortest, --longest and --widest");
+            bail!(
+                "no jobs are left, expected at least 1 within the limits of --shortest, --longest and --widest"
+            );
         }
         Ok(jobs)
     }

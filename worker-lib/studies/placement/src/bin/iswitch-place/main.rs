@@ -43,7 +43,7 @@ enum Cli {
     Compare(Box<compare::CompareArgs>),
     /// Choose GPUs for a scheduler's jobs, over a Unix socket
     ///
-    /// Requests and answers are one line of JSON each.
+    /// Each request and each answer is one line of JSON.
     Serve(Box<serve::ServeArgs>),
     /// Print what a policy would do now with the jobs of Slurm or Kubernetes
     ///

@@ -14,8 +14,8 @@ const NOTE: &str =
     "Mean over draws; whiskers: 95 % confidence interval. Dashed lines reuse the colours of solid lines.";
 const UNITS: [(f64, &str); 3] = [(DAY_S, "d"), (HOUR_S, "h"), (60.0, "min")];
 
-/// Draws makespans over the failure-rate factor, with a line for each policy, from the summaries with the checkpoint
-/// setting `saving`.
+/// Plots the makespan of each policy against the failure-rate factor, from the summaries with the checkpoint setting
+/// `saving`.
 pub(super) fn over_rates(
     summaries: &[Summary],
     policies: &[String],
@@ -42,8 +42,8 @@ pub(super) fn over_rates(
     .draw()
 }
 
-/// Draws makespans over the checkpoint settings, in the given order, from the summaries with the failure-rate factor
-/// `factor`.
+/// Plots the makespan of each policy for each checkpoint setting, in the given order, from the summaries with the
+/// failure-rate factor `factor`.
 pub(super) fn over_checkpoints(
     summaries: &[Summary],
     policies: &[String],
@@ -70,7 +70,7 @@ pub(super) fn over_checkpoints(
     .draw()
 }
 
-/// Draws the test results of a training; `reference` is the policy that the network was compared with.
+/// Plots the test results of a training run; `reference` is the policy with which the network was compared.
 pub(super) fn learning(history: &[Iteration], reference: &str) -> String {
     let tested = history.iter().filter_map(|record| Some((record.iteration as f64, record.gain?)));
     LineChart {
@@ -99,7 +99,7 @@ fn lines(summaries: &[Summary], policies: &[String], place: impl Fn(&Summary) ->
     policies.iter().enumerate().map(line).collect()
 }
 
-/// Returns a name of a checkpoint setting that is short enough for an axis label.
+/// Returns a short name of a checkpoint setting, for an axis label.
 fn name(saving: Saving) -> String {
     let Saving::Every(seconds) = saving else { return saving.to_string() };
     let unit = UNITS.into_iter().find(|(unit, _)| seconds % unit == 0.0);

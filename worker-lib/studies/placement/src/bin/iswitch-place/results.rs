@@ -7,8 +7,9 @@ use super::HOUR_S;
 use super::runs::{Measured, PolicyRuns};
 use iswitch_cli::mean::Mean;
 
-/// Ratio of a policy's result to the baseline's: the geometric mean over draws. Makespans may differ by factors of ten
-/// between draws, so the arithmetic mean of the ratios could exceed 1 whichever of two policies is the baseline.
+/// Ratio of a policy's result to the baseline's: the geometric mean over draws. Makespans may differ by a factor of ten
+/// between draws, so the arithmetic mean of the ratios could exceed 1 no matter which of the two policies is the
+/// baseline.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Ratio {
     pub(super) mean: f64,
@@ -35,7 +36,7 @@ impl Ratio {
 }
 
 /// Completion times in seconds: the means over draws of each draw's mean and percentiles. A percentile is null if, in
-/// any draw, it falls on a job that was not complete; the mean covers only complete jobs.
+/// any draw, it falls on a job that did not complete; the mean covers only completed jobs.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct TimesSummary {
     pub(super) mean: Option<Mean>,
@@ -76,19 +77,19 @@ pub(super) struct Summary {
     pub(super) jct: TimesSummary,
     /// Mean completion time divided by that of the baseline; null without a baseline.
     pub(super) jct_ratio: Option<Ratio>,
-    /// Number of failures of GPUs.
+    /// Number of GPU failures.
     pub(super) failures: Mean,
     /// Number of failures that stopped a job.
     pub(super) hits: Mean,
     pub(super) suspensions: Mean,
     pub(super) gpu_hours: GpuHours,
-    /// Useful share of all GPU-hours.
+    /// Share of all GPU-hours that was useful work.
     pub(super) utilisation: Mean,
-    /// Effective training time ratio; null if a draw has no job that started.
+    /// Effective training time ratio; null if no job started in one of the draws.
     pub(super) ettr: Option<Mean>,
     /// Effective training time ratio divided by that of the baseline; null without a baseline.
     pub(super) ettr_ratio: Option<Ratio>,
-    /// Jobs per draw that were not complete at the horizon.
+    /// Number of jobs per draw that had not completed at the horizon, the end of the simulation.
     pub(super) unfinished: Mean,
 }
 

@@ -11,12 +11,12 @@ use iswitch_placement::options::{AfterFailure, Checkpoint, Queueing};
 /// Default of `--checkpoint-cost`, in seconds.
 const CHECKPOINT_COST_S: f64 = 60.0;
 
-/// Checkpoint setting of jobs, as the command line names it.
+/// Checkpoint setting of jobs, as named on the command line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Saving {
     /// No checkpoints.
     None,
-    /// A checkpoint after every interval of this many seconds of work.
+    /// A checkpoint each time a job has done this many seconds of work.
     Every(f64),
     /// The interval that is optimal for the failure rates of a job's GPUs.
     YoungDaly,
@@ -57,7 +57,7 @@ pub(super) struct CostArgs {
     /// The job does no work in this time.
     #[arg(long, value_name = "SECONDS", default_value_t = Options::default().restart, allow_negative_numbers = true)]
     restart: f64,
-    /// Additional seconds of a restart for each GPU of the job
+    /// Additional restart time for each GPU of the job, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, allow_negative_numbers = true)]
     restart_per_gpu: f64,
     /// Checkpoint setting of jobs: none, seconds of work, or young-daly
@@ -65,10 +65,10 @@ pub(super) struct CostArgs {
     /// With none, a failure undoes all of a job's work. A number is the interval between checkpoints, in seconds of
     /// work. With young-daly, a job uses the interval that is optimal for the failure rates of its GPUs.
     ///
-    /// The default is young-daly, or none with --failures if no --rates are given.
+    /// The default is young-daly, or none if --failures is given without --rates.
     #[arg(long, value_name = "WHEN", allow_negative_numbers = true)]
     pub(super) checkpoint: Option<Saving>,
-    /// Duration of a job's pause for each checkpoint, in seconds
+    /// Time that a job pauses for each checkpoint, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = CHECKPOINT_COST_S, allow_negative_numbers = true)]
     pub(super) checkpoint_cost: f64,
 }
@@ -83,9 +83,9 @@ pub(super) struct RulesArgs {
     /// With --failures, the file gives the end of each outage instead.
     #[arg(long, value_name = "SECONDS", default_value_t = Options::default().repair, allow_negative_numbers = true)]
     repair: f64,
-    /// Rule that decides which jobs wait while too few GPUs are free for the first
+    /// Jobs that must wait while too few GPUs are free for the first job
     ///
-    /// The first job is that at the head of the queue.
+    /// The first job is the one at the head of the queue.
     #[arg(long, value_name = "RULE", default_value = "easy")]
     queueing: QueueingRule,
     /// Placement of a job after a failure
@@ -135,7 +135,7 @@ impl CostArgs {
         }
     }
 
-    /// Returns the default options with these costs of a failure.
+    /// Returns the default options with these failure costs.
     pub(super) fn options(&self) -> anyhow::Result<Options> {
         let checkpoint = self.checkpoint(self.checkpoint.unwrap_or(Saving::YoungDaly));
         let (restart, restart_per_gpu) = (self.restart, self.restart_per_gpu);

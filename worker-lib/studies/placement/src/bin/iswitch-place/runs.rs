@@ -25,7 +25,7 @@ pub(super) struct Run {
     pub(super) measured: Measured,
     /// Number of jobs in the draw.
     pub(super) jobs: usize,
-    /// Recording for the Gantt chart. Exists only in the first draw, and only if a chart was requested.
+    /// Recording for the Gantt chart. Present only for the first draw, and only if a chart was requested.
     pub(super) gantt: Option<Recorder>,
 }
 
@@ -33,8 +33,8 @@ pub(super) struct Run {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     pub(super) makespan: f64,
-    /// Mean completion time of the complete jobs. The fields below are percentiles over all jobs; a percentile is
-    /// `None` if it falls on a job that was not complete.
+    /// Mean completion time of the completed jobs. The fields below are percentiles over all jobs; a percentile is
+    /// `None` if it falls on a job that did not complete.
     pub(super) jct_mean: Option<f64>,
     pub(super) jct_p50: Option<f64>,
     pub(super) jct_p95: Option<f64>,

@@ -26,14 +26,14 @@ pub(crate) struct ServeArgs {
     policy: String,
     /// Path of the Unix socket to listen on
     ///
-    /// Each line of a connection is a request in JSON and is answered with a line of JSON. A request such as
-    /// {"gpus": [{"state": "free"}, ...], "job": {"gpus": 2, "duration": 3600}} has an entry for each GPU; the answer,
-    /// such as {"gpus": [4, 5]}, lists the GPUs for the job, and is an empty list if the job should wait. The state of
-    /// an entry is free, busy or failed. An entry may also have id, rate (failures a year), age (years), node, and left
-    /// (seconds until the GPU is free or repaired). With a list jobs instead of job, the answer has all decisions of
-    /// the policy: the jobs to suspend, and those to start and their GPUs. A job of the list has id and gpus, and
-    /// optionally duration, done, on, running_for and starts. A GPU that is draining gets no further jobs. The request
-    /// {"describe": true} returns a description of the service.
+    /// Each line of a connection is a JSON request and is answered with one line of JSON. A request such as {"gpus":
+    /// [{"state": "free"}, ...], "job": {"gpus": 2, "duration": 3600}} has an entry for each GPU; the answer, such as
+    /// {"gpus": [4, 5]}, lists the GPUs for the job, and is an empty list if the job should wait. The state of an entry
+    /// is free, busy or failed. An entry may also have id, rate (failures per year), age (in years), node, and left
+    /// (seconds until the GPU is free or repaired). If a request has a list named jobs instead of job, the answer has
+    /// all decisions of the policy: the jobs to suspend, and the jobs to start with their GPUs. Each job in the list
+    /// has id and gpus, and optionally duration, done, on, running_for and starts. A GPU whose state is draining gets
+    /// no further jobs. The request {"describe": true} returns a description of the service.
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
     #[command(flatten)]

@@ -28,7 +28,7 @@ pub(crate) struct TrainArgs {
     /// Train a policy that never suspends jobs
     ///
     /// This option is for schedulers that cannot suspend a job and resume it later. The shared network then decides
-    /// only about the order of the queue and about GPUs.
+    /// only the order of the queue and the choice of GPUs.
     #[arg(long, conflicts_with = "resume")]
     no_suspend: bool,
     #[command(flatten)]
@@ -37,9 +37,9 @@ pub(crate) struct TrainArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum NetworkName {
-    /// Scores each job and each GPU, and adjusts the policy saving; for any cluster
+    /// Scores each job and GPU and adjusts the saving policy; works on any cluster
     Shared,
-    /// The patent's network, which identifies GPUs by their index; for one cluster
+    /// The patent's network, which identifies GPUs by index; for one cluster only
     Patent,
 }
 
@@ -125,7 +125,7 @@ impl train::Command for TrainArgs {
     }
 }
 
-/// Result of a training. The JSON keys are a public interface.
+/// Result of a training run. The JSON keys are a public interface.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     network: Network,
@@ -145,7 +145,7 @@ impl train::Outcome for Outcome {
         let (gain, best) = self.gain.zip(self.best_iteration)?;
         Some(format!(
             "{parameters} parameters, {iterations} iterations, {courses} simulated runs, {seconds:.1} s\n\
-             best network (iteration {best}): in the test, the makespan of {reference} is {gain:.4} times as long"
+             best network (iteration {best}): in the test, the makespan of {reference} is {gain:.4} times the network's"
         ))
     }
 }

@@ -26,8 +26,8 @@ const DRAWS: u64 = 20;
 pub(super) struct ClusterArgs {
     /// CSV file of the cluster's nodes
     ///
-    /// The file either has the columns gpus and cage, or is Alibaba's list of nodes, which has a column gpu. Without a
-    /// file, all nodes are equal; see --gpus and --gpus-per-node.
+    /// The file either has the columns gpus and cage, or is Alibaba's node list, which has a gpu column. Without a
+    /// file, all nodes are identical; see --gpus and --gpus-per-node.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["gpus", "gpus_per_node"])]
     cluster: Option<PathBuf>,
     /// Number of GPUs in the cluster
@@ -35,12 +35,12 @@ pub(super) struct ClusterArgs {
     gpus: usize,
     /// Number of GPUs per node
     ///
-    /// The last node has the remainder. Nodes are in cages 0, 1 and 2 in turn.
+    /// The last node gets the remaining GPUs. Nodes are assigned to cages 0, 1 and 2 in turn.
     #[arg(long, value_name = "K", default_value_t = GPUS_PER_NODE)]
     gpus_per_node: usize,
     /// Number of nodes per rack; by default, all nodes are in one rack
     ///
-    /// Racks consist of consecutive nodes; the last rack has the remainder.
+    /// Racks consist of consecutive nodes; the last rack gets the remaining nodes.
     #[arg(long, value_name = "N")]
     nodes_per_rack: Option<usize>,
     /// Number of racks behind one switch
@@ -87,7 +87,7 @@ pub(super) struct ScenarioArgs {
 }
 
 impl ScenarioArgs {
-    /// Reads or generates the parts that all draws have in common.
+    /// Reads or generates the parts of the workload that all draws share.
     pub(super) fn load(&self) -> anyhow::Result<workload::Workload> {
         let cluster = self.cluster.load()?;
         let (jobs, failures) = (self.jobs.load(cluster.gpus())?, self.failures.load(&cluster)?);
@@ -95,7 +95,7 @@ impl ScenarioArgs {
         Ok(workload::Workload { cluster, jobs, failures, domains, options: self.rules.options()? })
     }
 
-    /// Returns the condition that is given by the options.
+    /// Returns the condition that the options specify.
     pub(super) fn condition(&self) -> Condition {
         let saving = self.rules.cost.checkpoint.unwrap_or(self.failures.default_checkpoint());
         Condition { rate_factor: self.failures.rate_factor, saving }
@@ -117,7 +117,7 @@ pub(super) struct WorkloadArgs {
     /// Each policy runs once on each draw. The default is 20, or 1 if files determine the jobs and the failure times.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     draws: Option<u64>,
-    /// Number of the first draw, which is also its seed
+    /// Number of the first draw; a draw's number is also its seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     draw: u64,
 }
@@ -125,7 +125,7 @@ pub(super) struct WorkloadArgs {
 /// Settings that may differ between runs on the same draw.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Condition {
-    /// Factor of all failure rates.
+    /// Factor by which all failure rates are multiplied.
     pub(super) rate_factor: f64,
     /// Checkpoint setting.
     pub(super) saving: Saving,
@@ -148,7 +148,7 @@ pub(super) struct Workload {
 }
 
 impl WorkloadArgs {
-    /// Reads or generates the parts that all draws have in common.
+    /// Reads or generates the parts of the workload that all draws share.
     ///
     /// # Errors
     /// Fails if a file cannot be read or an option is out of range.
@@ -167,7 +167,7 @@ impl WorkloadArgs {
 }
 
 impl Workload {
-    /// Returns the condition that is given by the options; a sweep may override it.
+    /// Returns the condition that the options specify; a sweep may override it.
     pub(super) fn condition(&self) -> Condition {
         self.condition
     }

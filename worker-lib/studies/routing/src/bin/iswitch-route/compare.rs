@@ -46,9 +46,9 @@ pub(crate) struct CompareArgs {
     fill: Fill,
     /// Directory in which to write figures
     ///
-    /// queued.svg and delay.svg show the queued packets and the delay over the load. heat-LOAD.svg shows the mean queue
-    /// lengths in the first draw at LOAD. If run directories are among the policies, learning.svg shows their learning
-    /// curves.
+    /// queued.svg and delay.svg show the queued packets and the delay as functions of the load. heat-LOAD.svg shows the
+    /// mean queue lengths in the first draw at LOAD. If run directories are among the policies, learning.svg shows
+    /// their learning curves.
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
     #[command(flatten)]

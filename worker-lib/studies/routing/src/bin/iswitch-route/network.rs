@@ -19,7 +19,7 @@ pub(super) struct ShapeArgs {
     /// The default is the number of stages of the trained policy, or 3 without a trained policy.
     #[arg(long, value_name = "S")]
     stages: Option<usize>,
-    /// Number of switches per stage, and of classes
+    /// Number of switches per stage, which is also the number of classes
     ///
     /// The default is the number in the --rates file, or that of the trained policy. Without either, the default is 16.
     #[arg(long, value_name = "N")]
@@ -27,7 +27,7 @@ pub(super) struct ShapeArgs {
 }
 
 impl ShapeArgs {
-    /// Returns the size of the network. Dimensions that are not given are those of `default`, if there is one.
+    /// Returns the size of the network. Dimensions that are not given are taken from `default`, if there is one.
     pub(super) fn shape(&self, default: Option<Shape>) -> anyhow::Result<Shape> {
         let stages = self.stages.unwrap_or_else(|| default.map_or(STAGES, Shape::stages));
         let switches = self.switches.unwrap_or_else(|| default.map_or(SWITCHES, Shape::switches));

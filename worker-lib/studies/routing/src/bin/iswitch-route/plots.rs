@@ -1,4 +1,4 @@
-//! Figures of the paper, as SVG.
+//! Figures of the routing paper, as SVG.
 
 use iswitch_figure::{Axis, HeatMap, Line, LineChart, Matrix, MatrixRow, Paint, Quantity, Reference};
 use iswitch_routing::measure::Measurement;
@@ -10,22 +10,23 @@ use iswitch_cli::mean::Mean;
 
 /// Learned policy, whose line is emphasised.
 const LEARNED: &str = "mlpi";
-/// Colours of the lines of a training, in order.
+/// Colours of the learning curves, in order.
 const PAINTS: [Paint; 6] = [Paint::BLUE, Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK];
 /// Colours of the other policies, in order. Further policies repeat them with dashes.
 const OTHERS: [Paint; 5] = [Paint::RED, Paint::GREEN, Paint::YELLOW, Paint::PURPLE, Paint::INK];
 
-/// Returns the quantity of an axis of queued packets.
+/// Returns the quantity for an axis that shows queued packets.
 pub(super) fn packets() -> Quantity {
     Quantity::plain("Mean queued packets")
 }
 
-/// Returns the quantity of an axis of delays.
+/// Returns the quantity for an axis that shows delays.
 pub(super) fn delay() -> Quantity {
     Quantity::new("Mean delay", "slots")
 }
 
-/// Draws figures 2 to 5: a value over policy iterations, with the values of policies that do not learn as references.
+/// Draws figures 2 to 5 of the paper: a value for each policy iteration, with the values of policies that do not learn
+/// for reference.
 pub(super) fn learning(
     title: String,
     quantity: Quantity,
@@ -54,7 +55,7 @@ fn whole(iteration: f64) -> String {
     if iteration.fract() == 0.0 { format!("{iteration:.0}") } else { String::new() }
 }
 
-/// Draws figure 6: a mean over the load, with one line for each policy and one for the bound.
+/// Draws figure 6 of the paper: a mean as a function of the load, with one line for each policy and one for the bound.
 pub(super) fn over_load(
     title: String,
     quantity: Quantity,
@@ -90,7 +91,7 @@ pub(super) fn over_load(
     .draw()
 }
 
-/// Draws figure 7: mean lengths of all queues, with one matrix by switch and class for each stage.
+/// Draws figure 7 of the paper: the mean lengths of all queues, as one matrix of switches by classes for each stage.
 pub(super) fn heat(title: String, shape: Shape, runs: &[(String, &Measurement)]) -> String {
     let row = |(name, measured): &(String, &Measurement)| {
         let stages = measured.heat.chunks_exact(shape.links()).enumerate();

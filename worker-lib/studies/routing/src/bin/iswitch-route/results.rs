@@ -27,7 +27,7 @@ pub(super) struct Summary {
     /// Lower bounds under any policy, for the same arrivals.
     pub(super) bound_queued: Mean,
     pub(super) bound_delay: Mean,
-    /// Excess of `queued` over its bound as a fraction of the bound, from the means over all runs.
+    /// Excess of `queued` over its bound as a fraction of the bound, computed from the means over all runs.
     pub(super) above_bound: f64,
 }
 

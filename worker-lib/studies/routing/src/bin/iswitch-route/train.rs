@@ -28,7 +28,7 @@ pub(crate) struct TrainArgs {
     /// Number of stages of the network [default: 3]
     #[arg(long, value_name = "S", conflicts_with = "resume")]
     stages: Option<usize>,
-    /// Number of switches per stage, and of classes [default: 16]
+    /// Number of switches per stage, and number of classes [default: 16]
     #[arg(long, value_name = "N", conflicts_with_all = ["resume", "rates"])]
     switches: Option<usize>,
     /// Load, above 0 and below 1 [default: 0.6]
@@ -64,13 +64,13 @@ enum LearnerName {
     Mlpi,
     /// Costs of the slots that follow in the network itself (Monte Carlo)
     Mc,
-    /// Costs of 100 slots, plus the value of the state after them (temporal difference)
+    /// Costs of 100 slots plus the value of the state after them (temporal difference)
     Td,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ValueName {
-    /// Linear function of the numbers of queues of each length; trains in seconds
+    /// Linear function of the number of queues of each length; trains in seconds
     Linear,
     /// The paper's convolutional network over all queue lengths; trains in hours
     Cnn,
@@ -179,7 +179,8 @@ impl train::Command for TrainArgs {
     }
 }
 
-/// Returns the queued packets and the delay of policies without learning, with the arrivals of the training's tests.
+/// Returns the queued packets and the delay of policies that do not learn, on the same arrivals as the tests during
+/// training.
 fn baselines(training: &Training) -> anyhow::Result<Vec<(PolicySpec, f64, f64)>> {
     let (config, rates) = (training.config(), training.study().rates());
     let of = |spec: PolicySpec| {
@@ -226,7 +227,7 @@ fn draw(training: &Training, out: &Path) -> anyhow::Result<()> {
     write(&out.join("delay.svg"), &delay)
 }
 
-/// Result of a training. The JSON keys are a public interface.
+/// Result of a training run. The JSON keys are a public interface.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     learner: Learner,
