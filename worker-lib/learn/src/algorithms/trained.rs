@@ -37,7 +37,7 @@ impl Trained {
     /// Reads the agent of the run in `directory`.
     ///
     /// # Errors
-    /// Fails if there is no agent, or if its policy does not act in an environment.
+    /// Fails if there is no agent, or if its policy belongs to a study and does not act in an environment.
     pub fn read(directory: &Path) -> Result<Self, TrainError> {
         let file = ModelFile::read(directory)?;
         let reader = file.reader()?;
