@@ -161,7 +161,9 @@ pub fn slots(
     let environments = factory(indices.len())?;
     if environments.len() != indices.len() || indices.is_empty() {
         let (made, wanted) = (environments.len(), indices.len().max(1));
-        return Err(TrainError::Config(format!("the factory created {made} environments, expected {wanted}")));
+        return Err(TrainError::Config(format!(
+            "the factory created {made} environments, expected {wanted}"
+        )));
     }
     let slots: Vec<_> = indices
         .zip(environments)
