@@ -1,5 +1,5 @@
 //! Pendulum-v1: swing a pendulum up and hold it upright. The constants and the Euler step are those of Gymnasium; tests
-//! compare trajectories with recordings of Gymnasium's.
+//! check trajectories against recordings of Gymnasium.
 
 use std::f64::consts::PI;
 

@@ -34,7 +34,7 @@ impl Activation {
     }
 }
 
-/// Argument at which the rational approximation reaches 1 to f32 precision.
+/// Argument at which the rational approximation reaches 1 to f32 precision; larger arguments are clamped to it.
 const SATURATION: f32 = 7.905_311;
 
 /// Numerator coefficients, from x^13 down to x^1.

@@ -60,8 +60,8 @@ fn element_count(rows: usize, cols: usize) -> usize {
 }
 
 /// Computes `out = lhs * rhs`, or `out += lhs * rhs` with `accumulate`, on `threads` threads (feature `threads`). One
-/// thread is best for a worker that shares its cores, where a thread pool performs badly; small products always use
-/// one thread.
+/// thread is best for a worker that shares its cores with others, because a thread pool then performs badly; small
+/// products always use one thread.
 ///
 /// # Panics
 /// Panics if the shapes do not match.
