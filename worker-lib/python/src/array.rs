@@ -128,7 +128,7 @@ impl<'py> Elements<'py> {
         }?;
         let capsule = lent
             .cast_into::<PyCapsule>()
-            .map_err(|_| PyTypeError::new_err("__dlpack__ returned another object, expected a DLPack capsule"))?;
+            .map_err(|_| PyTypeError::new_err("__dlpack__ did not return a DLPack capsule"))?;
         let tensor = tensor_of(&capsule)?;
         let element = tensor.element()?;
         let len = tensor.check()?;

@@ -58,7 +58,7 @@ pub(crate) struct CompareArgs {
     /// Baseline policy for the ratios of makespans and of completion times
     ///
     /// In each draw, the makespan and the mean completion time (JCT) of every policy are divided by those of the
-    /// baseline. The default is the policy random if it is compared, otherwise the first policy.
+    /// baseline. The default is the policy random if it is among the policies, otherwise the first policy.
     #[arg(long, value_name = "POLICY")]
     baseline: Option<String>,
     /// Directory in which to write figures of makespans
@@ -114,7 +114,7 @@ impl Sweep {
             bail!("--checkpoints: {saving} appears twice");
         }
         if args.plots.is_some() && sweep.conditions().len() == 1 {
-            bail!("--plots needs two or more --rate-factors or --checkpoints to draw makespans over");
+            bail!("--plots needs two or more --rate-factors or --checkpoints to plot makespans against");
         }
         Ok(sweep)
     }
