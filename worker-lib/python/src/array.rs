@@ -59,7 +59,7 @@ impl Detached<'_> {
 }
 
 impl<'py> Elements<'py> {
-    /// Borrows a contiguous, writable array of floats of 32 or 16 bits in CPU memory.
+    /// Borrows a contiguous, writable array of 32-bit or 16-bit floats in CPU memory.
     ///
     /// # Errors
     /// `TypeError` for objects and elements of another type; `ValueError` for arrays that are read-only, not contiguous

@@ -6,10 +6,10 @@
 //!    critic at its second layer. These are the networks of the paper, with 40,327 parameters for HalfCheetah.
 //! 2. The actor and the critic share one aggregation: both gradients are computed at the same parameters and
 //!    concatenated in one vector. Each network has its own Adam optimiser and learning rate.
-//! 3. Truncation is not termination: only a terminated episode has no future value.
+//! 3. Truncation is not treated as termination: targets bootstrap from the final observation of a truncated episode.
 //! 4. The target networks move towards the learned networks by the fraction `tau` after each update.
 //! 5. Actions are uniformly random until learning starts; afterwards, Gaussian noise is added to the policy's actions.
-//! 6. Each environment has its own replay buffer; a batch has the same number of samples from each.
+//! 6. Each environment has its own replay buffer; a batch contains the same number of samples from each buffer.
 //! 7. Options add the three changes of [`td3`](super::td3) to these networks: the smaller of two critics' values, noise
 //!    on the target's actions, and updates of the policy and the targets only every few critic updates.
 
@@ -33,7 +33,7 @@ hyper_parameters! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DdpgConfig {
-    /// Environment steps of the run.
+    /// Total number of environment steps.
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
@@ -63,7 +63,7 @@ pub struct DdpgConfig {
     pub hidden: Vec<usize>,
     /// TD3: whether the target uses the smaller value of two critics.
     pub twin_critics: bool,
-    /// TD3: number of critic updates per update of the policy and the targets.
+    /// TD3: number of critic updates per update of the policy and the target networks.
     pub policy_delay: u64,
     /// TD3: standard deviation of the noise added to the target policy's actions.
     pub target_noise: f32,

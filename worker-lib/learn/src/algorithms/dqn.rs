@@ -8,12 +8,12 @@
 //!    observations use two ReLU layers.
 //! 2. Epsilon decreases linearly over the first `exploration_fraction` of the run. Each decision draws both of its
 //!    random numbers even if it uses only one, so that the state of the streams does not depend on the outcome.
-//! 3. Truncation is not termination: only a terminated episode has no future value.
+//! 3. Truncation is not treated as termination: targets bootstrap from the final observation of a truncated episode.
 //! 4. The loss is the Huber loss or half the squared error, as a mean over the batch. Gradients are clipped by their
 //!    global norm after the aggregation; the optimiser is Adam.
 //! 5. The target network moves towards the online network by `tau` every `target_update_interval` environment steps;
 //!    a `tau` of 1 copies it.
-//! 6. Each environment has its own replay buffer; a batch has the same number of samples from each.
+//! 6. Each environment has its own replay buffer; a batch contains the same number of samples from each buffer.
 
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ hyper_parameters! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DqnConfig {
-    /// Environment steps of the run.
+    /// Total number of environment steps.
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
@@ -390,7 +390,7 @@ struct DqnShared {
     config: DqnConfig,
     network: QNetwork,
     adam: Adam,
-    /// Environment steps at the last update of the target network.
+    /// Number of environment steps at the last update of the target network.
     target_moved_at: u64,
 }
 

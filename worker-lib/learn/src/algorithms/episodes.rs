@@ -45,7 +45,7 @@ impl RecentReturns {
         self.returns.drain(..surplus);
     }
 
-    /// Returns the mean over up to 100 episodes; `None` before the first.
+    /// Returns the mean return of up to 100 episodes; `None` before the first episode has ended.
     pub fn mean(&self) -> Option<f64> {
         let sum: f64 = self.returns.iter().map(|x| f64::from(*x)).sum();
         (!self.returns.is_empty()).then(|| sum / self.returns.len() as f64)

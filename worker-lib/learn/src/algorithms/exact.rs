@@ -25,9 +25,9 @@ const FRACTION: f64 = 18_446_744_073_709_551_616.0; // 2^64
 /// Lengths of limbs that the element types of an aggregator represent exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limbs {
-    /// Length of a limb that all workers add to, in bits.
+    /// Length, in bits, of a limb to which all workers contribute.
     summed_bits: u32,
-    /// Length of a limb that only one worker writes, in bits.
+    /// Length, in bits, of a limb that only one worker writes.
     single_bits: u32,
 }
 
@@ -77,7 +77,8 @@ impl Limbs {
         read(floats, self.summed_bits)
     }
 
-    /// Writes the limbs of a number, lowest first, to `floats` (`[of_u64]`), to which the other workers add zeros.
+    /// Writes the limbs of a number, lowest first, to `floats` (`[of_u64]`), to which the other workers contribute
+    /// zeros.
     pub fn write_u64(self, value: u64, floats: &mut [f32]) {
         write(i128::from(value), self.single_bits, floats);
     }
@@ -87,7 +88,7 @@ impl Limbs {
         read(floats, self.single_bits) as u64
     }
 
-    /// Writes a float without loss to `floats` (`[of_f32]`), to which the other workers add zeros.
+    /// Writes a float without loss to `floats` (`[of_f32]`), to which the other workers contribute zeros.
     pub fn write_f32(self, value: f32, floats: &mut [f32]) {
         if self.is_wide() {
             floats[0] = value;

@@ -15,7 +15,7 @@ use super::trainer::World;
 use super::vector_env::VectorEnv;
 use crate::env::EnvSpec;
 
-/// Schedule of acting and learning. Sizes are global, over all environments of the job.
+/// Schedule of acting and learning. Sizes are totals over all environments of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// Environment steps before learning begins.

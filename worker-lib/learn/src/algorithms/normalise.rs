@@ -110,7 +110,7 @@ impl Normaliser {
     }
 }
 
-/// Writes the normalised observation, or the raw one without a normaliser.
+/// Writes the normalised observation, or the raw observation if there is no normaliser.
 pub fn normalise_or_copy(normaliser: Option<&Normaliser>, raw: &[f32], observation: &mut [f32]) {
     match normaliser {
         Some(normaliser) => normaliser.apply(raw, observation),

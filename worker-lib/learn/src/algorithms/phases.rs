@@ -7,7 +7,7 @@ use tracing::span::EnteredSpan;
 /// `tracing` target of the spans; their names are those of [`Phase::name`].
 pub const TARGET: &str = "iswitch::phase";
 
-/// A phase of an iteration, listed in the order of execution.
+/// Phases of an iteration, in the order of execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum Phase {

@@ -133,9 +133,9 @@ impl PolicyValue {
         }
     }
 
-    /// Overwrites `gradient` (`[parameter_count]`), except for the log standard deviations, with the loss gradient
-    /// with respect to the parameters, computed from `by_outputs` and `by_values` of the workspace. Must follow
-    /// [`Self::forward`] with the same arguments.
+    /// Overwrites `gradient` (`[parameter_count]`), except for the log standard deviations, with the loss gradient with
+    /// respect to the parameters, computed from `by_outputs` and `by_values` of the workspace. The preceding call must
+    /// be [`Self::forward`] with the same arguments.
     pub fn backward(
         &self,
         parameters: &[f32],

@@ -20,7 +20,7 @@ use super::vector::VectorShape;
 use super::vector_env::TransitionSink;
 use crate::env::EnvSpec;
 
-/// Requirements of an algorithm on the replay between actors and learners. Sizes are global, over all learners.
+/// Requirements of an algorithm on the replay between actors and learners. Sizes are totals over all learners.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "items", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Demand {
@@ -37,7 +37,7 @@ pub enum Demand {
         /// Prioritised replay by error, if enabled.
         prioritisation: Option<Prioritisation>,
     },
-    /// Rollouts of one environment each, drawn once and in order.
+    /// Rollouts, each of a single environment; each rollout is drawn once, in order.
     Rollouts {
         /// Number of rollouts per update, divided among the learners.
         per_update: usize,

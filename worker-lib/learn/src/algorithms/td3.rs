@@ -15,7 +15,7 @@
 //! 5. The gradients of the policy and the critics are computed at the same parameters and share one aggregation; the
 //!    published code updates the critics first.
 //! 6. Actions are uniformly random until learning starts; afterwards, Gaussian noise is added to the policy's actions.
-//! 7. Truncation is not termination: only a terminated episode has no future value.
+//! 7. Truncation is not treated as termination: targets bootstrap from the final observation of a truncated episode.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ hyper_parameters! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Td3Config {
-    /// Environment steps of the run.
+    /// Total number of environment steps.
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
@@ -65,7 +65,7 @@ pub struct Td3Config {
     pub exploration_noise: f32,
     /// Widths of the hidden layers of each network.
     pub hidden: Vec<usize>,
-    /// Number of critic updates per update of the policy and the targets.
+    /// Number of critic updates per update of the policy and the target networks.
     pub policy_delay: u64,
     /// Standard deviation of the noise added to the target policy's actions.
     pub target_noise: f32,

@@ -191,7 +191,7 @@ pub fn first_bytes(hash: Sha256) -> u64 {
 /// Hyper-parameters that all algorithms have.
 #[derive(Debug)]
 pub struct CommonParameters<'a> {
-    /// Environment steps of the run.
+    /// Total number of environment steps.
     pub total_steps: &'a mut u64,
     /// Seed of all random streams.
     pub seed: &'a mut u64,
@@ -306,7 +306,7 @@ pub trait Algorithm: Clone + Serialize + DeserializeOwned + Send + 'static {
         Self::Family::remote_learner(self, world, spec)
     }
 
-    /// Creates an actor that acts in the environments with these numbers for remote learners.
+    /// Creates an actor that acts in the environments with the given numbers for remote learners.
     ///
     /// # Errors
     /// Fails if [`Self::remote_learner`] would fail, or if an environment cannot be created.

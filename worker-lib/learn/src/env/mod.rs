@@ -63,7 +63,7 @@ pub enum ActionSpec {
 }
 
 impl ActionSpec {
-    /// Returns the number of floats of an action as learners store it: a discrete action is its index.
+    /// Returns the number of floats of an action as learners store it: a discrete action is stored as its index.
     pub fn stored_dim(self) -> usize {
         match self {
             Self::Continuous { dim } => dim,
@@ -213,7 +213,7 @@ pub trait Environment: Send {
 
     /// Finishes a step that [`Self::begin_step`] announced: acts, or waits for the result of the action. The caller
     /// passes the announced action again, because an environment that acts only now has not stored it. Writes and
-    /// returns the same as [`Self::step`], which is the default.
+    /// returns the same as [`Self::step`], which the default implementation calls.
     fn finish_step(&mut self, action: Action<'_>, observation: &mut [f32]) -> Result<Step, EnvError> {
         self.step(action, observation)
     }

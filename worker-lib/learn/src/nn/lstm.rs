@@ -174,7 +174,11 @@ impl Lstm {
     /// Returns the number of rows and of sequences.
     fn shape(self, sequences: &Sequences<'_>) -> (usize, usize) {
         let (rows, count) = (sequences.starts.len(), sequences.states.len() / self.state_len());
-        assert_eq!(sequences.states.len(), count * self.state_len(), "the states of whole sequences");
+        assert_eq!(
+            sequences.states.len(),
+            count * self.state_len(),
+            "expected the states of whole sequences"
+        );
         assert_eq!(rows, count * sequences.steps, "steps of {count} sequences of {}", sequences.steps);
         assert_eq!(sequences.input.len(), rows * self.inputs, "inputs of {rows} steps");
         (rows, count)

@@ -56,7 +56,7 @@ impl<'a> MatrixMut<'a> {
 }
 
 fn element_count(rows: usize, cols: usize) -> usize {
-    rows.checked_mul(cols).expect("a matrix that memory can hold")
+    rows.checked_mul(cols).expect("the matrix must fit in memory")
 }
 
 /// Computes `out = lhs * rhs`, or `out += lhs * rhs` with `accumulate`, on `threads` threads (feature `threads`). One

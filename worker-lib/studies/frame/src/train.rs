@@ -36,7 +36,7 @@ pub struct TrainingArgs {
     settings: Vec<String>,
     /// Print the hyper-parameters of this command as JSON, without training
     ///
-    /// The printed values are those with which this command would train.
+    /// The printed values are those that this command would use for training.
     #[arg(long)]
     list_parameters: bool,
     #[command(flatten)]

@@ -145,7 +145,7 @@ impl Agent {
         gpus * ENTRY_LEN_BYTES + REST_LEN_BYTES
     }
 
-    /// Answers one line; neither the request nor the answer includes the line end.
+    /// Answers one line; neither the request nor the answer includes the line ending.
     pub fn answer(&mut self, line: &str) -> String {
         let answer = self.try_answer(line);
         answer.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())

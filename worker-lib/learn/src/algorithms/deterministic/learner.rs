@@ -38,7 +38,7 @@ pub(crate) struct Settings {
     pub(crate) tau: f32,
     /// Standard deviation of the exploration noise on actions in [-1, 1].
     pub(crate) exploration_noise: f32,
-    /// Number of critic updates per update of the policy and the targets.
+    /// Number of critic updates per update of the policy and the target networks.
     pub(crate) policy_delay: u64,
     /// Standard deviation and bound of the noise added to the target policy's actions.
     pub(crate) target_noise: f32,

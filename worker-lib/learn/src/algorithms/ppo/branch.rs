@@ -66,7 +66,7 @@ impl Branch {
     }
 
     /// Overwrites this branch's parts of `gradient` (`[parameter_count]` of the whole policy) with the gradient of the
-    /// loss. Must follow [`Self::forward`] with the same arguments.
+    /// loss. The preceding call must be [`Self::forward`] with the same arguments.
     pub(super) fn backward(&mut self, parameters: &[f32], observed: &Observed<'_>, gradient: &mut [f32]) {
         let _phase = Phase::Backward.enter();
         let own = &parameters[self.range.clone()];

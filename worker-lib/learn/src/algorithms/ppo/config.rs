@@ -21,7 +21,7 @@ hyper_parameters! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PpoConfig {
-    /// Environment steps of the run, rounded up to whole rollouts.
+    /// Total number of environment steps, rounded up to whole rollouts.
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,
@@ -122,7 +122,7 @@ impl PpoConfig {
         (1.0 - 1.0 / ((1.0 - part) * horizon(self.gamma) + part * horizon(end))) as f32
     }
 
-    /// Returns the share of worker `rank` of `workers` in the global batch.
+    /// Returns the share of the global batch that belongs to worker `rank` of `workers`.
     ///
     /// # Errors
     /// [`TrainError::Config`] if the batch cannot be divided, or if the sequences of a recurrent policy are too short.

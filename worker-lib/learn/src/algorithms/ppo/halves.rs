@@ -90,7 +90,7 @@ impl Layout {
         self.parameters + 2 * (self.dim + 1)
     }
 
-    /// Returns the number of floats of the count, the sums and the sums of squares.
+    /// Returns the number of floats that hold the count, the sums and the sums of squares.
     fn statistics_len(self) -> usize {
         1 + 2 * (self.dim + 1)
     }

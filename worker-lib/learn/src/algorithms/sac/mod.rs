@@ -22,9 +22,9 @@
 //!    target network.
 //! 8. Actions are uniformly random until learning starts; afterwards, they are samples of the policy. An evaluation
 //!    takes the hyperbolic tangent of the mean.
-//! 9. Truncation is not termination: only a terminated episode has no future value.
-//! 10. Each environment has its own replay buffer and draws the noise for its own samples; a batch has the same number
-//!     of samples from each.
+//! 9. Truncation is not treated as termination: targets bootstrap from the final observation of a truncated episode.
+//! 10. Each environment has its own replay buffer and draws the noise for its own samples; a batch contains the same
+//!     number of samples from each buffer.
 
 use std::ops::Range;
 
@@ -62,7 +62,7 @@ hyper_parameters! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SacConfig {
-    /// Environment steps of the run.
+    /// Total number of environment steps.
     pub total_steps: u64,
     /// Seed of all random streams.
     pub seed: u64,

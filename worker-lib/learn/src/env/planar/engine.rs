@@ -400,8 +400,8 @@ impl<const N: usize> Motion<N> {
     }
 }
 
-/// Derives the bodies from the geometry. A body of several capsules has their total mass; capsules of one body that
-/// overlap count twice, as in MuJoCo.
+/// Derives the bodies from the geometry. The mass of a body is the total mass of its capsules; capsules of one body
+/// that overlap count twice, as in MuJoCo.
 fn bodies<const B: usize>(model: &Model<B>) -> [Body<B>; B] {
     let mut bodies = [None::<Body<B>>; B];
     for (k, link) in model.links.iter().enumerate() {

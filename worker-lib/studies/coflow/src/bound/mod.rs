@@ -87,8 +87,8 @@ impl Ord for Seconds {
     }
 }
 
-/// Returns the sum of the flow times of tasks on one machine under preemptive shortest-remaining-time-first. A task is
-/// an arrival and a processing time; tasks must be sorted by arrival.
+/// Returns the sum of the flow times of tasks on one machine under preemptive shortest-remaining-time-first. A task
+/// consists of an arrival and a processing time; tasks must be sorted by arrival.
 fn shortest_first(tasks: &[(f64, f64)]) -> f64 {
     let mut waiting: BinaryHeap<Reverse<(Seconds, Seconds)>> = BinaryHeap::new();
     let (mut next, mut time, mut sum) = (0, 0.0_f64, 0.0);

@@ -49,7 +49,7 @@ pub struct DeepWeaveConfig {
     pub action_deviation: f64,
     /// Adam learning rate.
     pub learning_rate: f32,
-    /// Mean times between arrivals, in seconds, used in turn; with 0, all jobs arrive at once.
+    /// Mean times between arrivals, in seconds, used in rotation; 0 means that all jobs arrive at once.
     pub interarrivals: Vec<f64>,
     /// Mean number of jobs per episode in the first iteration after imitation. The number is exponentially distributed.
     pub episode_jobs: f64,

@@ -27,8 +27,8 @@ pub enum Sharing {
     /// coflow share a busy port in proportion to their remaining bytes. This is an order-preserving greedy allocation,
     /// as Sincronia requires (Agarwal et al. 2018).
     Greedy,
-    /// As [`Self::Greedy`], but flows of a coflow have max-min fair rates, which do not depend on their bytes (Aalo;
-    /// Chowdhury, Stoica 2015, section 4.2).
+    /// Same as [`Self::Greedy`], but flows of a coflow have max-min fair rates, which do not depend on their bytes
+    /// (Aalo; Chowdhury, Stoica 2015, section 4.2).
     GreedyPerFlow,
     /// All flows have max-min fair rates, regardless of their coflow. Under `Blocking`, all coflows at a port get equal
     /// shares of it, and the rate of a coflow is its share of its most congested port.
