@@ -113,7 +113,7 @@ impl Experience {
         let environments = share.environments;
         if options.batch_size < environments || options.buffer_size < environments {
             return Err(TrainError::Config(format!(
-                "batch_size is {} and buffer_size is {}, expected both to be at least {environments} (environments)",
+                "batch_size is {} and buffer_size is {}, expected at least {environments} each, one per environment",
                 options.batch_size, options.buffer_size
             )));
         }
