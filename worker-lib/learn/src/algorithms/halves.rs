@@ -104,8 +104,7 @@ pub trait LocalHalf: Send {
     /// Writes the state of this half.
     fn write(&self, writer: &mut Writer);
 
-    /// Restores the state that [`Self::write`] wrote, given the files of all workers. Returns the environments of this
-    /// worker that no file contains.
+    /// Restores the saved state from the files of all workers. Returns the local environments that no file contains.
     ///
     /// # Errors
     /// Fails if the saved state does not match.
